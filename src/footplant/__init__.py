@@ -1,0 +1,44 @@
+"""Footplant edits and retargets human motion under constraints that hold.
+
+Metres, seconds, radians, right-handed, y up, quaternions (w, x, y, z), frames on the first axis.
+"""
+
+from footplant.clip import Border, Clip, Take
+from footplant.errors import (
+    FootplantError,
+    FormatError,
+    HumanoidError,
+    MissingExtraError,
+    MotionError,
+    SkeletonError,
+)
+from footplant.io import load, load_character, save
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion, concatenate, rest_motion
+from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Border",
+    "Character",
+    "Clip",
+    "FootplantError",
+    "FormatError",
+    "HumanoidError",
+    "Kinematics",
+    "MissingExtraError",
+    "Motion",
+    "MotionError",
+    "Point",
+    "Roles",
+    "Skeleton",
+    "SkeletonError",
+    "Skin",
+    "Take",
+    "concatenate",
+    "load",
+    "load_character",
+    "rest_motion",
+    "save",
+]

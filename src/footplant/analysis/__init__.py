@@ -1,0 +1,1 @@
+"""What a motion does: where it touches, and how good it is."""

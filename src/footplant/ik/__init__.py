@@ -1,0 +1,1 @@
+"""Inverse kinematics of one instant; knows nothing of time."""

@@ -1,0 +1,133 @@
+"""One door for every file: `load`, `load_character`, `save`. Formats are found by entry point.
+
+A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawFigure` and, when it can
+write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from footplant.clip import Border, Clip, Take
+from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.motion import Motion, rest_motion
+from footplant.skeleton import Character
+
+SAMPLE = "sample:"
+
+
+@cache
+def formats() -> dict[str, ModuleType]:
+    """Extension → format module, for all installed formats."""
+    found: dict[str, ModuleType] = {}
+    for entry in sorted(entry_points(group="footplant.formats"), key=lambda entry: entry.name):
+        module = entry.load()
+        for extension in module.extensions:
+            found.setdefault(extension, module)
+    return found
+
+
+def format_of(path: str | Path) -> ModuleType:
+    """The format module for a file name."""
+    extension = Path(path).suffix.lower()
+    known = formats()
+    if extension not in known:
+        raise FormatError(
+            f"expected one of {', '.join(sorted(known))}, got {extension or 'no extension'!r}", path=path
+        )
+    return known[extension]
+
+
+def load(
+    path: str | Path,
+    *,
+    take: int | str | None = None,
+    figure: int | str | None = None,
+    units: str | float | None = None,
+    up: str | None = None,
+    roles: str | Path | None = None,
+    **options,
+) -> Clip:
+    """Read a motion and its character from any file, or a sample by "sample:NAME".
+
+    take: which animation, by number or name (default the first). figure: which of several persons, by number or name
+    (default the largest). units ("cm", 0.01 …) and up ("z" …) force what would be detected. roles: a TOML file of
+    corrections, see `humanoid.read_corrections`. Further options belong to the format.
+    """
+    if str(path).startswith(SAMPLE):
+        from footplant import samples
+
+        return samples.load(str(path)[len(SAMPLE) :])
+    from footplant import humanoid
+    from footplant.io.border import bring_in
+
+    module = format_of(path)
+    path = Path(path)
+    if not path.exists():
+        raise FormatError("no such file", path=path)
+    corrections = None if roles is None else humanoid.read_corrections(roles)
+    try:
+        figures = module.load(path, **options)
+        order = sorted(range(len(figures)), key=lambda number: -len(figures[number].skeleton))
+        chosen = order[0] if figure is None else _choose("figure", figure, [f.name for f in figures], path)
+        number = 0 if take is None else _choose("take", take, [t.name for t in figures[chosen].takes], path)
+        clip = bring_in(figures[chosen], path, take=number, units=units, up=up, corrections=corrections)
+        others = tuple(
+            bring_in(figures[other], path, take=min(number, max(len(figures[other].takes) - 1, 0)),
+                     units=clip.border.scale, up=clip.border.up)
+            for other in order if other != chosen
+        )  # fmt: skip
+    except (SkeletonError, MotionError) as error:
+        raise FormatError(str(error), path=path) from error
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    if others:
+        names = ", ".join(repr(figures[other].name) for other in order if other != chosen)
+        clip = replace(clip, notes=(*clip.notes, f"{len(figures)} figures; took {figures[chosen].name!r}, left {names}"))
+    return replace(clip, others=others)
+
+
+def _choose(what: str, wanted: int | str, names: list[str], path: Path) -> int:
+    if isinstance(wanted, str) and wanted in names:
+        return names.index(wanted)
+    if isinstance(wanted, str) and wanted.lstrip("-").isdigit():
+        wanted = int(wanted)
+    if isinstance(wanted, int) and -len(names) <= wanted < len(names):
+        return wanted % len(names)
+    listing = ", ".join(f"{number} {name!r}" for number, name in enumerate(names)) or "none"
+    raise FormatError(f"expected a {what} among: {listing}; got {wanted!r}", path=path)
+
+
+def load_character(path: str | Path, **options) -> Character:
+    """Read a character from any file, or a sample by "sample:NAME"; takes what `load` takes."""
+    if str(path).startswith(SAMPLE):
+        from footplant import samples
+
+        return samples.load_character(str(path)[len(SAMPLE) :])
+    return load(path, **options).character
+
+
+def save(path: str | Path, clip: Clip | Motion | Character, *, character: Character | None = None, **options) -> Path:
+    """Write a clip, a bare motion or a character, in the format of the file name; whole or not at all.
+
+    Options belong to the format (see its module). `character` says whose skin to write a bare motion with.
+    """
+    path = Path(path)
+    module = format_of(path)
+    if not hasattr(module, "save"):
+        raise FormatError(f"the format of {path.suffix} files can be read but not written", path=path)
+    if isinstance(clip, Character):
+        clip = Clip(motion=rest_motion(clip.skeleton), character=clip, name=clip.name)
+    elif isinstance(clip, Motion):
+        clip = Clip(motion=clip, character=character or Character(clip.skeleton), name=path.stem)
+    elif character is not None:
+        clip = replace(clip, character=character)
+    module.save(path, clip, **options)
+    return path
+
+
+__all__ = ["Border", "Clip", "Take", "format_of", "formats", "load", "load_character", "save"]

@@ -1,0 +1,52 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from footplant.errors import FormatError
+
+
+@contextlib.contextmanager
+def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
+    """Open a temporary file beside `path`; when the block ends well, flush, fsync and rename it over `path`.
+
+    When the block raises, or the process is killed, `path` is as it was.
+    """
+    path = Path(path)
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise FormatError(f"cannot write here: {error.strerror}", path=path) from error
+    try:
+        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+        with os.fdopen(descriptor, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    if hasattr(os, "O_DIRECTORY"):
+        with contextlib.suppress(OSError):
+            folder = os.open(path.parent or ".", os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def write_atomic(path: str | Path, data: bytes | str) -> None:
+    """Write a whole file, or none of it."""
+    with open_atomic(path, "wb" if isinstance(data, bytes) else "w") as file:
+        file.write(data)

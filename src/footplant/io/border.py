@@ -1,0 +1,135 @@
+"""The border: a file's figure becomes metres and y up, and the border says what it did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from footplant import humanoid, rotation
+from footplant.clip import Border, Clip
+from footplant.errors import FormatError, HumanoidError
+from footplant.io.figure import RawFigure
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion, rest_motion
+from footplant.skeleton import Character, Roles, Skin
+
+UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048, "cmu": 0.0254 / 0.45}
+"""Metres per unit, by the names that `units=` takes."""
+UP_TURNS = {
+    "y": rotation.IDENTITY,
+    "-y": np.array([0.0, 1.0, 0.0, 0.0]),
+    "z": rotation.from_axis_angle([1.0, 0, 0], -np.pi / 2),
+    "-z": rotation.from_axis_angle([1.0, 0, 0], np.pi / 2),
+    "x": rotation.from_axis_angle([0, 0, 1.0], np.pi / 2),
+    "-x": rotation.from_axis_angle([0, 0, 1.0], -np.pi / 2),
+}
+"""The turn that brings each vertical axis to +y."""
+
+
+def bring_in(
+    figure: RawFigure,
+    path: str | Path,
+    *,
+    take: int = 0,
+    units: str | float | None = None,
+    up: str | None = None,
+    corrections: dict[str, tuple[str, ...]] | None = None,
+) -> Clip:
+    """Convert one figure of a file into a clip: roles found, units and up axis found or forced."""
+    notes = list(figure.notes)
+    motion = figure.read_take(take) if figure.takes and figure.read_take else rest_motion(figure.skeleton)
+    try:
+        roles = humanoid.find_roles(figure.skeleton, declared=figure.roles, corrections=corrections)
+    except HumanoidError as error:
+        if corrections:
+            raise
+        roles = None
+        notes.append(str(error))
+    border = _find_border(figure, motion, roles, units, up, notes)
+    turn = np.array(border.turn)
+    motion = _convert(motion, border.scale, turn)
+    skin = None if figure.skin is None else _convert_skin(figure.skin, border.scale, turn)
+    name = figure.name or Path(path).stem
+    character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=figure.source)
+    return Clip(
+        motion=motion,
+        character=character,
+        name=figure.takes[take].name if figure.takes else name,
+        takes=figure.takes,
+        take=take,
+        border=border,
+        notes=tuple(notes),
+        layout=figure.layout,
+    )
+
+
+def _find_border(
+    figure: RawFigure, motion: Motion, roles: Roles | None, units: str | float | None, up: str | None, notes: list[str]
+) -> Border:
+    forced_up, forced_units = up is not None, units is not None
+    if up is None:
+        up = figure.up or humanoid.find_up(figure.skeleton, roles, Kinematics(_some_frames(motion)).positions)
+    if up not in UP_TURNS:
+        raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}")
+    if isinstance(units, str) and units not in UNITS:
+        raise FormatError(f"expected units among {', '.join(UNITS)} or a number of metres per unit, got {units!r}")
+    if isinstance(units, str):
+        name, scale = units, UNITS[units]
+    elif units is not None:
+        name, scale = _unit_name(float(units)), float(units)
+    elif figure.scale is not None:
+        name, scale = _unit_name(figure.scale), figure.scale
+    else:
+        name, scale, note = humanoid.find_units(figure.skeleton, roles, UNITS)
+        if note:
+            notes.append(note)
+    if not (np.isfinite(scale) and scale > 0):
+        raise FormatError(f"expected a positive number of metres per unit, got {scale}")
+    declared = (forced_up or figure.up is not None) and (forced_units or figure.scale is not None)
+    turn = tuple(float(value) for value in UP_TURNS[up])
+    return Border(units=name, scale=scale, up=up, declared=declared, turn=turn)  # type: ignore[arg-type]
+
+
+def _unit_name(scale: float) -> str:
+    for name, value in UNITS.items():
+        if np.isclose(scale, value, rtol=1e-3):
+            return name
+    return "unknown"
+
+
+def _some_frames(motion: Motion, count: int = 200) -> Motion:
+    """At most about `count` frames, evenly spread: enough to see which way is up."""
+    return motion[:: max(1, len(motion) // count)]
+
+
+def _convert(motion: Motion, scale: float, turn) -> Motion:
+    skeleton = motion.skeleton.scaled(scale).turned(turn)
+    moved = replace(motion.scaled(scale).transformed(turn), skeleton=skeleton)
+    return moved
+
+
+def _convert_skin(skin: Skin, scale: float, turn) -> Skin:
+    """Bind matrices take mesh space to joint frames: lengths scale, and the turn of mesh space is undone first."""
+    back = np.eye(4)
+    back[:3, :3] = rotation.to_matrix(rotation.inverse(turn))
+    inverse_bind = np.array(skin.inverse_bind)
+    inverse_bind[:, :3, 3] *= scale
+    return replace(
+        skin,
+        vertices=rotation.rotate(turn, skin.vertices) * scale,
+        normals=None if skin.normals is None else rotation.rotate(turn, skin.normals),
+        inverse_bind=inverse_bind @ back,
+    )
+
+
+def send_out(motion: Motion, border: Border) -> Motion:
+    """The motion in a file's own units and axes again: the inverse of what `bring_in` did."""
+    turn = rotation.inverse(np.array(border.turn))
+    return _convert(motion, 1.0 / border.scale, turn)
+
+
+def with_motion(clip: Clip, motion: Motion, character: Character | None = None) -> Clip:
+    """The same clip with another motion (and character): how an edit hands on what the file said."""
+    return replace(clip, motion=motion, character=character or clip.character)

@@ -1,0 +1,127 @@
+"""The compiled inner loops, and the one decorator that compiles them.
+
+Kernel modules import numba; the rest of the package imports a kernel module inside the function that needs it, so that
+`import footplant` compiles nothing and imports no numba.
+
+numba's own `cache=True` keeps results beside the caller's file and keys them on that file alone: when a kernel in
+another file changes, the stale result is used without a word, and a read-only install raises. `jit` keeps them in the
+user's cache folder under a hash of all kernel sources instead, falls back to the temporary folder, and then to no cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+from numba import njit
+from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+KERNEL_FOLDER = Path(__file__).parent
+
+
+@cache
+def sources_hash() -> str:
+    """A hash of every kernel source and of the versions that compile them."""
+    digest = hashlib.sha256()
+    for source in sorted(KERNEL_FOLDER.glob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    import numba
+
+    digest.update(f"{numba.__version__} {sys.version}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _candidate_folders() -> list[Path]:
+    if "FOOTPLANT_CACHE_DIR" in os.environ:
+        return [Path(os.environ["FOOTPLANT_CACHE_DIR"])]
+    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    return [Path(home_cache) / "footplant", Path(tempfile.gettempdir()) / f"footplant-{user}"]
+
+
+def _is_ours_and_writable(folder: Path) -> bool:
+    """Make the folder if need be. A folder that another user owns is refused: compiled code would be run from it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+            return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept; None when no folder can be written (then they are compiled in every process)."""
+    for candidate in _candidate_folders():
+        folder = candidate / f"kernels-{sources_hash()}"
+        if _is_ours_and_writable(folder):
+            return folder
+    return None
+
+
+class _Locator(_CacheLocator):
+    """Tells numba to keep a function's machine code in `cache_folder`, valid as long as no kernel source changes."""
+
+    def __init__(self, function) -> None:
+        self._function = function
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return sources_hash()
+
+    def get_disambiguator(self) -> str:
+        return self._function.__module__.rpartition(".")[2]
+
+    @classmethod
+    def from_function(cls, function, path):
+        return cls(function)
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]
+
+
+class _KernelCache(FunctionCache):
+    _impl_class = _CacheImpl
+
+
+def jit(function):
+    """Compile a kernel: float64, no Python objects, the lock released, no exceptions on division, cached on disk.
+
+    With NUMBA_DISABLE_JIT=1 the function stays plain Python, for debugging and coverage.
+    """
+    dispatcher = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
+    if not config.DISABLE_JIT and cache_folder() is not None:
+        dispatcher._cache = _KernelCache(function)
+    return dispatcher
+
+
+def modules() -> list:
+    """Every kernel module, imported."""
+    return [import_module(f"{__name__}.{info.name}") for info in iter_modules([str(KERNEL_FOLDER)])]
+
+
+def warmup() -> list[str]:
+    """Compile every kernel that declares how it is called (`WARMUP` in its module); return their names.
+
+    Kernels are compiled for the types they are first called with. Each module lists its entry points with a call of
+    the smallest size, so that the real one later finds the machine code on disk.
+    """
+    done = []
+    for module in modules():
+        for name, arguments in module.WARMUP.items():
+            getattr(module, name)(*arguments())
+            done.append(f"{module.__name__.rpartition('.')[2]}.{name}")
+    return done

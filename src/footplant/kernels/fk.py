@@ -1,0 +1,154 @@
+"""Forward kinematics and its derivatives, frame by frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from footplant.kernels import jit
+from footplant.kernels.quaternion import multiply, rotate
+
+
+@jit
+def forward(parents, offsets, root, local, positions, rotations):
+    """World positions (F, J, 3) and rotations (F, J, 4) from local rotations.
+
+    `offsets` is (1, J, 3) for constant bones or (F, J, 3) for bones that change with time.
+    """
+    frames, joints = local.shape[0], local.shape[1]
+    step = 0 if offsets.shape[0] == 1 else 1
+    for f in range(frames):
+        o = f * step
+        positions[f, 0, 0] = root[f, 0]
+        positions[f, 0, 1] = root[f, 1]
+        positions[f, 0, 2] = root[f, 2]
+        for k in range(4):
+            rotations[f, 0, k] = local[f, 0, k]
+        for j in range(1, joints):
+            p = parents[j]
+            w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
+            vx, vy, vz = rotate(w, x, y, z, offsets[o, j, 0], offsets[o, j, 1], offsets[o, j, 2])
+            positions[f, j, 0] = positions[f, p, 0] + vx
+            positions[f, j, 1] = positions[f, p, 1] + vy
+            positions[f, j, 2] = positions[f, p, 2] + vz
+            w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])
+            rotations[f, j, 0] = w
+            rotations[f, j, 1] = x
+            rotations[f, j, 2] = y
+            rotations[f, j, 3] = z
+
+
+@jit
+def carry(joints, offsets, positions, rotations, out):
+    """World positions (F, N, 3) of points fixed to segments: joints (N,), offsets (N, 3)."""
+    for f in range(positions.shape[0]):
+        for n in range(joints.shape[0]):
+            j = joints[n]
+            x, y, z = rotate(
+                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
+                offsets[n, 0], offsets[n, 1], offsets[n, 2],
+            )  # fmt: skip
+            out[f, n, 0] = positions[f, j, 0] + x
+            out[f, n, 1] = positions[f, j, 1] + y
+            out[f, n, 2] = positions[f, j, 2] + z
+
+
+@jit
+def position_jacobian(parents, joint, points, positions, rotations, out):
+    """d(point)/d(displacement), (F, 3, 3+3J), of points (F, 3) on the segment of `joint`; `out` starts as zeros.
+
+    Turning joint a by exp(v) in its own frame moves the point by (R_a v) × (point − p_a), for a and all ancestors.
+    """
+    for f in range(points.shape[0]):
+        for k in range(3):
+            out[f, k, k] = 1.0
+        a = joint
+        while a >= 0:
+            dx = points[f, 0] - positions[f, a, 0]
+            dy = points[f, 1] - positions[f, a, 1]
+            dz = points[f, 2] - positions[f, a, 2]
+            w, x, y, z = rotations[f, a, 0], rotations[f, a, 1], rotations[f, a, 2], rotations[f, a, 3]
+            for k in range(3):
+                ax, ay, az = rotate(w, x, y, z, float(k == 0), float(k == 1), float(k == 2))
+                column = 3 + 3 * a + k
+                out[f, 0, column] = ay * dz - az * dy
+                out[f, 1, column] = az * dx - ax * dz
+                out[f, 2, column] = ax * dy - ay * dx
+            a = parents[a]
+
+
+@jit
+def rotation_jacobian(parents, joint, rotations, out):
+    """d(world rotation vector of `joint`)/d(displacement), (F, 3, 3+3J); `out` starts as zeros."""
+    for f in range(rotations.shape[0]):
+        a = joint
+        while a >= 0:
+            w, x, y, z = rotations[f, a, 0], rotations[f, a, 1], rotations[f, a, 2], rotations[f, a, 3]
+            for k in range(3):
+                column = 3 + 3 * a + k
+                out[f, 0, column], out[f, 1, column], out[f, 2, column] = rotate(
+                    w, x, y, z, float(k == 0), float(k == 1), float(k == 2)
+                )
+            a = parents[a]
+
+
+@jit
+def mass_jacobian(parents, masses, centers, positions, rotations, out):
+    """d(centre of mass)/d(displacement), (F, 3, 3+3J); centers (F, J, 3) are the segments' centres in the world.
+
+    Turning a joint moves all that hangs on it, so each joint needs the mass and the first moment of its subtree.
+    """
+    frames, joints = positions.shape[0], positions.shape[1]
+    mass = np.empty(joints)
+    moment = np.empty((joints, 3))
+    for f in range(frames):
+        for j in range(joints):
+            mass[j] = masses[j]
+            for k in range(3):
+                moment[j, k] = masses[j] * centers[f, j, k]
+        for j in range(joints - 1, 0, -1):
+            p = parents[j]
+            mass[p] += mass[j]
+            for k in range(3):
+                moment[p, k] += moment[j, k]
+        for k in range(3):
+            out[f, k, k] = mass[0]
+        for j in range(joints):
+            dx = moment[j, 0] - mass[j] * positions[f, j, 0]
+            dy = moment[j, 1] - mass[j] * positions[f, j, 1]
+            dz = moment[j, 2] - mass[j] * positions[f, j, 2]
+            w, x, y, z = rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3]
+            for k in range(3):
+                ax, ay, az = rotate(w, x, y, z, float(k == 0), float(k == 1), float(k == 2))
+                column = 3 + 3 * j + k
+                out[f, 0, column] = ay * dz - az * dy
+                out[f, 1, column] = az * dx - ax * dz
+                out[f, 2, column] = ax * dy - ay * dx
+
+
+
+def _read_only(*shape):
+    array = np.zeros(shape)
+    array.setflags(write=False)
+    return array
+
+
+# a motion's arrays are read-only, and numba compiles for that apart from writeable ones
+_FROZEN_PARENTS = np.array([-1])
+_FROZEN_PARENTS.setflags(write=False)
+WARMUP = {
+    "forward": lambda: (
+        _FROZEN_PARENTS, _read_only(1, 1, 3), _read_only(1, 3), _read_only(1, 1, 4),
+        np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
+    ),
+    "carry": lambda: (
+        np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 1, 3))
+    ),
+    "position_jacobian": lambda: (
+        _FROZEN_PARENTS, 0, np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3, 6))
+    ),
+    "rotation_jacobian": lambda: (_FROZEN_PARENTS, 0, _read_only(1, 1, 4), np.zeros((1, 3, 6))),
+    "mass_jacobian": lambda: (
+        _FROZEN_PARENTS, _read_only(1), np.zeros((1, 1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4),
+        np.zeros((1, 3, 6)),
+    ),
+}  # fmt: skip

@@ -1,0 +1,86 @@
+"""Quaternions (w, x, y, z) as scalars: what every other kernel is made of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels import jit
+
+
+@jit
+def multiply(aw, ax, ay, az, bw, bx, by, bz):
+    """The Hamilton product a·b: first b, then a."""
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+@jit
+def rotate(w, x, y, z, vx, vy, vz):
+    """The vector v turned by the unit quaternion: v + 2w(u × v) + 2u × (u × v)."""
+    tx = 2.0 * (y * vz - z * vy)
+    ty = 2.0 * (z * vx - x * vz)
+    tz = 2.0 * (x * vy - y * vx)
+    return (
+        vx + w * tx + y * tz - z * ty,
+        vy + w * ty + z * tx - x * tz,
+        vz + w * tz + x * ty - y * tx,
+    )
+
+
+@jit
+def exp(vx, vy, vz):
+    """The unit quaternion of the rotation vector v (angle |v|, radians)."""
+    square = vx * vx + vy * vy + vz * vz
+    if square < 1e-12:
+        s = 0.5 - square / 48.0
+        return 1.0 - square / 8.0, s * vx, s * vy, s * vz
+    angle = math.sqrt(square)
+    s = math.sin(0.5 * angle) / angle
+    return math.cos(0.5 * angle), s * vx, s * vy, s * vz
+
+
+@jit
+def log(w, x, y, z):
+    """The rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
+    if w < 0.0:
+        w, x, y, z = -w, -x, -y, -z
+    sine = math.sqrt(x * x + y * y + z * z)
+    if sine < 1e-8:
+        s = 2.0 / w if w > 0.5 else 2.0
+        return s * x, s * y, s * z
+    s = 2.0 * math.atan2(sine, w) / sine
+    return s * x, s * y, s * z
+
+
+@jit
+def displace(quaternions, vectors, out):
+    """out = q·exp(v), row by row; (N, 4), (N, 3) → (N, 4)."""
+    for i in range(quaternions.shape[0]):
+        ew, ex, ey, ez = exp(vectors[i, 0], vectors[i, 1], vectors[i, 2])
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = multiply(
+            quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3], ew, ex, ey, ez
+        )
+
+
+@jit
+def displacement(quaternions, origins, out):
+    """out = log(origin⁻¹·q), row by row; (N, 4), (N, 4) → (N, 3)."""
+    for i in range(quaternions.shape[0]):
+        w, x, y, z = multiply(
+            origins[i, 0], -origins[i, 1], -origins[i, 2], -origins[i, 3],
+            quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3],
+        )  # fmt: skip
+        out[i, 0], out[i, 1], out[i, 2] = log(w, x, y, z)
+
+
+def _rows(*widths):
+    return lambda: tuple(np.zeros((1, width)) for width in widths)
+
+
+WARMUP = {"displace": _rows(4, 3, 4), "displacement": _rows(4, 4, 3)}

@@ -1,0 +1,99 @@
+"""Forward kinematics of a whole motion, its Jacobians, and the centre of mass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import SkeletonError
+from footplant.motion import Motion
+from footplant.skeleton import Character, Point
+
+
+class Kinematics:
+    """Says that forward kinematics has run on a motion: where everything is, and how it moves with the parameters.
+
+    Jacobians are taken with respect to the displacement d of m ⊕ d at d = 0: columns 0–2 are the root's position,
+    columns 3+3j … 5+3j the rotation vector of joint j in its own frame.
+    """
+
+    def __init__(self, motion: Motion) -> None:
+        """Run forward kinematics."""
+        from footplant.kernels import fk
+
+        self.motion = motion
+        """The motion this belongs to."""
+        frames, joints = motion.rotations.shape[:2]
+        self.positions: NDArray = np.empty((frames, joints, 3))
+        """(F, J, 3) world positions of the joints, metres."""
+        self.rotations: NDArray = np.empty((frames, joints, 4))
+        """(F, J, 4) world rotations of the joints."""
+        offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+        fk.forward(motion.skeleton.parents, offsets, motion.root, motion.rotations, self.positions, self.rotations)
+        self.positions.setflags(write=False)
+        self.rotations.setflags(write=False)
+
+    def points(self, points: Sequence[Point]) -> NDArray:
+        """World positions (F, N, 3) of points fixed to segments, metres."""
+        joints = np.array([point.joint for point in points], np.int64)
+        return self._carry(joints, np.array([point.offset for point in points], float).reshape(-1, 3))
+
+    def point(self, point: Point) -> NDArray:
+        """World positions (F, 3) of one point, metres."""
+        return self.points([point])[:, 0]
+
+    @cached_property
+    def ends(self) -> NDArray:
+        """World positions (F, E, 3) of the skeleton's end sites, metres."""
+        skeleton = self.motion.skeleton
+        return self._carry(np.array(skeleton.end_parents), np.array(skeleton.end_offsets))
+
+    def _carry(self, joints: NDArray, offsets: NDArray) -> NDArray:
+        from footplant.kernels import fk
+
+        out = np.empty((len(self.motion), len(joints), 3))
+        fk.carry(joints, offsets, self.positions, self.rotations, out)
+        return out
+
+    def position_jacobian(self, point: Point) -> NDArray:
+        """(F, 3, 3+3J): how the point moves in the world, metres per metre and per radian."""
+        from footplant.kernels import fk
+
+        out = self._empty_jacobian()
+        parents = self.motion.skeleton.parents
+        fk.position_jacobian(parents, point.joint, self.point(point), self.positions, self.rotations, out)
+        return out
+
+    def rotation_jacobian(self, joint: int) -> NDArray:
+        """(F, 3, 3+3J): how the joint's world rotation turns, as a world rotation vector, radians."""
+        from footplant.kernels import fk
+
+        out = self._empty_jacobian()
+        fk.rotation_jacobian(self.motion.skeleton.parents, joint, self.rotations, out)
+        return out
+
+    def center_of_mass(self, character: Character) -> NDArray:
+        """(F, 3) metres, from the character's segment masses."""
+        masses, centers = self._mass_centers(character)
+        return np.einsum("j,fjk->fk", masses, centers)
+
+    def center_of_mass_jacobian(self, character: Character) -> NDArray:
+        """(F, 3, 3+3J): how the centre of mass moves."""
+        from footplant.kernels import fk
+
+        masses, centers = self._mass_centers(character)
+        out = self._empty_jacobian()
+        fk.mass_jacobian(self.motion.skeleton.parents, masses, centers, self.positions, self.rotations, out)
+        return out
+
+    def _mass_centers(self, character: Character) -> tuple[NDArray, NDArray]:
+        if character.masses is None or character.mass_centers is None:
+            raise SkeletonError(f"{character.name!r} has no segment masses; they come with human roles")
+        joints = np.arange(len(self.motion.skeleton))
+        return character.masses, self._carry(joints, np.array(character.mass_centers))
+
+    def _empty_jacobian(self) -> NDArray:
+        return np.zeros((len(self.motion), 3, 3 + 3 * len(self.motion.skeleton)))

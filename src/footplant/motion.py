@@ -1,0 +1,282 @@
+"""m(t) = (p(t), q1(t) … qn(t)): a motion, the algebra of its displacements, and cutting, joining and retiming it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.errors import MotionError
+from footplant.skeleton import Roles, Skeleton, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A skeleton moving: Lee & Shin's m(t), sampled at a constant rate. A pose is a motion of one frame."""
+
+    skeleton: Skeleton
+    root: NDArray
+    """(F, 3) metres; world position of joint 0."""
+    rotations: NDArray
+    """(F, J, 4) local unit quaternions (w, x, y, z); they contain the rest rotation."""
+    fps: float = 30.0
+    """Frames a second."""
+    offsets: NDArray | None = None
+    """(F, J, 3) metres; places of the joints in their parents' frames where they change with time (stretching bones,
+    position channels on inner joints); row 0 of the joints is not read, the root is in `root`. None: the skeleton's."""
+
+    def __post_init__(self) -> None:
+        """Check shapes and values once."""
+        root, rotations = np.asarray(self.root, float), np.asarray(self.rotations, float)
+        joints, frames = len(self.skeleton), len(rotations)
+        if rotations.ndim != 3 or rotations.shape[1:] != (joints, 4):
+            raise MotionError(f"expected rotations of shape (frames, {joints}, 4), got {rotations.shape}")
+        if root.shape != (frames, 3):
+            raise MotionError(f"expected root positions of shape ({frames}, 3), got {root.shape}")
+        if not (np.isfinite(self.fps) and self.fps > 0):
+            raise MotionError(f"expected a positive number of frames a second, got {self.fps}")
+        arrays = {"root": root, "rotations": rotations}
+        if self.offsets is not None:
+            arrays["offsets"] = np.asarray(self.offsets, float)
+            if arrays["offsets"].shape != (frames, joints, 3):
+                raise MotionError(f"expected offsets of shape ({frames}, {joints}, 3), got {arrays['offsets'].shape}")
+        for label, array in arrays.items():
+            if not np.isfinite(array).all():
+                bad = np.argwhere(~np.isfinite(array))[0]
+                joint = f", joint {self.skeleton.names[bad[1]]!r}" if array.ndim == 3 else ""
+                raise MotionError(f"expected finite {label}, got NaN or infinity at frame {bad[0]}{joint}")
+        norms = np.einsum("fjk,fjk->fj", rotations, rotations)
+        if frames and np.abs(norms - 1.0).max() > 1e-6:
+            frame, joint = np.unravel_index(np.argmax(np.abs(norms - 1.0)), norms.shape)
+            raise MotionError(
+                f"expected unit quaternions, got norm {norms[frame, joint] ** 0.5:.6g} at frame {frame}, "
+                f"joint {self.skeleton.names[joint]!r}"
+            )
+        for key, array in arrays.items():
+            object.__setattr__(self, key, frozen(array))
+
+    def __len__(self) -> int:
+        """How many frames."""
+        return len(self.root)
+
+    @property
+    def frame_time(self) -> float:
+        """Seconds from one frame to the next."""
+        return 1.0 / self.fps
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the last."""
+        return max(len(self) - 1, 0) / self.fps
+
+    def __getitem__(self, frames: int | slice | ArrayLike) -> Motion:
+        """Some of the frames: m[3] is the pose at frame 3, m[10:20] a cut; a step divides the rate."""
+        step = 1
+        if isinstance(frames, int | np.integer):
+            if not -len(self) <= frames < len(self):
+                raise MotionError(f"expected a frame in 0..{len(self) - 1}, got {frames}")
+            frames = [int(frames)]
+        elif isinstance(frames, slice):
+            step = abs(frames.step or 1)
+        return replace(
+            self,
+            root=self.root[frames],
+            rotations=self.rotations[frames],
+            fps=self.fps / step,
+            offsets=None if self.offsets is None else self.offsets[frames],
+        )
+
+    def __add__(self, displacement: ArrayLike) -> Motion:
+        """m ⊕ d (METHODS A1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""
+        from footplant.kernels import quaternion
+
+        frames, joints = self.rotations.shape[:2]
+        try:
+            d = np.broadcast_to(np.asarray(displacement, float), (frames, 1 + joints, 3))
+        except ValueError:
+            raise MotionError(
+                f"expected a displacement of shape ({frames}, {1 + joints}, 3), got {np.shape(displacement)}"
+            ) from None
+        out = np.empty((frames * joints, 4))
+        vectors = np.ascontiguousarray(d[:, 1:]).reshape(-1, 3)
+        quaternion.displace(self.rotations.reshape(-1, 4), vectors, out)
+        return replace(self, root=self.root + d[:, 0], rotations=rotation.normalize(out).reshape(frames, joints, 4))
+
+    def __sub__(self, origin: Motion) -> NDArray:
+        """m ⊖ m0 (METHODS A1): the displacement (F, 1+J, 3) with m0 ⊕ (m ⊖ m0) = m; rotation vectors are ≤ π long."""
+        from footplant.kernels import quaternion
+
+        if self.rotations.shape != origin.rotations.shape:
+            raise MotionError(
+                f"expected motions of the same frames and joints, got {self.rotations.shape[:2]} "
+                f"and {origin.rotations.shape[:2]}"
+            )
+        frames, joints = self.rotations.shape[:2]
+        out = np.empty((frames * joints, 3))
+        quaternion.displacement(self.rotations.reshape(-1, 4), origin.rotations.reshape(-1, 4), out)
+        return np.concatenate([(self.root - origin.root)[:, None], out.reshape(frames, joints, 3)], axis=1)
+
+    def resample(self, fps: float, *, smooth: bool = False) -> Motion:
+        """The same time at another rate.
+
+        Rotations by slerp and the root in straight lines; with `smooth`, cubic Hermite curves through the frames in
+        the rotations' own tangent spaces (no corners when a slow clip is made fast). The last frame is kept when the
+        new rate meets it, else the clip ends at the last new sample before it.
+        """
+        if not (np.isfinite(fps) and fps > 0):
+            raise MotionError(f"expected a positive number of frames a second, got {fps}")
+        count = int(np.floor(self.duration * fps + 1e-6)) + 1 if len(self) else 0
+        return replace(self.at(np.arange(count) / fps, smooth=smooth), fps=float(fps))
+
+    def at(self, seconds: ArrayLike, *, smooth: bool = False) -> Motion:
+        """Poses at any times (seconds from the first frame, clamped to the clip), as frames of a motion."""
+        if len(self) == 0:
+            raise MotionError("expected a motion with frames, got an empty one")
+        position = np.clip(np.atleast_1d(np.asarray(seconds, float)) * self.fps, 0, len(self) - 1)
+        # a time that was computed from a frame number must give back that frame, not a slerp of 1e-12 beside it
+        nearest = np.round(position)
+        position = np.where(np.abs(position - nearest) < 1e-6, nearest, position)
+        first = np.minimum(position.astype(np.int64), max(len(self) - 2, 0))
+        second = np.minimum(first + 1, len(self) - 1)
+        u = position - first
+        rotations = _interpolate_rotations(self.rotations, first, second, u, smooth)
+        lines = [self.root] if self.offsets is None else [self.root, self.offsets]
+        moved = [_interpolate_lines(line, first, second, u, smooth) for line in lines]
+        return replace(self, root=moved[0], rotations=rotations, offsets=None if self.offsets is None else moved[1])
+
+    def transformed(self, turn: ArrayLike, shift: ArrayLike = (0.0, 0.0, 0.0)) -> Motion:
+        """The whole motion turned about the world's origin by a quaternion, then shifted (metres)."""
+        rotations = np.array(self.rotations)
+        rotations[:, 0] = rotation.multiply(turn, rotations[:, 0])
+        return replace(self, root=rotation.rotate(turn, self.root) + np.asarray(shift, float), rotations=rotations)
+
+    def scaled(self, factor: float) -> Motion:
+        """Every length times a factor, the skeleton's too."""
+        return replace(
+            self,
+            skeleton=self.skeleton.scaled(factor),
+            root=self.root * factor,
+            offsets=None if self.offsets is None else self.offsets * factor,
+        )
+
+    def mirrored(self, roles: Roles) -> Motion:
+        """Left and right exchanged, across the plane x = 0: see `humanoid.mirror_map`."""
+        from footplant import humanoid
+
+        partner, reference = humanoid.mirror_map(self.skeleton, roles)
+        flip = np.array([1.0, 1.0, -1.0, -1.0])
+        world = np.array(self.rotations)
+        for joint in range(1, len(self.skeleton)):
+            world[:, joint] = rotation.multiply(world[:, self.skeleton.parents[joint]], world[:, joint])
+        # how far each joint has turned from the mirror-symmetric reference pose, mirrored, and put on its partner
+        turned = rotation.multiply(world, rotation.inverse(reference)) * flip
+        world = rotation.multiply(turned[:, partner], reference)
+        local = np.array(world)
+        for joint in range(1, len(self.skeleton)):
+            parent = self.skeleton.parents[joint]
+            local[:, joint] = rotation.multiply(rotation.inverse(world[:, parent]), world[:, joint])
+        if self.offsets is not None:
+            raise MotionError("expected a motion with constant bones to mirror; drop the per-frame offsets first")
+        return replace(self, root=self.root * [-1.0, 1.0, 1.0], rotations=rotation.normalize(local))
+
+    def looped(self, cycles: int, *, close: bool = True) -> Motion:
+        """The clip played `cycles` times without a seam.
+
+        The last frame is the first one of the next cycle, carried on by the clip's own step over the floor and its
+        turn about the vertical. With `close`, what is left between the two poses is spread evenly over the clip.
+        """
+        if len(self) < 2 or cycles < 1:
+            raise MotionError(f"expected at least 2 frames and 1 cycle, got {len(self)} and {cycles}")
+        turn, shift = ground_transform(self, len(self) - 1, self, 0)
+        motion = self
+        if close:
+            last = self[len(self) - 1]
+            gap = self[0].transformed(turn, shift) - last
+            motion = self + np.linspace(0.0, 1.0, len(self))[:, None, None] * gap
+        parts, part = [], motion[:-1]
+        for _ in range(cycles):
+            parts.append(part)
+            part = part.transformed(turn, shift)
+        return concatenate([*parts, part[:1]])
+
+
+def _interpolate_rotations(values: NDArray, first, second, u, smooth: bool) -> NDArray:
+    a, b = values[first], values[second]
+    u = u[:, None]
+    if not smooth or len(values) < 3:
+        return rotation.normalize(rotation.slerp(a, b, np.broadcast_to(u, a.shape[:-1])))
+    last = len(values) - 1
+    inverse = rotation.inverse(a)
+    # neighbours as rotation vectors seen from frame a: a Catmull–Rom cubic in that tangent space
+    chord = rotation.log(rotation.multiply(inverse, b))
+    before = rotation.log(rotation.multiply(inverse, values[np.maximum(first - 1, 0)]))
+    after = rotation.log(rotation.multiply(rotation.inverse(b), values[np.minimum(second + 1, last)]))
+    start = np.where((first > 0)[:, None, None], 0.5 * (chord - before), chord)
+    finish = np.where((second < last)[:, None, None], 0.5 * (chord + after), chord)
+    return rotation.normalize(rotation.multiply(a, rotation.exp(_hermite(0.0, chord, start, finish, u[..., None]))))
+
+
+def _interpolate_lines(values: NDArray, first, second, u, smooth: bool) -> NDArray:
+    a, b = values[first], values[second]
+    u = u.reshape((-1,) + (1,) * (values.ndim - 1))
+    if not smooth or len(values) < 3:
+        return a + u * (b - a)
+    last, shape = len(values) - 1, u.shape
+    start = np.where((first > 0).reshape(shape), 0.5 * (b - values[np.maximum(first - 1, 0)]), b - a)
+    finish = np.where((second < last).reshape(shape), 0.5 * (values[np.minimum(second + 1, last)] - a), b - a)
+    return _hermite(a, b, start, finish, u)
+
+
+def _hermite(a, b, start, finish, u):
+    u2, u3 = u * u, u * u * u
+    return (2 * u3 - 3 * u2 + 1) * a + (3 * u2 - 2 * u3) * b + (u3 - 2 * u2 + u) * start + (u3 - u2) * finish
+
+
+def ground_transform(a: Motion, a_frame: int, b: Motion, b_frame: int) -> tuple[NDArray, NDArray]:
+    """The turn about the vertical and the shift over the floor that carry frame b of one motion onto frame a of another.
+
+    Returned as (quaternion, shift) for `Motion.transformed`; heights are left alone.
+    """
+    relative = rotation.multiply(a.rotations[a_frame, 0], rotation.inverse(b.rotations[b_frame, 0]))
+    turn = rotation.swing_twist(relative, rotation.AXES["y"])[1]
+    shift = a.root[a_frame] - rotation.rotate(turn, b.root[b_frame])
+    return turn, shift * [1.0, 0.0, 1.0]
+
+
+def concatenate(motions: Sequence[Motion]) -> Motion:
+    """One after another, as they stand: same joints, same rate. (`ground_transform` lines a clip up with another.)"""
+    if not motions:
+        raise MotionError("expected at least one motion, got none")
+    head = motions[0]
+    for number, motion in enumerate(motions[1:], start=1):
+        if motion.skeleton.names != head.skeleton.names or motion.skeleton.parents.tolist() != head.skeleton.parents.tolist():
+            raise MotionError(f"expected motions of the same joints, motion {number} has others than motion 0")
+        if not np.isclose(motion.fps, head.fps, rtol=1e-6):
+            raise MotionError(f"expected {head.fps:g} fps as in motion 0, got {motion.fps:g} in motion {number}; resample it")
+    offsets = None
+    if any(m.offsets is not None for m in motions):
+        offsets = np.concatenate(
+            [
+                np.broadcast_to(m.skeleton.offsets, (len(m), len(m.skeleton), 3)) if m.offsets is None else m.offsets
+                for m in motions
+            ]
+        )
+    return replace(
+        head,
+        root=np.concatenate([m.root for m in motions]),
+        rotations=np.concatenate([m.rotations for m in motions]),
+        offsets=offsets,
+    )
+
+
+def rest_motion(skeleton: Skeleton, frames: int = 1, fps: float = 30.0) -> Motion:
+    """The rest pose, held."""
+    return Motion(
+        skeleton,
+        np.broadcast_to(skeleton.offsets[0], (frames, 3)),
+        np.broadcast_to(skeleton.rest, (frames, len(skeleton), 4)),
+        fps,
+    )

@@ -1,0 +1,217 @@
+"""Rotations as unit quaternions (w, x, y, z), rotation vectors (radians) and 3×3 matrices, any leading shape.
+
+Quaternions act from the left: `rotate(multiply(a, b), v)` turns v by b first, then by a.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+IDENTITY.setflags(write=False)
+AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0.0, 1, 0]), "z": np.array([0.0, 0, 1])}
+"""Unit axes by name, used by Euler orders such as "zxy"."""
+
+
+def identity(*shape: int) -> NDArray:
+    """Quaternions of no rotation, shape (*shape, 4)."""
+    out = np.zeros((*shape, 4))
+    out[..., 0] = 1.0
+    return out
+
+
+def normalize(quaternions: ArrayLike) -> NDArray:
+    """Divide by the norm; a quaternion of zero length becomes the identity."""
+    quaternions = np.asarray(quaternions, float)
+    norm = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    safe = np.where(norm > 0, norm, 1.0)
+    return np.where(norm > 0, quaternions / safe, IDENTITY)
+
+
+def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
+    """The Hamilton product a·b: first b, then a."""
+    aw, ax, ay, az = np.moveaxis(np.asarray(a, float), -1, 0)
+    bw, bx, by, bz = np.moveaxis(np.asarray(b, float), -1, 0)
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )
+
+
+def inverse(quaternions: ArrayLike) -> NDArray:
+    """The conjugate, which is the inverse of a unit quaternion."""
+    return np.asarray(quaternions, float) * np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
+    """Turn vectors (…, 3) by unit quaternions (…, 4)."""
+    quaternions, vectors = np.asarray(quaternions, float), np.asarray(vectors, float)
+    w, u = quaternions[..., :1], quaternions[..., 1:]
+    t = 2.0 * np.cross(u, vectors)
+    return vectors + w * t + np.cross(u, t)
+
+
+def exp(vectors: ArrayLike) -> NDArray:
+    """The unit quaternion of a rotation vector (angle |v|, radians)."""
+    vectors = np.asarray(vectors, float)
+    square = np.sum(vectors * vectors, axis=-1, keepdims=True)
+    small = square < 1e-12
+    angle = np.sqrt(np.where(small, 1.0, square))
+    scale = np.where(small, 0.5 - square / 48.0, np.sin(0.5 * angle) / angle)
+    w = np.where(small, 1.0 - square / 8.0, np.cos(0.5 * angle))
+    return np.concatenate([w, scale * vectors], axis=-1)
+
+
+def log(quaternions: ArrayLike) -> NDArray:
+    """The rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
+    quaternions = np.asarray(quaternions, float)
+    quaternions = np.where(quaternions[..., :1] < 0, -quaternions, quaternions)
+    w, u = quaternions[..., :1], quaternions[..., 1:]
+    sine = np.linalg.norm(u, axis=-1, keepdims=True)
+    small = sine < 1e-8
+    scale = np.where(
+        small,
+        2.0 / np.where(w > 0.5, w, 1.0),
+        2.0 * np.arctan2(sine, w) / np.where(small, 1.0, sine),
+    )
+    return scale * u
+
+
+def angle(a: ArrayLike, b: ArrayLike) -> NDArray:
+    """The angle between two orientations, radians, 0 to π."""
+    return np.linalg.norm(log(multiply(inverse(a), b)), axis=-1)
+
+
+def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> NDArray:
+    """From a (t = 0) to b (t = 1) at constant speed on the short way; t broadcasts over the leading shape."""
+    t = np.asarray(t, float)[..., None]
+    return multiply(a, exp(t * log(multiply(inverse(a), b))))
+
+
+def between(a: ArrayLike, b: ArrayLike) -> NDArray:
+    """The smallest rotation that turns direction a into direction b (any lengths; opposite: about any normal)."""
+    a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    w = lengths + np.sum(a * b, axis=-1)
+    u = np.cross(a, b)
+    opposite = w < 1e-9 * np.where(lengths > 0, lengths, 1.0)
+    helper = np.where(np.abs(a[..., :1]) < 0.6 * np.linalg.norm(a, axis=-1, keepdims=True), AXES["x"], AXES["y"])
+    u = np.where(opposite[..., None], np.cross(a, helper), u)
+    w = np.where(opposite, 0.0, w)
+    return normalize(np.concatenate([w[..., None], u], axis=-1))
+
+
+def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArray]:
+    """Split q = swing · twist, twist about the local axis; both (…, 4)."""
+    quaternions = np.asarray(quaternions, float)
+    axis = np.asarray(axis, float)
+    axis = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
+    along = np.sum(quaternions[..., 1:] * axis, axis=-1, keepdims=True)
+    twist = normalize(np.concatenate([quaternions[..., :1], along * axis], axis=-1))
+    return multiply(quaternions, inverse(twist)), twist
+
+
+def unroll(quaternions: ArrayLike) -> NDArray:
+    """Flip signs along the first axis so that neighbouring frames are on the same side (q and −q are one rotation)."""
+    quaternions = np.array(quaternions, float)
+    if len(quaternions) > 1:
+        dots = np.sum(quaternions[1:] * quaternions[:-1], axis=-1)
+        signs = np.cumprod(np.where(dots < 0, -1.0, 1.0), axis=0)
+        quaternions[1:] *= signs[..., None]
+    return quaternions
+
+
+def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:
+    """The weighted mean over the first axis: the eigenvector of Σ w q qᵀ (Markley 2007); signs do not matter."""
+    quaternions = np.asarray(quaternions, float)
+    weights = np.ones(len(quaternions)) if weights is None else np.asarray(weights, float)
+    weights = weights.reshape(weights.shape + (1,) * (quaternions.ndim - 1 - weights.ndim))
+    outer = np.sum(weights[..., None] * quaternions[..., :, None] * quaternions[..., None, :], axis=0)
+    vector = np.linalg.eigh(outer)[1][..., -1]
+    return np.where(vector[..., :1] < 0, -vector, vector)
+
+
+def to_matrix(quaternions: ArrayLike) -> NDArray:
+    """Rotation matrices (…, 3, 3), columns are the turned axes."""
+    w, x, y, z = np.moveaxis(np.asarray(quaternions, float), -1, 0)
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], axis=-1),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], axis=-1),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=-1),
+        ],
+        axis=-2,
+    )
+
+
+def from_matrix(matrices: ArrayLike) -> NDArray:
+    """Unit quaternions of proper rotation matrices, w ≥ 0; by the largest of the four components, so never singular."""
+    m = np.asarray(matrices, float)
+    m00, m11, m22 = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
+    candidates = np.stack(
+        [
+            np.stack([1 + m00 + m11 + m22, m[..., 2, 1] - m[..., 1, 2],
+                      m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]], axis=-1),
+            np.stack([m[..., 2, 1] - m[..., 1, 2], 1 + m00 - m11 - m22,
+                      m[..., 1, 0] + m[..., 0, 1], m[..., 2, 0] + m[..., 0, 2]], axis=-1),
+            np.stack([m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] + m[..., 0, 1],
+                      1 - m00 + m11 - m22, m[..., 2, 1] + m[..., 1, 2]], axis=-1),
+            np.stack([m[..., 1, 0] - m[..., 0, 1], m[..., 2, 0] + m[..., 0, 2],
+                      m[..., 2, 1] + m[..., 1, 2], 1 - m00 - m11 + m22], axis=-1),
+        ],
+        axis=-2,
+    )  # fmt: skip
+    diagonal = np.diagonal(candidates, axis1=-2, axis2=-1)
+    best = np.argmax(diagonal, axis=-1)
+    chosen = normalize(np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :])
+    return np.where(chosen[..., :1] < 0, -chosen, chosen)
+
+
+def from_axis_angle(axis: ArrayLike, angles: ArrayLike) -> NDArray:
+    """Turn about a unit axis by an angle in radians."""
+    half = 0.5 * np.asarray(angles, float)[..., None]
+    return np.concatenate([np.cos(half), np.sin(half) * np.asarray(axis, float)], axis=-1)
+
+
+def from_euler(angles: ArrayLike, order: str) -> NDArray:
+    """Intrinsic Euler angles (…, n), radians, in the written order: "zxy" is q = qz·qx·qy. n may be 1, 2 or 3."""
+    angles = np.asarray(angles, float)
+    if angles.shape[-1] != len(order):
+        raise ValueError(f"expected {len(order)} angles for order {order!r}, got shape {angles.shape}")
+    out = identity(*angles.shape[:-1])
+    for column, letter in enumerate(order.lower()):
+        out = multiply(out, from_axis_angle(AXES[letter], angles[..., column]))
+    return out
+
+
+def to_euler(quaternions: ArrayLike, order: str) -> NDArray:
+    """Intrinsic angles (…, 3) in radians for an order of three different axes; in gimbal lock the last one is 0."""
+    first, second, third = ("xyz".index(letter) for letter in order.lower())
+    if len({first, second, third}) != 3:
+        raise ValueError(f"expected an order of three different axes such as 'zxy', got {order!r}")
+    sign = 1.0 if (second - first) % 3 == 1 else -1.0
+    m = to_matrix(quaternions)
+    sine = np.clip(sign * m[..., first, third], -1.0, 1.0)
+    locked = np.abs(sine) > 1.0 - 1e-12
+    middle = np.where(
+        locked, np.copysign(np.pi / 2, sine), np.arctan2(sine, np.hypot(m[..., first, first], m[..., first, second]))
+    )
+    a = np.where(
+        locked,
+        np.arctan2(sign * m[..., third, second], m[..., second, second]),
+        np.arctan2(-sign * m[..., second, third], m[..., third, third]),
+    )
+    c = np.where(locked, 0.0, np.arctan2(-sign * m[..., first, second], m[..., first, first]))
+    return np.stack([a, middle, c], axis=-1)
+
+
+def heading(quaternions: ArrayLike, forward: ArrayLike = (0.0, 0.0, 1.0)) -> NDArray:
+    """The turn about the vertical (y), radians, that the rotation gives to a forward direction of the floor."""
+    turned = rotate(quaternions, np.asarray(forward, float))
+    return np.arctan2(turned[..., 0], turned[..., 2])

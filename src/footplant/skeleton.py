@@ -1,0 +1,296 @@
+"""The figure: a tree of joints, and a character that knows what its joints are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import SkeletonError
+
+if TYPE_CHECKING:
+    from footplant.proportions import Proportions
+
+
+def frozen(array, dtype=float) -> NDArray:
+    """A read-only contiguous array, copied unless it already is one: nobody can change a frozen type from outside."""
+    if (
+        isinstance(array, np.ndarray)
+        and array.dtype == dtype
+        and array.flags.c_contiguous
+        and not array.flags.writeable
+        and (array.base is None or (isinstance(array.base, np.ndarray) and not array.base.flags.writeable))
+    ):
+        return array
+    out = np.array(array, dtype=dtype, order="C")
+    out.setflags(write=False)
+    return out
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point fixed to a segment: what constraints hold on to (Kulpa's CP)."""
+
+    joint: int
+    """Index of the joint whose frame carries the point."""
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Place of the point in the joint's local frame, metres."""
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """A tree of joints, parents before children, with its rest pose. Joint 0 is the only root."""
+
+    names: tuple[str, ...]
+    """One name a joint, unique."""
+    parents: NDArray
+    """(J,) int64; index of the parent, −1 for joint 0 alone; always smaller than the joint's own index."""
+    offsets: NDArray
+    """(J, 3) metres; place of a joint in its parent's frame. offsets[0] is where the root stands in the rest pose."""
+    rest: NDArray = field(default=None)  # type: ignore[assignment]
+    """(J, 4) local rotations of the rest pose; identities when not given."""
+    end_parents: NDArray = field(default=None)  # type: ignore[assignment]
+    """(E,) int64; joints that carry an end site (the tip of a toe, a finger, the top of the head)."""
+    end_offsets: NDArray = field(default=None)  # type: ignore[assignment]
+    """(E, 3) metres; place of each end site in its joint's frame."""
+
+    def __post_init__(self) -> None:
+        """Check the tree once, so that nothing after this has to."""
+        count = len(self.names)
+        names = tuple(str(name) for name in self.names)
+        parents = frozen(self.parents, np.int64)
+        offsets = frozen(self.offsets)
+        rest = frozen(rotation.identity(count) if self.rest is None else rotation.normalize(self.rest))
+        end_parents = frozen([] if self.end_parents is None else self.end_parents, np.int64)
+        end_offsets = frozen(np.zeros((0, 3)) if self.end_offsets is None else self.end_offsets)
+        if count == 0:
+            raise SkeletonError("expected at least one joint, got none")
+        if parents.shape != (count,):
+            raise SkeletonError(f"expected {count} parents, one a joint, got shape {parents.shape}")
+        if offsets.shape != (count, 3):
+            raise SkeletonError(f"expected offsets of shape ({count}, 3), got {offsets.shape}")
+        if rest.shape != (count, 4):
+            raise SkeletonError(f"expected rest rotations of shape ({count}, 4), got {rest.shape}")
+        if end_offsets.shape != (len(end_parents), 3):
+            raise SkeletonError(f"expected end offsets of shape ({len(end_parents)}, 3), got {end_offsets.shape}")
+        if parents[0] != -1:
+            raise SkeletonError(f"expected joint 0 to be the root (parent -1), got parent {parents[0]}")
+        for joint in range(1, count):
+            if not 0 <= parents[joint] < joint:
+                raise SkeletonError(
+                    f"expected the parent of joint {joint} ({names[joint]!r}) among joints 0..{joint - 1}, "
+                    f"got {parents[joint]}"
+                )
+        if len(end_parents) and not (0 <= end_parents.min() and end_parents.max() < count):
+            raise SkeletonError(f"expected end sites on joints 0..{count - 1}, got {end_parents.tolist()}")
+        if len(set(names)) != count:
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise SkeletonError(f"expected unique joint names, got these more than once: {', '.join(twice)}")
+        for label, array in (("offsets", offsets), ("rest rotations", rest), ("end offsets", end_offsets)):
+            if not np.isfinite(array).all():
+                raise SkeletonError(f"expected finite {label}, got NaN or infinity at row {_first_bad_row(array)}")
+        for key, value in (
+            ("names", names), ("parents", parents), ("offsets", offsets), ("rest", rest),
+            ("end_parents", end_parents), ("end_offsets", end_offsets),
+        ):  # fmt: skip
+            object.__setattr__(self, key, value)
+
+    def __len__(self) -> int:
+        """How many joints."""
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """The joint of that name; an unknown name is an error that lists what exists."""
+        try:
+            return self._index[name]
+        except KeyError:
+            raise SkeletonError(f"no joint {name!r}; the skeleton has: {', '.join(self.names)}") from None
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: joint for joint, name in enumerate(self.names)}
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The children of each joint, in order."""
+        out: list[list[int]] = [[] for _ in self.names]
+        for joint, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                out[parent].append(joint)
+        return tuple(tuple(row) for row in out)
+
+    def chain(self, joint: int, ancestor: int = 0) -> tuple[int, ...]:
+        """Joints from `ancestor` down to `joint`, both included."""
+        path = [joint]
+        while path[-1] != ancestor:
+            if path[-1] == 0:
+                raise SkeletonError(f"{self.names[ancestor]!r} is no ancestor of {self.names[joint]!r}")
+            path.append(int(self.parents[path[-1]]))
+        return tuple(reversed(path))
+
+    def descendants(self, joint: int) -> tuple[int, ...]:
+        """The joint itself and everything below it, in order."""
+        inside = np.zeros(len(self), bool)
+        inside[joint] = True
+        for other in range(joint + 1, len(self)):
+            inside[other] = inside[self.parents[other]]
+        return tuple(np.flatnonzero(inside).tolist())
+
+    @cached_property
+    def rest_world(self) -> tuple[NDArray, NDArray]:
+        """World positions (J, 3), metres, and rotations (J, 4) of the rest pose."""
+        positions, rotations = np.array(self.offsets), np.array(self.rest)
+        for joint in range(1, len(self)):
+            parent = self.parents[joint]
+            positions[joint] = positions[parent] + rotation.rotate(rotations[parent], self.offsets[joint])
+            rotations[joint] = rotation.multiply(rotations[parent], self.rest[joint])
+        return frozen(positions), frozen(rotations)
+
+    @cached_property
+    def rest_ends(self) -> NDArray:
+        """World positions (E, 3) of the end sites in the rest pose, metres."""
+        positions, rotations = self.rest_world
+        return frozen(
+            positions[self.end_parents] + rotation.rotate(rotations[self.end_parents], self.end_offsets)
+        ).reshape(-1, 3)
+
+    def scaled(self, factor: float) -> Skeleton:
+        """Every length times a factor."""
+        return replace(self, offsets=self.offsets * factor, end_offsets=self.end_offsets * factor)
+
+    def turned(self, turn: NDArray) -> Skeleton:
+        """The whole figure turned about the world's origin by a quaternion; local frames stay as they are."""
+        offsets, rest = np.array(self.offsets), np.array(self.rest)
+        offsets[0] = rotation.rotate(turn, offsets[0])
+        rest[0] = rotation.multiply(turn, rest[0])
+        return replace(self, offsets=offsets, rest=rest)
+
+
+def _first_bad_row(array: NDArray) -> int:
+    return int(np.argwhere(~np.isfinite(array))[0][0])
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which joints of a human-like figure are what."""
+
+    joints: Mapping[str, tuple[int, ...]]
+    """Role → joints from the root outwards. Names are those of `humanoid.ROLES`; a role that is absent is not a key."""
+    confidence: Mapping[str, float]
+    """Role → how sure, 0 to 1."""
+    reasons: Mapping[str, str]
+    """Role → why: the words of the name and the shape that spoke for it, in one sentence."""
+
+    def __post_init__(self) -> None:
+        """Freeze the three tables."""
+        for key in ("joints", "confidence", "reasons"):
+            object.__setattr__(self, key, MappingProxyType(dict(getattr(self, key))))
+
+    def __contains__(self, role: str) -> bool:
+        """Whether the figure has that role."""
+        return role in self.joints
+
+    def __getitem__(self, role: str) -> int:
+        """The joint of a role; of a chain (spine, a finger) the one nearest to the root."""
+        try:
+            return self.joints[role][0]
+        except KeyError:
+            raise SkeletonError(f"no role {role!r} on this figure; it has: {', '.join(self.joints)}") from None
+
+    def get(self, role: str) -> int | None:
+        """The joint of a role, or None."""
+        return self.joints[role][0] if role in self.joints else None
+
+    @property
+    def overall(self) -> float:
+        """How sure of the figure as a whole, 0 to 1: the mean over roles."""
+        return float(np.mean(list(self.confidence.values()))) if self.confidence else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """A mesh bound to a skeleton."""
+
+    vertices: NDArray
+    """(V, 3) metres, in the space of the rest pose (y up, the figure's own place)."""
+    faces: NDArray
+    """(T, 3) int64; corner vertices of the triangles, counter-clockwise from outside."""
+    joints: NDArray
+    """(V, K) int64; joints that move each vertex."""
+    weights: NDArray
+    """(V, K) how much, each row summing to 1."""
+    inverse_bind: NDArray
+    """(J, 4, 4) takes a vertex from mesh space into the frame of a joint as it stood when the mesh was bound."""
+    normals: NDArray | None = None
+    """(V, 3) unit normals, or None."""
+
+    def __post_init__(self) -> None:
+        """Freeze and check the shapes."""
+        for key, dtype in (
+            ("vertices", float), ("faces", np.int64), ("joints", np.int64), ("weights", float), ("inverse_bind", float),
+        ):  # fmt: skip
+            object.__setattr__(self, key, frozen(getattr(self, key), dtype))
+        if self.normals is not None:
+            object.__setattr__(self, "normals", frozen(self.normals))
+        count = len(self.vertices)
+        if self.joints.shape != self.weights.shape or len(self.joints) != count:
+            raise SkeletonError(
+                f"expected joints and weights of shape ({count}, K), got {self.joints.shape} and {self.weights.shape}"
+            )
+        if count and self.joints.size and not 0 <= self.joints.min() <= self.joints.max() < len(self.inverse_bind):
+            raise SkeletonError(f"expected skin joints in 0..{len(self.inverse_bind) - 1}, got {self.joints.max()}")
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How far joints may turn from the figure's reference pose."""
+
+    lower: NDArray
+    """(J, 3) radians; smallest rotation-vector components in anatomical axes (see `humanoid.joint_limits`)."""
+    upper: NDArray
+    """(J, 3) radians; largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Character:
+    """A skeleton that knows its roles, where it touches the ground, what it weighs and what skins it."""
+
+    skeleton: Skeleton
+    name: str = "character"
+    """What people call it; the file's name if the file says nothing better."""
+    roles: Roles | None = None
+    """None when the figure is not human-like (then only what needs no roles works)."""
+    contacts: Mapping[str, Point] = field(default_factory=dict)
+    """Contact points on the sole and the palm: left_heel, left_ball, left_toe, left_palm, right_heel …"""
+    masses: NDArray | None = None
+    """(J,) share of the body's mass that each joint's segment carries, summing to 1; None when not human-like."""
+    mass_centers: NDArray | None = None
+    """(J, 3) metres; each segment's centre of mass in its joint's frame."""
+    limits: Limits | None = None
+    """Joint limits, or None when unknown."""
+    skin: Skin | None = None
+    """The mesh, or None."""
+    height: float = 0.0
+    """Standing height, metres, from sole to crown along the bones, so that it does not depend on the pose."""
+    source: Any = field(default=None, repr=False)
+    """The file's own document, kept by the format that read it so that a motion can be written onto the same meshes."""
+
+    def require_roles(self) -> Roles:
+        """The roles; an error that says what to do when there are none."""
+        if self.roles is None:
+            raise SkeletonError(
+                f"{self.name!r} has no human roles; name them in a TOML file and pass it as roles=FILE (--roles FILE)"
+            )
+        return self.roles
+
+    def with_proportions(self, proportions: Proportions | None = None, **factors: float) -> Character:
+        """The same figure with other proportions, its skin fitted to them: see `footplant.proportions`."""
+        from footplant.proportions import Proportions, apply_proportions
+
+        return apply_proportions(self, proportions or Proportions(**factors))
