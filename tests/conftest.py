@@ -1,0 +1,27 @@
+"""Shared by all tests: where the real clips and characters are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def shared_data(*parts: str) -> Path:
+    """A path in the folder of real clips and characters beside the repository."""
+    return SHARED_DATA.joinpath(*parts)
+
+
+def shared_files(pattern: str) -> list[Path]:
+    """Files of that folder by pattern, sorted; empty when the folder is absent."""
+    return sorted(SHARED_DATA.glob(pattern)) if SHARED_DATA.is_dir() else []
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real clips and characters; skips the test where it is absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the folder shared/data with real clips is not beside the repository")
+    return SHARED_DATA
