@@ -5,25 +5,30 @@ Kernel modules import numba; the rest of the package imports a kernel module ins
 
 numba's own `cache=True` keeps results beside the caller's file and keys them on that file alone: when a kernel in
 another file changes, the stale result is used without a word, and a read-only install raises. `jit` keeps them in the
-user's cache folder under a hash of all kernel sources instead, falls back to the temporary folder, and then to no cache.
+user's cache folder under a hash of all kernel sources instead, falls back to the temporary folder, then to no cache.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sys
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import ClassVar
 
 from numba import njit
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 KERNEL_FOLDER = Path(__file__).parent
+logger = logging.getLogger(__name__)
+"""Says once a process that kernels are being compiled; the command line shows it to people."""
 
 
 @cache
@@ -90,11 +95,22 @@ class _Locator(_CacheLocator):
 
 
 class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = [_Locator]
+    _locator_classes: ClassVar = [_Locator]
 
 
 class _KernelCache(FunctionCache):
     _impl_class = _CacheImpl
+
+    def load_overload(self, sig, target_context):
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            _say_compiling()
+        return found
+
+
+@cache
+def _say_compiling() -> None:
+    logger.info("compiling kernels, once per machine (kept in %s)", cache_folder())
 
 
 def jit(function):
@@ -113,15 +129,27 @@ def modules() -> list:
     return [import_module(f"{__name__}.{info.name}") for info in iter_modules([str(KERNEL_FOLDER)])]
 
 
+def entry_points() -> dict[str, Callable[[], object]]:
+    """Every kernel that declares how it is called (`WARMUP` in its module), as "module.name" → its smallest call."""
+    calls = {}
+    for module in modules():
+        for name, arguments in module.WARMUP.items():
+            label = f"{module.__name__.rpartition('.')[2]}.{name}"
+            calls[label] = partial(_call, getattr(module, name), arguments)
+    return calls
+
+
+def _call(kernel: Callable, arguments: Callable[[], tuple]) -> None:
+    kernel(*arguments())
+
+
 def warmup() -> list[str]:
-    """Compile every kernel that declares how it is called (`WARMUP` in its module); return their names.
+    """Compile every kernel that declares how it is called; return their names.
 
     Kernels are compiled for the types they are first called with. Each module lists its entry points with a call of
     the smallest size, so that the real one later finds the machine code on disk.
     """
-    done = []
-    for module in modules():
-        for name, arguments in module.WARMUP.items():
-            getattr(module, name)(*arguments())
-            done.append(f"{module.__name__.rpartition('.')[2]}.{name}")
-    return done
+    calls = entry_points()
+    for call in calls.values():
+        call()
+    return list(calls)
