@@ -128,7 +128,9 @@ class Motion:
         """
         if not (np.isfinite(fps) and fps > 0):
             raise MotionError(f"expected a positive number of frames a second, got {fps}")
-        count = int(np.floor(self.duration * fps + 1e-6)) + 1 if len(self) else 0
+        if len(self) == 0:
+            return replace(self, fps=float(fps))
+        count = int(np.floor(self.duration * fps + 1e-6)) + 1
         return replace(self.at(np.arange(count) / fps, smooth=smooth), fps=float(fps))
 
     def at(self, seconds: ArrayLike, *, smooth: bool = False) -> Motion:
@@ -236,7 +238,7 @@ def _hermite(a, b, start, finish, u):
 
 
 def ground_transform(a: Motion, a_frame: int, b: Motion, b_frame: int) -> tuple[NDArray, NDArray]:
-    """The turn about the vertical and the shift over the floor that carry frame b of one motion onto frame a of another.
+    """The turn about the vertical and the shift over the floor that carry a frame of motion b onto one of motion a.
 
     Returned as (quaternion, shift) for `Motion.transformed`; heights are left alone.
     """
@@ -252,10 +254,15 @@ def concatenate(motions: Sequence[Motion]) -> Motion:
         raise MotionError("expected at least one motion, got none")
     head = motions[0]
     for number, motion in enumerate(motions[1:], start=1):
-        if motion.skeleton.names != head.skeleton.names or motion.skeleton.parents.tolist() != head.skeleton.parents.tolist():
+        if (
+            motion.skeleton.names != head.skeleton.names
+            or motion.skeleton.parents.tolist() != head.skeleton.parents.tolist()
+        ):
             raise MotionError(f"expected motions of the same joints, motion {number} has others than motion 0")
         if not np.isclose(motion.fps, head.fps, rtol=1e-6):
-            raise MotionError(f"expected {head.fps:g} fps as in motion 0, got {motion.fps:g} in motion {number}; resample it")
+            raise MotionError(
+                f"expected {head.fps:g} fps as in motion 0, got {motion.fps:g} in motion {number}; resample it"
+            )
     offsets = None
     if any(m.offsets is not None for m in motions):
         offsets = np.concatenate(

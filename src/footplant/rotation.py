@@ -132,7 +132,7 @@ def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:
     quaternions = np.asarray(quaternions, float)
     weights = np.ones(len(quaternions)) if weights is None else np.asarray(weights, float)
     weights = weights.reshape(weights.shape + (1,) * (quaternions.ndim - 1 - weights.ndim))
-    outer = np.sum(weights[..., None] * quaternions[..., :, None] * quaternions[..., None, :], axis=0)
+    outer = np.sum(weights[..., None, None] * quaternions[..., :, None] * quaternions[..., None, :], axis=0)
     vector = np.linalg.eigh(outer)[1][..., -1]
     return np.where(vector[..., :1] < 0, -vector, vector)
 

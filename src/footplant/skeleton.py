@@ -87,7 +87,7 @@ class Skeleton:
                     f"expected the parent of joint {joint} ({names[joint]!r}) among joints 0..{joint - 1}, "
                     f"got {parents[joint]}"
                 )
-        if len(end_parents) and not (0 <= end_parents.min() and end_parents.max() < count):
+        if len(end_parents) and not (end_parents.min() >= 0 and end_parents.max() < count):
             raise SkeletonError(f"expected end sites on joints 0..{count - 1}, got {end_parents.tolist()}")
         if len(set(names)) != count:
             twice = sorted({name for name in names if names.count(name) > 1})

@@ -36,9 +36,7 @@ def format_of(path: str | Path) -> ModuleType:
     extension = Path(path).suffix.lower()
     known = formats()
     if extension not in known:
-        raise FormatError(
-            f"expected one of {', '.join(sorted(known))}, got {extension or 'no extension'!r}", path=path
-        )
+        raise FormatError(f"expected one of {', '.join(sorted(known))}, got {extension or 'no extension'!r}", path=path)
     return known[extension]
 
 
@@ -87,7 +85,9 @@ def load(
         raise FormatError(error.strerror or str(error), path=path) from error
     if others:
         names = ", ".join(repr(figures[other].name) for other in order if other != chosen)
-        clip = replace(clip, notes=(*clip.notes, f"{len(figures)} figures; took {figures[chosen].name!r}, left {names}"))
+        clip = replace(
+            clip, notes=(*clip.notes, f"{len(figures)} figures; took {figures[chosen].name!r}, left {names}")
+        )
     return replace(clip, others=others)
 
 

@@ -53,6 +53,12 @@ def carry(joints, offsets, positions, rotations, out):
 
 
 @jit
+def world_axis(w, x, y, z, k):
+    """Axis k of a turned frame, in the world."""
+    return rotate(w, x, y, z, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+
+
+@jit
 def position_jacobian(parents, joint, points, positions, rotations, out):
     """d(point)/d(displacement), (F, 3, 3+3J), of points (F, 3) on the segment of `joint`; `out` starts as zeros.
 
@@ -68,7 +74,7 @@ def position_jacobian(parents, joint, points, positions, rotations, out):
             dz = points[f, 2] - positions[f, a, 2]
             w, x, y, z = rotations[f, a, 0], rotations[f, a, 1], rotations[f, a, 2], rotations[f, a, 3]
             for k in range(3):
-                ax, ay, az = rotate(w, x, y, z, float(k == 0), float(k == 1), float(k == 2))
+                ax, ay, az = world_axis(w, x, y, z, k)
                 column = 3 + 3 * a + k
                 out[f, 0, column] = ay * dz - az * dy
                 out[f, 1, column] = az * dx - ax * dz
@@ -85,9 +91,7 @@ def rotation_jacobian(parents, joint, rotations, out):
             w, x, y, z = rotations[f, a, 0], rotations[f, a, 1], rotations[f, a, 2], rotations[f, a, 3]
             for k in range(3):
                 column = 3 + 3 * a + k
-                out[f, 0, column], out[f, 1, column], out[f, 2, column] = rotate(
-                    w, x, y, z, float(k == 0), float(k == 1), float(k == 2)
-                )
+                out[f, 0, column], out[f, 1, column], out[f, 2, column] = world_axis(w, x, y, z, k)
             a = parents[a]
 
 
@@ -118,12 +122,11 @@ def mass_jacobian(parents, masses, centers, positions, rotations, out):
             dz = moment[j, 2] - mass[j] * positions[f, j, 2]
             w, x, y, z = rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3]
             for k in range(3):
-                ax, ay, az = rotate(w, x, y, z, float(k == 0), float(k == 1), float(k == 2))
+                ax, ay, az = world_axis(w, x, y, z, k)
                 column = 3 + 3 * j + k
                 out[f, 0, column] = ay * dz - az * dy
                 out[f, 1, column] = az * dx - ax * dz
                 out[f, 2, column] = ax * dy - ay * dx
-
 
 
 def _read_only(*shape):

@@ -1,0 +1,234 @@
+"""The scene: planes, height fields, boxes, balls and capsules, and the closest point in an intersection of balls.
+
+Every shape answers two questions about points (…, 3): `distance` (metres, negative inside) and `closest` (the nearest
+point of its surface). Grounds (plane, height field) also give `height` and `normal` over places of the floor (…, 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+
+
+def _unit(vectors: NDArray) -> NDArray:
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.where(length > 1e-12, vectors / np.where(length > 1e-12, length, 1.0), rotation.AXES["y"])
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A half-space: everything below the plane is inside."""
+
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Any point of the plane, metres."""
+    up: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    """The direction out of the ground, any length."""
+
+    @property
+    def _normal(self) -> NDArray:
+        return _unit(np.asarray(self.up, float))
+
+    def distance(self, points: ArrayLike) -> NDArray:
+        """Height over the plane, metres, along its normal."""
+        return (np.asarray(points, float) - self.point) @ self._normal
+
+    def closest(self, points: ArrayLike) -> NDArray:
+        """The foot of the perpendicular."""
+        points = np.asarray(points, float)
+        return points - self.distance(points)[..., None] * self._normal
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (y, metres) of the plane over places (x, z)."""
+        places, normal = np.asarray(places, float), self._normal
+        if abs(normal[1]) < 1e-9:
+            raise ValueError(f"expected a plane that is not vertical, got the normal {tuple(normal)}")
+        dx, dz = places[..., 0] - self.point[0], places[..., 1] - self.point[2]
+        return self.point[1] - (normal[0] * dx + normal[2] * dz) / normal[1]
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """The unit normal over places (x, z), shape (…, 3)."""
+        return np.broadcast_to(self._normal, (*np.shape(places)[:-1], 3))
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """A ground of heights on a regular grid, smooth in between (bicubic, Catmull–Rom), level beyond its edges."""
+
+    heights: NDArray
+    """(nx, nz) metres."""
+    spacing: float
+    """Distance of two grid points, metres, the same along x and z."""
+    origin: tuple[float, float] = (0.0, 0.0)
+    """(x, z) of heights[0, 0], metres."""
+
+    def __post_init__(self) -> None:
+        """Check the grid."""
+        heights = np.array(self.heights, float)
+        if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
+            raise ValueError(f"expected a finite grid of at least 2 × 2 heights, got shape {heights.shape}")
+        if not self.spacing > 0:
+            raise ValueError(f"expected a positive grid spacing, got {self.spacing}")
+        heights.setflags(write=False)
+        object.__setattr__(self, "heights", heights)
+
+    def _sample(self, places: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+        """Height, dh/dx and dh/dz."""
+        places = np.asarray(places, float)
+        size = np.array(self.heights.shape)
+        raw = (places - self.origin) / self.spacing
+        grid = np.clip(raw, 0.0, size - 1.0)
+        cell = np.minimum(grid.astype(np.int64), size - 2)
+        weights, slopes = _catmull_rom(grid - cell)
+        total = np.zeros(places.shape[:-1])
+        along_x, along_z = np.zeros_like(total), np.zeros_like(total)
+        for i in range(4):
+            for k in range(4):
+                at = np.clip(cell + (i - 1, k - 1), 0, size - 1)
+                h = self.heights[at[..., 0], at[..., 1]]
+                total += weights[i][..., 0] * weights[k][..., 1] * h
+                along_x += slopes[i][..., 0] * weights[k][..., 1] * h
+                along_z += weights[i][..., 0] * slopes[k][..., 1] * h
+        inside = (raw >= 0.0) & (raw <= size - 1.0)
+        return total, along_x / self.spacing * inside[..., 0], along_z / self.spacing * inside[..., 1]
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (y, metres) over places (x, z)."""
+        return self._sample(places)[0]
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """The unit normal over places (x, z), shape (…, 3)."""
+        _, along_x, along_z = self._sample(places)
+        return _unit(np.stack([-along_x, np.ones_like(along_x), -along_z], axis=-1))
+
+    def distance(self, points: ArrayLike) -> NDArray:
+        """Height over the tangent plane below the point, metres: exact on a slope, first order where it curves."""
+        points = np.asarray(points, float)
+        places = points[..., [0, 2]]
+        return (points[..., 1] - self.height(places)) * self.normal(places)[..., 1]
+
+    def closest(self, points: ArrayLike) -> NDArray:
+        """A nearby point of the surface: Newton steps along the normal, then straight onto the ground."""
+        points = np.asarray(points, float)
+        found = points
+        for _ in range(4):
+            step = self.distance(found)[..., None] * self.normal(found[..., [0, 2]])
+            tangent = (
+                points
+                - found
+                - np.sum((points - found) * self.normal(found[..., [0, 2]]), -1, keepdims=True)
+                * (self.normal(found[..., [0, 2]]))
+            )
+            found = found - step + 0.5 * tangent
+        places = found[..., [0, 2]]
+        return np.stack([places[..., 0], self.height(places), places[..., 1]], axis=-1)
+
+
+def _catmull_rom(t: NDArray) -> tuple[list[NDArray], list[NDArray]]:
+    t2, t3 = t * t, t * t * t
+    weights = [
+        0.5 * (-t3 + 2 * t2 - t),
+        0.5 * (3 * t3 - 5 * t2 + 2),
+        0.5 * (-3 * t3 + 4 * t2 + t),
+        0.5 * (t3 - t2),
+    ]
+    slopes = [
+        0.5 * (-3 * t2 + 4 * t - 1),
+        0.5 * (9 * t2 - 10 * t),
+        0.5 * (-9 * t2 + 8 * t + 1),
+        0.5 * (3 * t2 - 2 * t),
+    ]
+    return weights, slopes
+
+
+@dataclass(frozen=True)
+class Ball:
+    """All points within a distance of a centre."""
+
+    center: tuple[float, float, float]
+    """Metres."""
+    radius: float
+    """Metres."""
+
+    def distance(self, points: ArrayLike) -> NDArray:
+        """Metres to the surface, negative inside."""
+        return np.linalg.norm(np.asarray(points, float) - self.center, axis=-1) - self.radius
+
+    def closest(self, points: ArrayLike) -> NDArray:
+        """The nearest point of the surface; from the centre, straight up."""
+        return self.center + self.radius * _unit(np.asarray(points, float) - self.center)
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """All points within a distance of a line segment: a limb, a beam, a rail."""
+
+    start: tuple[float, float, float]
+    stop: tuple[float, float, float]
+    radius: float
+    """Metres."""
+
+    def _axis_point(self, points: NDArray) -> NDArray:
+        start = np.asarray(self.start, float)
+        axis = np.asarray(self.stop, float) - start
+        length = axis @ axis
+        t = np.clip((points - start) @ axis / length, 0.0, 1.0) if length > 0 else np.zeros(points.shape[:-1])
+        return start + t[..., None] * axis
+
+    def distance(self, points: ArrayLike) -> NDArray:
+        """Metres to the surface, negative inside."""
+        points = np.asarray(points, float)
+        return np.linalg.norm(points - self._axis_point(points), axis=-1) - self.radius
+
+    def closest(self, points: ArrayLike) -> NDArray:
+        """The nearest point of the surface."""
+        points = np.asarray(points, float)
+        on_axis = self._axis_point(points)
+        return on_axis + self.radius * _unit(points - on_axis)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box that may be turned."""
+
+    center: tuple[float, float, float]
+    """Metres."""
+    half: tuple[float, float, float]
+    """Half of its size along its own axes, metres."""
+    turn: tuple[float, float, float, float] = field(default=(1.0, 0.0, 0.0, 0.0))
+    """Quaternion from the box's axes to the world's."""
+
+    def _local(self, points: ArrayLike) -> NDArray:
+        return rotation.rotate(rotation.inverse(self.turn), np.asarray(points, float) - self.center)
+
+    def distance(self, points: ArrayLike) -> NDArray:
+        """Metres to the surface, negative inside."""
+        beyond = np.abs(self._local(points)) - self.half
+        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=-1)
+        return outside + np.minimum(beyond.max(axis=-1), 0.0)
+
+    def closest(self, points: ArrayLike) -> NDArray:
+        """The nearest point of the surface; from inside, through the nearest face."""
+        local, half = self._local(points), np.asarray(self.half, float)
+        clamped = np.clip(local, -half, half)
+        inside = (np.abs(local) < half).all(axis=-1)
+        face = np.argmin(half - np.abs(local), axis=-1)
+        pushed = np.where(np.arange(3) == face[..., None], np.where(local < 0, -half, half), local)
+        return rotation.rotate(self.turn, np.where(inside[..., None], pushed, clamped)) + self.center
+
+
+def closest_in_balls(point: ArrayLike, centers: ArrayLike, radii: ArrayLike) -> NDArray | None:
+    """The point of the intersection of balls (N, 3), (N,) nearest to a point, or None when they do not meet.
+
+    Shin 2002, appendix A: spheres first, then circles of two, then vertices of three.
+    """
+    from footplant.kernels import balls
+
+    out = np.empty(3)
+    point = np.array(point, float)
+    centers = np.array(centers, float).reshape(-1, 3)
+    found = balls.closest(point, centers, np.array(radii, float).reshape(-1), out)
+    return out if found else None

@@ -1,0 +1,112 @@
+"""Uniform cubic B-splines, Lee & Shin's multilevel fit of scattered data, and FIR kernels.
+
+A curve over [0, n] knots has n+3 control points b₋₁ … b_{n+1}, stored from index 0 (METHODS A2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Spline:
+    """f(u) = Σ_{k=0..3} B_k(u − ⌊u⌋) b_{⌊u⌋+k−1} with u = (t − start) / spacing."""
+
+    control: NDArray
+    """(n+3, D) control points, in the unit of the values."""
+    spacing: float
+    """Distance of two knots, in the unit of the parameter t (seconds, frames …)."""
+    start: float = 0.0
+    """t of the first knot."""
+
+    def __call__(self, t: ArrayLike) -> NDArray:
+        """Values (N, D) at parameters t (N,); beyond the ends the last cubic goes on."""
+        from footplant.kernels import spline as kernel
+
+        u = (np.atleast_1d(np.asarray(t, float)) - self.start) / self.spacing
+        out = np.empty((len(u), self.control.shape[1]))
+        kernel.evaluate(np.ascontiguousarray(self.control), u, out)
+        return out
+
+    def refined(self) -> Spline:
+        """The same curve on half the spacing (n+3 → 2n+3 control points), exactly."""
+        old = self.control
+        new = np.empty((2 * len(old) - 3, old.shape[1]))
+        new[0::2] = 0.5 * (old[:-1] + old[1:])
+        new[1::2] = 0.125 * (old[:-2] + 6.0 * old[1:-1] + old[2:])
+        return Spline(new, self.spacing / 2, self.start)
+
+
+def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, stop: float) -> Spline:
+    """The local least-squares fit of scattered data (N,), (N, D) on knots of a spacing over [start, stop].
+
+    Lee & Shin 1999, section 4.1, eqs (9)–(11): each control point is the weighted mean of what the data near it would
+    each like it to be; there is no linear system, and a control point without data is 0.
+    """
+    from footplant.kernels import spline as kernel
+
+    t, values = np.asarray(t, float), np.ascontiguousarray(values, float)
+    if values.ndim != 2 or t.shape != (len(values),):
+        raise ValueError(f"expected times (N,) and values (N, D), got {t.shape} and {values.shape}")
+    if not spacing > 0:
+        raise ValueError(f"expected a positive knot spacing, got {spacing}")
+    knots = max(int(np.ceil((stop - start) / spacing - 1e-9)), 1)
+    control = np.empty((knots + 3, values.shape[1]))
+    kernel.fit((t - start) / spacing, values, np.empty(knots + 3), control)
+    return Spline(control, spacing, start)
+
+
+def fit_multilevel(
+    t: ArrayLike, values: ArrayLike, spacing: float, levels: int, start: float, stop: float
+) -> list[Spline]:
+    """Splines of halving spacing, each fitted to what the ones before it left over; their sum is the curve.
+
+    Lee & Shin 1999, section 4.2. Sum the curves only where values add (positions); rotations compose level by level.
+    """
+    residual = np.array(values, float)
+    splines = []
+    for level in range(levels):
+        splines.append(fit_spline(t, residual, spacing / 2**level, start, stop))
+        residual = residual - splines[-1](t)
+    return splines
+
+
+def binomial_kernel(width: int) -> NDArray:
+    """The low-pass kernel of an odd width, a row of Pascal's triangle; width 9: (1 8 28 56 70 …)/256."""
+    if width < 1 or width % 2 == 0:
+        raise ValueError(f"expected an odd kernel width, got {width}")
+    kernel = np.ones(1)
+    for _ in range(width - 1):
+        kernel = np.convolve(kernel, [0.5, 0.5])
+    return kernel
+
+
+def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> NDArray:
+    """Convolve along the first axis with a symmetric odd kernel, same length.
+
+    ends: "hold" repeats the first and last value, "reflect" turns the curve about its end point (which then stays
+    where it is), "zero" takes nothing beyond the ends.
+    """
+    values, kernel = np.asarray(values, float), np.asarray(kernel, float)
+    half = len(kernel) // 2
+    if len(kernel) % 2 == 0:
+        raise ValueError(f"expected an odd kernel, got {len(kernel)} weights")
+    if half == 0 or len(values) == 0:
+        return values * kernel.sum()
+    wings = np.clip(np.arange(1, half + 1), 0, len(values) - 1)
+    if ends == "hold":
+        before, after = values[np.zeros(half, int)], values[np.full(half, len(values) - 1)]
+    elif ends == "reflect":
+        before, after = 2 * values[0] - values[wings[::-1]], 2 * values[-1] - values[len(values) - 1 - wings]
+    elif ends == "zero":
+        before = after = np.zeros((half, *values.shape[1:]))
+    else:
+        raise ValueError(f"expected ends among hold, reflect, zero, got {ends!r}")
+    padded = np.concatenate([before, values, after])
+    out = np.zeros_like(values)
+    for tap, weight in enumerate(kernel):
+        out += weight * padded[tap : tap + len(values)]
+    return out

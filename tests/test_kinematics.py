@@ -1,0 +1,78 @@
+"""Forward kinematics against its NumPy twin, Jacobians against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from figures import random_motion
+from footplant import Character, Kinematics, Motion, Point, SkeletonError, rotation
+from twins import forward_numpy
+
+POINT = Point(9, (0.3, -0.2, 0.5))
+seeds = st.integers(0, 1000)
+
+
+@settings(deadline=None)
+@given(seeds, st.booleans())
+def test_forward_kinematics_agrees_with_its_numpy_twin(seed, stretching):
+    motion = random_motion(seed=seed)
+    if stretching:
+        offsets = np.random.default_rng(seed).normal(size=(9, 12, 3))
+        motion = Motion(motion.skeleton, motion.root, motion.rotations, 30.0, offsets)
+    kin = Kinematics(motion)
+    offsets = motion.skeleton.offsets if motion.offsets is None else motion.offsets
+    positions, rotations = forward_numpy(motion.skeleton.parents, offsets, motion.root, motion.rotations)
+    assert np.allclose(kin.positions, positions, atol=1e-12)
+    assert np.allclose(kin.rotations, rotations, atol=1e-12)
+    carried = positions[:, 9] + rotation.rotate(rotations[:, 9], POINT.offset)
+    assert np.allclose(kin.point(POINT), carried, atol=1e-12)
+
+
+def finite_differences(motion: Motion, measure) -> np.ndarray:
+    """d(measure)/d(displacement), (F, k, 3+3J), by central differences."""
+    columns = 3 + 3 * len(motion.skeleton)
+    step, out = 1e-6, []
+    for column in range(columns):
+        d = np.zeros((len(motion), columns // 3, 3))
+        d[:, column // 3, column % 3] = step
+        out.append((measure(Kinematics(motion + d)) - measure(Kinematics(motion + -d))) / (2 * step))
+    return np.stack(out, axis=-1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_position_jacobian(seed):
+    motion = random_motion(frames=3, seed=seed)
+    expected = finite_differences(motion, lambda kin: kin.point(POINT))
+    assert np.allclose(Kinematics(motion).position_jacobian(POINT), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rotation_jacobian(seed):
+    motion = random_motion(frames=3, seed=seed)
+    start = Kinematics(motion).rotations[:, 9]
+    expected = finite_differences(
+        motion, lambda kin: rotation.log(rotation.multiply(kin.rotations[:, 9], rotation.inverse(start)))
+    )
+    assert np.allclose(Kinematics(motion).rotation_jacobian(9), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_center_of_mass_and_its_jacobian(seed):
+    motion = random_motion(frames=3, seed=seed)
+    rng = np.random.default_rng(seed)
+    masses, centers = rng.dirichlet(np.ones(12)), rng.normal(size=(12, 3))
+    character = Character(motion.skeleton, masses=masses, mass_centers=centers)
+    kin = Kinematics(motion)
+    by_hand = sum(masses[j] * kin.point(Point(j, tuple(centers[j]))) for j in range(12))
+    assert np.allclose(kin.center_of_mass(character), by_hand, atol=1e-12)
+    expected = finite_differences(motion, lambda kin: kin.center_of_mass(character))
+    assert np.allclose(kin.center_of_mass_jacobian(character), expected, atol=1e-7)
+
+
+def test_a_figure_without_masses_has_no_center_of_mass():
+    motion = random_motion()
+    with pytest.raises(SkeletonError, match="no segment masses"):
+        Kinematics(motion).center_of_mass(Character(motion.skeleton))

@@ -1,0 +1,134 @@
+"""Quaternions against scipy's Rotation and against their own algebra."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.transform import Rotation
+
+from footplant import rotation
+
+component = st.floats(-1.0, 1.0, allow_nan=False)
+quaternions = (
+    arrays(float, (5, 4), elements=component)
+    .filter(lambda q: (np.linalg.norm(q, axis=1) > 1e-3).all())
+    .map(rotation.normalize)
+)
+vectors = arrays(float, (5, 3), elements=st.floats(-3.0, 3.0, allow_nan=False))
+ORDERS = ["".join(order) for order in permutations("xyz")]
+
+
+def same_rotation(a, b, tolerance=1e-9) -> bool:
+    return bool(np.allclose(np.abs(np.sum(np.asarray(a) * b, axis=-1)), 1.0, atol=tolerance))
+
+
+@given(quaternions, quaternions, vectors)
+def test_products_and_turned_vectors_agree_with_scipy(a, b, v):
+    ra, rb = Rotation.from_quat(a, scalar_first=True), Rotation.from_quat(b, scalar_first=True)
+    assert same_rotation(rotation.multiply(a, b), (ra * rb).as_quat(scalar_first=True))
+    assert np.allclose(rotation.rotate(a, v), ra.apply(v), atol=1e-12)
+    assert np.allclose(rotation.to_matrix(a), ra.as_matrix(), atol=1e-12)
+    assert same_rotation(rotation.from_matrix(rotation.to_matrix(a)), a)
+    assert np.allclose(rotation.rotate(rotation.inverse(a), rotation.rotate(a, v)), v, atol=1e-12)
+
+
+@given(vectors)
+def test_exp_and_log_undo_one_another_on_the_short_way(v):
+    q = rotation.exp(v)
+    assert np.allclose(np.linalg.norm(q, axis=-1), 1.0, atol=1e-12)
+    back = rotation.log(q)
+    assert (np.linalg.norm(back, axis=-1) <= np.pi + 1e-12).all()
+    assert same_rotation(rotation.exp(back), q)
+    short = np.linalg.norm(v, axis=-1) < np.pi - 1e-6
+    assert np.allclose(back[short], v[short], atol=1e-9)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-12, 1e-7, 1e-6, 9.9e-7, 1.1e-6, np.pi - 1e-9, np.pi])
+def test_exp_and_log_at_the_edges(angle):
+    v = np.array([0.6, 0.0, -0.8]) * angle
+    assert np.linalg.norm(rotation.log(rotation.exp(v))) == pytest.approx(angle, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(quaternions)
+def test_euler_angles_agree_with_scipy_and_come_back(order, q):
+    angles = rotation.to_euler(q, order)
+    assert same_rotation(rotation.from_euler(angles, order), q, 1e-7)
+    clear = np.abs(np.abs(angles[:, 1]) - np.pi / 2) > 1e-4
+    expected = Rotation.from_quat(q[clear], scalar_first=True).as_euler(order.upper()) if clear.any() else angles[clear]
+    assert np.allclose(np.exp(1j * angles[clear]), np.exp(1j * expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_euler_angles_in_gimbal_lock_still_give_the_rotation(order, side):
+    q = rotation.from_euler([0.3, side * np.pi / 2, 0.7], order)
+    assert same_rotation(rotation.from_euler(rotation.to_euler(q, order), order), q)
+
+
+def test_euler_orders_of_one_and_two_axes():
+    assert same_rotation(rotation.from_euler([[0.4]], "y"), rotation.exp([0.0, 0.4, 0.0]))
+    expected = rotation.multiply(rotation.exp([0.0, 0.0, 0.2]), rotation.exp([0.5, 0.0, 0.0]))
+    assert same_rotation(rotation.from_euler([0.2, 0.5], "zx"), expected)
+    with pytest.raises(ValueError, match="expected 3 angles"):
+        rotation.from_euler([0.2, 0.5], "zxy")
+    with pytest.raises(ValueError, match="three different axes"):
+        rotation.to_euler(rotation.IDENTITY, "zxz")
+
+
+@given(vectors, vectors)
+def test_between_turns_one_direction_into_the_other(a, b):
+    keep = (np.linalg.norm(a, axis=1) > 1e-3) & (np.linalg.norm(b, axis=1) > 1e-3)
+    a, b = a[keep], b[keep]
+    turned = rotation.rotate(rotation.between(a, b), a)
+    assert np.allclose(
+        turned / np.linalg.norm(turned, axis=1, keepdims=True), b / np.linalg.norm(b, axis=1, keepdims=True), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("axis", [[1.0, 0, 0], [0, 2.0, 0], [0, 0, 3.0], [1.0, -1.0, 0.5]])
+def test_between_opposite_directions_is_half_a_turn(axis):
+    axis = np.array(axis)
+    assert np.allclose(rotation.rotate(rotation.between(axis, -axis), axis), -axis, atol=1e-9)
+
+
+@given(quaternions, vectors.filter(lambda v: (np.linalg.norm(v, axis=1) > 1e-2).all()))
+def test_swing_and_twist_multiply_to_the_whole(q, axis):
+    swing, twist = rotation.swing_twist(q, axis)
+    unit = axis / np.linalg.norm(axis, axis=1, keepdims=True)
+    assert same_rotation(rotation.multiply(swing, twist), q)
+    assert np.allclose(rotation.rotate(twist, unit), unit, atol=1e-9)
+    assert np.allclose(np.sum(swing[:, 1:] * unit, axis=1), 0.0, atol=1e-9)
+
+
+@given(quaternions)
+def test_unrolled_quaternions_are_the_same_rotations_on_one_side(q):
+    q = np.concatenate([q, -q])
+    unrolled = rotation.unroll(q)
+    assert same_rotation(unrolled, q)
+    assert (np.sum(unrolled[1:] * unrolled[:-1], axis=1) >= 0).all()
+
+
+def test_slerp_runs_at_constant_speed_on_the_short_way():
+    a, b = rotation.exp([0.0, 0.2, 0.0]), -rotation.exp([0.0, 1.4, 0.0])
+    steps = rotation.slerp(a, b, np.linspace(0, 1, 7))
+    assert np.allclose(rotation.log(steps)[:, 1], np.linspace(0.2, 1.4, 7), atol=1e-12)
+
+
+def test_mean_ignores_signs_and_follows_weights():
+    a, b = rotation.exp([0.2, 0.0, 0.0]), rotation.exp([0.6, 0.0, 0.0])
+    assert rotation.log(rotation.mean([a, -b]))[0] == pytest.approx(0.4)
+    assert rotation.log(rotation.mean([a, b], [1.0, 0.0]))[0] == pytest.approx(0.2)
+    many = np.broadcast_to(a, (3, 5, 4))
+    assert same_rotation(rotation.mean(many), many[0])
+
+
+def test_zero_quaternions_become_the_identity_and_headings_are_turns_about_y():
+    assert rotation.normalize([[0.0, 0, 0, 0], [0, 2.0, 0, 0]]).tolist() == [[1.0, 0, 0, 0], [0, 1.0, 0, 0]]
+    assert rotation.heading(rotation.exp([0.0, 0.7, 0.0])) == pytest.approx(0.7)
+    assert rotation.angle(rotation.exp([0.0, 0.7, 0.0]), rotation.IDENTITY) == pytest.approx(0.7)

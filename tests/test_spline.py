@@ -1,0 +1,109 @@
+"""B-splines against their defining formula, the multilevel fit, and FIR kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import BSpline
+
+from footplant import spline
+
+seeds = st.integers(0, 1000)
+
+
+def fit_numpy(u, values, count):
+    """The local fit of METHODS A2 as it is written: for each control point the data near it."""
+    control = np.zeros((count, values.shape[1]))
+    cell = np.clip(np.floor(u).astype(int), 0, count - 4)
+    t = u - cell
+    basis = np.stack([(1 - t) ** 3, 3 * t**3 - 6 * t**2 + 4, -3 * t**3 + 3 * t**2 + 3 * t + 1, t**3], -1) / 6
+    for j in range(count):
+        k = j - cell
+        near = (k >= 0) & (k < 4)
+        omega = basis[near, k[near]]
+        if np.sum(omega**2) > 0:
+            beta = omega[:, None] * values[near] / np.sum(basis[near] ** 2, axis=1)[:, None]
+            control[j] = np.sum(omega[:, None] ** 2 * beta, axis=0) / np.sum(omega**2)
+    return control
+
+
+@settings(deadline=None)
+@given(seeds)
+def test_evaluation_agrees_with_scipy(seed):
+    rng = np.random.default_rng(seed)
+    control = rng.normal(size=(9, 2))
+    curve = spline.Spline(control, spacing=0.5, start=1.0)
+    t = rng.uniform(1.0, 1.0 + 6 * 0.5, 40)
+    knots = 1.0 + 0.5 * np.arange(-3, 10)
+    assert np.allclose(curve(t), BSpline(knots, control, 3)(t), atol=1e-12)
+
+
+@settings(deadline=None)
+@given(seeds)
+def test_fit_agrees_with_its_numpy_twin(seed):
+    rng = np.random.default_rng(seed)
+    t, values = rng.uniform(0.0, 10.0, 30), rng.normal(size=(30, 3))
+    curve = spline.fit_spline(t, values, 2.0, 0.0, 10.0)
+    assert np.allclose(curve.control, fit_numpy(t / 2.0, values, 8), atol=1e-12)
+
+
+@settings(deadline=None)
+@given(seeds)
+def test_refinement_keeps_the_curve(seed):
+    rng = np.random.default_rng(seed)
+    curve = spline.Spline(rng.normal(size=(7, 3)), 1.0)
+    t = np.linspace(0.0, 4.0, 50)
+    assert curve.refined().control.shape == (11, 3)
+    assert np.allclose(curve.refined()(t), curve(t), atol=1e-12)
+
+
+def test_multilevel_fit_closes_in_on_scattered_data():
+    rng = np.random.default_rng(3)
+    t = np.sort(rng.choice(np.arange(100.0), 12, replace=False))
+    values = rng.normal(size=(12, 2))
+    levels = spline.fit_multilevel(t, values, 16.0, 6, 0.0, 99.0)
+    left, errors = values, []
+    for level in levels:
+        left = left - level(t)
+        errors.append(np.abs(left).max())
+    assert errors[-1] < 0.01
+    assert (np.diff(errors) < 0).all()
+
+
+def test_a_single_datum_is_met_and_nothing_moves_far_from_it():
+    curve = spline.fit_spline([50.0], [[2.0]], 10.0, 0.0, 100.0)
+    assert curve([50.0])[0, 0] == pytest.approx(2.0)
+    assert curve([10.0, 90.0]).tolist() == [[0.0], [0.0]]
+
+
+def test_binomial_kernel_is_pascals_row():
+    assert (spline.binomial_kernel(9) * 256).tolist() == pytest.approx([1, 8, 28, 56, 70, 56, 28, 8, 1])
+    with pytest.raises(ValueError, match="odd kernel width"):
+        spline.binomial_kernel(4)
+
+
+@pytest.mark.parametrize("ends", ["hold", "reflect", "zero"])
+def test_filtering_agrees_with_convolution_away_from_the_ends(ends):
+    values = np.random.default_rng(0).normal(size=(40, 3))
+    kernel = spline.binomial_kernel(7)
+    filtered = spline.filter_fir(values, kernel, ends=ends)
+    expected = np.stack([np.convolve(values[:, d], kernel, mode="same") for d in range(3)], -1)
+    assert np.allclose(filtered[3:-3], expected[3:-3], atol=1e-12)
+    assert np.allclose(filtered, expected, atol=1e-12) == (ends == "zero")
+
+
+def test_reflecting_keeps_the_end_points_and_lines():
+    line = np.linspace(0.0, 5.0, 11)[:, None]
+    assert np.allclose(spline.filter_fir(line, spline.binomial_kernel(9), ends="reflect"), line, atol=1e-12)
+    assert spline.filter_fir(np.zeros((0, 2)), spline.binomial_kernel(3)).shape == (0, 2)
+    with pytest.raises(ValueError, match="hold, reflect, zero"):
+        spline.filter_fir(line, [1.0, 1.0, 1.0], ends="wrap")
+
+
+def test_bad_fits_say_what_was_expected():
+    with pytest.raises(ValueError, match="times"):
+        spline.fit_spline([0.0], [1.0], 1.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match="positive knot spacing"):
+        spline.fit_spline([0.0], [[1.0]], 0.0, 0.0, 1.0)
