@@ -72,15 +72,15 @@ class Motion:
         """Seconds from the first frame to the last."""
         return max(len(self) - 1, 0) / self.fps
 
-    def __getitem__(self, frames: int | slice | ArrayLike) -> Motion:
+    def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Motion:
         """Some of the frames: m[3] is the pose at frame 3, m[10:20] a cut; a step divides the rate."""
-        step = 1
+        step = abs(frames.step or 1) if isinstance(frames, slice) else 1
         if isinstance(frames, int | np.integer):
             if not -len(self) <= frames < len(self):
                 raise MotionError(f"expected a frame in 0..{len(self) - 1}, got {frames}")
             frames = [int(frames)]
-        elif isinstance(frames, slice):
-            step = abs(frames.step or 1)
+        if not isinstance(frames, slice):
+            frames = np.asarray(frames)
         return replace(
             self,
             root=self.root[frames],
@@ -175,14 +175,17 @@ class Motion:
             world[:, joint] = rotation.multiply(world[:, self.skeleton.parents[joint]], world[:, joint])
         # how far each joint has turned from the mirror-symmetric reference pose, mirrored, and put on its partner
         turned = rotation.multiply(world, rotation.inverse(reference)) * flip
-        world = rotation.multiply(turned[:, partner], reference)
-        local = np.array(world)
+        mirrored = rotation.multiply(turned[:, partner], reference)
+        local = np.array(mirrored)
+        offsets = None if self.offsets is None else np.array(self.offsets)
         for joint in range(1, len(self.skeleton)):
-            parent = self.skeleton.parents[joint]
-            local[:, joint] = rotation.multiply(rotation.inverse(world[:, parent]), world[:, joint])
-        if self.offsets is not None:
-            raise MotionError("expected a motion with constant bones to mirror; drop the per-frame offsets first")
-        return replace(self, root=self.root * [-1.0, 1.0, 1.0], rotations=rotation.normalize(local))
+            to_parent = rotation.inverse(mirrored[:, self.skeleton.parents[joint]])
+            local[:, joint] = rotation.multiply(to_parent, mirrored[:, joint])
+            if offsets is not None and self.offsets is not None:
+                other = partner[joint]
+                bone = rotation.rotate(world[:, self.skeleton.parents[other]], self.offsets[:, other])
+                offsets[:, joint] = rotation.rotate(to_parent, bone * [-1.0, 1.0, 1.0])
+        return replace(self, root=self.root * [-1.0, 1.0, 1.0], rotations=rotation.normalize(local), offsets=offsets)
 
     def looped(self, cycles: int, *, close: bool = True) -> Motion:
         """The clip played `cycles` times without a seam.

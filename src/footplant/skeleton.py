@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from footplant import rotation
 from footplant.errors import SkeletonError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from footplant.proportions import Proportions
 
 
-def frozen(array, dtype=float) -> NDArray:
+def frozen(array, dtype: DTypeLike = float) -> NDArray:
     """A read-only contiguous array, copied unless it already is one: nobody can change a frozen type from outside."""
     if (
         isinstance(array, np.ndarray)

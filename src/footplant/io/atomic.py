@@ -24,8 +24,8 @@ def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
     except OSError as error:
         raise FormatError(f"cannot write here: {error.strerror}", path=path) from error
     try:
-        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-        with os.fdopen(descriptor, mode, **text) as file:
+        encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
+        with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

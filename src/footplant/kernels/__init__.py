@@ -52,11 +52,20 @@ def _candidate_folders() -> list[Path]:
     return [Path(home_cache) / "footplant", Path(tempfile.gettempdir()) / f"footplant-{user}"]
 
 
-def _is_ours_and_writable(folder: Path) -> bool:
-    """Make the folder if need be. A folder that another user owns is refused: compiled code would be run from it."""
+def _is_ours(folder: Path) -> bool:
+    """Whether the folder (and a link that leads to it) belongs to this user and nobody else may write in it."""
+    if not hasattr(os, "getuid"):
+        return True
+    owners = {folder.lstat().st_uid, folder.stat().st_uid}
+    return owners == {os.getuid()} and not folder.stat().st_mode & 0o022
+
+
+def _is_ours_and_writable(candidate: Path, folder: Path) -> bool:
+    """Make the folder if need be; one that another user owns or can write in is refused: code is run from it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+        candidate.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        if not (_is_ours(candidate) and _is_ours(folder)):
             return False
         with tempfile.TemporaryFile(dir=folder):
             return True
@@ -69,7 +78,7 @@ def cache_folder() -> Path | None:
     """Where compiled kernels are kept; None when no folder can be written (then they are compiled in every process)."""
     for candidate in _candidate_folders():
         folder = candidate / f"kernels-{sources_hash()}"
-        if _is_ours_and_writable(folder):
+        if _is_ours_and_writable(candidate, folder):
             return folder
     return None
 
@@ -119,8 +128,8 @@ def jit(function):
     With NUMBA_DISABLE_JIT=1 the function stays plain Python, for debugging and coverage.
     """
     dispatcher = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
-    if not config.DISABLE_JIT and cache_folder() is not None:
-        dispatcher._cache = _KernelCache(function)
+    if not getattr(config, "DISABLE_JIT", False) and cache_folder() is not None:
+        dispatcher._cache = _KernelCache(function)  # type: ignore[attr-defined]
     return dispatcher
 
 
