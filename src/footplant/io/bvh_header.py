@@ -1,0 +1,280 @@
+"""The HIERARCHY section of a BVH file and the head of its MOTION section.
+
+Real files differ in everything but the order of the keywords, so this reads words, not lines: only a joint's name
+reaches to the end of its line (it may hold blanks).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from footplant.errors import FormatError
+
+MAX_JOINTS = 20_000
+MAX_DEPTH = 2_000
+MAX_CHANNELS = 12
+"""Per joint; real files have 0 to 6 (9 with scales)."""
+MAX_LENGTH = 1e12
+"""Largest length taken for one, in file units; beyond it squares lose their meaning."""
+DEFAULT_FPS = 30.0
+"""Taken where a file states no frame time, or 0."""
+
+_WORD = re.compile(rb"[\x00-\x20]*([{}]|[^\x00-\x20{}]+)")
+_NAME = re.compile(rb"[^\r\n{]*")
+_CHANNEL = re.compile(r"([xyz])[_.]?(pos|rot)[a-z]*", re.IGNORECASE)
+_FRAMES = re.compile(rb"[\x00-\x20]*frames?[ \t]*(?::[ \t]*|[ \t]+)([^\x00-\x20]{1,64})", re.IGNORECASE)
+_FRAME_TIME = re.compile(rb"[\x00-\x20]*frame[ \t_]*time[ \t]*(?::[ \t]*|[ \t]+)([^\x00-\x20]{1,64})", re.IGNORECASE)
+
+
+@dataclass
+class Joint:
+    """One ROOT or JOINT block as the file has it."""
+
+    raw_name: bytes
+    parent: int
+    """Index among all joints of the file, −1 for a ROOT."""
+    offset: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rest: tuple[float, ...] | None = None
+    """Three further numbers after OFFSET (some exporters put the rest pose's turns about x, y, z there), degrees."""
+    channels: tuple[str, ...] = ()
+    """The words as written, e.g. "Xposition"."""
+    kinds: tuple[tuple[int, bool], ...] = ()
+    """Per channel: axis (0, 1, 2 for x, y, z) and whether it is a rotation."""
+    ends: list[tuple[float, ...]] = field(default_factory=list)
+
+
+@dataclass
+class Header:
+    """What stands before the numbers."""
+
+    joints: list[Joint]
+    declared: int | None
+    """Number of frames as stated; None when it is not."""
+    frame_time: str
+    """Seconds as written; "" when it is not, or 0."""
+    fps: float
+    data_start: int
+    """Where the rows of numbers start, in bytes."""
+    notes: list[str]
+
+
+class Scanner:
+    """Walks over the bytes of a file word by word and knows how to say where it is."""
+
+    def __init__(self, data: bytes, path: str | Path | None) -> None:
+        self.data = data
+        self.path = path
+        self.at = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+        self.word_at = self.at
+
+    def line(self, at: int) -> int:
+        """The number of the line of a byte; CR, LF and CRLF each end one line."""
+        data = self.data
+        pairs = data.count(b"\r\n", 0, at)
+        return 1 + data.count(b"\n", 0, at) + data.count(b"\r", 0, at) - pairs
+
+    def error(self, message: str, at: int | None = None) -> FormatError:
+        """An error that names file and line."""
+        place = min(self.word_at if at is None else at, len(self.data))
+        return FormatError(message, path=self.path, where=f"line {self.line(place)}")
+
+    def word(self) -> bytes | None:
+        """The next word or brace; None at the end."""
+        match = _WORD.match(self.data, self.at)
+        if match is None:
+            self.word_at = len(self.data)
+            return None
+        self.word_at, self.at = match.start(1), match.end()
+        return match[1]
+
+    def expect(self, what: str) -> bytes:
+        """The next word; the end of the file is an error that says what was expected."""
+        word = self.word()
+        if word is None:
+            raise self.error(f"expected {what}, got the end of the file")
+        return word
+
+    def peek(self) -> bytes | None:
+        """The next word, left where it is."""
+        match = _WORD.match(self.data, self.at)
+        return None if match is None else match[1]
+
+    def name(self) -> bytes:
+        """The rest of the line, up to an opening brace."""
+        match = _NAME.match(self.data, self.at)
+        self.at = match.end()  # type: ignore[union-attr]
+        return match[0].strip()  # type: ignore[union-attr]
+
+    def open_brace(self, what: bytes) -> None:
+        """Step over the brace that opens a block."""
+        word = self.expect(f"'{{' after {show(what)}")
+        if word != b"{":
+            raise self.error(f"expected '{{' after {show(what)}, got {show(word)}")
+
+    def numbers(self, what: str) -> tuple[float, ...]:
+        """All numbers from here to the next word that is none; at least three, finite, no more than six."""
+        found: list[float] = []
+        while (value := _number(self.peek())) is not None:
+            self.word()
+            if not math.isfinite(value) or abs(value) > MAX_LENGTH:
+                raise self.error(f"expected a finite length after {what}, got {value}")
+            found.append(value)
+            if len(found) > 6:
+                raise self.error(f"expected 3 numbers after {what}, got more than 6")
+        if len(found) < 3:
+            word = self.word()
+            raise self.error(f"expected 3 numbers after {what}, got {len(found)} and then {show(word)}")
+        return tuple(found)
+
+
+def show(word: bytes | None) -> str:
+    """A word for an error message: quoted, short, printable."""
+    if word is None:
+        return "the end of the file"
+    return repr(word[:40].decode("latin-1") + ("…" if len(word) > 40 else ""))
+
+
+def _number(word: bytes | None) -> float | None:
+    if word is None or b"_" in word or len(word) > 400:
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def read_header(data: bytes, path: str | Path | None) -> Header:
+    """Read everything up to the rows of numbers."""
+    scanner = Scanner(data, path)
+    notes: list[str] = []
+    joints: list[Joint] = []
+    word = scanner.expect("HIERARCHY")
+    if word.upper() == b"HIERARCHY":
+        word = scanner.expect("ROOT")
+    elif word.upper() != b"ROOT":
+        raise scanner.error(f"expected HIERARCHY, got {show(word)}; is this a BVH file?")
+    while word.upper() == b"ROOT":
+        _read_figure(scanner, joints, notes)
+        word = scanner.expect("MOTION after the joints")
+    if word.upper() != b"MOTION":
+        raise scanner.error(f"expected MOTION or another ROOT after the joints, got {show(word)}")
+    if not joints:
+        raise scanner.error("expected at least one ROOT before MOTION, got none")
+    return _read_motion_head(scanner, joints, notes)
+
+
+def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> None:
+    """One ROOT with all that is below it. `open_joints` is the way from the root to the block that is being read."""
+    first = len(joints)
+    joints.append(Joint(scanner.name(), -1))
+    scanner.open_brace(b"ROOT")
+    open_joints = [first]
+    seen: list[set[str]] = [set()]
+    while open_joints:
+        joint = joints[open_joints[-1]]
+        word = scanner.expect(f"OFFSET, CHANNELS, JOINT, End Site or '}}' in the block of {show(joint.raw_name)}")
+        upper = word.upper()
+        if upper == b"}":
+            if "offset" not in seen.pop():
+                notes.append(f"joint {show(joint.raw_name)} has no OFFSET; it stands where its parent is")
+            open_joints.pop()
+        elif upper == b"OFFSET":
+            _only_once(scanner, seen[-1], "offset", joint)
+            values = scanner.numbers("OFFSET")
+            joint.offset = values[:3]
+            if len(values) == 6:
+                joint.rest = values[3:]
+            elif len(values) > 3:
+                raise scanner.error(f"expected 3 numbers after OFFSET, got {len(values)}")
+        elif upper == b"CHANNELS":
+            _only_once(scanner, seen[-1], "channels", joint)
+            _read_channels(scanner, joint)
+        elif upper == b"JOINT":
+            if len(joints) >= MAX_JOINTS or len(open_joints) >= MAX_DEPTH:
+                raise scanner.error(f"expected at most {MAX_JOINTS} joints, {MAX_DEPTH} deep, got more")
+            joints.append(Joint(scanner.name(), open_joints[-1]))
+            scanner.open_brace(b"JOINT")
+            open_joints.append(len(joints) - 1)
+            seen.append(set())
+        elif upper == b"END":
+            _read_end(scanner, joint)
+        else:
+            raise scanner.error(f"expected OFFSET, CHANNELS, JOINT, End Site or '}}', got {show(word)}")
+
+
+def _only_once(scanner: Scanner, seen: set[str], what: str, joint: Joint) -> None:
+    if what in seen:
+        raise scanner.error(f"expected one {what.upper()} in the block of {show(joint.raw_name)}, got a second")
+    seen.add(what)
+
+
+def _read_channels(scanner: Scanner, joint: Joint) -> None:
+    word = scanner.expect("the number of channels")
+    if not (word.isdigit() and len(word) < 4 and int(word) <= MAX_CHANNELS):
+        raise scanner.error(f"expected a number of channels from 0 to {MAX_CHANNELS}, got {show(word)}")
+    channels, kinds = [], []
+    for _ in range(int(word)):
+        channel = scanner.expect("a channel such as Xrotation").decode("latin-1")
+        match = _CHANNEL.fullmatch(channel)
+        if match is None:
+            raise scanner.error(f"expected a channel such as Xposition or Zrotation, got {channel[:40]!r}")
+        channels.append(channel)
+        kinds.append(("xyz".index(match[1].lower()), match[2].lower() == "rot"))
+    joint.channels, joint.kinds = tuple(channels), tuple(kinds)
+
+
+def _read_end(scanner: Scanner, joint: Joint) -> None:
+    """`End Site { OFFSET x y z }`; what stands on the line after "End" does not matter, nor do channels of count 0."""
+    scanner.name()
+    scanner.open_brace(b"End Site")
+    offset: tuple[float, ...] | None = None
+    while True:
+        word = scanner.expect("OFFSET or '}' in an End Site")
+        upper = word.upper()
+        if upper == b"}":
+            break
+        if upper == b"OFFSET" and offset is None:
+            offset = scanner.numbers("OFFSET")[:3]
+        elif upper == b"CHANNELS" and scanner.peek() == b"0":
+            scanner.word()
+        else:
+            raise scanner.error(f"expected OFFSET and '}}' in an End Site, got {show(word)}")
+    joint.ends.append(offset or (0.0, 0.0, 0.0))
+
+
+def _read_motion_head(scanner: Scanner, joints: list[Joint], notes: list[str]) -> Header:
+    declared: int | None = None
+    text: str | None = None
+    while True:
+        if text is None and (match := _FRAME_TIME.match(scanner.data, scanner.at)):
+            text = match[1].decode("latin-1")
+            time_at = match.start(1)
+        elif declared is None and (match := _FRAMES.match(scanner.data, scanner.at)):
+            word = match[1]
+            if not (word.isdigit() and len(word) < 16):
+                raise scanner.error(f"expected a number of frames, got {show(word)}", match.start(1))
+            declared = int(word)
+        else:
+            break
+        scanner.at = match.end()
+    fps = DEFAULT_FPS
+    if text is None:
+        notes.append(f"no frame time is stated; {DEFAULT_FPS:g} frames a second were taken")
+    else:
+        seconds = _number(text.encode("latin-1"))
+        if seconds is None or not math.isfinite(seconds) or seconds < 0 or 0 < seconds < 1e-12 or seconds > 1e12:
+            raise scanner.error(f"expected the time of a frame in seconds, got {text!r}", time_at)
+        if seconds == 0:
+            notes.append(f"the frame time is stated as {text}; {DEFAULT_FPS:g} frames a second were taken")
+            text = ""
+        else:
+            fps = 1.0 / seconds
+    if declared is None:
+        if scanner.peek() is None:
+            raise scanner.error("expected 'Frames:' and rows of numbers after MOTION, got the end of the file",
+                                len(scanner.data))  # fmt: skip
+        notes.append("the number of frames is not stated; all rows were read")
+    return Header(joints, declared, text or "", fps, scanner.at, notes)
