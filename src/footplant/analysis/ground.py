@@ -1,0 +1,183 @@
+"""The ground as the feet tell it: which still points stand on something, and how high that something is.
+
+A foot that is still may be held in the air (a kick's chamber, legs that hang from a stool). What betrays a real support
+is that the body moves while the foot does not: a free foot is carried along. Plants with that proof lay out the ground,
+level or not; points without it count only when they are at the ground's height there, or when the body's weight rests
+above them with nothing lower under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.analysis.stillness import Stay
+from footplant.errors import MotionError
+from footplant.geometry import Plane
+
+PROOF = 0.1
+"""Body heights; how far the body moves over a point at rest for that to prove a support."""
+NEAR = 0.03
+"""Body heights; how far from the ground a point may rest and still stand on it (5 cm for an adult)."""
+LOCAL = 0.4
+"""Body heights; how far plants speak for the ground around them (less than a step)."""
+
+
+class Ground(Protocol):
+    """Anything that knows its height over a place: a plane, a height field, stepping stones."""
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (…) in metres over places (…, 2), x and z in metres."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SteppingStones:
+    """An uneven ground, known only where it was stepped on: a smooth mean of the nearest plants' heights."""
+
+    places: NDArray
+    """(N, 3) metres; where plants rested."""
+    reach: float
+    """Metres; within this distance plants share the say."""
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (…) in metres over places (…, 2)."""
+        places = np.asarray(places, float)
+        flat = places.reshape(-1, 2)
+        out = np.empty(len(flat))
+        for first in range(0, len(flat), 4096):  # in blocks, so that a long clip does not fill the memory
+            block = flat[first : first + 4096]
+            squared = ((block[:, None] - self.places[None, :, ::2]) ** 2).sum(axis=2)
+            # relative to the nearest, so that a place far from every plant still has one
+            weights = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / (2.0 * self.reach**2))
+            out[first : first + 4096] = weights @ self.places[:, 1] / weights.sum(axis=1)
+        return out.reshape(places.shape[:-1])
+
+
+def as_ground(ground: Ground | float) -> Ground:
+    """A ground from what callers give: a level in metres, or anything with `height(places)`."""
+    if isinstance(ground, int | float | np.number):
+        return Plane((0.0, float(ground), 0.0))
+    if not hasattr(ground, "height"):
+        raise MotionError(f"expected a ground level in metres or an object with height(places), got {ground!r}")
+    return ground
+
+
+def estimate_ground(places: ArrayLike, weights: ArrayLike, height: float) -> Ground:
+    """The ground under plants (N, 3): a level floor, a slope, or stepping stones where neither fits.
+
+    `weights` (N,) say how long each plant lasted; `height` is the body's, metres.
+    """
+    places, weights = np.asarray(places, float).reshape(-1, 3), np.asarray(weights, float).reshape(-1)
+    if len(places) == 0:
+        return Plane()
+    level = weighted_median(places[:, 1], weights)
+    rest = np.abs(places[:, 1] - level)
+    tolerance = 0.02 * height
+    if weighted_median(rest, weights) < 0.5 * tolerance and weighted_quantile(rest, weights, 0.9) < tolerance:
+        return Plane((0.0, float(level), 0.0))
+    slope = _slope(places, weights, height)
+    if (
+        slope is not None
+        and weighted_quantile(np.abs(places[:, 1] - slope.height(places[:, ::2])), weights, 0.9) < tolerance
+    ):
+        return slope
+    if weighted_quantile(rest, weights, 0.75) < tolerance:
+        return Plane((0.0, float(level), 0.0))
+    return SteppingStones(places, 0.08 * height)
+
+
+def _slope(places: NDArray, weights: NDArray, height: float) -> Plane | None:
+    """Robust plane through plants that are spread widely enough to tell one."""
+    if len(places) < 4:
+        return None
+    center = np.average(places, axis=0, weights=weights)
+    away = places - center
+    spread = np.linalg.eigvalsh(np.cov(away[:, ::2].T, aweights=np.maximum(weights, 1e-9)))
+    design = np.column_stack([np.ones(len(away)), away[:, ::2]])
+    if np.sqrt(max(spread[1], 0.0)) < 0.3 * height:
+        return None
+    ridge = (
+        1e-3 * height**2 * np.diag([0.0, 1.0, 1.0]) * weights.sum()
+    )  # a straight walk says nothing of the cross slope
+    robust = weights.copy()
+    answer = np.zeros(3)
+    for _ in range(10):
+        answer = np.linalg.solve(design.T @ (robust[:, None] * design) + ridge, design.T @ (robust * away[:, 1]))
+        rest = np.abs(away[:, 1] - design @ answer)
+        robust = weights / np.maximum(rest, 0.003 * height)
+    return Plane(
+        (float(center[0]), float(center[1] + answer[0]), float(center[2])), (float(-answer[1]), 1.0, float(-answer[2]))
+    )
+
+
+def weighted_quantile(values: NDArray, weights: NDArray, share: float) -> float:
+    """The value below which that share of the weight lies."""
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][min(np.searchsorted(total, share * total[-1]), len(values) - 1)])
+
+
+def weighted_median(values: NDArray, weights: NDArray) -> float:
+    """The value with half of the weight on either side."""
+    return weighted_quantile(values, weights, 0.5)
+
+
+def supported(
+    stays: Sequence[Stay], foot_of: Sequence[int], body: NDArray | None, height: float, ground: Ground | None
+) -> list[bool]:
+    """Which stays rest on something.
+
+    `foot_of` gives the foot (or hand, negative) of each point; `body` (F, 3) is the centre of mass or the pelvis.
+    """
+    if not stays:
+        return []
+    places = np.array([stay.place for stay in stays])
+    start, end = np.array([stay.start for stay in stays]), np.array([stay.end for stay in stays])
+    foot = np.array([foot_of[stay.point] for stay in stays])
+    travel = np.array([0.0 if body is None else np.linalg.norm(np.ptp(body[a:b], axis=0)) for a, b in zip(start, end)])
+    proven = travel > PROOF * height
+    feet = foot >= 0
+    elevation = places[:, 1] - _floor_under(places, end - start, proven & feet, feet, height, ground)
+    near = elevation < NEAR * height
+    accepted = near | proven
+    for i in np.flatnonzero(~accepted & feet):
+        if body is not None:
+            weight = np.median(body[start[i] : end[i]], axis=0)
+            overlap = np.minimum(end, end[i]) - np.maximum(start, start[i])
+            beneath = feet & (overlap > 0) & (foot != foot[i]) & (places[:, 1] < places[i, 1] - NEAR * height)
+            over = np.hypot(*(weight - places[i])[::2]) < 0.12 * height
+            accepted[i] = over and not beneath.any()
+    lifted = _lifted(places, start, end, foot, elevation, height, accepted)
+    return (accepted & ~lifted).tolist()
+
+
+def _floor_under(places, durations, proven, feet, height: float, ground: Ground | None) -> NDArray:
+    """The ground's height at each place, from the plants that surely stand on it."""
+    if ground is not None:
+        return ground.height(places[:, ::2])
+    sure = proven
+    if not sure.any():
+        pool = feet if feet.any() else np.ones(len(places), bool)
+        lowest = weighted_quantile(places[pool, 1], durations[pool].astype(float), 0.05)
+        sure = pool & (places[:, 1] < lowest + NEAR * height)
+    away = np.hypot(places[:, None, 0] - places[None, sure, 0], places[:, None, 2] - places[None, sure, 2])
+    known = places[sure, 1]
+    near = away < LOCAL * height
+    lowest_near = np.where(near, known, np.inf).min(axis=1)
+    return np.where(near.any(axis=1), lowest_near, known[away.argmin(axis=1)])
+
+
+def _lifted(places, start, end, foot, elevation, height: float, accepted) -> NDArray:
+    """A heel (or toe) that is still only because the rest of its foot stands: higher than that rest, off the ground."""
+    lifted = np.zeros(len(places), bool)
+    for i in np.flatnonzero(accepted & (elevation > 0.02 * height)):
+        overlap = np.minimum(end, end[i]) - np.maximum(start, start[i])
+        fellows = (foot == foot[i]) & accepted & (overlap > 0.5 * (end[i] - start[i]))
+        fellows[i] = False
+        lifted[i] = bool((fellows & (places[:, 1] < places[i, 1] - NEAR * height)).any())
+    return lifted
