@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from footplant import humanoid
 from footplant.errors import SkeletonError
-from footplant.samples import mannequin
+from footplant.samples import mannequin, mesh
 from footplant.skeleton import Character
 
 NAMES: tuple[str, ...] = ("mannequin",)
@@ -20,6 +20,7 @@ def load_character(name: str) -> Character:
     skeleton = mannequin.skeleton()
     roles = mannequin.roles(skeleton)
     contacts = mannequin.contact_points(skeleton)
+    skin = mesh.build_skin(skeleton)
     if not hasattr(humanoid, "make_character"):
-        return Character(skeleton, name, roles, contacts, height=1.75)
-    return replace(humanoid.make_character(skeleton, roles, name=name), contacts=contacts)
+        return Character(skeleton, name, roles, contacts, skin=skin, height=1.75)
+    return replace(humanoid.make_character(skeleton, roles, name=name, skin=skin), contacts=contacts)

@@ -1,0 +1,180 @@
+"""Skinning: vertices and normals carried by the joints, frame by frame.
+
+Joints and weights come four abreast, (V, 4 n): written out four at a time, the blend of the matrices keeps the
+processor's pipelines full (twice as fast as a loop over influences).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels import jit
+from footplant.kernels.quaternion import multiply, rotate
+
+
+@jit
+def _place_joints(positions, rotations, inverse_bind, matrices):
+    """matrices[j] = world matrix of joint j · inverse bind, (J, 12), rows of 4."""
+    for j in range(positions.shape[0]):
+        w, x, y, z = rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3]
+        for c in range(4):
+            a, b, d = rotate(w, x, y, z, inverse_bind[j, 0, c], inverse_bind[j, 1, c], inverse_bind[j, 2, c])
+            matrices[j, c], matrices[j, 4 + c], matrices[j, 8 + c] = a, b, d
+        for k in range(3):
+            matrices[j, 4 * k + 3] += positions[j, k]
+
+
+@jit
+def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, matrices, out):
+    """out[f, v] = Σ w_i M_i B_i⁻¹ v, (F, V, 3); `matrices` (J, 12) is workspace."""
+    for f in range(positions.shape[0]):
+        _place_joints(positions[f], rotations[f], inverse_bind, matrices)
+        for v in range(vertices.shape[0]):
+            x, y, z = vertices[v, 0], vertices[v, 1], vertices[v, 2]
+            for r in range(3):
+                out[f, v, r] = 0.0
+            for k in range(0, joints.shape[1], 4):
+                i0, i1, i2, i3 = joints[v, k], joints[v, k + 1], joints[v, k + 2], joints[v, k + 3]
+                w0, w1, w2, w3 = weights[v, k], weights[v, k + 1], weights[v, k + 2], weights[v, k + 3]
+                for r in range(3):
+                    c = 4 * r
+                    out[f, v, r] += (
+                        (w0 * matrices[i0, c] + w1 * matrices[i1, c] + w2 * matrices[i2, c] + w3 * matrices[i3, c]) * x
+                        + (w0 * matrices[i0, c + 1] + w1 * matrices[i1, c + 1]
+                           + w2 * matrices[i2, c + 1] + w3 * matrices[i3, c + 1]) * y
+                        + (w0 * matrices[i0, c + 2] + w1 * matrices[i1, c + 2]
+                           + w2 * matrices[i2, c + 2] + w3 * matrices[i3, c + 2]) * z
+                        + (w0 * matrices[i0, c + 3] + w1 * matrices[i1, c + 3]
+                           + w2 * matrices[i2, c + 3] + w3 * matrices[i3, c + 3])
+                    )  # fmt: skip
+
+
+@jit
+def linear_blend_normals(normals, joints, weights, inverse_bind, positions, rotations, matrices, out):
+    """Unit normals (F, V, 3) by the inverse transpose of each vertex's blended matrix; `matrices` (J, 12) is workspace.
+
+    The inverse transpose is the cofactor matrix over the determinant, so its direction needs the cofactors and the
+    determinant's sign only, and a matrix that is flat still gives a normal.
+    """
+    for f in range(positions.shape[0]):
+        _place_joints(positions[f], rotations[f], inverse_bind, matrices)
+        for v in range(normals.shape[0]):
+            a = b = c = d = e = g = h = i = m = 0.0
+            for k in range(joints.shape[1]):
+                w, j = weights[v, k], joints[v, k]
+                a += w * matrices[j, 0]
+                b += w * matrices[j, 1]
+                c += w * matrices[j, 2]
+                d += w * matrices[j, 4]
+                e += w * matrices[j, 5]
+                g += w * matrices[j, 6]
+                h += w * matrices[j, 8]
+                i += w * matrices[j, 9]
+                m += w * matrices[j, 10]
+            x, y, z = normals[v, 0], normals[v, 1], normals[v, 2]
+            nx = (e * m - g * i) * x + (g * h - d * m) * y + (d * i - e * h) * z
+            ny = (c * i - b * m) * x + (a * m - c * h) * y + (b * h - a * i) * z
+            nz = (b * g - c * e) * x + (c * d - a * g) * y + (a * e - b * d) * z
+            if a * (e * m - g * i) + b * (g * h - d * m) + c * (d * i - e * h) < 0.0:
+                nx, ny, nz = -nx, -ny, -nz
+            length = math.sqrt(nx * nx + ny * ny + nz * nz)
+            s = 1.0 / length if length > 0.0 else 0.0
+            out[f, v, 0], out[f, v, 1], out[f, v, 2] = s * nx, s * ny, s * nz
+
+
+@jit
+def _place_dual(positions, rotations, bind_rotations, bind_translations, duals):
+    """duals[j] = unit dual quaternion (real, dual) of world matrix · rigid part of the inverse bind, (J, 8)."""
+    for j in range(positions.shape[0]):
+        w, x, y, z = rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3]
+        tx, ty, tz = rotate(w, x, y, z, bind_translations[j, 0], bind_translations[j, 1], bind_translations[j, 2])
+        tx, ty, tz = tx + positions[j, 0], ty + positions[j, 1], tz + positions[j, 2]
+        w, x, y, z = multiply(
+            w, x, y, z, bind_rotations[j, 0], bind_rotations[j, 1], bind_rotations[j, 2], bind_rotations[j, 3]
+        )
+        duals[j, 0], duals[j, 1], duals[j, 2], duals[j, 3] = w, x, y, z
+        dw, dx, dy, dz = multiply(0.0, tx, ty, tz, w, x, y, z)
+        duals[j, 4], duals[j, 5], duals[j, 6], duals[j, 7] = 0.5 * dw, 0.5 * dx, 0.5 * dy, 0.5 * dz
+
+
+@jit
+def _blend_dual(joints, weights, duals):
+    """Σ ± w_i q_i over one vertex's influences, real part brought to length 1.
+
+    q and −q are one rotation: each is added with the sign that puts it on the side of the heaviest one.
+    """
+    pivot, heaviest = 0, -1.0
+    for k in range(joints.shape[0]):
+        if weights[k] > heaviest:
+            pivot, heaviest = joints[k], weights[k]
+    pw, px, py, pz = duals[pivot, 0], duals[pivot, 1], duals[pivot, 2], duals[pivot, 3]
+    aw = ax = ay = az = bw = bx = by = bz = 0.0
+    for k in range(joints.shape[0]):
+        s, j = weights[k], joints[k]
+        if s == 0.0:
+            continue
+        w, x, y, z = duals[j, 0], duals[j, 1], duals[j, 2], duals[j, 3]
+        if w * pw + x * px + y * py + z * pz < 0.0:
+            s = -s
+        aw, ax, ay, az = aw + s * w, ax + s * x, ay + s * y, az + s * z
+        bw, bx, by, bz = bw + s * duals[j, 4], bx + s * duals[j, 5], by + s * duals[j, 6], bz + s * duals[j, 7]
+    length = math.sqrt(aw * aw + ax * ax + ay * ay + az * az)
+    s = 1.0 / length if length > 0.0 else 0.0
+    return s * aw, s * ax, s * ay, s * az, s * bw, s * bx, s * by, s * bz
+
+
+@jit
+def dual_quaternion(vertices, joints, weights, bind_rotations, bind_translations, positions, rotations, duals, out):
+    """Vertices (F, V, 3) moved by blended unit dual quaternions; `duals` (J, 8) is workspace."""
+    for f in range(positions.shape[0]):
+        _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
+        for v in range(vertices.shape[0]):
+            aw, ax, ay, az, bw, bx, by, bz = _blend_dual(joints[v], weights[v], duals)
+            x, y, z = rotate(aw, ax, ay, az, vertices[v, 0], vertices[v, 1], vertices[v, 2])
+            # the translation is the vector part of 2 · dual · conjugate of real
+            _, tx, ty, tz = multiply(bw, bx, by, bz, aw, -ax, -ay, -az)
+            out[f, v, 0], out[f, v, 1], out[f, v, 2] = x + 2.0 * tx, y + 2.0 * ty, z + 2.0 * tz
+
+
+@jit
+def dual_quaternion_normals(
+    normals, joints, weights, bind_rotations, bind_translations, positions, rotations, duals, out
+):
+    """Unit normals (F, V, 3) turned by the real part of the blended dual quaternions; `duals` (J, 8) is workspace."""
+    for f in range(positions.shape[0]):
+        _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
+        for v in range(normals.shape[0]):
+            aw, ax, ay, az, _, _, _, _ = _blend_dual(joints[v], weights[v], duals)
+            out[f, v, 0], out[f, v, 1], out[f, v, 2] = rotate(
+                aw, ax, ay, az, normals[v, 0], normals[v, 1], normals[v, 2]
+            )
+
+
+def _read_only(*shape):
+    array = np.zeros(shape)
+    array.setflags(write=False)
+    return array
+
+
+def _linear_arguments():
+    return (
+        _read_only(1, 3), np.zeros((1, 4), np.int64), np.zeros((1, 4)), _read_only(1, 4, 4),
+        _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 12)), np.zeros((1, 1, 3)),
+    )  # fmt: skip
+
+
+def _dual_arguments():
+    return (
+        np.zeros((1, 3)), np.zeros((1, 4), np.int64), np.zeros((1, 4)), np.zeros((1, 4)), np.zeros((1, 3)),
+        _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 8)), np.zeros((1, 1, 3)),
+    )  # fmt: skip
+
+
+WARMUP = {
+    "linear_blend": _linear_arguments,
+    "linear_blend_normals": _linear_arguments,
+    "dual_quaternion": _dual_arguments,
+    "dual_quaternion_normals": _dual_arguments,
+}

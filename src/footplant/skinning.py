@@ -1,0 +1,116 @@
+"""A skin that follows its skeleton: linear blending, dual quaternions, and the normals of both."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import SkeletonError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Skin
+
+
+def linear_blend(skin: Skin, kinematics: Kinematics) -> NDArray:
+    """World positions (F, V, 3) of the vertices, metres: v' = Σ w_i M_i B_i⁻¹ v.
+
+    M_i is joint i in the world, B_i⁻¹ its inverse bind matrix. Twisted joints lose volume (the candy wrapper); see
+    `dual_quaternion`.
+    """
+    from footplant.kernels import skin as kernels
+
+    joints, weights, out = _prepare(skin, kinematics)
+    kernels.linear_blend(
+        skin.vertices, joints, weights, skin.inverse_bind,
+        kinematics.positions, kinematics.rotations, np.empty((len(skin.inverse_bind), 12)), out,
+    )  # fmt: skip
+    return out
+
+
+def linear_blend_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
+    """Unit normals (F, V, 3) in the world: the inverse transpose of each vertex's blended matrix."""
+    from footplant.kernels import skin as kernels
+
+    normals = _require_normals(skin)
+    joints, weights, out = _prepare(skin, kinematics)
+    kernels.linear_blend_normals(
+        normals, joints, weights, skin.inverse_bind,
+        kinematics.positions, kinematics.rotations, np.empty((len(skin.inverse_bind), 12)), out,
+    )  # fmt: skip
+    return out
+
+
+def dual_quaternion(skin: Skin, kinematics: Kinematics) -> NDArray:
+    """World positions (F, V, 3) of the vertices, metres, by dual quaternion blending, which keeps the volume.
+
+    After Kavan, Collins, Žára and O'Sullivan, "Geometric Skinning with Approximate Dual Quaternion Blending" (2008):
+    section 4.1 for the blend and its signs, section 4.2 for scale and shear. An inverse bind matrix is split by polar
+    decomposition into a rotation after a stretch: the stretches are blended linearly, the rigid rest as dual
+    quaternions.
+    """
+    from footplant.kernels import skin as kernels
+
+    joints, weights, out = _prepare(skin, kinematics)
+    turns, stretches = _split_bind(skin.inverse_bind)
+    vertices = np.einsum("vk,vkab,vb->va", weights, stretches[joints], skin.vertices)
+    kernels.dual_quaternion(
+        vertices, joints, weights, turns, np.array(skin.inverse_bind[:, :3, 3]),
+        kinematics.positions, kinematics.rotations, np.empty((len(turns), 8)), out,
+    )  # fmt: skip
+    return out
+
+
+def dual_quaternion_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
+    """Unit normals (F, V, 3) in the world that go with `dual_quaternion`."""
+    from footplant.kernels import skin as kernels
+
+    normals = _require_normals(skin)
+    joints, weights, out = _prepare(skin, kinematics)
+    turns, stretches = _split_bind(skin.inverse_bind)
+    blended = np.einsum("vk,vkab->vab", weights, stretches[joints])
+    normals = np.linalg.solve(blended.swapaxes(-1, -2), normals[..., None])[..., 0]
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    kernels.dual_quaternion_normals(
+        normals, joints, weights, turns, np.array(skin.inverse_bind[:, :3, 3]),
+        kinematics.positions, kinematics.rotations, np.empty((len(turns), 8)), out,
+    )  # fmt: skip
+    return out
+
+
+def vertex_normals(vertices: NDArray, faces: NDArray) -> NDArray:
+    """Unit normals (V, 3) of a mesh: the mean of the neighbouring triangles', weighted by their area.
+
+    vertices is (V, 3), faces (T, 3), counter-clockwise from outside. A vertex without an area around it gets +y.
+    """
+    corners = vertices[faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals = np.zeros(vertices.shape)
+    np.add.at(normals, faces, across[:, None])
+    length = np.linalg.norm(normals, axis=-1, keepdims=True)
+    return np.where(length > 0, normals / np.where(length > 0, length, 1.0), rotation.AXES["y"])
+
+
+def _prepare(skin: Skin, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray]:
+    """Influences padded to a multiple of four with weightless ones, and room for the result."""
+    frames, joints = kinematics.rotations.shape[:2]
+    if len(skin.inverse_bind) != joints:
+        raise SkeletonError(f"expected a skin of {joints} joints as in the motion, got {len(skin.inverse_bind)}")
+    width = skin.joints.shape[1]
+    padding = ((0, 0), (0, max(4, -(-width // 4) * 4) - width))
+    out = np.empty((frames, len(skin.vertices), 3))
+    return np.pad(skin.joints, padding), np.pad(skin.weights, padding), out
+
+
+def _require_normals(skin: Skin) -> NDArray:
+    if skin.normals is None:
+        raise SkeletonError("expected a skin with normals, got none; `vertex_normals` computes them from the triangles")
+    return skin.normals
+
+
+def _split_bind(inverse_bind: NDArray) -> tuple[NDArray, NDArray]:
+    """Rotations (J, 4) and stretches (J, 3, 3) with A = R P of the matrices' linear parts; P takes any reflection."""
+    left, lengths, right = np.linalg.svd(inverse_bind[:, :3, :3])
+    turns = left @ right
+    stretches = right.swapaxes(-1, -2) @ (lengths[..., None] * right)
+    sign = np.where(np.linalg.det(turns) < 0, -1.0, 1.0)[:, None, None]
+    return rotation.from_matrix(sign * turns), sign * stretches
