@@ -7,6 +7,7 @@ joint's OFFSET or are added to it, how many rows there really are, and how fast 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -79,7 +80,7 @@ def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto
             raise FormatError("expected text, got damaged UTF-16", path=path) from error
     header = read_header(data, path)
     starts = [number for number, joint in enumerate(header.joints) if joint.parent < 0] + [len(header.joints)]
-    plans = [_Plan(header.joints, first, last) for first, last in zip(starts, starts[1:], strict=False)]
+    plans = [_Plan(header.joints, first, last) for first, last in pairwise(starts)]
     _read_rows(data, path, header, plans)
     return tuple(_figure(plan, header, number, positions) for number, plan in enumerate(plans))
 
@@ -110,6 +111,15 @@ class _Plan:
         self.rotations = np.empty((frames, len(self.joints), 4))
         self.values = np.empty((frames, len(self.places)))
 
+    def trim(self, frames: int) -> None:
+        """Keep the frames that there really are; a copy only where much would be kept for nothing."""
+        whole = len(self.rotations)
+        self.rotations.setflags(write=False)
+        self.rotations, self.values = self.rotations[:frames], self.values[:frames]
+        if frames < 0.9 * whole:
+            self.rotations, self.values = self.rotations.copy(), self.values.copy()
+        self.rotations.setflags(write=False)
+
     def take(self, block: NDArray, at: int) -> None:
         from footplant.kernels import text
 
@@ -119,42 +129,67 @@ class _Plan:
 
 
 def _read_rows(data: bytes, path: str | Path | None, header: Header, plans: list[_Plan]) -> None:
+    """Fill the plans' arrays. Lines of one row each need no counting beforehand; if they are not, all is counted."""
     from footplant.kernels import text
 
     scanner = Scanner(data, path)
     columns = sum(len(joint.channels) for joint in header.joints)
-    array = np.frombuffer(data, np.uint8)
-    found = np.zeros(6, np.int64)
-    text.count_numbers(array, header.data_start, columns, found)
-    frames = _count_frames(scanner, header, columns, found)
-    if frames * len(header.joints) * 32 > MAX_GROWTH * len(data) + (1 << 24):
+    # the kernel looks one byte beyond a number; every number and the blank behind it take two bytes or more
+    array = np.frombuffer(data if data[-1] <= 32 else data + b"\n", np.uint8)
+    lines = 1 + max(np.count_nonzero(array[header.data_start :] == end) for end in (b"\n"[0], b"\r"[0]))
+    likely = min(lines, (len(array) - header.data_start) // (2 * columns)) if columns else 0
+    frames = _parse_rows(scanner, array, header, plans, columns, likely, check=True) if likely else None
+    counted = frames is None or frames != header.declared or data[-1] > 32
+    if counted:
+        found = np.zeros(6, np.int64)
+        text.count_numbers(array, header.data_start, columns, found)
+        wanted = _count_frames(scanner, header, columns, found)
+        if wanted != frames:
+            frames = _parse_rows(scanner, array, header, plans, columns, wanted, check=False)
+    for plan in plans:
+        plan.trim(frames or 0)
+    _check_lengths(plans, path)
+
+
+def _parse_rows(
+    scanner: Scanner, array: NDArray, header: Header, plans: list[_Plan], columns: int, frames: int, *, check: bool
+) -> int | None:
+    """Read up to `frames` rows and return how many there were; with `check`, None when lines are not rows."""
+    from footplant.kernels import text
+
+    if frames * len(header.joints) * 32 > MAX_GROWTH * len(array) + (1 << 24):
+        if check:
+            return None
         raise FormatError(
             f"expected joints that mostly have channels, got {frames} frames of {len(header.joints)} joints "
-            f"in a file of {len(data)} bytes", path=path
+            f"in a file of {len(array)} bytes", path=scanner.path
         )  # fmt: skip
     for plan in plans:
         plan.allocate(frames)
-    if columns == 0:
-        for plan in plans:
-            plan.rotations[:] = rotation.IDENTITY
-        return
-    rows = max(1, BLOCK_NUMBERS // columns)
+    rows = min(max(1, BLOCK_NUMBERS // max(columns, 1)), frames)
     block = np.empty((rows, columns))
-    left = np.zeros((1024, 3), np.int64)
+    left = np.zeros((rows * columns, 3), np.int64)
     at, where = 0, header.data_start
     while at < frames:
-        part = block[: min(rows, frames - at)]
-        flat, done = part.reshape(-1), 0
-        while done < len(flat):
-            count, where, kept = text.parse_numbers(array, where, text.POWERS, flat[done:], left)
-            for place, start, stop in left[:kept].tolist():
-                number = done + place
-                flat[number] = _slow_number(scanner, header, start, stop, at + number // columns, number % columns)
-            done += count
+        part = block[: frames - at]
+        flat = part.reshape(-1)
+        count, where, kept, regular = text.parse_numbers(array, where, columns, text.POWERS, text.FIVES, flat, left)
+        if check and not regular:
+            return None
+        for place, start, stop in left[:kept].tolist():
+            value = _slow_number(scanner.data[start:stop])
+            if value is None and check:
+                return None
+            if value is None:
+                raise _bad_number(scanner, header, start, stop, at + place // columns, place % columns)
+            flat[place] = value
+        whole = count // columns
         for plan in plans:
-            plan.take(part, at)
-        at += len(part)
-    _check_lengths(plans, path)
+            plan.take(part[:whole], at)
+        at += whole
+        if count < len(flat):
+            return at if count == whole * columns else None
+    return at
 
 
 def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray) -> int:
@@ -191,21 +226,22 @@ def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray
     return frames
 
 
-def _slow_number(scanner: Scanner, header: Header, start: int, stop: int, frame: int, column: int) -> float:
-    """A number with too many digits for the fast way, or none at all."""
-    token = scanner.data[start:stop]
+def _slow_number(token: bytes) -> float | None:
+    """A number that the kernel left over; None when it is none, or not finite."""
     try:
         value = float(token) if b"_" not in token else np.nan
     except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        for joint in header.joints:
-            if column < len(joint.channels):
-                break
-            column -= len(joint.channels)
-        place = f"frame {frame}, {joint.channels[column]} of {decode(joint.raw_name)!r}"
-        raise scanner.error(f"expected a finite number at {place}, got {show(token)}", start)
-    return value
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _bad_number(scanner: Scanner, header: Header, start: int, stop: int, frame: int, column: int) -> FormatError:
+    for joint in header.joints:
+        if column < len(joint.channels):
+            break
+        column -= len(joint.channels)
+    place = f"frame {frame}, {joint.channels[column]} of {decode(joint.raw_name)!r}"
+    return scanner.error(f"expected a finite number at {place}, got {show(scanner.data[start:stop])}", start)
 
 
 def _check_lengths(plans: list[_Plan], path: str | Path | None) -> None:
@@ -239,7 +275,7 @@ def _figure(plan: _Plan, header: Header, number: int, positions: str) -> RawFigu
     if plan.places and frames:
         added = _find_added(plan, offsets, names, positions, notes)
         places = _places(plan, offsets, added)
-        root = places[0] if 0 in places else root
+        root = places.get(0, root)
         offsets, moving = _settle_offsets(places, offsets, frames, names, notes)
     skeleton = Skeleton(
         names,
@@ -256,7 +292,6 @@ def _figure(plan: _Plan, header: Header, number: int, positions: str) -> RawFigu
     figure = RawFigure(names[0], skeleton, layout=layout, notes=tuple(notes))
     if not frames:
         return figure
-    plan.rotations.setflags(write=False)
     motion = Motion(skeleton, root, plan.rotations, header.fps, moving)
     return replace(figure, takes=(Take(names[0], frames, header.fps),), read_take=lambda take: motion)
 
@@ -343,10 +378,14 @@ def _find_added(plan: _Plan, offsets: NDArray, names: tuple[str, ...], positions
     added = clear_add | (matters & ~clear_replace & vote)
     inner = np.flatnonzero(matters[1:]) + 1
     if len(inner):
-        sums = int(added[inner].sum())
-        what = "replace OFFSET" if sums == 0 else "are added to OFFSET" if sums == len(inner) else (
-            f"are added to OFFSET for {sums} joints (first {names[inner[added[inner]][0]]!r}) and replace it for the others"
-        )  # fmt: skip
+        summed = inner[added[inner]]
+        what = "replace OFFSET"
+        if len(summed) == len(inner):
+            what = "are added to OFFSET"
+        elif len(summed):
+            what = (
+                f"are added to OFFSET on {len(summed)} of them (first {names[summed[0]]!r}), replace it on the others"
+            )
         notes.append(f"position channels on {len(inner)} inner joints {what}, as their values show")
     if added[0]:
         notes.append("position channels of the root are added to its OFFSET, as its height shows")
