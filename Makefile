@@ -1,38 +1,48 @@
-# Everything happens in .venv, made here. PYTHON chooses the interpreter that makes it.
+# Everything happens in .venv, which is made here. PYTHON chooses the interpreter that makes it (3.11 or newer).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEPS := $(VENV)/.stamp
+STAMP := $(VENV)/.installed
+CODE := src tests benchmarks examples
 
 .PHONY: demo test check bench install fuzz clean
+.NOTPARALLEL:
 
+# what Footplant does, on samples that ship with it; results in ./demo
 demo: install
 	$(BIN)/footplant demo
 
-install: $(DEPS)-all
+# footplant itself with all optional parts; afterwards: .venv/bin/footplant --help
+install: $(STAMP)-all
 
-# one stamp a set of extras: rerun pip only when pyproject.toml changes
-$(DEPS)-%: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[$*]"
-	@touch $@
-
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
-
-test: $(DEPS)-test
+# every test, examples and README included
+test: $(STAMP)-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: $(DEPS)-check $(DEPS)-test
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+# style, types and the direction of imports
+check: $(STAMP)-check $(STAMP)-test
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: $(DEPS)-bench
-	$(BIN)/python benchmarks/run.py
+# speed beside other libraries, against the committed baseline
+bench: $(STAMP)-bench
+	$(BIN)/python benchmarks/run.py --gate
 
-fuzz: $(DEPS)-fuzz
+# a minute of random bytes for each parser
+fuzz: $(STAMP)-fuzz
 	$(BIN)/python tests/fuzz/run.py --seconds 60
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist demo out
+
+# one stamp a set of extras: pip runs again only when pyproject.toml has changed
+$(STAMP)-%: pyproject.toml | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Footplant needs Python 3.11 or newer; try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -1,0 +1,37 @@
+"""How benchmarks measure: CPU time, the smallest of several runs, so that a busy machine disturbs little."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+
+
+def cpu_seconds(work: Callable[[], object], repeats: int = 7, shortest: float = 0.2) -> float:
+    """The smallest CPU time of one call, seconds; calls go on for at least `shortest` seconds in all."""
+    best, spent, done = float("inf"), 0.0, 0
+    while done < repeats or spent < shortest:
+        start = time.process_time()
+        work()
+        took = time.process_time() - start
+        best, spent, done = min(best, took), spent + took, done + 1
+    return best
+
+
+def main(run: Callable[[], dict[str, float]]) -> None:
+    """The command line of one benchmark: a table, or with --json one object of named figures."""
+    parser = argparse.ArgumentParser(description=(run.__doc__ or "").partition("\n")[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
+    arguments = parser.parse_args()
+    print_figures(run(), as_json=arguments.json)
+
+
+def print_figures(figures: dict[str, float], *, as_json: bool) -> None:
+    """One JSON object, or one figure a line."""
+    if as_json:
+        print(json.dumps(figures, indent=2))
+        return
+    width = max(map(len, figures), default=0)
+    for name, value in figures.items():
+        print(f"{name:<{width}}  {value:.5g}")
