@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,6 +76,49 @@ def test_plane_as_ground():
     assert slope.height([[0.0, 0.0], [3.0, 2.0]]).tolist() == pytest.approx([1.0, 3.0])
     with pytest.raises(ValueError, match="not vertical"):
         geometry.Plane(up=(1.0, 0.0, 0.0)).height([0.0, 0.0])
+
+
+def closest_in_balls_numpy(point, centers, radii):
+    """Every candidate of every kind at once: the point, its projections on spheres, circles and vertices."""
+    candidates = [point]
+    for a, ra in zip(centers, radii, strict=True):
+        candidates.append(a + ra * (point - a) / np.linalg.norm(point - a))
+    for i, j in combinations(range(len(radii)), 2):
+        axis = centers[j] - centers[i]
+        d = np.linalg.norm(axis)
+        along = (d * d + radii[i] ** 2 - radii[j] ** 2) / (2 * d)
+        square = radii[i] ** 2 - along**2
+        if square < 0:
+            continue
+        axis, middle, r = axis / d, centers[i] + along * axis / d, np.sqrt(square)
+        flat = point - middle - ((point - middle) @ axis) * axis
+        candidates.append(middle + r * flat / np.linalg.norm(flat))
+        for k in range(len(radii)):
+            if k in (i, j):
+                continue
+            g = centers[k] - middle
+            e1 = g - (g @ axis) * axis
+            e1, inplane = e1 / np.linalg.norm(e1), np.linalg.norm(e1)
+            cosine = (r * r + g @ g - radii[k] ** 2) / (2 * r * inplane)
+            if abs(cosine) <= 1:
+                e2 = np.cross(axis, e1)
+                for sine in np.array([1.0, -1.0]) * np.sqrt(1 - cosine**2):
+                    candidates.append(middle + r * (cosine * e1 + sine * e2))
+    candidates = np.array(candidates)
+    feasible = (np.linalg.norm(candidates[:, None] - centers, axis=-1) <= radii + 1e-8).all(axis=1)
+    candidates = candidates[feasible]
+    return candidates[np.argmin(np.linalg.norm(candidates - point, axis=1))] if len(candidates) else None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 5))
+def test_closest_in_balls_agrees_with_its_numpy_twin(seed, count):
+    rng = np.random.default_rng(seed)
+    centers, radii, point = rng.normal(size=(count, 3)), rng.uniform(0.3, 2.0, count), rng.normal(size=3) * 2
+    found, twin = geometry.closest_in_balls(point, centers, radii), closest_in_balls_numpy(point, centers, radii)
+    assert (found is None) == (twin is None)
+    if found is not None:
+        assert np.allclose(found, twin, atol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)

@@ -31,6 +31,39 @@ def test_forward_kinematics_agrees_with_its_numpy_twin(seed, stretching):
     assert np.allclose(kin.point(POINT), carried, atol=1e-12)
 
 
+def position_jacobian_numpy(kin: Kinematics, joint: int, points: np.ndarray, weight: float = 1.0) -> np.ndarray:
+    """Columns (R_a e_k) × (point − p_a) for the joint and its ancestors, written with matrices and cross products."""
+    frames, joints = kin.positions.shape[:2]
+    out = np.zeros((frames, 3, 3 + 3 * joints))
+    out[:, :, :3] = weight * np.eye(3)
+    for ancestor in kin.motion.skeleton.chain(joint):
+        axes = rotation.to_matrix(kin.rotations[:, ancestor]).swapaxes(1, 2)
+        lever = (points - kin.positions[:, ancestor])[:, None]
+        out[:, :, 3 + 3 * ancestor : 6 + 3 * ancestor] = weight * np.cross(axes, lever).swapaxes(1, 2)
+    return out
+
+
+@settings(deadline=None, max_examples=20)
+@given(seeds)
+def test_jacobian_kernels_agree_with_their_numpy_twins(seed):
+    motion = random_motion(seed=seed)
+    kin = Kinematics(motion)
+    twin = position_jacobian_numpy(kin, POINT.joint, kin.point(POINT))
+    assert np.allclose(kin.position_jacobian(POINT), twin, atol=1e-12)
+    turning = np.zeros_like(twin)
+    for ancestor in motion.skeleton.chain(9):
+        turning[:, :, 3 + 3 * ancestor : 6 + 3 * ancestor] = rotation.to_matrix(kin.rotations[:, ancestor])
+    assert np.allclose(kin.rotation_jacobian(9), turning, atol=1e-12)
+    rng = np.random.default_rng(seed)
+    masses, centers = rng.dirichlet(np.ones(12)), rng.normal(size=(12, 3))
+    character = Character(motion.skeleton, masses=masses, mass_centers=centers)
+    summed = sum(
+        position_jacobian_numpy(kin, joint, kin.point(Point(joint, tuple(centers[joint]))), masses[joint])
+        for joint in range(12)
+    )
+    assert np.allclose(kin.center_of_mass_jacobian(character), summed, atol=1e-12)
+
+
 def finite_differences(motion: Motion, measure) -> np.ndarray:
     """d(measure)/d(displacement), (F, k, 3+3J), by central differences."""
     columns = 3 + 3 * len(motion.skeleton)
