@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +22,8 @@ SAMPLE = "sample:"
 @cache
 def formats() -> dict[str, ModuleType]:
     """Extension → format module, for all installed formats."""
+    from importlib.metadata import entry_points
+
     found: dict[str, ModuleType] = {}
     for entry in sorted(entry_points(group="footplant.formats"), key=lambda entry: entry.name):
         module = entry.load()

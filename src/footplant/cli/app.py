@@ -1,0 +1,52 @@
+"""The application: every command, registered in the order in which people meet them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footplant.cli import convert, demo, inspect, judge, kernels, picture
+
+app = typer.Typer(
+    name="footplant",
+    help="Edit human motion under constraints that hold: read it, find its footplants, measure, draw and convert it.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    # plain help appears at once: drawing it with rich costs as much time as importing NumPy
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Start with "footplant demo". Where a FILE is asked for, sample:walk and its like work too.',
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from footplant import __version__
+
+        print(f"footplant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+for name, command, summary in (
+    ("info", inspect.info, "What is in a file: frames, size, axes, roles, takes."),
+    ("contacts", judge.contacts, "When each heel and ball is planted, and where."),
+    ("measure", judge.measure, "How good a clip is: drift, skating, smoothness."),
+    ("plot", picture.plot, "One picture: poses, plants, angles, speed."),
+    ("convert", convert.convert, "Write a motion in another format."),
+    ("demo", demo.demo, "All of it, on samples that ship with the package."),
+    ("samples", inspect.samples, "List the motions and characters that ship."),
+    ("formats", inspect.formats, "List the formats that are read and written."),
+    ("warmup", kernels.warmup, "Compile everything now rather than later."),
+):
+    app.command(name, short_help=summary)(command)

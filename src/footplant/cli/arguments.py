@@ -1,0 +1,55 @@
+"""Arguments and options that several commands share, so that they mean the same everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+
+ClipFile = Annotated[str, typer.Argument(metavar="FILE", help="A motion or character file, or sample:NAME.")]
+Take = Annotated[str | None, typer.Option(metavar="TAKE", help="Which animation of the file, by number or name.")]
+Figure = Annotated[str | None, typer.Option(metavar="FIGURE", help="Which of several figures, by number or name.")]
+Units = Annotated[
+    str | None,
+    typer.Option(metavar="UNIT", help="Force the file's unit: m, dm, cm, mm, inch, foot, cmu or metres per unit."),
+]
+Up = Annotated[str | None, typer.Option(metavar="AXIS", help="Force the file's vertical axis: x, y, z, -x, -y or -z.")]
+RolesFile = Annotated[
+    str | None, typer.Option("--roles", metavar="TOML", help="A file that corrects which joints are what.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+def load_clip(
+    file: str,
+    take: str | None = None,
+    figure: str | None = None,
+    units: str | None = None,
+    up: str | None = None,
+    roles: str | None = None,
+) -> Clip:
+    """Load a clip with the options as the command line gave them."""
+    from footplant.cli.output import announce_compiling, working
+    from footplant.errors import FormatError
+    from footplant.io import SAMPLE, load
+
+    announce_compiling()
+
+    given = {"take": take, "figure": figure, "units": _unit(units), "up": up, "roles": roles}
+    given = {name: value for name, value in given.items() if value is not None}
+    if file.startswith(SAMPLE) and given:
+        raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
+    with working(f"reading {file}"):
+        return load(file, **given)
+
+
+def _unit(text: str | None) -> str | float | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,132 @@
+"""`footplant convert`: read one format, write another, and say what did not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.output import note, print_facts, print_json, working
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+    from footplant.skeleton import Character
+
+
+def convert(
+    file: ClipFile,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Where to write; the ending chooses the format.")],
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    to_units: Annotated[
+        str | None, typer.Option(metavar="UNIT", help="Unit to write (BVH): m, cm, … (default: as it was read).")
+    ] = None,
+    to_up: Annotated[
+        str | None, typer.Option(metavar="AXIS", help="Vertical axis to write (BVH): y, z, … (default: as read).")
+    ] = None,
+    character: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same joints).")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a motion in another format, and say what is lost on the way.
+
+    Example: footplant convert sample:walk walk.bvh
+    """
+    from footplant.io import format_of, load_character, save
+
+    target = Path(out)
+    module = format_of(target)
+    _refuse_to_overwrite(file, target, overwrite)
+    options = _writing_options(target, to_units, to_up)
+    clip = load_clip(file, take, figure, units, up, roles)
+    onto = None
+    if character is not None:
+        onto = load_character(character)
+        _require_same_joints(clip, onto, character)
+    with working(f"writing {target}"):
+        save(target, clip, character=onto, **options)
+    format_name = module.__name__.rpartition(".")[2]
+    facts: dict[str, Any] = {
+        "input": file,
+        "output": str(target),
+        "format": format_name,
+        "bytes": target.stat().st_size,
+        "frames": len(clip.motion),
+        "fps": clip.motion.fps,
+        "joints": len(clip.motion.skeleton),
+        "take": clip.name,
+        "character": (onto or clip.character).name,
+        "lost": losses(clip, onto or clip.character, format_name),
+        "notes": list(clip.notes),
+    }
+    if json:
+        print_json(facts)
+        return
+    rate = f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['joints']} joints"
+    print_facts(f"{file} → {out}", {"wrote": f"{facts['bytes']:,} bytes of {format_name}", "frames": rate})
+    for text in facts["lost"]:
+        print(f"  lost: {text}")
+    for text in facts["notes"]:
+        note(f"note: {text}")
+
+
+def losses(clip: Clip, character: Character, format_name: str) -> list[str]:
+    """What the input has and the output has not, one phrase each."""
+    lost = []
+    if len(clip.takes) > 1:
+        others = [take.name for number, take in enumerate(clip.takes) if number != clip.take]
+        lost.append(f"{len(others)} other takes ({_listing(others)}); choose one with --take")
+    if clip.others:
+        names = [other.character.name for other in clip.others]
+        lost.append(f"{len(names)} other figures ({_listing(names)}); choose one with --figure")
+    if format_name == "bvh" and character.skin is not None:
+        lost.append("the mesh with its materials: BVH has bones only")
+    return lost
+
+
+def _listing(names: list[str], most: int = 5) -> str:
+    return ", ".join(repr(name) for name in names[:most]) + (" …" if len(names) > most else "")
+
+
+def _refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
+    from footplant.errors import FormatError
+
+    if target.is_dir():
+        raise FormatError("is a folder; give the name of a file", path=target)
+    if not target.exists():
+        return
+    if Path(file).exists() and target.samefile(file):
+        raise FormatError("is the input itself; write to another file", path=target)
+    if not overwrite:
+        raise FormatError("exists already; add --overwrite to replace it", path=target)
+
+
+def _writing_options(target: Path, units: str | None, up: str | None) -> dict[str, Any]:
+    from footplant.errors import FormatError
+
+    options = {name: value for name, value in (("units", units), ("up", up)) if value is not None}
+    if options and target.suffix.lower() != ".bvh":
+        name = next(iter(options))
+        raise FormatError(f"--to-{name} is for BVH; {target.suffix} files have fixed units and axes", path=target)
+    return options
+
+
+def _require_same_joints(clip: Clip, character: Character, file: str) -> None:
+    from footplant.errors import FormatError
+
+    ours, theirs = clip.motion.skeleton, character.skeleton
+    if ours.names != theirs.names or ours.parents.tolist() != theirs.parents.tolist():
+        only = sorted(set(ours.names) ^ set(theirs.names))
+        different = f"only one has: {_listing(only)}" if only else "their trees differ"
+        raise FormatError(
+            f"expected the joints of the motion to write it onto this character, got {len(theirs)} joints against "
+            f"{len(ours)} ({different}); carrying a motion over to another skeleton is not there yet",
+            path=file,
+        )

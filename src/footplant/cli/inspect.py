@@ -1,0 +1,158 @@
+"""`footplant info`, `samples` and `formats`: what is in a file, what ships with the package, what can be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.output import note, print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+
+
+def info(
+    file: ClipFile,
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    json: Json = False,
+) -> None:
+    """Say what is in a file: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
+
+    Example: footplant info sample:walk
+    """
+    facts = describe(load_clip(file, take, figure, units, up, roles), file)
+    if json:
+        print_json(facts)
+    else:
+        _print_info(facts)
+
+
+def describe(clip: Clip, file: str) -> dict[str, Any]:
+    """Everything that `info --json` prints."""
+    motion, character, skeleton = clip.motion, clip.character, clip.character.skeleton
+    roles = character.roles
+    found: dict[str, Any] = {}
+    if roles is not None:
+        for role, joints in roles.joints.items():
+            names = [skeleton.names[joint] for joint in joints]
+            found[role] = {
+                "joint": names[0],
+                "joints": names,
+                "confidence": roles.confidence.get(role, 0.0),
+                "reason": roles.reasons.get(role, ""),
+            }
+    skin = character.skin
+    return {
+        "file": file,
+        "format": _format_name(file),
+        "name": clip.name,
+        "character": character.name,
+        "frames": len(motion),
+        "fps": motion.fps,
+        "duration": motion.duration,
+        "joints": len(skeleton),
+        "height": character.height,
+        "up": clip.border.up,
+        "units": clip.border.units,
+        "scale": clip.border.scale,
+        "declared": clip.border.declared,
+        "human": roles is not None,
+        "confidence": None if roles is None else roles.overall,
+        "roles": found,
+        "takes": [{"name": take.name, "frames": take.frames, "fps": take.fps} for take in clip.takes],
+        "take": clip.take,
+        "figures": [
+            {"name": other.character.name, "joints": len(other.character.skeleton), "frames": len(other.motion)}
+            for other in (clip, *clip.others)
+        ],
+        "joint_names": list(skeleton.names),
+        "contact_points": {
+            name: {"joint": skeleton.names[point.joint], "offset": list(point.offset)}
+            for name, point in character.contacts.items()
+        },
+        "skin": None if skin is None else {"vertices": len(skin.vertices), "triangles": len(skin.faces)},
+        "notes": list(clip.notes),
+    }
+
+
+def _format_name(file: str) -> str:
+    from footplant.io import SAMPLE, format_of
+
+    return "sample" if file.startswith(SAMPLE) else format_of(file).__name__.rpartition(".")[2]
+
+
+def _print_info(facts: dict[str, Any]) -> None:
+    how = "stated by the file" if facts["declared"] else "found from the figure"
+    skin = facts["skin"]
+    print_facts(
+        facts["file"],
+        {
+            "format": facts["format"],
+            "clip": facts["name"],
+            "frames": f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['duration']:.2f} s",
+            "joints": facts["joints"],
+            "height": f"{facts['height']:.3f} m" if facts["height"] else "–",
+            "units, up": f"{facts['units']} ({facts['scale']:.6g} m), {facts['up']} up, {how}",
+            "mesh": f"{skin['vertices']} vertices, {skin['triangles']} triangles" if skin else "none",
+            "human": f"yes, {facts['confidence']:.0%} sure" if facts["human"] else "no",
+        },
+    )
+    if facts["roles"]:
+        rows = [
+            (role, ", ".join(found["joints"]), f"{found['confidence']:.0%}", found["reason"])
+            for role, found in facts["roles"].items()
+        ]
+        print_table("Roles", ("role", "joints", "#sure", "why"), rows)
+    if len(facts["takes"]) > 1:
+        rows = [(n, take["name"], take["frames"], take["fps"]) for n, take in enumerate(facts["takes"])]
+        print_table("Takes", ("#number", "name", "#frames", "#fps"), rows)
+    if len(facts["figures"]) > 1:
+        rows = [(figure["name"], figure["joints"], figure["frames"]) for figure in facts["figures"]]
+        print_table("Figures", ("name", "#joints", "#frames"), rows)
+    for text in facts["notes"]:
+        note(f"note: {text}")
+
+
+def samples(json: Json = False) -> None:
+    """List the motions and characters that ship with the package; use them as sample:NAME.
+
+    Example: footplant samples
+    """
+    from footplant import samples as shipped
+
+    motions, characters = dict(shipped.MOTIONS), dict(shipped.CHARACTERS)
+    if json:
+        print_json({"motions": motions, "characters": characters})
+        return
+    print_table("Motions", ("name", "what it is"), [(f"sample:{name}", text) for name, text in motions.items()])
+    print_table("Characters", ("name", "what it is"), [(f"sample:{name}", text) for name, text in characters.items()])
+
+
+def formats(json: Json = False) -> None:
+    """List the file formats that this installation reads and writes.
+
+    Example: footplant formats
+    """
+    from footplant.io import formats as installed
+
+    modules = {}
+    for extension, module in sorted(installed().items()):
+        modules.setdefault(module, []).append(extension)
+    found = {
+        module.__name__.rpartition(".")[2]: {
+            "extensions": extensions,
+            "reads": hasattr(module, "load"),
+            "writes": hasattr(module, "save"),
+            "about": (module.__doc__ or "").strip().partition("\n")[0],
+        }
+        for module, extensions in modules.items()
+    }
+    if json:
+        print_json({"formats": found})
+        return
+    rows = [(name, " ".join(f["extensions"]), f["reads"], f["writes"], f["about"]) for name, f in found.items()]
+    print_table("Formats", ("name", "files", "reads", "writes", "about"), rows)

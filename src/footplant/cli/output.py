@@ -1,0 +1,138 @@
+"""What commands print: one JSON object or tables on stdout; notes and progress on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it: arrays as lists, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return str(value)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Exactly one JSON object on stdout."""
+    print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console; into a pipe or a file it gets a generous width, so that no line is broken in two."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 160
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+
+
+def note(text: str) -> None:
+    """One line on stderr for what a person should know and a program should not read."""
+    print(text, file=sys.stderr)
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """A table on stdout. A column whose heading starts with "#" is of numbers and stands on the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for column in columns:
+        table.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(show(cell)) for cell in row))
+    console().print(table)
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """Names and values, one a line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, Text(show(value)))
+    console().print(table)
+
+
+def show(value: Any) -> str:
+    """A value for people: numbers to a few digits, what is not there as a dash."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return str(value)
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on stderr while the block runs; only on a terminal, and gone when the block ends."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with console(stderr=True).status(what):
+        yield
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int) -> Iterator[Any]:
+    """A bar on stderr, only on a terminal; yields a function to call with what comes next."""
+    if not sys.stderr.isatty():
+        yield lambda label: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        begun = False
+
+        def advance(label: str) -> None:
+            nonlocal begun
+            bar.update(task, advance=1 if begun else 0, description=f"{what}: {label}")
+            begun = True
+
+        yield advance
+
+
+def announce_compiling(*, always: bool = False) -> None:
+    """Say on stderr when kernels are compiled for the first time on this machine: it takes a while, once.
+
+    Only a person at a terminal is told, unless `always`: programs that read stderr expect errors there.
+    """
+    if not (always or sys.stderr.isatty()):
+        return
+    import logging
+
+    logger = logging.getLogger("footplant.kernels")
+    if not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("footplant: %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False

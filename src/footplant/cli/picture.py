@@ -1,0 +1,41 @@
+"""`footplant plot`: one picture of a clip."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.output import print_json, working
+
+
+def plot(
+    file: ClipFile,
+    out: Annotated[str, typer.Option("-o", "--out", metavar="PNG", help="Where to write the picture.")] = "strip.png",
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    poses: Annotated[int | None, typer.Option(min=1, max=40, help="How many poses (default: as many as fit).")] = None,
+    bones: Annotated[bool, typer.Option("--bones", help="Draw bones even where there is a mesh.")] = False,
+    poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the picture.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw a clip as a PNG: a strip of poses, the feet with their plants, joint angles, height and speed.
+
+    Needs matplotlib: pip install "footplant[plot]".
+
+    Example: footplant plot sample:walk -o strip.png
+    """
+    from footplant import plot as drawing
+
+    clip = load_clip(file, take, figure, units, up, roles)
+    with working(f"drawing {out}"):
+        path = drawing.strip(clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title)
+    if json:
+        print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})
+    else:
+        print(f"wrote {path}")

@@ -1,0 +1,41 @@
+"""`import footplant` stays light: benchmarks/import_time.py has the seconds, this has the modules."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "click", "http.server", "llvmlite", "matplotlib", "numba", "rich", "scipy",
+    "starlette", "typer", "uvicorn", "websockets",
+)  # fmt: skip
+
+
+def modules_after(statement: str) -> set[str]:
+    """Names of all modules that a fresh interpreter has loaded after a statement."""
+    script = f"import json, sys; {statement}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("statement", ["import footplant", "import footplant.cli", "import footplant.plot"])
+def test_no_heavy_module(statement):
+    loaded = modules_after(statement)
+    assert "footplant" in loaded
+    assert sorted(name for name in HEAVY if name in loaded) == []
+
+
+def test_command_line_help_needs_no_compiler():
+    loaded = modules_after("from footplant.cli.app import app")
+    assert sorted({"numba", "scipy", "matplotlib"} & loaded) == []
+
+
+def test_public_names_exist():
+    import footplant
+
+    assert sorted(footplant.__all__) == list(footplant.__all__)
+    for name in footplant.__all__:
+        assert getattr(footplant, name) is not None

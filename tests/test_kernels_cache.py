@@ -1,0 +1,167 @@
+"""Compiled kernels on disk: never stale, never in the way, never from somebody else's folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import footplant
+
+SOURCE = Path(footplant.__file__).parent
+# a bone of 1 m along x, turned by 90° about z: its end is at (0, 1, 0)
+FORWARD = """
+import json, numpy as np
+from footplant import kernels
+from footplant.kernels import fk
+half = 0.5 ** 0.5
+local = np.array([[[half, 0, 0, half], [1.0, 0, 0, 0]]])
+positions, rotations = np.empty((1, 2, 3)), np.empty((1, 2, 4))
+fk.forward(np.array([-1, 0]), np.array([[[0, 0, 0], [1.0, 0, 0]]]), np.zeros((1, 3)), local, positions, rotations)
+stats = getattr(fk.forward, "stats", None)
+print(json.dumps({
+    "end": positions[0, 1].round(12).tolist(),
+    "folder": None if kernels.cache_folder() is None else str(kernels.cache_folder()),
+    "hits": None if stats is None else sum(stats.cache_hits.values()),
+    "misses": None if stats is None else sum(stats.cache_misses.values()),
+}))
+"""
+
+
+def run(script: str, **environment: str | None) -> dict:
+    """Run a script in a fresh interpreter and read the JSON of its last line; None takes a variable away."""
+    variables = {key: value for key, value in (os.environ | environment).items() if value is not None}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def close(a: list[float], b: list[float]) -> bool:
+    return max(abs(x - y) for x, y in zip(a, b)) < 1e-9
+
+
+def test_second_process_compiles_nothing(tmp_path):
+    first = run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))
+    again = run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))
+    assert close(first["end"], [0, 1, 0])
+    assert (first["hits"], first["misses"]) == (0, 1)
+    assert (again["hits"], again["misses"]) == (1, 0)
+    assert again["end"] == first["end"]
+
+
+def test_change_in_another_kernel_file_is_seen(tmp_path):
+    """Trap 1: numba's own cache looks at the caller's file alone and would go on with the old callee."""
+    copy = tmp_path / "tree" / "footplant"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    place = {"PYTHONPATH": str(copy.parent), "FOOTPLANT_CACHE_DIR": str(tmp_path / "cache")}
+    before = run(FORWARD, **place)
+    assert close(before["end"], [0, 1, 0])
+    quaternion = copy / "kernels" / "quaternion.py"
+    text = quaternion.read_text()
+    changed = text.replace("vx + w * tx + y * tz - z * ty,", "100.0 + vx + w * tx + y * tz - z * ty,")
+    assert changed != text
+    quaternion.write_text(changed)
+    # the caller, fk.py, is the same file with the same time stamp as before
+    after = run(FORWARD, **place)
+    assert close(after["end"], [100, 1, 0])
+    assert after["folder"] != before["folder"]
+    quaternion.write_text(text)
+    assert close(run(FORWARD, **place)["end"], [0, 1, 0])
+
+
+def test_read_only_home_falls_back_to_the_temporary_folder(tmp_path):
+    """Trap 2: numba's own cache raises when neither the package nor the home can be written."""
+    blocked = tmp_path / "home"
+    blocked.write_text("a file where a folder should be: nobody, not even root, can write below it")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    places = {"FOOTPLANT_CACHE_DIR": None, "XDG_CACHE_HOME": None, "HOME": str(blocked), "TMPDIR": str(temporary)}
+    found = run(FORWARD, **places)
+    assert close(found["end"], [0, 1, 0])
+    assert Path(found["folder"]).is_relative_to(temporary)
+    assert run(FORWARD, **places)["hits"] == 1
+
+
+def test_nowhere_to_write_still_computes(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    found = run(FORWARD, FOOTPLANT_CACHE_DIR=str(blocked / "below"))
+    assert close(found["end"], [0, 1, 0])
+    assert found["folder"] is None
+
+
+def test_folder_of_somebody_else_is_refused(tmp_path):
+    """Compiled code is run from the folder, so it must be ours: here every folder's owner is said to be another."""
+    script = """
+import os, pathlib
+real = pathlib.Path.stat
+def foreign(self, **options):
+    found = real(self, **options)
+    if "kernels-" not in self.name:
+        return found
+    return os.stat_result([*found[:4], found.st_uid + 1, *found[5:10]])
+pathlib.Path.stat = foreign
+"""
+    found = run(script + FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))
+    assert found["folder"] is None
+    assert close(found["end"], [0, 1, 0])
+
+
+def test_folder_is_private(tmp_path):
+    folder = Path(run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path / "new"))["folder"])
+    assert stat.S_IMODE(folder.stat().st_mode) & 0o077 == 0
+
+
+def test_without_the_compiler(tmp_path):
+    found = run(FORWARD, NUMBA_DISABLE_JIT="1", FOOTPLANT_CACHE_DIR=str(tmp_path))
+    assert close(found["end"], [0, 1, 0])
+
+
+@pytest.mark.parametrize("kind", ["constant", "changing"])
+def test_warmup_leaves_nothing_to_compile(kind, tmp_path_factory, warm_cache):
+    """After `footplant warmup` a real motion finds every kernel it needs on disk."""
+    script = f"""
+import json, numpy as np
+import footplant
+from footplant import Kinematics, Motion, Point, kernels
+from footplant.samples.characters import load_character
+character = load_character("mannequin")
+motion = footplant.rest_motion(character.skeleton, frames=3)
+if {kind!r} == "changing":
+    motion = Motion(motion.skeleton, motion.root, motion.rotations, offsets=np.tile(motion.skeleton.offsets, (3, 1, 1)))
+kinematics = Kinematics(motion + np.zeros((3, 1 + len(motion.skeleton), 3)))
+kinematics.ends
+kinematics.position_jacobian(Point(3, (0.0, 0.1, 0.0)))
+kinematics.rotation_jacobian(3)
+motion - motion
+missed = {{}}
+for module in kernels.modules():
+    for name, item in vars(module).items():
+        if hasattr(item, "stats") and item.stats.cache_misses:
+            missed[f"{{module.__name__}}.{{name}}"] = sum(item.stats.cache_misses.values())
+print(json.dumps(missed))
+"""
+    assert run(script, FOOTPLANT_CACHE_DIR=str(warm_cache)) == {}
+
+
+@pytest.fixture(scope="module")
+def warm_cache(tmp_path_factory) -> Path:
+    """A cache folder that `footplant warmup` has filled."""
+    folder = tmp_path_factory.mktemp("warm")
+    done = subprocess.run(
+        [sys.executable, "-m", "footplant", "warmup", "--json"],
+        capture_output=True, text=True, env=os.environ | {"FOOTPLANT_CACHE_DIR": str(folder)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert Path(report["cache"]).is_relative_to(folder)
+    assert "fk.forward" in report["kernels"]
+    assert "compiling kernels, once per machine" in done.stderr
+    assert any(Path(report["cache"]).glob("*.nbc"))
+    return folder
