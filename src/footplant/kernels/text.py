@@ -1,4 +1,4 @@
-"""Numbers in text, and the angles they are: reading the rows of a motion file straight from its bytes.
+"""Numbers in text: reading the rows of a motion file straight from its bytes, and writing them.
 
 A decimal number is m·10ᵉ with a whole m. When m < 2⁵³ and |e| ≤ 22 both are exact doubles, so one multiplication or
 division rounds once and gives the nearest double (Clinger 1990, "How to read floating point numbers accurately",
@@ -221,49 +221,50 @@ def parse_numbers(data, start, columns, powers, fives, out, left):
 
 
 @jit
-def half_turn(degrees):
-    """Cosine and sine of half an angle given in degrees, to the last digit or two.
+def format_numbers(values, decimals, powers, out):
+    """Write rows of numbers (F, C) as text into `out`: blanks between, a line end after each row; return the length.
 
-    The angle is brought within ±90° of a multiple of 180° while it still is in degrees, where that is exact, and the
-    Taylor series of the rest (at most π/4) are summed to their last term above 1e-17.
+    Each number has at most `decimals` digits after the point, rounded to nearest, without trailing zeros. Values must
+    be below 1e15, and `out` must have room for 20 + decimals bytes a number.
     """
-    if abs(degrees) > 1e6:
-        degrees = np.fmod(degrees, 720.0)
-    turns = np.rint(degrees * (1.0 / 180.0))
-    x = (degrees - 180.0 * turns) * (math.pi / 360.0)
-    t = x * x
-    c = 1.0 + t * (-1 / 2 + t * (1 / 24 + t * (-1 / 720 + t * (1 / 40320 + t * (-1 / 3628800 + t * (
-        1 / 479001600 + t * (-1 / 87178291200 + t * (1 / 20922789888000))))))))  # fmt: skip
-    s = x * (1.0 + t * (-1 / 6 + t * (1 / 120 + t * (-1 / 5040 + t * (1 / 362880 + t * (-1 / 39916800 + t * (
-        1 / 6227020800 + t * (-1 / 1307674368000))))))))  # fmt: skip
-    quarter = np.int64(turns)
-    if quarter & 1:
-        c, s = -s, c
-    if quarter & 2:
-        c, s = -c, -s
-    return c, s
-
-
-@jit
-def euler_to_quaternions(values, spans, columns, axes, out):
-    """Turn rows of angles (F, C), degrees, into quaternions (F, J, 4), the product in channel order.
-
-    Joint j turns about `axes[k]` (0, 1, 2 for x, y, z) by the angle in `columns[k]`, for k from spans[j] to
-    spans[j + 1]: `rotation.from_euler` for any number of angles.
-    """
+    at = 0
+    scale = powers[decimals]
     for f in range(values.shape[0]):
-        for j in range(out.shape[1]):
-            w, x, y, z = 1.0, 0.0, 0.0, 0.0
-            for k in range(spans[j], spans[j + 1]):
-                c, s = half_turn(values[f, columns[k]])
-                axis = axes[k]
-                if axis == 0:
-                    w, x, y, z = w * c - x * s, w * s + x * c, y * c + z * s, z * c - y * s
-                elif axis == 1:
-                    w, x, y, z = w * c - y * s, x * c - z * s, w * s + y * c, z * c + x * s
-                else:
-                    w, x, y, z = w * c - z * s, x * c + y * s, y * c - x * s, w * s + z * c
-            out[f, j, 0], out[f, j, 1], out[f, j, 2], out[f, j, 3] = w, x, y, z
+        for c in range(values.shape[1]):
+            value = abs(values[f, c])
+            whole = np.int64(value)
+            part = np.int64(np.rint((value - np.float64(whole)) * scale))
+            if np.float64(part) >= scale:
+                whole, part = whole + 1, 0
+            if values[f, c] < 0.0 and (whole > 0 or part > 0):
+                out[at] = 45
+                at += 1
+            length, rest = 1, whole
+            while rest >= 10:
+                rest //= 10
+                length += 1
+            rest = whole
+            for k in range(at + length - 1, at - 1, -1):
+                out[k] = 48 + rest % 10
+                rest //= 10
+            at += length
+            if part > 0:
+                length = decimals
+                while part % 10 == 0:
+                    part //= 10
+                    length -= 1
+                out[at] = 46
+                for k in range(at + length, at, -1):
+                    out[k] = 48 + part % 10
+                    part //= 10
+                at += length + 1
+            out[at] = 32
+            at += 1
+        if values.shape[1] > 0:
+            at -= 1
+        out[at] = 10
+        at += 1
+    return at
 
 
 def _bytes(text: bytes):
@@ -273,7 +274,5 @@ def _bytes(text: bytes):
 WARMUP = {
     "count_numbers": lambda: (_bytes(b"1 2"), 0, 2, np.zeros(6, np.int64)),
     "parse_numbers": lambda: (_bytes(b"1 2\n"), 0, 2, POWERS, FIVES, np.zeros(2), np.zeros((1, 3), np.int64)),
-    "euler_to_quaternions": lambda: (
-        np.zeros((1, 3)), np.array([0, 3]), np.arange(3), np.arange(3), np.zeros((1, 1, 4))
-    ),
+    "format_numbers": lambda: (np.zeros((1, 1)), 7, POWERS, np.zeros(32, np.uint8)),
 }  # fmt: skip

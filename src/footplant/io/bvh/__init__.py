@@ -1,0 +1,109 @@
+"""BVH in and out (Biovision Hierarchy): a tree of joints with OFFSETs, and rows of channel values, angles in degrees.
+
+What the format leaves open is decided from the file itself and said in the notes: whether position channels replace a
+joint's OFFSET or are added to it, how many rows there really are, and how fast they run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Take
+from footplant.errors import FormatError
+from footplant.io.bvh.header import Header, Joint, read_header
+from footplant.io.bvh.layout import BvhLayout, decode, unique_names
+from footplant.io.bvh.positions import find_added, places_of, settle_offsets
+from footplant.io.bvh.rows import Plan, read_rows
+from footplant.io.figure import RawFigure
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+extensions = (".bvh",)
+
+
+def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "auto") -> tuple[RawFigure, ...]:
+    """Read every ROOT of a file as a figure of its own, in file units and axes.
+
+    positions says what position channels mean for a joint with an OFFSET: "replace" it, "add" to it, or "auto": what
+    the values of each joint say.
+    """
+    if positions not in ("auto", "replace", "add"):
+        raise FormatError(f"expected positions to be 'auto', 'replace' or 'add', got {positions!r}", path=path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    return parse(data, path, positions=positions)
+
+
+def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto") -> tuple[RawFigure, ...]:
+    """Read the bytes of a BVH file: see `load`."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            raise FormatError("expected text, got damaged UTF-16", path=path) from error
+    header = read_header(data, path)
+    starts = [number for number, joint in enumerate(header.joints) if joint.parent < 0] + [len(header.joints)]
+    plans = [Plan(header.joints, first, last) for first, last in pairwise(starts)]
+    read_rows(data, path, header, plans)
+    return tuple(_figure(plan, header, number, positions) for number, plan in enumerate(plans))
+
+
+def _figure(plan: Plan, header: Header, number: int, positions: str) -> RawFigure:
+    notes = list(header.notes)
+    joints = plan.joints
+    raw_names = tuple(joint.raw_name for joint in joints)
+    names = unique_names([decode(name) for name in raw_names], notes)
+    offsets = np.array([joint.offset for joint in joints])
+    rests = [joint.rest for joint in joints]
+    rest = None
+    if all(turns is not None for turns in rests):
+        rest = np.stack([_rest_rotation(joint) for joint in joints])
+        notes.append("OFFSET has six numbers; the last three were taken for the turns of the rest pose")
+    elif any(turns is not None for turns in rests):
+        notes.append("some OFFSETs have six numbers; the last three were left out")
+    frames = len(plan.rotations)
+    root = np.broadcast_to(offsets[0], (frames, 3))
+    moving: NDArray | None = None
+    added = np.zeros(len(joints), bool)
+    if plan.places and frames:
+        added = find_added(plan, offsets, names, positions, notes)
+        places = places_of(plan, offsets, added)
+        root = places.get(0, root)
+        offsets, moving = settle_offsets(places, offsets, frames, names, notes)
+    skeleton = Skeleton(
+        names,
+        np.array([max(joint.parent - plan.first, -1) for joint in joints]),
+        offsets,
+        rest,
+        np.array([parent for parent, joint in enumerate(joints) for _ in joint.ends], np.int64),
+        np.array([end for joint in joints for end in joint.ends]).reshape(-1, 3),
+    )
+    layout = BvhLayout(
+        names, raw_names, tuple(joint.channels for joint in joints), tuple(added.tolist()), rest is not None,
+        header.frame_time, number,
+    )  # fmt: skip
+    figure = RawFigure(names[0], skeleton, layout=layout, notes=tuple(notes))
+    if not frames:
+        return figure
+    motion = Motion(skeleton, root, plan.rotations, header.fps, moving)
+    return replace(figure, takes=(Take(names[0], frames, header.fps),), read_take=lambda take: motion)
+
+
+def _rest_rotation(joint: Joint) -> NDArray:
+    """Turns about x, y, z, multiplied in the order of the joint's own rotation channels."""
+    order = [axis for axis, turns in joint.kinds if turns]
+    order += [axis for axis in (2, 1, 0) if axis not in order]
+    angles = np.radians([joint.rest[axis] for axis in order])  # type: ignore[index]
+    return rotation.from_euler(angles, "".join("xyz"[axis] for axis in order))
+
+
+__all__ = ["BvhLayout", "extensions", "load", "parse"]

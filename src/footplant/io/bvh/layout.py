@@ -1,0 +1,57 @@
+"""How a BVH file wrote a figure, and what its joints are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class BvhLayout:
+    """How a BVH file wrote one figure, so that it can be written alike."""
+
+    names: tuple[str, ...]
+    """The figure's joints as read; a motion with other joints does not fit this layout."""
+    raw_names: tuple[bytes, ...]
+    """The same as bytes of the file, not decoded and perhaps not unique."""
+    channels: tuple[tuple[str, ...], ...]
+    """The channel words of each joint as written, in order."""
+    added: tuple[bool, ...]
+    """Per joint, whether its position channels are added to OFFSET instead of replacing it."""
+    rest_in_offset: bool
+    """Whether three further numbers after each OFFSET state the rest pose's turns about x, y and z, degrees."""
+    frame_time: str
+    """Seconds of a frame as written; "" when the file stated none."""
+    number: int
+    """Which of the file's ROOTs this is."""
+
+
+def decode(raw: bytes) -> str:
+    """A name as text: UTF-8 where it is valid, else what Western Windows programs write."""
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            pass
+    return raw.decode("latin-1")
+
+
+def unique_names(names: list[str], notes: list[str]) -> tuple[str, ...]:
+    """The same names with a number behind those that come again, and one for joints that have none."""
+    taken, numbers = set(names), {}
+    out, changed, seen = [], 0, set()
+    for joint, name in enumerate(names):
+        unique = name
+        if not name or name in seen:
+            stem = name or "joint"
+            number = numbers.get(stem, 2 if name else joint)
+            while f"{stem}_{number}" in taken:
+                number += 1
+            unique = f"{stem}_{number}"
+            numbers[stem] = number + 1
+            changed += 1
+        taken.add(unique)
+        seen.add(unique)
+        out.append(unique)
+    if changed:
+        notes.append(f"{changed} joints had no name or the name of another; they got a number")
+    return tuple(out)

@@ -1,0 +1,201 @@
+"""The rows of numbers of a BVH file: how many there are, and what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import FormatError
+from footplant.io.bvh.header import MAX_LENGTH, Header, Joint, Scanner, show
+from footplant.io.bvh.layout import decode
+
+BLOCK_NUMBERS = 1 << 15
+"""Numbers that are parsed at a time: they stay in the processor's cache until they have become quaternions."""
+MAX_GROWTH = 8
+"""Most bytes of rotations a byte of the file may become (three angles of one digit each become 32 bytes out of 6)."""
+SAME_BONE = 1e-3
+"""Relative difference up to which position channels that never change are the OFFSET with other digits."""
+ROOT_AT_ZERO = 0.07
+"""Median height of the root, relative to that of its OFFSET, below which its channels cannot be the height itself."""
+CLEAR = 0.5
+"""Ratio of mean distances below which it is clear whether position channels replace or add."""
+MAX_GROWTH = 8
+"""Most bytes of rotations a byte of the file may become (three angles of one digit each become 32 bytes out of 6)."""
+SAME_BONE = 1e-3
+"""Relative difference up to which position channels that never change are the OFFSET with other digits."""
+ROOT_AT_ZERO = 0.07
+"""Median height of the root, relative to that of its OFFSET, below which its channels cannot be the height itself."""
+CLEAR = 0.5
+"""Ratio of mean distances below which it is clear whether position channels replace or add."""
+
+
+class Plan:
+    """Which columns of a row go where, for one figure, and the arrays they go into."""
+
+    def __init__(self, joints: list[Joint], first: int, last: int) -> None:
+        self.first = first
+        self.joints = joints[first:last]
+        column = sum(len(joint.channels) for joint in joints[:first])
+        spans, columns, axes = [0], [], []
+        self.places: list[tuple[int, int, int]] = []
+        """Position channels as (joint, axis, column)."""
+        for number, joint in enumerate(self.joints):
+            for axis, turns in joint.kinds:
+                if turns:
+                    columns.append(column)
+                    axes.append(axis)
+                else:
+                    self.places.append((number, axis, column))
+                column += 1
+            spans.append(len(columns))
+        self.spans, self.columns, self.axes = (np.array(table, np.int64) for table in (spans, columns, axes))
+        self.place_columns = np.array([place[2] for place in self.places], np.int64)
+
+    def allocate(self, frames: int) -> None:
+        self.rotations = np.empty((frames, len(self.joints), 4))
+        self.values = np.empty((frames, len(self.places)))
+
+    def trim(self, frames: int) -> None:
+        """Keep the frames that there really are; a copy only where much would be kept for nothing."""
+        whole = len(self.rotations)
+        self.rotations.setflags(write=False)
+        self.rotations, self.values = self.rotations[:frames], self.values[:frames]
+        if frames < 0.9 * whole:
+            self.rotations, self.values = self.rotations.copy(), self.values.copy()
+        self.rotations.setflags(write=False)
+
+    def take(self, block: NDArray, at: int) -> None:
+        from footplant.kernels import euler
+
+        rows = slice(at, at + len(block))
+        euler.euler_to_quaternions(block, self.spans, self.columns, self.axes, self.rotations[rows])
+        self.values[rows] = block[:, self.place_columns]
+
+
+def read_rows(data: bytes, path: str | Path | None, header: Header, plans: list[Plan]) -> None:
+    """Fill the plans' arrays. Lines of one row each need no counting beforehand; if they are not, all is counted."""
+    from footplant.kernels import text
+
+    scanner = Scanner(data, path)
+    columns = sum(len(joint.channels) for joint in header.joints)
+    # the kernel looks one byte beyond a number; every number and the blank behind it take two bytes or more
+    array = np.frombuffer(data if data[-1] <= 32 else data + b"\n", np.uint8)
+    lines = 1 + max(np.count_nonzero(array[header.data_start :] == end) for end in (b"\n"[0], b"\r"[0]))
+    likely = min(lines, (len(array) - header.data_start) // (2 * columns)) if columns else 0
+    frames = _parse_rows(scanner, array, header, plans, columns, likely, check=True) if likely else None
+    counted = frames is None or frames != header.declared or data[-1] > 32
+    if counted:
+        found = np.zeros(6, np.int64)
+        text.count_numbers(array, header.data_start, columns, found)
+        wanted = _count_frames(scanner, header, columns, found)
+        if wanted != frames:
+            frames = _parse_rows(scanner, array, header, plans, columns, wanted, check=False)
+    for plan in plans:
+        plan.trim(frames or 0)
+    _check_lengths(plans, path)
+
+
+def _parse_rows(
+    scanner: Scanner, array: NDArray, header: Header, plans: list[Plan], columns: int, frames: int, *, check: bool
+) -> int | None:
+    """Read up to `frames` rows and return how many there were; with `check`, None when lines are not rows."""
+    from footplant.kernels import text
+
+    if frames * len(header.joints) * 32 > MAX_GROWTH * len(array) + (1 << 24):
+        if check:
+            return None
+        raise FormatError(
+            f"expected joints that mostly have channels, got {frames} frames of {len(header.joints)} joints "
+            f"in a file of {len(array)} bytes", path=scanner.path
+        )  # fmt: skip
+    for plan in plans:
+        plan.allocate(frames)
+    rows = min(max(1, BLOCK_NUMBERS // max(columns, 1)), frames)
+    block = np.empty((rows, columns))
+    left = np.zeros((rows * columns, 3), np.int64)
+    at, where = 0, header.data_start
+    while at < frames:
+        part = block[: frames - at]
+        flat = part.reshape(-1)
+        count, where, kept, regular = text.parse_numbers(array, where, columns, text.POWERS, text.FIVES, flat, left)
+        if check and not regular:
+            return None
+        for place, start, stop in left[:kept].tolist():
+            value = _slow_number(scanner.data[start:stop])
+            if value is None and check:
+                return None
+            if value is None:
+                raise _bad_number(scanner, header, start, stop, at + place // columns, place % columns)
+            flat[place] = value
+        whole = count // columns
+        for plan in plans:
+            plan.take(part[:whole], at)
+        at += whole
+        if count < len(flat):
+            return at if count == whole * columns else None
+    return at
+
+
+def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray) -> int:
+    """How many whole rows there are; what does not fit the header is noted, what cannot be told is an error."""
+    tokens, lines, ragged, ragged_at, ragged_count, last = found.tolist()
+    declared, notes, end = header.declared, header.notes, len(scanner.data)
+    if columns == 0:
+        if tokens:
+            raise scanner.error("expected no numbers after MOTION, because no joint has channels, got some", ragged_at)
+        notes.append("no joint has channels; the rest pose is all there is")
+        return 0
+    if tokens == 0:
+        if declared:
+            raise scanner.error(f"expected {declared} rows of {columns} numbers, got none", end)
+        notes.append("the motion has no frames; the rest pose is all there is")
+        return 0
+    if ragged and declared is not None and tokens == declared * columns:
+        notes.append(f"rows of {columns} numbers are broken over several lines")
+        return declared
+    if ragged > 1 or (ragged == 1 and (last == columns or last > columns)):
+        raise scanner.error(f"expected {columns} numbers in each row, got {ragged_count}", ragged_at)
+    frames = lines - ragged
+    # a file that was cut while its last number was written still has all numbers of that row
+    cut = ragged == 0 and declared is not None and frames < declared and scanner.data[-1] > 32
+    if ragged:
+        notes.append(f"the last row has {last} of {columns} numbers and was left out")
+    elif cut:
+        frames -= 1
+        notes.append("the file ends inside its last row, which was left out")
+    if frames == 0:
+        raise scanner.error(f"expected rows of {columns} numbers, got {last} and then the end of the file", end)
+    if declared is not None and frames != declared:
+        notes.append(f"the header states {declared} frames, {frames} whole rows follow and were read")
+    return frames
+
+
+def _slow_number(token: bytes) -> float | None:
+    """A number that the kernel left over; None when it is none, or not finite."""
+    try:
+        value = float(token) if b"_" not in token else np.nan
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _bad_number(scanner: Scanner, header: Header, start: int, stop: int, frame: int, column: int) -> FormatError:
+    for joint in header.joints:
+        if column < len(joint.channels):
+            break
+        column -= len(joint.channels)
+    place = f"frame {frame}, {joint.channels[column]} of {decode(joint.raw_name)!r}"
+    return scanner.error(f"expected a finite number at {place}, got {show(scanner.data[start:stop])}", start)
+
+
+def _check_lengths(plans: list[Plan], path: str | Path | None) -> None:
+    for plan in plans:
+        if plan.values.size and max(-plan.values.min(), plan.values.max()) > MAX_LENGTH:
+            frame, column = np.argwhere(np.abs(plan.values) > MAX_LENGTH)[0]
+            name = decode(plan.joints[plan.places[column][0]].raw_name)
+            raise FormatError(
+                f"expected a length below {MAX_LENGTH:g}, got {plan.values[frame, column]:g} at joint {name!r}",
+                path=path, where=f"frame {frame}",
+            )  # fmt: skip
