@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.clip import Border, Clip
@@ -40,14 +41,17 @@ def bring_in(
     """Convert one figure of a file into a clip: roles found, units and up axis found or forced."""
     notes = list(figure.notes)
     motion = figure.read_take(take) if figure.takes and figure.read_take else rest_motion(figure.skeleton)
+    positions = Kinematics(_some_frames(motion)).positions
     try:
-        roles = humanoid.find_roles(figure.skeleton, declared=figure.roles, corrections=corrections)
+        roles = humanoid.find_roles(
+            figure.skeleton, declared=figure.roles, corrections=corrections, positions=positions
+        )
     except HumanoidError as error:
         if corrections:
             raise
         roles = None
         notes.append(str(error))
-    border = _find_border(figure, motion, roles, units, up, notes)
+    border = _find_border(figure, positions, roles, units, up, notes)
     turn = np.array(border.turn)
     motion = _convert(motion, border.scale, turn)
     skin = None if figure.skin is None else _convert_skin(figure.skin, border.scale, turn)
@@ -66,11 +70,16 @@ def bring_in(
 
 
 def _find_border(
-    figure: RawFigure, motion: Motion, roles: Roles | None, units: str | float | None, up: str | None, notes: list[str]
+    figure: RawFigure,
+    positions: NDArray,
+    roles: Roles | None,
+    units: str | float | None,
+    up: str | None,
+    notes: list[str],
 ) -> Border:
     forced_up, forced_units = up is not None, units is not None
     if up is None:
-        up = figure.up or humanoid.find_up(figure.skeleton, roles, Kinematics(_some_frames(motion)).positions)
+        up = figure.up or humanoid.find_up(figure.skeleton, roles, positions)
     if up not in UP_TURNS:
         raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}")
     if isinstance(units, str) and units not in UNITS:

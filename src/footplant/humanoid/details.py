@@ -1,0 +1,111 @@
+"""The small parts of a body: fingers, eyes and jaw, twist bones, and feet that hang elsewhere in the tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from footplant.humanoid.body_plan import Body
+from footplant.humanoid.names import METACARPAL
+from footplant.humanoid.shape import Limb, Tree
+
+FINGERS = ("thumb", "index", "middle", "ring", "little")
+_TWISTED = (("upper_leg", "lower_leg"), ("lower_leg", "foot"), ("upper_arm", "lower_arm"), ("lower_arm", "hand"))
+
+
+def find_details(tree: Tree, body: Body, joints: dict[str, tuple[int, ...]]) -> None:
+    """Add the small parts to the table of roles."""
+    for side, (leg, arm) in body.sides.items():
+        _add_detached_foot(tree, side, leg, joints)
+        _add_fingers(tree, side, arm, joints)
+    taken = {joint for chain in joints.values() for joint in chain}
+    for side, limbs in body.sides.items():
+        for limb in limbs:
+            _add_twists(tree, side, limb, joints, taken)
+    if body.head is not None:
+        _add_face(tree, body.head, joints)
+
+
+def _add_detached_foot(tree: Tree, side: str, leg: Limb, joints: dict[str, tuple[int, ...]]) -> None:
+    """Some rigs drive the feet by their own bones under the root: take the one by name, nearest to the shank's end."""
+    if "foot" in leg.joints:
+        return
+    inside = set(tree.skeleton.descendants(leg.path[0]))
+    named = [
+        joint for joint, reading in enumerate(tree.readings)
+        if reading.side == side and reading.kind == "bone" and reading.parts.get("foot", 0) >= 0.9
+        and joint not in inside
+    ]  # fmt: skip
+    if named:
+        places = tree.skeleton.rest_world[0]
+        knee = places[leg.joints["lower_leg"]]
+        joints[f"{side}_foot"] = (min(named, key=lambda joint: float(np.linalg.norm(places[joint] - knee))),)
+
+
+def _add_fingers(tree: Tree, side: str, arm: Limb, joints: dict[str, tuple[int, ...]]) -> None:
+    wrist = arm.joints.get("hand", arm.joints["lower_arm"])
+    start = arm.joints["lower_arm"]
+    found: dict[str, list[int]] = {}
+    for joint in tree.skeleton.descendants(start)[1:]:
+        reading = tree.readings[joint]
+        if joint == wrist or reading.kind != "bone" or not reading.parts:
+            continue
+        finger = max(reading.parts, key=lambda part: reading.parts[part])
+        if finger not in FINGERS or (finger != "thumb" and set(reading.words) & METACARPAL):
+            continue
+        if not found.get(finger) or found[finger][-1] in tree.ancestors(joint):
+            found.setdefault(finger, []).append(joint)
+    if not found and "hand" in arm.joints:
+        found = _fingers_by_shape(tree, wrist)
+    for finger, chain in found.items():
+        joints[f"{side}_{finger}"] = tuple(chain)
+
+
+def _fingers_by_shape(tree: Tree, wrist: int) -> dict[str, list[int]]:
+    """Four or five branches of a wrist: the one that leaves it nearest and most aslant is the thumb, then in order."""
+    ways = [tree.longest_way(child) for child in tree.skeleton.children[wrist]]
+    ways = [way for way in ways if len(way) >= 2]
+    if not 4 <= len(ways) <= 5 or any(tree.readings[joint].parts for way in ways for joint in way):
+        return {}
+    places = tree.skeleton.rest_world[0]
+    bases = np.array([places[way[0]] for way in ways])
+    lines = np.array([places[way[-1]] - places[way[0]] for way in ways])
+    lines /= np.maximum(np.linalg.norm(lines, axis=1, keepdims=True), 1e-12)
+    mean = lines.mean(axis=0) / max(float(np.linalg.norm(lines.mean(axis=0))), 1e-12)
+    distance = np.linalg.norm(bases - places[wrist], axis=1)
+    aslant = 1.0 - lines @ mean
+    thumb = int(np.argmax(aslant / max(aslant.max(), 1e-9) - distance / max(distance.max(), 1e-9)))
+    order = sorted(range(len(ways)), key=lambda n: float(np.linalg.norm(bases[n] - bases[thumb])))
+    return {finger: list(ways[n]) for finger, n in zip(FINGERS, order)}
+
+
+def _add_twists(tree: Tree, side: str, limb: Limb, joints: dict[str, tuple[int, ...]], taken: set[int]) -> None:
+    """Twist bones: named so and hanging on a limb's bone, or lying in line between its two joints."""
+    for upper, lower in _TWISTED:
+        if upper not in limb.joints:
+            continue
+        top = limb.joints[upper]
+        bottom = limb.joints.get(lower)
+        inline = [] if bottom is None else list(tree.skeleton.chain(bottom, top)[1:-1])
+        below_next = set() if bottom is None else set(tree.skeleton.descendants(bottom))
+        named = [
+            joint for joint in tree.skeleton.descendants(top)[1:]
+            if joint not in below_next and tree.readings[joint].kind == "twist" and joint not in inline
+        ]  # fmt: skip
+        chain = [
+            joint for joint in sorted({*inline, *named}) if joint not in taken and tree.readings[joint].kind != "helper"
+        ]
+        places = tree.skeleton.rest_world[0]
+        chain.sort(key=lambda joint: (float(np.linalg.norm(places[joint] - places[top])), joint))
+        if chain:
+            joints[f"{side}_{upper}_twist"] = tuple(chain)
+
+
+def _add_face(tree: Tree, head: int, joints: dict[str, tuple[int, ...]]) -> None:
+    for joint in tree.skeleton.descendants(head)[1:]:
+        reading = tree.readings[joint]
+        if reading.kind != "bone":
+            continue
+        if reading.parts.get("jaw", 0) > 0.8:
+            joints.setdefault("jaw", (joint,))
+        if "eye" in reading.parts and reading.side:
+            joints.setdefault(f"{reading.side}_eye", (joint,))

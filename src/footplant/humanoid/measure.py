@@ -1,0 +1,182 @@
+"""A figure's own measure: how tall it stands, which axis of its file is up, and in which units it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.humanoid.names import read
+from footplant.humanoid.posture import leg_cosines, trunk
+from footplant.humanoid.shape import Tree
+from footplant.skeleton import Roles, Skeleton
+
+HUMAN_HEIGHT = 1.7
+"""Metres; what a figure of unknown units is taken to be."""
+_WINDOWS = {"m": (1.2, 2.2), "cm": (1.2, 2.2), "mm": (1.2, 2.2), "dm": (1.35, 2.15), "inch": (1.4, 2.1),
+            "cmu": (1.25, 2.15), "foot": (1.5, 2.0)}  # fmt: skip
+"""Standing heights, metres, at which a unit is believed: the usual units leave room for children, the others do not."""
+_WIDE = {"m": (0.75, 2.6), "cm": (0.75, 2.6), "mm": (0.75, 2.6)}
+"""Second try: small children and giants, in the most usual units only."""
+# shares of a standing leg (hip joint to ankle, 0.491 − 0.039 of the height) and of the height: Winter 2009, figure 4.1
+_SOLE_OF_LEG = 0.09
+_NECK_AND_HEAD = 0.182
+_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
+
+
+def standing_height(skeleton: Skeleton, roles: Roles) -> float:
+    """How tall the figure stands, sole to crown, in the skeleton's units, along its bones: no pose changes it.
+
+    Sole → ankle → knee → hip joint, the straight line from the middle of the hip joints to the first vertebra, then
+    spine, neck, head and crown. Sole and crown come from end sites where they are plausible, else from the shares of
+    anthropometric tables (Winter 2009, figure 4.1).
+    """
+    tree = Tree(skeleton, tuple(read(name) for name in skeleton.names))
+    leg = leg_length(skeleton, roles)
+    below = _sole_below_ankle(skeleton, roles, leg)
+    column = _column_length(skeleton, roles)
+    so_far = below + leg + column
+    return float(so_far + _crown(tree, roles, so_far))
+
+
+def leg_length(skeleton: Skeleton, roles: Roles) -> float:
+    """From the hip joint along the bones to the ankle, the mean of both sides, in the skeleton's units."""
+    legs = []
+    for side in ("left", "right"):
+        joints = [roles.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot")]
+        legs.append(sum(_between(skeleton, a, b) for a, b in pairwise(joints) if a is not None and b is not None))
+    return float(np.mean(legs))
+
+
+def _between(skeleton: Skeleton, top: int, bottom: int) -> float:
+    """Length from one joint to another: along the bones when one is below the other, else straight at rest."""
+    joint, length = bottom, 0.0
+    while joint not in (top, 0):
+        length += float(np.linalg.norm(skeleton.offsets[joint]))
+        joint = int(skeleton.parents[joint])
+    if joint == top:
+        return length
+    places = skeleton.rest_world[0]
+    return float(np.linalg.norm(places[bottom] - places[top]))
+
+
+def _sole_below_ankle(skeleton: Skeleton, roles: Roles, leg: float) -> float:
+    """How far the sole is below the ankle: as far as toes reach down at rest when the foot points forward there."""
+    drops = []
+    places = skeleton.rest_world[0]
+    for side in ("left", "right"):
+        hip, foot = roles.get(f"{side}_upper_leg"), roles.get(f"{side}_foot")
+        if hip is None or foot is None:
+            continue
+        down = places[foot] - places[hip]
+        down = down / max(float(np.linalg.norm(down)), 1e-12)
+        below = [places[joint] for joint in skeleton.descendants(foot)[1:]]
+        inside = set(skeleton.descendants(foot))
+        below += [end for parent, end in zip(skeleton.end_parents.tolist(), skeleton.rest_ends) if parent in inside]
+        for place in below:
+            vector = place - places[foot]
+            length = float(np.linalg.norm(vector))
+            if 0.08 * leg < length < 0.6 * leg and 0.0 < float(vector @ down) < 0.8 * length:
+                drops.append(float(vector @ down))
+    if not drops:
+        return _SOLE_OF_LEG * leg
+    return float(np.clip(max(drops), 0.06 * leg, 0.15 * leg))
+
+
+def _column_length(skeleton: Skeleton, roles: Roles) -> float:
+    """From the middle of the hip joints along spine and neck to the head joint."""
+    places = skeleton.rest_world[0]
+    column = [*roles.joints.get("spine", ()), *roles.joints.get("neck", ()), *roles.joints.get("head", ())]
+    if not column:
+        return 0.0
+    hips = [places[roles[role]] for role in ("left_upper_leg", "right_upper_leg") if role in roles]
+    start = np.mean(hips, axis=0) if hips else places[roles["hips"]]
+    length = float(np.linalg.norm(places[column[0]] - start))
+    return length + sum(_between(skeleton, a, b) for a, b in pairwise(column))
+
+
+def _crown(tree: Tree, roles: Roles, so_far: float) -> float:
+    """How far the crown is above the head joint: its end site, or what tables leave for it above the neck."""
+    head = roles.get("head")
+    if head is None:
+        return _NECK_AND_HEAD * so_far / (1.0 - _NECK_AND_HEAD)
+    tops = [float(tree.tips[head])]
+    tops += [float(tree.lengths[c]) for c in tree.skeleton.children[head] if tree.readings[c].kind == "helper"]
+    top = max(tops)
+    if 0.03 * so_far < top < 0.3 * so_far:
+        return top
+    neck = roles.joints.get("neck")
+    neck_length = _between(tree.skeleton, neck[0], head) if neck else 0.0
+    return max(0.06 * so_far, (_NECK_AND_HEAD * so_far - neck_length) / (1.0 - _NECK_AND_HEAD))
+
+
+def find_units(skeleton: Skeleton, roles: Roles | None, units: Mapping[str, float]) -> tuple[str, float, str | None]:
+    """The unit that makes the figure human: (name, metres per unit, a note or None).
+
+    Units are metres each by name. Where none gives a human height, the name is "unknown" and the scale makes the figure
+    1.7 m tall; a figure that is not human is measured by its extent.
+    """
+    if roles is None:
+        return _guess_units(skeleton, units)
+    height = standing_height(skeleton, roles)
+    if not height > 0:
+        return "unknown", 1.0, "the figure has no height; lengths are taken as metres"
+    for windows in (_WINDOWS, _WIDE):
+        fits = {
+            name: abs(np.log(height * units[name] / HUMAN_HEIGHT))
+            for name, (low, high) in windows.items()
+            if name in units and low <= height * units[name] <= high
+        }
+        if fits:
+            name = min(fits, key=lambda unit: fits[unit])
+            return name, units[name], None
+    scale = HUMAN_HEIGHT / height
+    note = f"no unit makes this figure human ({height:.4g} units tall); scaled so that it stands {HUMAN_HEIGHT} m"
+    return "unknown", scale, note
+
+
+def _guess_units(skeleton: Skeleton, units: Mapping[str, float]) -> tuple[str, float, str | None]:
+    size = Tree(skeleton, tuple(read(name) for name in skeleton.names)).size
+    name = "m" if size < 5 else "cm" if size < 1500 else "mm"
+    scale = units.get(name, 1.0)
+    return name, scale, f"not a human figure, so its units are a guess from its extent ({size:.4g} units): {name}"
+
+
+def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> str:
+    """The vertical axis ("x", "y", "z", "-x", "-y", "-z") of a figure in its file's axes.
+
+    positions: (F, J, 3) joints in some frames. Three witnesses are heard: the trunk in frames where the legs continue
+    it (standing, or lying straight), the trunk of the rest pose when that is a standing one, and the floor, which is
+    where the lowest joints stay at one height. So crawling, lying and cartwheels are outvoted by the rest pose and
+    the floor. Without roles only the floor speaks, with a preference for y.
+    """
+    frames = np.asarray(positions, float).reshape(-1, len(skeleton), 3)
+    names = list(_AXES)
+    axes = np.array([_AXES[name] for name in names], float)
+    floor = _floor_evidence(frames, axes)
+    if roles is None or "head" not in roles:
+        usual = np.array([0.2 if name == "y" else 0.1 if name == "z" else 0.0 for name in names])
+        usual -= np.array([0.3 if name.startswith("-") else 0.0 for name in names])
+        return names[int(np.argmax(0.5 * floor + usual))]
+    rest = skeleton.rest_world[0][None]
+    total = 0.5 * floor
+    if len(frames):
+        cosines = leg_cosines(roles, frames)
+        weights = np.clip((-cosines - 0.5) / 0.4, 0.0, 1.0) + 0.05
+        total = total + (weights[:, None] * (trunk(roles, frames) @ axes.T)).sum(axis=0) / weights.sum()
+    if leg_cosines(roles, rest)[0] < -0.7:
+        total = total + 1.2 * (trunk(roles, rest)[0] @ axes.T)
+    total = total + np.array([0.02 if name == "y" else 0.01 if name == "z" else 0.0 for name in names])
+    return names[int(np.argmax(total))]
+
+
+def _floor_evidence(frames: NDArray, axes: NDArray) -> NDArray:
+    """(6,) 1 when the lowest joint keeps its height along an axis over all frames, 0 when it wanders widely."""
+    if len(frames) < 2:
+        return np.zeros(len(axes))
+    lowest = np.stack([(frames @ axis).min(axis=1) for axis in axes], axis=1)
+    size = float(np.median(np.ptp(frames, axis=1).max(axis=1)))
+    spread = np.ptp(np.percentile(lowest, [10, 90], axis=0), axis=0) / max(size, 1e-12)
+    return np.exp(-((spread / 0.15) ** 2))

@@ -1,0 +1,219 @@
+"""What a joint's name says: its side, its part of the body, and whether it is a helper rather than a bone.
+
+A name is cut into words (camel case, digits, punctuation, and known words written together, as in "lfemur" or
+"leftupleg"); words in any order are looked up in one table. Nothing here looks at the skeleton.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+LEFT = frozenset({"left", "l", "lft", "lt", "左"})
+RIGHT = frozenset({"right", "r", "rgt", "rt", "右"})
+
+VOCABULARY: dict[str, dict[float, str]] = {
+    "hips": {
+        1.0: "hips, pelvis, hip, mid hip", 0.9: "spine base", 0.6: "cog, 下半身", 0.5: "waist", 0.4: "センター", 0.35: "root",
+    },
+    "spine": {
+        1.0: "spine, abdomen, chest, torso, thorax, trunk, lumbar, spine shoulder, 上半身",
+        0.9: "ab, back, stomach, vertebra, ribcage", 0.8: "belly", 0.6: "waist, sternum", 0.3: "body, spine base",
+    },
+    "neck": {1.0: "neck, lower neck, upper neck, cervical, 首"},
+    "head": {1.0: "head, skull, 頭"},
+    "jaw": {1.0: "jaw, mandible", 0.5: "chin"},
+    "eye": {1.0: "eye, eyeball, 目"},
+    "clavicle": {
+        1.0: "clavicle, clav, collar, collarbone, 肩", 0.9: "inner shoulder", 0.7: "scapula", 0.6: "shoulder",
+    },
+    "upper_arm": {1.0: "upper arm, up arm, shldr, humerus, 腕", 0.8: "bicep", 0.7: "arm", 0.6: "shoulder"},
+    "lower_arm": {
+        1.0: "fore arm, lower arm, low arm, lo arm, elbow, radius, ひじ, 肘", 0.9: "ulna", 0.25: "arm",
+    },
+    "hand": {1.0: "hand, wrist, 手首", 0.8: "palm"},
+    "thumb": {1.0: "thumb, 親指"},
+    "index": {1.0: "index, pointer, 人指"},
+    "middle": {1.0: "middle, 中指", 0.9: "mid", 0.8: "middle hand", 0.5: "fingers", 0.3: "finger"},
+    "ring": {1.0: "ring, 薬指"},
+    "little": {1.0: "little, pinky, pinkie, pink, 小指"},
+    "upper_leg": {1.0: "thigh, femur, up leg, upper leg, 足", 0.5: "leg", 0.3: "hip joint"},
+    "lower_leg": {1.0: "knee, shin, calf, tibia, low leg, lower leg, lo leg, ひざ", 0.6: "leg"},
+    "foot": {1.0: "foot, ankle, 足首", 0.9: "talocrural"},
+    "toes": {1.0: "toe, toes, big toe, toe base, ball, fore foot, つま先", 0.4: "metatarsal", 0.2: "foot"},
+    "": {0.0: "buttock, finger base"},
+}  # fmt: skip
+"""Part of the body → how well words fit it, 0 to 1 → the words, in any order; of all that match, most words win.
+Words under the empty part are known to be none of the others."""
+
+_HELPERS = """
+ik pole target ctrl control controller slot weapon sword shield gun prop props end nub tip null effector mch vis helper
+aux goal hint locator armor attach socket holder handle footsteps camera heel site marker proxy pivot rect glut delt
+deltoid muscle offset master switch parent drv driver swing corrective top aim look
+"""
+_OTHERS = """
+lid eyelid brow eyebrow lip lips cheek tongue teeth tooth nose nostril ear mouth oris levator oculi orbicularis
+temporalis risorius special hair bang ponytail breast boob bust pec pectoral tail skirt cape cloth coat scarf dress
+sleeve hood hat helmet glasses wing horn navel jiggle glute butt belt bag bow ribbon face facial forehead temple antenna
+"""
+_FILLERS = """
+upper lower up low lo fore base joint bone jnt big mid inner outer bend share skeleton biped bip def org rig character
+proximal intermediate distal phalanx metacarpal carpal in small meta armature reference
+"""
+TWIST = frozenset({"twist", "roll", "tweak", "bendy"})
+HELPER = frozenset(_HELPERS.split())
+"""Words of joints that drive, hold or end others."""
+OTHER = frozenset(_OTHERS.split())
+"""Words of joints that are parts of a face, hair, clothes: real, but none of the roles."""
+METACARPAL = frozenset({"metacarpal", "in", "palm", "carpal", "meta"})
+
+
+def _by_words() -> dict[frozenset[str], dict[str, float]]:
+    """The vocabulary turned round: words → part → score."""
+    out: dict[frozenset[str], dict[str, float]] = {}
+    for part, rows in VOCABULARY.items():
+        for score, row in rows.items():
+            for words in row.split(", "):
+                entry = out.setdefault(frozenset(words.split()), {})
+                if part:
+                    entry[part] = score
+    return out
+
+
+PARTS = _by_words()
+_WORDS = frozenset(
+    {word for key in PARTS for word in key} | TWIST | HELPER | OTHER | METACARPAL | set(_FILLERS.split())
+) | {"left", "right", "左", "右"}
+_PIECES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\x00-\x7f]+")
+_VERTEBRA = re.compile(r"^j?(?:L[1-5]|T\d{1,2}|C[1-7])(?:S1|L[1-5]|T\d{1,2}|C[1-7]|Head)?$")
+_PLURALS = {"thighs": "thigh", "eyes": "eye", "mid2": "mid", "pinkys": "pinky", "fing": "finger", "ankles": "ankle"}
+_FINGER_ORDER = ("thumb", "index", "middle", "ring", "little")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one name says."""
+
+    side: str | None
+    """"left", "right" or None."""
+    words: tuple[str, ...]
+    """The known and unknown words of the name, lower case, without the side."""
+    parts: dict[str, float]
+    """Part of the body → how well the words fit, 0 to 1; empty when the name says nothing."""
+    kind: str
+    """"bone", "twist" (shares a limb's turn), "helper" (drives, holds or ends) or "other" (face, hair, clothes)."""
+    key: str
+    """The name without its side: two joints with the same key and opposite sides are partners."""
+
+    def score(self, part: str) -> float:
+        """How well the name fits a part: 1 says so, 0 says nothing, −1 says something else."""
+        if self.kind in ("helper", "other"):
+            return -1.0
+        if self.kind == "twist":
+            return -0.7
+        if not self.parts:
+            return 0.0
+        return self.parts.get(part, -1.0)
+
+
+@cache
+def read(name: str) -> Reading:
+    """Read one name."""
+    bare = name.split("|")[-1].split(":")[-1]
+    vertebra = _VERTEBRA.match(bare.rsplit("_", 1)[-1])
+    if vertebra:
+        part = "neck" if bare.rsplit("_", 1)[-1].lstrip("j").startswith(("C", "T1C")) else "spine"
+        return Reading(None, (bare.lower(),), {part: 0.9}, "bone", bare.lower())
+    words = [word for piece in _PIECES.findall(bare) for word in _cut(piece.lower())]
+    side, words = _take_side(words)
+    plain = tuple(_PLURALS.get(word, word) for word in words)
+    letters = [word for word in plain if not word.isdigit()]
+    kind = _kind(letters)
+    return Reading(side, plain, _fit(plain, letters, side), kind, " ".join(plain))
+
+
+def _cut(piece: str) -> list[str]:
+    """A piece as known words written together, if it is that, the side letter allowed at either end; else itself."""
+    if piece in _WORDS or piece in LEFT or piece in RIGHT or (len(piece) < 3 and piece.isascii()):
+        return [piece]
+    best: list[list[str] | None] = [[]] + [None] * len(piece)
+    for end in range(1, len(piece) + 1):
+        for start in range(end):
+            word, before = piece[start:end], best[start]
+            edge = (start == 0 or end == len(piece)) and word in ("l", "r")
+            if before is None or not (word in _WORDS or edge):
+                continue
+            candidate = [*before, word]
+            known = best[end]
+            if known is None or len(candidate) < len(known):
+                best[end] = candidate
+    return best[-1] or [piece]
+
+
+def _take_side(words: list[str]) -> tuple[str | None, list[str]]:
+    """The side, whole words before single letters, and the words without it."""
+    for length in (2, 1):
+        for position, word in enumerate(words):
+            if (len(word) >= length or ord(word[0]) > 127) and (word in LEFT or word in RIGHT):
+                return ("left" if word in LEFT else "right"), words[:position] + words[position + 1 :]
+    return None, words
+
+
+def _kind(letters: list[str]) -> str:
+    found = set(letters)
+    if found & TWIST and not found & {"ik", "control", "ctrl", "mch"}:
+        return "twist"
+    if found & HELPER or (letters[:1] == ["p"] and len(letters) > 1):
+        return "helper"
+    return "other" if found & OTHER else "bone"
+
+
+def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[str, float]:
+    found = set(letters)
+    if "finger" in found and found & {"thumb", "index", "pointer", "middle", "mid", "ring", "little", "pinky"}:
+        found.discard("finger")
+    if "foot" in found and "index" in found:
+        return {"toes": 0.9}
+    if "finger" in found:
+        numbered = _numbered_finger(words)
+        if numbered:
+            return numbered
+    if "eye" in found and not found & OTHER:
+        return {"eye": 1.0}
+    if found & {"thumb", "index", "pointer", "ring", "little", "pinky", "pinkie", "pink"}:
+        found -= {"hand", "palm", "base", "middle"}
+    if "middle" in found and "hand" in found and "in" in found:
+        found.discard("hand")
+    if side is not None and "mid" in found and "hip" not in found:
+        found -= {"hand"}
+    if side is not None and "middle" in found and letters.index("middle") > 0:
+        found -= {"hand"}
+    matches = [key for key in PARTS if key <= found]
+    if not matches:
+        return {}
+    most = max(len(key) for key in matches)
+    fit: dict[str, float] = {}
+    for key in matches:
+        if len(key) == most:
+            for part, score in PARTS[key].items():
+                fit[part] = max(fit.get(part, 0.0), score)
+    if side is not None and set(fit) == {"hips"}:
+        # "LeftHip" is the joint of the thigh; "pelvis.L" only carries it
+        return {"upper_leg": 0.9} if "hip" in found or "hips" in found else {}
+    if len(fit) > 1 and any(len(key) == 1 for key in matches) and "toes" in fit and "foot" in fit:
+        fit = {"toes": fit["toes"]} if found & {"toe", "toes", "ball"} else fit
+    return fit
+
+
+def _numbered_finger(words: tuple[str, ...]) -> dict[str, float]:
+    """Bip01 counts Finger0 (thumb) … Finger4, joints Finger0, Finger01, Finger02; MakeHuman finger1-1 … finger5-3."""
+    after = words[words.index("finger") + 1 :]
+    numbers = [word for word in after if word.isdigit()]
+    if not numbers:
+        return {}
+    if len(numbers) >= 2:
+        number = int(numbers[0]) - 1
+    else:
+        number = int(numbers[0][0])
+    return {_FINGER_ORDER[number]: 0.9} if 0 <= number < 5 else {}

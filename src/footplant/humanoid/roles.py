@@ -1,0 +1,155 @@
+"""Which joints of a figure are hips, spine, limbs, hands and feet: found by name and by shape."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from footplant.errors import FormatError, HumanoidError
+from footplant.humanoid.body_plan import Body, find_body
+from footplant.humanoid.details import find_details
+from footplant.humanoid.names import read
+from footplant.humanoid.shape import Tree
+from footplant.skeleton import Roles, Skeleton
+
+FINGERS = ("thumb", "index", "middle", "ring", "little")
+_SIDED = (
+    "clavicle", "upper_arm", "lower_arm", "hand", *FINGERS, "upper_leg", "lower_leg", "foot", "toes",
+    "upper_arm_twist", "lower_arm_twist", "upper_leg_twist", "lower_leg_twist",
+)  # fmt: skip
+ROLES = (
+    "hips", "spine", "neck", "head", "jaw", "left_eye", "right_eye",
+    *(f"left_{role}" for role in _SIDED), *(f"right_{role}" for role in _SIDED),
+)  # fmt: skip
+"""All role names. Spine, neck, fingers and twists are chains; the others have one joint."""
+CHAINS = frozenset(
+    role for role in ROLES if role in ("spine", "neck") or role.endswith("_twist") or role.split("_", 1)[-1] in FINGERS
+)
+"""Roles that may have several joints, from the root outwards."""
+HELP = 'name its joints in a TOML file ([roles], hips = "…", left_foot = "…") and pass it as roles=FILE (--roles FILE)'
+
+
+def find_roles(
+    skeleton: Skeleton,
+    *,
+    declared: Mapping[str, tuple[str, ...]] | None = None,
+    corrections: Mapping[str, tuple[str, ...]] | None = None,
+    positions: ArrayLike | None = None,
+) -> Roles:
+    """Find the roles of a human-like figure, in any scale, axes, rest pose and naming.
+
+    declared: role → joint names as the file itself states them (VRM); corrections: the same from the user, which win.
+    positions: (F, J, 3) joint positions of some frames in the file's axes; a few poses of the motion tell up, forward
+    and a quadruped where the rest pose says little. Raises HumanoidError, with the reason, when it is no human figure.
+    """
+    forced = {role: (_joints(skeleton, role, names), "the file says so") for role, names in (declared or {}).items()}
+    forced |= {role: (_joints(skeleton, role, names), "as corrected") for role, names in (corrections or {}).items()}
+    tree = Tree(skeleton, tuple(read(name) for name in skeleton.names))
+    try:
+        body = find_body(tree, positions)
+        joints, confidence, reasons = _collect(tree, body)
+    except HumanoidError as error:
+        if not forced:
+            raise HumanoidError(f"{error}; if it is human-like all the same, {HELP}") from None
+        joints, confidence, reasons = {}, {}, {}
+    claimed = {joint for chain, _ in forced.values() for joint in chain}
+    for role in [role for role, chain in joints.items() if role in forced or claimed & set(chain)]:
+        rest = tuple(joint for joint in joints.pop(role) if joint not in claimed)
+        if rest and role in CHAINS and role not in forced:
+            joints[role] = rest
+    for role, (chain, reason) in forced.items():
+        joints[role], confidence[role], reasons[role] = chain, 1.0, reason
+    order = [role for role in ROLES if joints.get(role)]
+    return Roles(
+        {role: joints[role] for role in order},
+        {role: round(confidence[role], 3) for role in order},
+        {role: reasons[role] for role in order},
+    )
+
+
+def _joints(skeleton: Skeleton, role: str, names: tuple[str, ...] | str) -> tuple[int, ...]:
+    if role not in ROLES:
+        raise HumanoidError(f"expected a role among {', '.join(ROLES)}; got {role!r}")
+    names = (names,) if isinstance(names, str) else tuple(names)
+    missing = [name for name in names if name not in skeleton.names]
+    if missing:
+        raise HumanoidError(
+            f"role {role!r} names {', '.join(map(repr, missing))}, but the skeleton has: {', '.join(skeleton.names)}"
+        )
+    return tuple(skeleton.index(name) for name in names)
+
+
+def _collect(tree: Tree, body: Body) -> tuple[dict[str, tuple[int, ...]], dict[str, float], dict[str, str]]:
+    """All roles of a body with confidence and reason."""
+    joints: dict[str, tuple[int, ...]] = {"hips": (body.hips,), "spine": body.spine, "neck": body.neck}
+    if body.head is not None:
+        joints["head"] = (body.head,)
+    for side, limbs in body.sides.items():
+        for limb in limbs:
+            joints |= {f"{side}_{role}": (joint,) for role, joint in limb.joints.items()}
+    find_details(tree, body, joints)
+    joints = {role: chain for role, chain in joints.items() if chain}
+    confidence, reasons = {}, {}
+    for role, chain in joints.items():
+        confidence[role], reasons[role] = _judge(tree, body, role, chain)
+    return joints, confidence, reasons
+
+
+def _judge(tree: Tree, body: Body, role: str, chain: tuple[int, ...]) -> tuple[float, str]:
+    """How sure of one role, and why, in one sentence."""
+    side, _, part = role.partition("_")
+    sided = side in ("left", "right")
+    part = part if sided else role
+    base = part.removesuffix("_twist")
+    readings = [tree.readings[joint] for joint in chain]
+    scores = [reading.parts.get(base, -0.5 if reading.parts else 0.0) for reading in readings]
+    score = sum(scores) / len(scores)
+    quoted = ", ".join(repr(tree.skeleton.names[joint]) for joint in chain)
+    if score >= 0.75:
+        sure, why = 0.97, f"the name {quoted} says so and the shape agrees"
+    elif score > 0.2:
+        sure, why = 0.88, f"the name {quoted} fits and its place in the chain decides"
+    elif score >= 0.0:
+        sure, why = 0.7, f"the name {quoted} says nothing; found by the tree and the lengths of the bones"
+    else:
+        sure, why = 0.6, f"the name {quoted} would suggest something else; its place in the tree decides"
+    sure *= body.fit
+    if sided:
+        named = {reading.side for reading in readings} - {None}
+        if named and named != {side}:
+            sure, why = 0.5 * sure, f"{why}, but it is named for the other side and belongs to the {side} limb"
+        sure, why = sure * body.side_confidence, f"{why}; {body.side_reason}"
+    return sure, why
+
+
+def read_corrections(path: str | Path) -> dict[str, tuple[str, ...]]:
+    """Read a TOML file of corrections: a table [roles] with role = "Joint" or role = ["A", "B"].
+
+    Roles are those of `ROLES`; joint names are checked later, against the skeleton.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FormatError(f"expected a TOML file with a table [roles]: {error}", path=path) from error
+    roles = table.get("roles")
+    if not isinstance(roles, dict):
+        raise FormatError('expected a table [roles] such as: [roles], hips = "Pelvis"; got none', path=path)
+    out: dict[str, tuple[str, ...]] = {}
+    for role, value in roles.items():
+        if role not in ROLES:
+            raise FormatError(f"expected a role among {', '.join(ROLES)}; got {role!r}", path=path, where="[roles]")
+        names = [value] if isinstance(value, str) else value
+        if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+            raise FormatError(
+                f"expected a joint name or a list of them, got {value!r}", path=path, where=f"[roles] {role}"
+            )
+        if len(names) > 1 and role not in CHAINS:
+            raise FormatError(f"expected one joint, got {len(names)}", path=path, where=f"[roles] {role}")
+        out[role] = tuple(names)
+    return out
