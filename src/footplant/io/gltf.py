@@ -1,0 +1,106 @@
+"""glTF 2.0, .glb and .gltf: characters with skins and animations, in and out.
+
+Metres and y up by definition. Reading: `read_figures` (a figure per skeleton, a take per animation). What glTF has and
+our model has not (scale, STEP and CUBICSPLINE curves, key times) is folded into offsets and frames so that joints stand
+where other readers put them; see `gltf_scene` and `gltf_animation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.io.figure import RawFigure
+from footplant.io.gltf_animation import Animation, list_takes, moving_nodes, read_animations, read_motion
+from footplant.io.gltf_document import Document, read_document
+from footplant.io.gltf_figures import find_figures, read_skins
+from footplant.io.gltf_scene import Joints, Scene, make_skeleton, read_scene
+from footplant.io.gltf_skin import read_bind_matrices, read_skin
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+extensions = (".glb", ".gltf")
+
+
+@dataclass(frozen=True, eq=False)
+class GltfSource:
+    """What a figure came from: kept as `Character.source`, so that motions can be written onto the same meshes."""
+
+    scene: Scene
+    joints: Joints
+    skeleton: Skeleton
+    """As read, before the border did anything."""
+    animations: tuple[Animation, ...]
+
+    @property
+    def document(self) -> Document:
+        """The file."""
+        return self.scene.document
+
+
+def load(path: str | Path) -> tuple[RawFigure, ...]:
+    """Read every figure of a .glb or .gltf file."""
+    return read_figures(read_document(path))
+
+
+def read_figures(document: Document) -> tuple[RawFigure, ...]:
+    """Every figure of a document, with its takes and its skin."""
+    # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
+    with np.errstate(all="ignore"):
+        try:
+            scene = read_scene(document)
+            skins = read_skins(scene)
+            for number, joints in enumerate(skins):
+                read_bind_matrices(scene, number, len(joints))
+            notes = list(document.notes)
+            animations = read_animations(document, len(scene.entries))
+            animations = _readable(animations, notes)
+            figures = find_figures(scene, skins, lambda nodes: moving_nodes(scene, animations, nodes), notes)
+            return tuple(_figure(scene, joints, skins, tuple(animations), list(notes)) for joints in figures)
+        except (SkeletonError, MotionError) as error:
+            raise FormatError(str(error), path=document.path) from error
+
+
+def _readable(animations: list[Animation], notes: list[str]) -> list[Animation]:
+    kept = [a for a in animations if not any(a.document.compressed(n) for c in a.channels for n in (c.input, c.output))]
+    if len(kept) < len(animations):
+        notes.append(f"{len(animations) - len(kept)} animations are compressed with meshopt, which is not read")
+    return kept
+
+
+def _figure(
+    scene: Scene, joints: Joints, skins: list[list[int]], animations: tuple[Animation, ...], notes: list[str]
+) -> RawFigure:
+    document = scene.document
+    skeleton = make_skeleton(scene, joints, notes)
+    takes = list_takes(animations, len(skeleton))
+    skin = read_skin(scene, joints, skeleton, skins, notes)
+
+    def read_take(number: int) -> Motion:
+        with np.errstate(all="ignore"):
+            try:
+                return read_motion(scene, joints, skeleton, animations[number], [])
+            except MotionError as error:
+                raise FormatError(str(error), path=document.path, where=f"animations[{number}]") from error
+
+    return RawFigure(
+        name=_figure_name(scene, joints),
+        skeleton=skeleton,
+        takes=takes,
+        read_take=read_take,
+        scale=1.0,
+        up="y",
+        skin=skin,
+        source=GltfSource(scene, joints, skeleton, animations),
+        notes=tuple(notes),
+    )
+
+
+def _figure_name(scene: Scene, joints: Joints) -> str:
+    """The name of the node above the figure (its armature), else nothing: the file's name is better than a bone's."""
+    top = next(node for node in joints.nodes if node >= 0)
+    above = scene.parents[top]
+    return scene.entries[above].text("name", "") if above >= 0 and joints.nodes[0] >= 0 else ""

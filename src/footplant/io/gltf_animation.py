@@ -1,0 +1,310 @@
+"""glTF animations as takes: which rate their keys were made at, and their curves sampled at that rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Take
+from footplant.errors import FormatError
+from footplant.io.gltf_document import Document
+from footplant.io.gltf_json import Json, describe, whole
+from footplant.io.gltf_scene import Joints, Scene, fold
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+RATES = (12, 15, 20, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 72, 90, 100, 120, 144, 180, 200, 240, 250, 300, 360)
+"""Frames a second that people use; a rate within 0.1 % of one of them is that one."""
+SLOWEST, SMOOTH, FASTEST = 10.0, 24.0, 120.0
+"""Keys on a grid slower than SLOWEST were set by hand: they are sampled at a multiple of at least SMOOTH. Keys on no
+grid are sampled at a rate from SMOOTH to FASTEST."""
+ON_GRID = 0.02
+"""How far a key may lie from its frame, in frames."""
+MOST_SAMPLES = 4_000_000
+"""Frames × joints that one take may have when the file itself is smaller than that."""
+STILL = 1e-6
+"""Offsets that differ from the rest pose by less than this share of the figure's size do not move."""
+UNIT_ERROR = 0.05
+"""A quaternion whose length is off by more is damage; one that is off by less is normalised."""
+_PATHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One curve: a node's translation, rotation or scale."""
+
+    node: int
+    path: str
+    input: int
+    """Accessor of the key times."""
+    output: int
+    """Accessor of the key values."""
+    interpolation: str
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class Animation:
+    """One animation of a file."""
+
+    name: str
+    channels: tuple[Channel, ...]
+    document: Document
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """First and last key time, seconds."""
+        times = [self.document_times(channel) for channel in self.channels]
+        if not times:
+            return 0.0, 0.0
+        return float(min(t[0] for t in times)), float(max(t[-1] for t in times))
+
+    @cached_property
+    def fps(self) -> float:
+        """Frames a second that the keys lie on, or that suit them."""
+        inputs = {channel.input: self.document_times(channel) for channel in self.channels}
+        return find_rate(list(inputs.values()))
+
+    @property
+    def frames(self) -> int:
+        """How many frames cover all keys at that rate."""
+        start, end = self.span
+        return int(np.ceil((end - start) * self.fps - ON_GRID)) + 1 if end > start else 1
+
+    def document_times(self, channel: Channel) -> NDArray:
+        """Key times of a channel, seconds, checked to increase."""
+        return key_times(self.document, channel.input)
+
+
+def key_times(document: Document, accessor: int) -> NDArray:
+    """The times of an animation's keys (n,), seconds."""
+    times = document.array(accessor, ("SCALAR",), floats=True)[:, 0].astype(np.float64)
+    back = np.flatnonzero(np.diff(times) < 0)
+    if len(back):
+        document.accessors[accessor].fail("bufferView", f"expected times that increase, got key {back[0] + 1} earlier")
+    if len(times) > 1 and times[0] == times[-1]:
+        document.accessors[accessor].fail("bufferView", f"expected times that increase, got {len(times)} equal ones")
+    return times
+
+
+def find_rate(times: Sequence[NDArray]) -> float:
+    """The rate of a set of key times: that of the uniform grid they lie on, else one that suits their spacing."""
+    keys = np.unique(np.concatenate([np.asarray(t, float) for t in times])) if times else np.zeros(1)
+    keys = keys - keys[0]
+    # keys of different curves may be off by a rounding of the file's 32-bit numbers
+    steps = np.diff(keys)
+    steps = steps[steps > max(1e-5, 4e-7 * keys[-1])]
+    if not len(steps):
+        return 30.0
+    rough = 1.0 / np.min(steps)
+    cells = max(np.round(keys[-1] * rough), 1.0)
+    candidates = [cells / keys[-1], *(rate for rate in RATES if abs(rate - rough) < 0.05 * rough)]
+    fitting = [rate for rate in candidates if _fits(keys, rate)]
+    if fitting:
+        rate = _snap(fitting[0])
+        rate = rate if _fits(keys, rate) else fitting[0]
+        return rate if rate >= SLOWEST else rate * float(np.ceil(SMOOTH / rate - 1e-9))
+    for rate in RATES:
+        if rate >= SMOOTH and rate <= FASTEST and _fits(keys, rate):
+            return float(rate)
+    return _snap(float(np.clip(1.0 / np.median(steps), SMOOTH, FASTEST)))
+
+
+def _fits(keys: NDArray, rate: float) -> bool:
+    frames = keys * rate
+    return bool(np.abs(frames - np.round(frames)).max() <= ON_GRID)
+
+
+def _snap(rate: float) -> float:
+    nearest = min(RATES, key=lambda known: abs(known - rate))
+    return float(nearest) if abs(nearest - rate) <= 1e-3 * nearest else rate
+
+
+def read_animations(document: Document, nodes: int) -> list[Animation]:
+    """Every animation's channels, checked; curves of anything else than node transforms are left alone."""
+    out = []
+    for number, entry in enumerate(document.top.objects("animations")):
+        samplers: list[tuple[int, int, str] | None] = [None] * len(entry.array("samplers"))
+        channels = []
+        for place, data in enumerate(entry.array("channels")):
+            where = f"{entry.where}.channels[{place}]"
+            channel = data if type(data) is dict else Json(data, where, document.path).data
+            target = channel.get("target")
+            if type(target) is not dict:
+                raise FormatError(
+                    f"expected an object, got {describe(target)}", path=document.path, where=f"{where}.target"
+                )
+            sampler = whole(channel.get("sampler"))
+            if sampler is None or not 0 <= sampler < len(samplers):
+                Json(data, where, document.path).index("sampler", len(samplers))
+            if target.get("node") is None or not isinstance(target.get("path"), str):
+                if not isinstance(target.get("path"), str):
+                    Json(target, f"{where}.target", document.path).text("path")
+                continue
+            node = whole(target["node"])
+            if node is None or not 0 <= node < nodes:
+                Json(target, f"{where}.target", document.path).index("node", nodes)
+            if target["path"] not in _PATHS:
+                continue
+            if samplers[sampler] is None:
+                samplers[sampler] = _sampler(document, entry, sampler)
+            channels.append(Channel(node, target["path"], *samplers[sampler], where))  # type: ignore[arg-type]
+        name = entry.text("name", "") or f"animation_{number}"
+        out.append(Animation(name, tuple(channels), document))
+    return out
+
+
+def _sampler(document: Document, entry: Json, number: int) -> tuple[int, int, str]:
+    sampler = Json(entry.array("samplers")[number], f"{entry.where}.samplers[{number}]", document.path)
+    count = len(document.accessors)
+    interpolation = sampler.text("interpolation", "LINEAR")
+    if interpolation not in ("LINEAR", "STEP", "CUBICSPLINE"):
+        sampler.fail("interpolation", f"expected LINEAR, STEP or CUBICSPLINE, got {describe(interpolation)}")
+    return sampler.index("input", count), sampler.index("output", count), interpolation
+
+
+def key_values(document: Document, channel: Channel) -> tuple[NDArray, NDArray]:
+    """Times (n,) and values (n, width), or (n, 3, width) for CUBICSPLINE; quaternions as (w, x, y, z)."""
+    times = key_times(document, channel.input)
+    values = document.floats(channel.output, (_PATHS[channel.path],))
+    each = 3 if channel.interpolation == "CUBICSPLINE" else 1
+    if len(values) != each * len(times):
+        raise FormatError(
+            f"expected {each * len(times)} values for {len(times)} keys, got {len(values)}",
+            path=document.path,
+            where=channel.where,
+        )
+    if channel.path == "rotation":
+        values = values[:, [3, 0, 1, 2]]
+        keys = values[1::3] if each == 3 else values
+        norms = np.linalg.norm(keys, axis=1)
+        worst = int(np.argmax(np.abs(norms - 1.0)))
+        if abs(norms[worst] - 1.0) > UNIT_ERROR:
+            raise FormatError(
+                f"expected unit quaternions, got one of length {norms[worst]:.6g} at key {worst}",
+                path=document.path,
+                where=channel.where,
+            )
+        if each == 1:
+            values = values / norms[:, None]
+    return times, values.reshape(-1, 3, values.shape[1]) if each == 3 else values
+
+
+def sample(channel: Channel, times: NDArray, values: NDArray, start: float, fps: float, frames: int) -> NDArray:
+    """A curve at every frame (frames, width); (1, width) when it never changes. Times outside hold the end values."""
+    keys = values[:, 1] if channel.interpolation == "CUBICSPLINE" else values
+    if len(keys) == 1 or (channel.interpolation != "CUBICSPLINE" and (keys == keys[0]).all()):
+        return rotation.normalize(keys[:1]) if channel.path == "rotation" else keys[:1]
+    place = (times - start) * fps
+    nearest = np.round(place)
+    # a key that means a frame must give back its value, not an interpolation of 1e-6 beside it
+    place = np.where(np.abs(place - nearest) <= 1e-3 + 4e-7 * fps * abs(times[-1]), nearest, place)
+    if channel.interpolation == "LINEAR" and len(place) == frames and np.array_equal(place, np.arange(frames)):
+        return keys
+    wanted = np.arange(frames, dtype=float)
+    if channel.interpolation == "STEP":
+        return keys[np.clip(np.searchsorted(place, wanted + ON_GRID, side="right") - 1, 0, None)]
+    before = np.clip(np.searchsorted(place, wanted, side="right") - 1, 0, len(place) - 2)
+    length = place[before + 1] - place[before]
+    u = np.clip((wanted - place[before]) / np.where(length > 0, length, 1.0), 0.0, 1.0)
+    a, b = keys[before], keys[before + 1]
+    if channel.interpolation == "LINEAR":
+        return rotation.normalize(rotation.slerp(a, b, u)) if channel.path == "rotation" else a + u[:, None] * (b - a)
+    u, seconds = u[:, None], (length / fps)[:, None]
+    out, into = values[before, 2] * seconds, values[before + 1, 0] * seconds
+    u2, u3 = u * u, u * u * u
+    curve = (2 * u3 - 3 * u2 + 1) * a + (u3 - 2 * u2 + u) * out + (3 * u2 - 2 * u3) * b + (u3 - u2) * into
+    return rotation.normalize(curve) if channel.path == "rotation" else curve
+
+
+def list_takes(animations: Sequence[Animation], joints: int) -> tuple[Take, ...]:
+    """Names, lengths and rates of all animations; one that is too long to hold is an error."""
+    takes = []
+    for number, animation in enumerate(animations):
+        start, end = animation.span
+        limit = max(MOST_SAMPLES, animation.document.size) / max(joints, 1)
+        if not (end - start) * animation.fps < limit:
+            raise FormatError(
+                f"expected at most {int(limit)} frames, got keys over {end - start:.6g} s at {animation.fps:g} fps",
+                path=animation.document.path,
+                where=f"animations[{number}]",
+            )
+        takes.append(Take(animation.name, animation.frames, animation.fps))
+    return tuple(takes)
+
+
+def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Animation, notes: list[str]) -> Motion:
+    """Sample one animation as a motion of the figure."""
+    document, frames, fps, start = scene.document, animation.frames, animation.fps, animation.span[0]
+    number = {node: joint for joint, node in enumerate(joints.nodes) if node >= 0}
+    nodes = [max(node, 0) for node in joints.nodes]
+    turns = [scene.rotations[node][None] for node in nodes]
+    moves = [scene.translations[node][None] for node in nodes]
+    stretches = [scene.stretches[node][None] for node in nodes]
+    scaled = 0
+    for channel in animation.channels:
+        joint = number.get(channel.node)
+        if joint is None:
+            continue
+        times, values = key_values(document, channel)
+        curve = sample(channel, times, values, start, fps, frames)
+        if channel.path == "rotation":
+            turns[joint] = curve
+        elif channel.path == "translation":
+            moves[joint] = curve
+        else:
+            rest = np.diagonal(scene.stretches[channel.node])
+            if np.abs(curve - rest).max() > STILL * max(1.0, np.abs(rest).max()):
+                stretches[joint] = curve[:, :, None] * np.eye(3)
+                scaled += 1
+    if scaled:
+        notes.append(
+            f"the scale of {scaled} joints is animated; bone lengths follow it, the thickness of the mesh does not"
+        )
+    pose = fold(scene, joints, turns, moves, stretches)
+    rotations = np.empty((frames, len(nodes), 4))
+    for joint, curve in enumerate(pose.rotations):
+        rotations[:, joint] = curve
+    root = np.empty((frames, 3))
+    root[:] = pose.offsets[0]
+    offsets = None
+    size = max(float(np.abs(skeleton.rest_world[0] - skeleton.rest_world[0][0]).max()), 1e-9)
+    changing = any(
+        np.abs(curve - skeleton.offsets[joint]).max() > STILL * size
+        for joint, curve in enumerate(pose.offsets)
+        if joint > 0
+    )
+    if changing:
+        offsets = np.empty((frames, len(nodes), 3))
+        for joint, curve in enumerate(pose.offsets):
+            offsets[:, joint] = curve
+    return Motion(skeleton, root, rotations, fps, offsets)
+
+
+def moving_nodes(scene: Scene, animations: Sequence[Animation], nodes: set[int]) -> set[int]:
+    """Those of the nodes that an animation really moves away from where they stand in the file."""
+    out: set[int] = set()
+    for animation in animations:
+        for channel in animation.channels:
+            if channel.node in nodes and channel.node not in out and _changes(scene, channel):
+                out.add(channel.node)
+    return out
+
+
+def _changes(scene: Scene, channel: Channel) -> bool:
+    values = key_values(scene.document, channel)[1]
+    if channel.interpolation == "CUBICSPLINE":
+        if np.abs(values[:, ::2]).max() > STILL:
+            return True
+        values = values[:, 1]
+    if channel.path == "rotation":
+        turn = scene.rotations[channel.node]
+        return bool((np.abs(values @ turn) < 1.0 - STILL).any())
+    stand = {"translation": scene.translations[channel.node], "scale": np.diagonal(scene.stretches[channel.node])}
+    still = stand[channel.path]
+    return bool(np.abs(values - still).max() > STILL * max(1.0, np.abs(still).max()))

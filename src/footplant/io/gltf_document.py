@@ -1,0 +1,278 @@
+"""The glTF 2.0 container: GLB chunks, JSON read with the types that are expected, buffers and accessors.
+
+Nothing here knows of skeletons. Every fault of the file becomes one `FormatError` that says the place in the JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+import struct
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import unquote, unquote_to_bytes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import FormatError
+from footplant.io.gltf_json import REQUIRED, Json, describe
+
+MAGIC = b"glTF"
+JSON_CHUNK, BIN_CHUNK = 0x4E4F534A, 0x004E4942
+COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
+"""componentType → NumPy type."""
+WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
+"""Accessor type → components. MAT2 and MAT3 occur in no place that is read here."""
+MEMORY_FACTOR = 10
+"""Arrays that the file does not spell out (accessors of zeros) may take this many times its size, and no more."""
+MEMORY_FLOOR = 1 << 20
+"""… but always this many bytes, so that small files may have small arrays of zeros."""
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*:")
+
+
+class Document:
+    """A glTF file in memory: its JSON as it was, its buffers, and accessors as arrays."""
+
+    def __init__(self, path: str | Path, data: bytes) -> None:
+        """Parse a whole .glb or .gltf file; external buffers are read from the folder of `path`."""
+        self.path = Path(path)
+        self.data = data
+        """The file's bytes."""
+        self.notes: list[str] = []
+        """What was odd in the container and what was made of it."""
+        self.binary = data[:4] == MAGIC or self.path.suffix.lower() == ".glb"
+        """True for a GLB container, False for plain JSON."""
+        text, self.bin = self._chunks() if self.binary else (data, None)
+        self.json: dict[str, Any] = self._parse(text)
+        """The JSON as Python values, never changed."""
+        self.top = Json(self.json, "", self.path)
+        self._check_version()
+        self.buffers = [self._read_buffer(number, entry) for number, entry in enumerate(self.top.objects("buffers"))]
+        """Each buffer's bytes; None for one that has none (the fallback of a compressed buffer)."""
+        self.size = len(data) + sum(len(b) for b in self.buffers if b is not None and b is not self.bin)
+        """Bytes of the file and its external buffers: what memory is measured by."""
+        self._cache: dict[int, NDArray] = {}
+
+    def _fail(self, where: str | None, message: str) -> NoReturn:
+        raise FormatError(message, path=self.path, where=where)
+
+    def _chunks(self) -> tuple[bytes | memoryview, memoryview | None]:
+        data = self.data
+        if len(data) < 12:
+            self._fail("header", f"expected a GLB header of 12 bytes, got a file of {len(data)}")
+        magic, version, length = struct.unpack_from("<4sII", data)
+        if magic != MAGIC:
+            self._fail("header", f"expected a GLB file (it starts with {MAGIC!r}), got {magic!r}")
+        if version != 2:
+            self._fail("header", f"expected GLB version 2, got {version}")
+        if length > len(data):
+            self._fail("header", f"expected {length} bytes, got a file of {len(data)}")
+        if length < len(data):
+            self.notes.append(f"{len(data) - length} bytes after the end of the GLB were left alone")
+        view, place, found = memoryview(data), 12, {}
+        while place < length:
+            if place + 8 > length:
+                self._fail(f"byte {place}", "expected a chunk header of 8 bytes, got the end of the file")
+            size, kind = struct.unpack_from("<II", data, place)
+            if place + 8 + size > length:
+                self._fail(f"byte {place}", f"expected a chunk of {size} bytes, got {length - place - 8}")
+            if not found and kind != JSON_CHUNK:
+                self._fail(f"byte {place}", f"expected the JSON chunk first, got a chunk of type {kind:#x}")
+            found.setdefault(kind, view[place + 8 : place + 8 + size])
+            place += 8 + size
+        if JSON_CHUNK not in found:
+            self._fail("header", "expected a JSON chunk, got none")
+        return found[JSON_CHUNK], found.get(BIN_CHUNK)
+
+    def _parse(self, text: bytes | memoryview) -> dict[str, Any]:
+        def refuse(token: str) -> NoReturn:
+            raise ValueError(f"{token} is no JSON number")
+
+        try:
+            content = str(text, "utf-8")
+            if content.startswith("\ufeff"):
+                content = content[1:]
+                self.notes.append("the JSON starts with a byte order mark, which glTF forbids; it was skipped")
+            parsed = json.loads(content, parse_constant=refuse)
+        except UnicodeDecodeError as error:
+            self._fail(f"byte {error.start}", "expected JSON in UTF-8, got other bytes")
+        except json.JSONDecodeError as error:
+            self._fail(f"line {error.lineno}, column {error.colno}", f"expected JSON, got a mistake: {error.msg}")
+        except RecursionError:
+            self._fail("JSON", "expected sane nesting, got lists or objects nested too deep")
+        except ValueError as error:
+            self._fail("JSON", f"expected JSON, got a mistake: {error}")
+        return Json(parsed, "", self.path).data
+
+    def _check_version(self) -> None:
+        asset = self.top.object("asset")
+        if asset is None:
+            self._fail("asset", "expected the object that tells the glTF version, got nothing")
+        for key in ("version", "minVersion"):
+            version = asset.text(key, "2.0" if key == "minVersion" else REQUIRED)
+            if not re.fullmatch(r"2\.[0-9]+", version) or (key == "minVersion" and version != "2.0"):
+                asset.fail(key, f"expected glTF version 2.0, got {version!r}")
+
+    def _read_buffer(self, number: int, entry: Json) -> memoryview | None:
+        size = entry.integer("byteLength", low=1)
+        uri = entry.text("uri", None)
+        if uri is None:
+            if number == 0 and self.bin is not None:
+                content = self.bin
+            elif entry.extension("EXT_meshopt_compression") or entry.extension("KHR_meshopt_compression"):
+                return None
+            else:
+                entry.fail("uri", "expected the place of the buffer's bytes, got nothing")
+        else:
+            content = memoryview(self.read_uri(uri, entry.place("uri"), size))
+        if len(content) < size:
+            entry.fail("byteLength", f"expected {size} bytes, got {len(content)}")
+        return content[:size]
+
+    def read_uri(self, uri: str, where: str, limit: int | None = None) -> bytes:
+        """The bytes behind a URI: embedded ones, or those of a file in this file's folder (at most `limit`)."""
+        if uri[:5].lower() == "data:":
+            head, comma, body = uri.partition(",")
+            if not comma:
+                self._fail(where, "expected a comma in the data URI, got none")
+            try:
+                return base64.b64decode(body, validate=True) if head.endswith(";base64") else unquote_to_bytes(body)
+            except (binascii.Error, ValueError):
+                self._fail(where, "expected base64 in the data URI, got other characters")
+        if _SCHEME.match(uri):
+            self._fail(where, f"expected a file beside this one, got {describe(uri)}; nothing is fetched")
+        try:
+            folder = self.path.parent.resolve()
+            target = (folder / unquote(uri)).resolve()
+            if not target.is_relative_to(folder):
+                self._fail(where, f"expected a file inside the folder of this one, got {describe(uri)}")
+            if not target.is_file():
+                self._fail(where, f"expected a file beside this one, got {describe(uri)}, which is not there")
+            with open(target, "rb") as file:
+                return file.read(-1 if limit is None else min(limit, os.fstat(file.fileno()).st_size))
+        except (OSError, ValueError, RuntimeError) as error:
+            self._fail(where, f"cannot read {describe(uri)}: {getattr(error, 'strerror', None) or error}")
+
+    @cached_property
+    def accessors(self) -> list[Json]:
+        """Every accessor's object."""
+        return self.top.objects("accessors")
+
+    @cached_property
+    def views(self) -> list[Json]:
+        """Every buffer view's object."""
+        return self.top.objects("bufferViews")
+
+    def view_bytes(self, number: int) -> tuple[memoryview, int | None]:
+        """A buffer view's bytes and its stride (None when the elements lie without gaps)."""
+        view = self.views[number]
+        buffer = self.buffers[view.index("buffer", len(self.buffers))]
+        offset = view.integer("byteOffset", 0)
+        size = view.integer("byteLength", low=1)
+        if buffer is None:
+            view.fail("extensions", "the data is compressed with meshopt, which is not read")
+        if offset + size > len(buffer):
+            view.fail("byteLength", f"expected at most {len(buffer) - offset} bytes after the offset, got {size}")
+        return buffer[offset : offset + size], view.integer("byteStride", None, low=1, high=255)
+
+    def compressed(self, number: int) -> bool:
+        """Whether an accessor's bytes exist only in a compressed form that is not read."""
+        view = self.accessors[number].index("bufferView", len(self.views), None)
+        if view is None:
+            return False
+        return self.buffers[self.views[view].index("buffer", len(self.buffers))] is None
+
+    def count(self, number: int) -> int:
+        """How many elements an accessor has."""
+        return self.accessors[number].integer("count", low=1)
+
+    def array(self, number: int, types: Sequence[str], *, floats: bool | None = None) -> NDArray:
+        """An accessor's elements (count, width) in their stored type; a read-only view where possible.
+
+        types: the accessor types that fit the place. floats: True or False when only floats or only integers fit.
+        """
+        entry = self.accessors[number]
+        kind, component = entry.text("type"), entry.integer("componentType")
+        if kind not in types or kind not in WIDTHS:
+            entry.fail("type", f"expected {' or '.join(types)}, got {describe(kind)}")
+        if component not in COMPONENTS or floats == (component != 5126):
+            wanted = {None: "a component type", True: "floats (5126)", False: "whole numbers"}[floats]
+            entry.fail("componentType", f"expected {wanted}, got {component}")
+        if number not in self._cache:
+            array = self._decode(entry, np.dtype(COMPONENTS[component]), WIDTHS[kind])
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                row = int(np.argwhere(~np.isfinite(array))[0][0])
+                raise FormatError(
+                    f"expected finite numbers, got NaN or infinity in element {row}", path=self.path, where=entry.where
+                )
+            self._cache[number] = array
+        return self._cache[number]
+
+    def _decode(self, entry: Json, dtype: np.dtype, width: int) -> NDArray:
+        count = entry.integer("count", low=1)
+        view = entry.index("bufferView", len(self.views), None)
+        sparse = entry.object("sparse")
+        if view is None:
+            limit = max(MEMORY_FLOOR, MEMORY_FACTOR * self.size)
+            if count * width * dtype.itemsize > limit:
+                entry.fail("count", f"expected at most {limit} bytes of zeros for a file of this size, got {count}")
+            array = np.zeros((count, width), dtype)
+        else:
+            array = self._elements(entry, view, entry.integer("byteOffset", 0), count, dtype, width)
+        if sparse is not None:
+            array = self._overlay(array, sparse, dtype, width)
+        return array
+
+    def _elements(self, entry: Json, view: int, offset: int, count: int, dtype: np.dtype, width: int) -> NDArray:
+        content, stride = self.view_bytes(view)
+        size = dtype.itemsize * width
+        stride = size if stride is None else stride
+        if stride < size:
+            self.views[view].fail("byteStride", f"expected at least {size} bytes, got {stride}")
+        if offset + stride * (count - 1) + size > len(content):
+            entry.fail(
+                "count", f"expected at most {len(content)} bytes of bufferViews[{view}], got {count} elements of {size}"
+            )
+        return np.ndarray((count, width), dtype, content, offset, (stride, dtype.itemsize))
+
+    def _overlay(self, array: NDArray, sparse: Json, dtype: np.dtype, width: int) -> NDArray:
+        count = sparse.integer("count", low=1, high=len(array))
+        places, values = sparse.object("indices"), sparse.object("values")
+        if places is None or values is None:
+            sparse.fail("indices", "expected indices and values, got nothing")
+        component = places.integer("componentType")
+        if component not in (5121, 5123, 5125):
+            places.fail("componentType", f"expected 5121, 5123 or 5125, got {component}")
+        view = places.index("bufferView", len(self.views))
+        rows = self._elements(places, view, places.integer("byteOffset", 0), count, np.dtype(COMPONENTS[component]), 1)
+        if rows.max() >= len(array):
+            places.fail("bufferView", f"expected indices below {len(array)}, got {rows.max()}")
+        view = values.index("bufferView", len(self.views))
+        changed = self._elements(values, view, values.integer("byteOffset", 0), count, dtype, width)
+        array = np.array(array)
+        array[rows[:, 0]] = changed
+        return array
+
+    def floats(self, number: int, types: Sequence[str]) -> NDArray:
+        """An accessor's elements (count, width) as float64, normalised integers as −1 … 1 or 0 … 1."""
+        array = self.array(number, types)
+        values = array.astype(np.float64)
+        if array.dtype.kind != "f" and self.accessors[number].flag("normalized"):
+            values /= np.iinfo(array.dtype).max
+            np.maximum(values, -1.0, out=values)
+        return values
+
+
+def read_document(path: str | Path) -> Document:
+    """Read a .glb or .gltf file with everything it needs from its own folder."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    return Document(path, data)

@@ -1,0 +1,314 @@
+"""glTF nodes as figures: which nodes are joints, and how node transforms become offsets and rotations.
+
+A node has a translation t, a rotation R and a stretch S (a diagonal scale, or what is left of a matrix); our joints have
+an offset and a rotation only. Write a node's world matrix as T(p)·Q·M with a rotation Q and the rest M. Then a child
+stands at p + Q·(M t), so its offset is M t, and M of the child is (local rotation)ᵀ·M·R·S. While every scale is uniform
+M is a plain number (negative below a mirror) that never changes, and offsets are constants. Under a scale that is not
+uniform, or that is animated, M varies with the pose: the offsets vary too, and positions stay exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import FormatError
+from footplant.io.gltf_document import Document
+from footplant.io.gltf_json import Json
+from footplant.skeleton import Skeleton
+
+DEEPEST = 4096
+"""Nodes may be nested this deep; a deeper tree is taken for a damaged file."""
+UNIFORM = 1e-6
+"""Scales that differ by less than this share are one uniform scale."""
+_END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Every node of a document."""
+
+    document: Document
+    entries: tuple[Json, ...]
+    """Each node's object."""
+    parents: tuple[int, ...]
+    """Each node's parent, −1 at the top."""
+    children: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...]
+    """All nodes, parents before children, children in the file's order."""
+    roots: tuple[int, ...]
+    """The top nodes of the scene that is shown; all top nodes when the file has no scene."""
+    translations: NDArray
+    """(N, 3) in the parent's units."""
+    rotations: NDArray
+    """(N, 4) unit quaternions (w, x, y, z)."""
+    stretches: NDArray
+    """(N, 3, 3); diagonal unless the node has a matrix with shear."""
+
+    def name(self, node: int) -> str:
+        """What the file calls a node, or node_N."""
+        return self.entries[node].text("name", "") or f"node_{node}"
+
+
+@dataclass(frozen=True, eq=False)
+class Joints:
+    """The nodes of one figure, as joints in the order of its skeleton."""
+
+    nodes: tuple[int, ...]
+    """Node of each joint; −1 for a root that joins several trees and has no node."""
+    parents: tuple[int, ...]
+    """Parent joint of each joint, −1 for joint 0."""
+    bases: tuple[Base | None, ...]
+    """For joints below which the figure begins: what stands above them in the file. None: the parent joint."""
+    ends: tuple[tuple[int, int], ...] = ()
+    """(parent joint, node) of each end site."""
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A static frame above a figure, T(position)·Q(rotation)·stretch."""
+
+    position: NDArray
+    """(3,) metres."""
+    rotation: NDArray
+    """(4,) unit quaternion."""
+    stretch: NDArray
+    """(3, 3)."""
+
+
+def read_scene(document: Document) -> Scene:
+    """Read and check the node tree."""
+    top = document.top
+    entries = top.objects("nodes")
+    count = len(entries)
+    if not count:
+        raise FormatError("expected nodes, got none", path=document.path, where="nodes")
+    parents, children = [-1] * count, []
+    for node, entry in enumerate(entries):
+        below = entry.indices("children", count)
+        for number, child in enumerate(below):
+            if parents[child] != -1:
+                entry.fail(f"children[{number}]", f"expected a tree, got node {child} below two nodes")
+            parents[child] = node
+        children.append(tuple(below))
+    order = _walk([node for node in range(count) if parents[node] < 0], children, document)
+    if len(order) < count:
+        stray = min(set(range(count)) - set(order))
+        entries[stray].fail("children", "expected a tree, got nodes that are their own ancestors")
+    scenes = top.objects("scenes")
+    shown = top.index("scene", len(scenes), 0)
+    lists = [scene.indices("nodes", count) for scene in scenes]
+    roots = [node for node in lists[shown] if parents[node] < 0] if scenes else []
+    transforms = [_transform(entry) for entry in entries]
+    return Scene(
+        document,
+        tuple(entries),
+        tuple(parents),
+        tuple(children),
+        tuple(order),
+        tuple(roots) or tuple(node for node in range(count) if parents[node] < 0),
+        np.array([t for t, _, _ in transforms]),
+        np.array([r for _, r, _ in transforms]),
+        np.array([s for _, _, s in transforms]),
+    )
+
+
+def _walk(starts: Sequence[int], children: Sequence[Sequence[int]], document: Document) -> list[int]:
+    """Nodes in depth-first order, without recursion."""
+    order, stack = [], [(node, 0) for node in reversed(starts)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > DEEPEST:
+            raise FormatError(
+                f"expected nodes nested at most {DEEPEST} deep, got more", path=document.path, where=f"nodes[{node}]"
+            )
+        order.append(node)
+        stack.extend((child, depth + 1) for child in reversed(children[node]))
+    return order
+
+
+def _transform(entry: Json) -> tuple[NDArray, NDArray, NDArray]:
+    """Translation, rotation and stretch of a node."""
+    matrix = entry.numbers("matrix", 16)
+    if matrix is not None:
+        full = np.array(matrix).reshape(4, 4).T
+        turn, stretch = split_linear(full[:3, :3])
+        return full[:3, 3], turn, stretch
+    translation = entry.numbers("translation", 3) or [0.0, 0.0, 0.0]
+    x, y, z, w = entry.numbers("rotation", 4) or [0.0, 0.0, 0.0, 1.0]
+    norm = (x * x + y * y + z * z + w * w) ** 0.5
+    if not 0.5 < norm < 2.0:
+        entry.fail("rotation", f"expected a unit quaternion, got one of length {norm:.6g}")
+    scale = entry.numbers("scale", 3) or [1.0, 1.0, 1.0]
+    return np.array(translation), np.array([w, x, y, z]) / norm, np.diag(scale)
+
+
+def split_linear(linear: NDArray) -> tuple[NDArray, NDArray]:
+    """A 3×3 matrix as quaternion and stretch, linear = R·S; of a mirror the x axis is the turned one, as usual."""
+    columns = np.array(linear)
+    if np.linalg.det(columns) < 0:
+        columns[:, 0] *= -1
+    lengths = np.linalg.norm(columns, axis=0)
+    unit = columns / np.where(lengths > 0, lengths, 1.0)
+    if np.allclose(unit.T @ unit, np.eye(3), atol=1e-9):
+        matrix = unit
+    else:
+        # the nearest rotation (polar decomposition); right for shear, and defined for a flattened node too
+        u, _, v = np.linalg.svd(columns)
+        matrix = u @ np.diag([1.0, 1.0, np.linalg.det(u @ v)]) @ v
+    turn = rotation.from_matrix(matrix)
+    return turn, rotation.to_matrix(turn).T @ linear
+
+
+def signs(stretch: NDArray) -> NDArray:
+    """(3,) the sign of each axis of a stretch: −1 where it mirrors."""
+    return np.where(np.diagonal(stretch) < 0, -1.0, 1.0)
+
+
+def scalar_factor(matrix: NDArray) -> float | None:
+    """The number g of a matrix g·I, else None."""
+    factor = float(np.mean(np.diagonal(matrix)))
+    return factor if np.abs(matrix - np.eye(3) * factor).max() <= UNIFORM * abs(factor) else None
+
+
+def uniform_factor(stretch: NDArray) -> float | None:
+    """The factor of a stretch that is the same along all axes (its sign: whether it mirrors), else None."""
+    factor = float(np.mean(np.abs(np.diagonal(stretch))))
+    if np.abs(stretch - np.diag(signs(stretch)) * factor).max() > UNIFORM * factor:
+        return None
+    return factor * float(np.prod(signs(stretch)))
+
+
+def mirror_fix(stretch: NDArray) -> NDArray:
+    """The half turn (or none) that a mirroring stretch leaves in a joint's rotation: det(D)·D as a quaternion."""
+    axes = signs(stretch)
+    return rotation.from_matrix(np.diag(axes * np.prod(axes)))
+
+
+def base_above(scene: Scene, node: int) -> Base:
+    """What stands above a node at rest."""
+    chain, place = [], scene.parents[node]
+    while place >= 0:
+        chain.append(place)
+        place = scene.parents[place]
+    position, turn, stretch = np.zeros(3), rotation.identity(), np.eye(3)
+    for above in reversed(chain):
+        position = position + rotation.rotate(turn, stretch @ scene.translations[above])
+        local = rotation.multiply(scene.rotations[above], mirror_fix(scene.stretches[above]))
+        spread = stretch @ rotation.to_matrix(scene.rotations[above]) @ scene.stretches[above]
+        stretch = rotation.to_matrix(local).T @ spread
+        turn = rotation.normalize(rotation.multiply(turn, local))
+    return Base(position, turn, stretch)
+
+
+@dataclass(eq=False)
+class Pose:
+    """Offsets and rotations of every joint, each (1, …) when constant or (F, …)."""
+
+    offsets: list[NDArray]
+    """Places in the parent's frame, metres; for joints with a base, in the frame that the base stands in."""
+    rotations: list[NDArray]
+    """Local rotations; for joints with a base they contain the base's."""
+    spreads: list[NDArray]
+    """(1 or F, 3, 3) the matrix M above each joint: node translation → offset."""
+
+
+def fold(scene: Scene, joints: Joints, turns: Sequence[NDArray], moves: Sequence[NDArray] | None,
+         stretches: Sequence[NDArray]) -> Pose:  # fmt: skip
+    """Node transforms → offsets and rotations of joints.
+
+    turns, moves, stretches: per joint (1 or F, 4), (1 or F, 3), (1 or F, 3, 3); without moves the offsets are left out.
+    """
+    pose = Pose([], [], [])
+    below: list[NDArray] = []
+    for joint, node in enumerate(joints.nodes):
+        base, parent = joints.bases[joint], joints.parents[joint]
+        if node < 0:
+            pose.offsets.append(np.zeros((1, 3)))
+            pose.rotations.append(rotation.identity(1))
+            pose.spreads.append(np.eye(3)[None])
+            below.append(np.eye(3)[None])
+            continue
+        spread = below[parent] if base is None else base.stretch[None]
+        rest = scene.stretches[node]
+        local = rotation.multiply(turns[joint], mirror_fix(rest))
+        factor = scalar_factor(spread[0]) if len(spread) == 1 else None
+        own = uniform_factor(rest) if stretches[joint].shape == (1, 3, 3) else None
+        if factor is not None and own is not None and np.array_equal(stretches[joint][0], rest):
+            below.append(np.eye(3)[None] * (factor * own))
+        else:
+            matrix = spread @ rotation.to_matrix(turns[joint]) @ stretches[joint]
+            below.append(np.swapaxes(rotation.to_matrix(local), -1, -2) @ matrix)
+        pose.spreads.append(spread)
+        offset = np.zeros((1, 3)) if moves is None else (spread @ moves[joint][..., None])[..., 0]
+        if base is not None:
+            offset = base.position + rotation.rotate(base.rotation, offset)
+            local = rotation.multiply(base.rotation, local)
+        pose.offsets.append(offset)
+        pose.rotations.append(rotation.normalize(local))
+    pose.spreads.extend(below[parent] for parent, _ in joints.ends)
+    return pose
+
+
+def rest_pose(scene: Scene, joints: Joints) -> Pose:
+    """The pose of the nodes as the file has them."""
+    nodes = [max(node, 0) for node in joints.nodes]
+    return fold(
+        scene,
+        joints,
+        [scene.rotations[node][None] for node in nodes],
+        [scene.translations[node][None] for node in nodes],
+        [scene.stretches[node][None] for node in nodes],
+    )
+
+
+def make_skeleton(scene: Scene, joints: Joints, notes: list[str]) -> Skeleton:
+    """The figure's skeleton; names are made unique."""
+    pose = rest_pose(scene, joints)
+    names, taken, twice = [], set(), []
+    for node in joints.nodes:
+        name = "root" if node < 0 else scene.name(node)
+        if name in taken:
+            twice.append(name)
+            number = 1
+            while f"{name}_{number}" in taken:
+                number += 1
+            name = f"{name}_{number}"
+        taken.add(name)
+        names.append(name)
+    if twice:
+        shown = ", ".join(repr(name) for name in list(dict.fromkeys(twice))[:5])
+        notes.append(f"{len(twice)} joints have a name that another has too ({shown}); a number was added")
+    if any(scalar_factor(spread[0]) is None for spread in pose.spreads):
+        notes.append(
+            "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
+            "is taken from the rest pose"
+        )
+    ends = [
+        pose.spreads[len(joints.nodes) + number][0] @ scene.translations[node]
+        for number, (_, node) in enumerate(joints.ends)
+    ]
+    return Skeleton(
+        names=tuple(names),
+        parents=np.array(joints.parents),
+        offsets=np.concatenate(pose.offsets),
+        rest=np.concatenate(pose.rotations),
+        end_parents=np.array([parent for parent, _ in joints.ends], np.int64),
+        end_offsets=np.array(ends).reshape(-1, 3),
+    )
+
+
+def looks_like_end(scene: Scene, node: int) -> bool:
+    """Whether a leaf node only marks the tip of a bone: flagged so by Footplant, or called end, nub or tip."""
+    entry = scene.entries[node]
+    if scene.children[node] or any(key in entry.data for key in ("mesh", "camera", "skin")):
+        return False
+    extras = entry.data.get("extras")
+    if isinstance(extras, dict) and extras.get("footplantEndSite") is True:
+        return True
+    return bool(_END_NAME.search(entry.text("name", "")))
