@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from footplant import humanoid
 from footplant.errors import SkeletonError
+from footplant.proportions import Proportions
 from footplant.samples import mannequin, mesh
 from footplant.skeleton import Character
+from footplant.skinning import vertex_normals
 
-NAMES: tuple[str, ...] = ("mannequin",)
+PROPORTIONS: dict[str, Proportions] = {
+    # an adult of 1.75 m
+    "mannequin": Proportions(),
+    # 60 % of the size, the same shape: Gleicher 1998, who sends a walk to it
+    "short": Proportions(scale=0.6),
+    # "long tall Sally" of Shin, Lee, Shin and Gleicher 2001: long limbs, tall and thin
+    "sally": Proportions(
+        legs=1.32, arms=1.28, trunk=1.06, neck=1.35, head=0.96, shoulders=0.88, hips=0.9, feet=1.04, hands=1.08,
+        girth=0.76, limb_girth=0.76,
+    ),
+    # "Blubby" of the same paper: a ball with very short legs and short arms
+    "blubby": Proportions(
+        legs=0.42, arms=0.6, trunk=0.86, neck=0.6, head=1.05, shoulders=1.42, hips=1.4, feet=1.05, hands=1.0,
+        limb_girth=1.2,
+    ),
+    # long legs on a short body: the figure of Gleicher 1998 and of Lee and Shin 1999
+    "longlegs": Proportions(legs=1.35, trunk=0.68, arms=0.9, neck=0.9, shoulders=0.92, girth=0.9, limb_girth=0.95),
+    # about six years old: a big head, short limbs
+    "child": Proportions(
+        scale=0.68, head=1.32, neck=0.8, legs=0.88, arms=0.9, shoulders=0.92, hips=0.95, girth=1.02, limb_girth=1.05
+    ),
+}  # fmt: skip
+"""What makes each figure from the mannequin."""
+
+NAMES: tuple[str, ...] = tuple(PROPORTIONS)
 """Every character of the samples, by the name after "sample:"."""
 
 
+@cache
 def load_character(name: str) -> Character:
-    """The sample character of that name, with roles, contact points, masses, limits and height."""
-    if name not in NAMES:
+    """The sample character of that name, with roles, contact points, masses, limits, height and skin."""
+    if name not in PROPORTIONS:
         raise SkeletonError(f"expected a sample character among {', '.join(NAMES)}; got {name!r}")
     skeleton = mannequin.skeleton()
-    roles = mannequin.roles(skeleton)
-    contacts = mannequin.contact_points(skeleton)
-    skin = mesh.build_skin(skeleton)
-    if not hasattr(humanoid, "make_character"):
-        return Character(skeleton, name, roles, contacts, skin=skin, height=1.75)
-    return replace(humanoid.make_character(skeleton, roles, name=name, skin=skin), contacts=contacts)
+    skin = mesh.build_skin(skeleton, ball=name == "blubby")
+    figure = humanoid.make_character(skeleton, mannequin.roles(skeleton), name=name, skin=skin)
+    figure = replace(figure, contacts=mannequin.contact_points(skeleton))
+    figure = figure.with_proportions(PROPORTIONS[name])
+    assert figure.skin is not None
+    normals = vertex_normals(figure.skin.vertices, figure.skin.faces)
+    return replace(figure, skin=replace(figure.skin, normals=normals))

@@ -40,6 +40,18 @@ _TRUNK_RINGS = [
     (1.718, 0.070, 0.088, -0.086, 0.000),
     (1.748, 0.040, 0.048, -0.046, 0.000),
 ]
+_BALL = [
+    (0.838, 0.150, 0.215, -0.200, 0.000),
+    (0.905, 0.195, 0.285, -0.255, 0.000),
+    (0.985, 0.224, 0.330, -0.290, 0.000),
+    (1.075, 0.240, 0.353, -0.308, 0.000),
+    (1.170, 0.244, 0.356, -0.312, 0.000),
+    (1.270, 0.233, 0.335, -0.298, 0.000),
+    (1.350, 0.212, 0.290, -0.268, 0.000),
+    (1.425, 0.176, 0.215, -0.215, 0.000),
+    (1.478, 0.128, 0.120, -0.150, -0.005),
+]
+"""Blubby's trunk in place of the first rings. Narrow, because his wide hips and shoulders stretch it to a ball."""
 _CROWN = (0.0, 1.756, 0.0)
 _NOSE_RING, _NOSE = 13, 0.036
 _CROTCH = (0.0, 0.808, -0.005)
@@ -113,7 +125,7 @@ class _Cage:
 
     def __init__(self, joints: tuple[str, ...]) -> None:
         self.joints = joints
-        self.places: list[tuple[float, float, float]] = []
+        self.places: list[tuple[float, ...]] = []
         self.weights: list[NDArray] = []
         self.quads: list[tuple[int, int, int, int]] = []
 
@@ -158,10 +170,10 @@ def _ring_angles(corners: int) -> NDArray:
     return 2.0 * np.pi * np.arange(corners) / corners
 
 
-def _trunk(cage: _Cage) -> list[list[int]]:
+def _trunk(cage: _Cage, shape: list[tuple[float, float, float, float, float]]) -> list[list[int]]:
     """Rings from the crotch to the crown. Corner 0 is the left, a quarter further is the front."""
     rings = []
-    for number, (height, width, front, back, lift) in enumerate(_TRUNK_RINGS):
+    for number, (height, width, front, back, lift) in enumerate(shape):
         ring = []
         for angle in _ring_angles(_TRUNK_CORNERS):
             cosine, sine = np.cos(angle), np.sin(angle)
@@ -227,7 +239,7 @@ def _thumb(cage: _Cage, loop: list[int], side: str, sign: float) -> None:
         cage.bridge(*((loop, ring) if sign > 0 else (loop[::-1], ring[::-1])))
         loop = ring
     lids = [(loop[0], loop[1], loop[4], loop[5]), (loop[1], loop[2], loop[3], loop[4])]
-    cage.quads += lids if sign > 0 else [quad[::-1] for quad in lids]
+    cage.quads += lids if sign > 0 else [(d, c, b, a) for a, b, c, d in lids]
 
 
 def _leg(cage: _Cage, rings: list[list[int]], crotch: int, side: str, sign: float) -> None:
@@ -259,10 +271,13 @@ def _leg(cage: _Cage, rings: list[list[int]], crotch: int, side: str, sign: floa
     cage.close(loops[-1] if sign > 0 else loops[-1][::-1], tip)
 
 
-def build_skin(skeleton: Skeleton) -> Skin:
-    """The mannequin's skin in its rest pose: closed, at most four influences, the soles flat on the ground (y = 0)."""
+def build_skin(skeleton: Skeleton, *, ball: bool = False) -> Skin:
+    """The mannequin's skin in its rest pose: closed, at most four influences, the soles flat on the ground (y = 0).
+
+    With `ball`, the trunk is Blubby's, to be stretched by his proportions.
+    """
     cage = _Cage(skeleton.names)
-    rings = _trunk(cage)
+    rings = _trunk(cage, [*_BALL, *_TRUNK_RINGS[len(_BALL) :]] if ball else _TRUNK_RINGS)
     crotch = cage.corner(_CROTCH, {"Hips": 1.0})
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
         _arm(cage, rings, side, sign)
