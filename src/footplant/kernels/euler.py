@@ -9,7 +9,7 @@ import numpy as np
 from footplant.kernels import jit
 
 LOCKED = 1e-7
-"""Cosine of the middle angle below which the first and the last one turn about the same axis as far as anyone can tell."""
+"""Cosine of the middle angle below which the first and the last angle turn about the same axis: gimbal lock."""
 
 
 @jit

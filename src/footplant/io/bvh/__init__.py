@@ -21,6 +21,7 @@ from footplant.io.bvh.header import Header, Joint, read_header
 from footplant.io.bvh.layout import BvhLayout, decode, unique_names
 from footplant.io.bvh.positions import find_added, places_of, settle_offsets
 from footplant.io.bvh.rows import Plan, read_rows
+from footplant.io.bvh.write import save
 from footplant.io.figure import RawFigure
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
@@ -83,7 +84,7 @@ def _figure(plan: Plan, header: Header, number: int, positions: str) -> RawFigur
         names,
         np.array([max(joint.parent - plan.first, -1) for joint in joints]),
         offsets,
-        rest,
+        rest,  # type: ignore[arg-type]
         np.array([parent for parent, joint in enumerate(joints) for _ in joint.ends], np.int64),
         np.array([end for joint in joints for end in joint.ends]).reshape(-1, 3),
     )
@@ -106,4 +107,4 @@ def _rest_rotation(joint: Joint) -> NDArray:
     return rotation.from_euler(angles, "".join("xyz"[axis] for axis in order))
 
 
-__all__ = ["BvhLayout", "extensions", "load", "parse"]
+__all__ = ["BvhLayout", "extensions", "load", "parse", "save"]

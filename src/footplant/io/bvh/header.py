@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from footplant.errors import FormatError
+from footplant.io.bvh.layout import channel_kind
 
 MAX_JOINTS = 20_000
 MAX_DEPTH = 2_000
@@ -24,7 +25,6 @@ DEFAULT_FPS = 30.0
 
 _WORD = re.compile(rb"[\x00-\x20]*([{}]|[^\x00-\x20{}]+)")
 _NAME = re.compile(rb"[^\r\n{]*")
-_CHANNEL = re.compile(r"([xyz])[_.]?(pos|rot)[a-z]*", re.IGNORECASE)
 _FRAMES = re.compile(rb"[\x00-\x20]*frames?[ \t]*(?::[ \t]*|[ \t]+)([^\x00-\x20]{1,64})", re.IGNORECASE)
 _FRAME_TIME = re.compile(rb"[\x00-\x20]*frame[ \t_]*time[ \t]*(?::[ \t]*|[ \t]+)([^\x00-\x20]{1,64})", re.IGNORECASE)
 
@@ -173,13 +173,14 @@ def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> Non
     scanner.open_brace(b"ROOT")
     open_joints = [first]
     seen: list[set[str]] = [set()]
+    bare: list[Joint] = []
     while open_joints:
         joint = joints[open_joints[-1]]
         word = scanner.expect(f"OFFSET, CHANNELS, JOINT, End Site or '}}' in the block of {show(joint.raw_name)}")
         upper = word.upper()
         if upper == b"}":
             if "offset" not in seen.pop():
-                notes.append(f"joint {show(joint.raw_name)} has no OFFSET; it stands where its parent is")
+                bare.append(joint)
             open_joints.pop()
         elif upper == b"OFFSET":
             _only_once(scanner, seen[-1], "offset", joint)
@@ -203,6 +204,8 @@ def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> Non
             _read_end(scanner, joint)
         else:
             raise scanner.error(f"expected OFFSET, CHANNELS, JOINT, End Site or '}}', got {show(word)}")
+    if bare:
+        notes.append(f"{len(bare)} joints have no OFFSET (first {show(bare[0].raw_name)}); 0 0 0 was taken")
 
 
 def _only_once(scanner: Scanner, seen: set[str], what: str, joint: Joint) -> None:
@@ -218,11 +221,11 @@ def _read_channels(scanner: Scanner, joint: Joint) -> None:
     channels, kinds = [], []
     for _ in range(int(word)):
         channel = scanner.expect("a channel such as Xrotation").decode("latin-1")
-        match = _CHANNEL.fullmatch(channel)
-        if match is None:
-            raise scanner.error(f"expected a channel such as Xposition or Zrotation, got {channel[:40]!r}")
+        try:
+            kinds.append(channel_kind(channel))
+        except ValueError as error:
+            raise scanner.error(str(error)) from None
         channels.append(channel)
-        kinds.append(("xyz".index(match[1].lower()), match[2].lower() == "rot"))
     joint.channels, joint.kinds = tuple(channels), tuple(kinds)
 
 

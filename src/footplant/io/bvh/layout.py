@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_CHANNEL = re.compile(r"([xyz])[_.]?(pos|rot)[a-z]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,14 @@ class BvhLayout:
     """Seconds of a frame as written; "" when the file stated none."""
     number: int
     """Which of the file's ROOTs this is."""
+
+
+def channel_kind(word: str) -> tuple[int, bool]:
+    """Axis (0, 1, 2 for x, y, z) of a channel and whether it turns (else it moves); ValueError when it is none."""
+    match = _CHANNEL.fullmatch(word)
+    if match is None:
+        raise ValueError(f"expected a channel such as Xposition or Zrotation, got {word[:40]!r}")
+    return "xyz".index(match[1].lower()), match[2].lower() == "rot"
 
 
 def decode(raw: bytes) -> str:

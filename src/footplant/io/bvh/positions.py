@@ -34,6 +34,11 @@ def places_of(plan: Plan, offsets: NDArray, added: NDArray) -> dict[int, NDArray
     return places
 
 
+def root_is_added(values: NDArray, offset: float) -> bool:
+    """Whether the root's values on an axis stay so near to zero, seen from OFFSET, that they must be added to it."""
+    return bool(np.median(np.abs(values)) < ROOT_AT_ZERO * abs(offset))
+
+
 def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: str, notes: list[str]) -> NDArray:
     """Per joint, whether position channels are added to OFFSET (True) or replace it.
 
@@ -55,7 +60,7 @@ def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: 
             near[joint] += np.mean(np.square(values - offsets[joint, axis]))
             far[joint] += np.mean(np.square(values))
         elif axis == height:
-            near[0] = float(np.median(np.abs(values)) < ROOT_AT_ZERO * abs(offsets[0, axis]))
+            near[0] = float(root_is_added(values, offsets[0, axis]))
     far[0] = 1.0 - near[0]
     clear_add = matters & (far < CLEAR**2 * near)
     clear_replace = matters & (near < CLEAR**2 * far)

@@ -82,7 +82,7 @@ def read_rows(data: bytes, path: str | Path | None, header: Header, plans: list[
     columns = sum(len(joint.channels) for joint in header.joints)
     # the kernel looks one byte beyond a number; every number and the blank behind it take two bytes or more
     array = np.frombuffer(data if data[-1] <= 32 else data + b"\n", np.uint8)
-    lines = 1 + max(np.count_nonzero(array[header.data_start :] == end) for end in (b"\n"[0], b"\r"[0]))
+    lines = 1 + max(int(np.count_nonzero(array[header.data_start :] == end)) for end in (b"\n"[0], b"\r"[0]))
     likely = min(lines, (len(array) - header.data_start) // (2 * columns)) if columns else 0
     frames = _parse_rows(scanner, array, header, plans, columns, likely, check=True) if likely else None
     counted = frames is None or frames != header.declared or data[-1] > 32
