@@ -41,6 +41,8 @@ def bring_in(
     """Convert one figure of a file into a clip: roles found, units and up axis found or forced."""
     notes = list(figure.notes)
     motion = figure.read_take(take) if figure.takes and figure.read_take else rest_motion(figure.skeleton)
+    if figure.takes and figure.take_notes:
+        notes.extend(figure.take_notes(take))
     positions = Kinematics(_some_frames(motion)).positions
     try:
         roles = humanoid.find_roles(

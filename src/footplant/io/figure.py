@@ -23,6 +23,8 @@ class RawFigure:
     """Every animation of the figure; empty for a character that does not move."""
     read_take: Callable[[int], Motion] | None = None
     """Decode one take, in file units and axes; called for the takes that are asked for only."""
+    take_notes: Callable[[int], tuple[str, ...]] | None = None
+    """What was odd in a take and what was made of it; asked after `read_take`."""
     scale: float | None = None
     """Metres per file unit where the format states it, else None: the figure's own size tells."""
     up: str | None = None

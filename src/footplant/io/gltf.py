@@ -65,6 +65,8 @@ def read_figures(document: Document) -> tuple[RawFigure, ...]:
 
 
 def _readable(animations: list[Animation], notes: list[str]) -> list[Animation]:
+    if not animations or None not in animations[0].document.buffers:
+        return animations
     kept = [a for a in animations if not any(a.document.compressed(n) for c in a.channels for n in (c.input, c.output))]
     if len(kept) < len(animations):
         notes.append(f"{len(animations) - len(kept)} animations are compressed with meshopt, which is not read")
@@ -79,10 +81,15 @@ def _figure(
     takes = list_takes(animations, len(skeleton))
     skin = read_skin(scene, joints, skeleton, skins, notes)
 
+    found: dict[int, tuple[str, ...]] = {}
+
     def read_take(number: int) -> Motion:
         with np.errstate(all="ignore"):
             try:
-                return read_motion(scene, joints, skeleton, animations[number], [])
+                odd: list[str] = []
+                motion = read_motion(scene, joints, skeleton, animations[number], odd)
+                found[number] = tuple(odd)
+                return motion
             except MotionError as error:
                 raise FormatError(str(error), path=document.path, where=f"animations[{number}]") from error
 
@@ -91,6 +98,7 @@ def _figure(
         skeleton=skeleton,
         takes=takes,
         read_take=read_take,
+        take_notes=lambda number: found.get(number, ()),
         scale=1.0,
         up="y",
         skin=skin,

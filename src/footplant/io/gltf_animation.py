@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +29,15 @@ ON_GRID = 0.02
 MOST_SAMPLES = 4_000_000
 """Frames × joints that one take may have when the file itself is smaller than that."""
 STILL = 1e-6
-"""Offsets that differ from the rest pose by less than this share of the figure's size do not move."""
+"""Node transforms that differ by less than this share are the same."""
+STEADY = 5e-6
+"""Offsets that vary by less than this share of the figure's size are constant: exporters round every frame anew."""
 UNIT_ERROR = 0.05
 """A quaternion whose length is off by more is damage; one that is off by less is normalised."""
 _PATHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
 
-@dataclass(frozen=True)
-class Channel:
+class Channel(NamedTuple):
     """One curve: a node's translation, rotation or scale."""
 
     node: int
@@ -57,18 +59,21 @@ class Animation:
     document: Document
 
     @cached_property
+    def times(self) -> tuple[NDArray, ...]:
+        """The key times of all curves, seconds, each list once."""
+        return tuple(key_times(self.document, number) for number in dict.fromkeys(c.input for c in self.channels))
+
+    @cached_property
     def span(self) -> tuple[float, float]:
         """First and last key time, seconds."""
-        times = [self.document_times(channel) for channel in self.channels]
-        if not times:
+        if not self.times:
             return 0.0, 0.0
-        return float(min(t[0] for t in times)), float(max(t[-1] for t in times))
+        return float(min(t[0] for t in self.times)), float(max(t[-1] for t in self.times))
 
     @cached_property
     def fps(self) -> float:
         """Frames a second that the keys lie on, or that suit them."""
-        inputs = {channel.input: self.document_times(channel) for channel in self.channels}
-        return find_rate(list(inputs.values()))
+        return find_rate(self.times)
 
     @property
     def frames(self) -> int:
@@ -76,17 +81,13 @@ class Animation:
         start, end = self.span
         return int(np.ceil((end - start) * self.fps - ON_GRID)) + 1 if end > start else 1
 
-    def document_times(self, channel: Channel) -> NDArray:
-        """Key times of a channel, seconds, checked to increase."""
-        return key_times(self.document, channel.input)
-
 
 def key_times(document: Document, accessor: int) -> NDArray:
     """The times of an animation's keys (n,), seconds."""
     times = document.array(accessor, ("SCALAR",), floats=True)[:, 0].astype(np.float64)
-    back = np.flatnonzero(np.diff(times) < 0)
-    if len(back):
-        document.accessors[accessor].fail("bufferView", f"expected times that increase, got key {back[0] + 1} earlier")
+    if (times[1:] < times[:-1]).any():
+        late = int(np.argmax(times[1:] < times[:-1])) + 1
+        document.accessors[accessor].fail("bufferView", f"expected times that increase, got key {late} earlier")
     if len(times) > 1 and times[0] == times[-1]:
         document.accessors[accessor].fail("bufferView", f"expected times that increase, got {len(times)} equal ones")
     return times
@@ -108,7 +109,7 @@ def find_rate(times: Sequence[NDArray]) -> float:
     if fitting:
         rate = _snap(fitting[0])
         rate = rate if _fits(keys, rate) else fitting[0]
-        return rate if rate >= SLOWEST else rate * float(np.ceil(SMOOTH / rate - 1e-9))
+        return float(rate if rate >= SLOWEST else rate * np.ceil(SMOOTH / rate - 1e-9))
     for rate in RATES:
         if rate >= SMOOTH and rate <= FASTEST and _fits(keys, rate):
             return float(rate)
@@ -272,18 +273,35 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
         rotations[:, joint] = curve
     root = np.empty((frames, 3))
     root[:] = pose.offsets[0]
-    offsets = None
-    size = max(float(np.abs(skeleton.rest_world[0] - skeleton.rest_world[0][0]).max()), 1e-9)
-    changing = any(
-        np.abs(curve - skeleton.offsets[joint]).max() > STILL * size
-        for joint, curve in enumerate(pose.offsets)
-        if joint > 0
-    )
-    if changing:
-        offsets = np.empty((frames, len(nodes), 3))
-        for joint, curve in enumerate(pose.offsets):
-            offsets[:, joint] = curve
+    skeleton, offsets = _place_bones(skeleton, pose.offsets, frames, notes)
     return Motion(skeleton, root, rotations, fps, offsets)
+
+
+def _place_bones(
+    skeleton: Skeleton, curves: Sequence[NDArray], frames: int, notes: list[str]
+) -> tuple[Skeleton, NDArray | None]:
+    """The skeleton of a take, and offsets (F, J, 3) when bones change with time.
+
+    Animations hold translations of every joint in many files. Where all are constant the take has constant bones, at
+    other places than the rest pose perhaps: then they are the skeleton's.
+    """
+    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
+    inner = list(enumerate(curves))[1:]
+    if any(np.ptp(curve, axis=0).max() > STEADY * size for _, curve in inner if len(curve) > 1):
+        offsets = np.empty((frames, len(curves), 3))
+        for joint, curve in enumerate(curves):
+            offsets[:, joint] = curve
+        return skeleton, offsets
+    places = np.array(skeleton.offsets)
+    for joint, curve in inner:
+        mean = curve.mean(axis=0)
+        if np.abs(mean - places[joint]).max() > STEADY * size:
+            places[joint] = mean
+    moved = int((places != skeleton.offsets).any(axis=1).sum())
+    if not moved:
+        return skeleton, None
+    notes.append(f"the take holds {moved} joints at other places than the file's rest pose; its bones are those")
+    return replace(skeleton, offsets=places), None
 
 
 def moving_nodes(scene: Scene, animations: Sequence[Animation], nodes: set[int]) -> set[int]:

@@ -1,7 +1,7 @@
 """glTF nodes as figures: which nodes are joints, and how node transforms become offsets and rotations.
 
-A node has a translation t, a rotation R and a stretch S (a diagonal scale, or what is left of a matrix); our joints have
-an offset and a rotation only. Write a node's world matrix as T(p)·Q·M with a rotation Q and the rest M. Then a child
+A node has a translation t, a rotation R and a stretch S (a diagonal scale, or what is left of a matrix); our joints
+have an offset and a rotation only. Write a node's world matrix as T(p)·Q·M with a rotation Q and the rest M. A child
 stands at p + Q·(M t), so its offset is M t, and M of the child is (local rotation)ᵀ·M·R·S. While every scale is uniform
 M is a plain number (negative below a mirror) that never changes, and offsets are constants. Under a scale that is not
 uniform, or that is animated, M varies with the pose: the offsets vary too, and positions stay exact.
@@ -26,6 +26,8 @@ DEEPEST = 4096
 """Nodes may be nested this deep; a deeper tree is taken for a damaged file."""
 UNIFORM = 1e-6
 """Scales that differ by less than this share are one uniform scale."""
+NOTABLE = 1e-3
+"""Scales that differ by more are worth a note; below it is the rounding of exporters."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
 
 
@@ -170,10 +172,10 @@ def signs(stretch: NDArray) -> NDArray:
     return np.where(np.diagonal(stretch) < 0, -1.0, 1.0)
 
 
-def scalar_factor(matrix: NDArray) -> float | None:
+def scalar_factor(matrix: NDArray, tolerance: float = UNIFORM) -> float | None:
     """The number g of a matrix g·I, else None."""
     factor = float(np.mean(np.diagonal(matrix)))
-    return factor if np.abs(matrix - np.eye(3) * factor).max() <= UNIFORM * abs(factor) else None
+    return factor if np.abs(matrix - np.eye(3) * factor).max() <= tolerance * abs(factor) else None
 
 
 def uniform_factor(stretch: NDArray) -> float | None:
@@ -187,6 +189,8 @@ def uniform_factor(stretch: NDArray) -> float | None:
 def mirror_fix(stretch: NDArray) -> NDArray:
     """The half turn (or none) that a mirroring stretch leaves in a joint's rotation: det(D)·D as a quaternion."""
     axes = signs(stretch)
+    if (axes > 0).all():
+        return rotation.IDENTITY
     return rotation.from_matrix(np.diag(axes * np.prod(axes)))
 
 
@@ -284,7 +288,7 @@ def make_skeleton(scene: Scene, joints: Joints, notes: list[str]) -> Skeleton:
     if twice:
         shown = ", ".join(repr(name) for name in list(dict.fromkeys(twice))[:5])
         notes.append(f"{len(twice)} joints have a name that another has too ({shown}); a number was added")
-    if any(scalar_factor(spread[0]) is None for spread in pose.spreads):
+    if any(scalar_factor(spread[0], NOTABLE) is None for spread in pose.spreads):
         notes.append(
             "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
             "is taken from the rest pose"

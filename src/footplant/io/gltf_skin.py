@@ -218,10 +218,8 @@ def _append(parts: _Parts, shape: _Primitive, index: NDArray, carry: NDArray, en
     if shape.normals is not None:
         linear = carry[who[np.arange(len(who)), np.argmax(much, axis=1)], :3, :3]
         # normals go with the inverse transpose; the cofactor matrix is the same without a division
-        cofactor = np.stack(
-            [np.cross(linear[:, 1], linear[:, 2]), np.cross(linear[:, 2], linear[:, 0]), np.cross(linear[:, 0], linear[:, 1])],
-            axis=1,
-        )  # fmt: skip
+        rows = np.moveaxis(linear, 1, 0)
+        cofactor = np.stack([np.cross(rows[a], rows[b]) for a, b in ((1, 2), (2, 0), (0, 1))], axis=1)
         turned = np.einsum("vij,vj->vi", cofactor, shape.normals)
         length = np.linalg.norm(turned, axis=1, keepdims=True)
         normals = turned / np.where(length > 0, length, 1.0)
@@ -315,9 +313,10 @@ class _Binder:
 
     def bind(self) -> NDArray:
         """(J, 4, 4) one matrix a joint; those that bind nothing stand as in the rest pose."""
-        return np.stack([
-            self.inverse[joint] if joint in self.inverse else _invert(self.world[joint]) for joint in range(len(self.world))
-        ])  # fmt: skip
+        out = np.linalg.inv(self.world)
+        for joint, matrix in self.inverse.items():
+            out[joint] = matrix
+        return out
 
 
 def _invert(matrix: NDArray) -> NDArray:
