@@ -1,9 +1,10 @@
-"""The same figure with longer legs, a shorter trunk, a fat belly: bones, soles, masses and skin together."""
+"""The same figure with longer legs, a shorter trunk, a thin body: bones, soles, masses and skin together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
 
 _SIDES = ("left", "right")
 _SOLE = ("heel", "ball", "toe")
+_ARM = ("upper_arm", "lower_arm", "hand")
+_LEG = ("upper_leg", "lower_leg", "foot", "toes")
+_PARTS = {"hips", "spine", "neck", "head", "clavicle", *_ARM, *_LEG}
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Proportions:
     girth: float = 1.0
     """Thickness of the trunk, sideways and front to back. Moves no joint, only skin and mass."""
     limb_girth: float = 1.0
-    """Thickness of arms, legs and neck."""
+    """Thickness of arms, legs and neck. Moves no joint, only skin and mass."""
     thigh: float = 1.0
     """Length of the thigh, on top of `legs`."""
     shank: float = 1.0
@@ -81,7 +85,11 @@ def apply_proportions(character: Character, proportions: Proportions) -> Charact
         masses = masses / masses.sum()
     if centers is not None:
         centers = np.einsum("jab,jb->ja", plan.local_stretches, centers)
-    contacts = {name: _stretched(point, plan.local_stretches) for name, point in character.contacts.items()}
+    contacts = {
+        name: replace(point, offset=tuple((plan.local_stretches[point.joint] @ point.offset).tolist()))
+        for name, point in character.contacts.items()
+    }
+    growth = _stature(skeleton, contacts, plan.roles) / _stature(character.skeleton, character.contacts, plan.roles)
     return replace(
         character,
         skeleton=skeleton,
@@ -89,13 +97,13 @@ def apply_proportions(character: Character, proportions: Proportions) -> Charact
         masses=masses,
         mass_centers=centers,
         skin=None if character.skin is None else _refit(character.skin, skeleton, plan.local_stretches),
-        height=character.height * _standing_path(skeleton, plan.roles, contacts) / plan.standing_path,
+        height=character.height * growth,
         source=None,
     )
 
 
 class _Plan:
-    """How each joint's segment stretches, and the bones that follow from it."""
+    """How each joint's segment stretches, and the bones that follow from it; all in world axes of the rest pose."""
 
     def __init__(self, character: Character, proportions: Proportions) -> None:
         self.old = character.skeleton
@@ -107,59 +115,96 @@ class _Plan:
         self.role_of = {
             joint: role for role, joints in self.roles.joints.items() if _part(role) in _PARTS for joint in joints
         }
-        self.standing_path = _standing_path(self.old, self.roles, self.contacts)
         self.up, self.trunk_bottom, self.trunk_length = self._trunk_axis()
         self.left = self._left_axis()
+        self.carriers = self._carriers()
+        self.order = sorted(range(len(self.old)), key=self._depth)
+        """Joints, carriers first."""
         self.segments = self._segments()
         self.stretches = np.array([self._stretch(joint) for joint in range(len(self.old))])
-        """(J, 3, 3) how each segment is stretched, in world axes of the rest pose."""
+        """(J, 3, 3) how each segment is stretched, in world axes."""
         turns = rotation.to_matrix(self.rotations)
         self.local_stretches = turns.swapaxes(-1, -2) @ self.stretches @ turns
         """(J, 3, 3) the same in each joint's own axes."""
 
     def skeleton(self) -> Skeleton:
         """The old skeleton with new bones, its soles as high as before."""
-        old, factors = self.old, self.factors
-        world = np.array(self.positions)
-        world[1:] -= self.positions[old.parents[1:]]
-        bones = np.einsum("jab,jb->ja", self.stretches[old.parents], world)
-        bones[0] = world[0]
-        for joint, (start, end) in self._ways().items():
-            bones[joint] = factors.scale * self._lengthened(world[joint], start, end)
-        offsets = np.array(old.offsets)
-        offsets[1:] = rotation.rotate(rotation.inverse(self.rotations[old.parents[1:]]), bones[1:])
-        ends = np.einsum("eab,eb->ea", self.local_stretches[old.end_parents], old.end_offsets)
-        new = replace(old, offsets=offsets, end_offsets=ends)
+        old = self.old
+        places = np.array(self.positions)
+        ways = self._ways()
+        for joint in self.order[1:]:
+            carrier = self.carriers[joint]
+            bone = self.positions[joint] - self.positions[carrier]
+            if joint in ways:
+                bone = self.factors.scale * self._lengthened(bone, *ways[joint])
+            else:
+                bone = self.stretches[carrier] @ bone
+            places[joint] = places[carrier] + bone
+        rise = self._ground_height(self.positions, np.broadcast_to(np.eye(3), self.stretches.shape))
+        rise -= self._ground_height(places, self.stretches)
+        places[self._carried(self.roles.get("hips") or 0), 1] += rise
 
-        contacts = {name: _stretched(point, self.local_stretches) for name, point in self.contacts.items()}
-        rise = _ground_height(old, self.contacts) - _ground_height(new, contacts)
-        hips = self.roles.get("hips") or 0
-        lift = np.array([0.0, rise, 0.0])
-        offsets[hips] += (
-            lift if hips == 0 else rotation.rotate(rotation.inverse(self.rotations[old.parents[hips]]), lift)
+        offsets = np.array(places)
+        offsets[1:] -= places[old.parents[1:]]
+        offsets[1:] = rotation.rotate(rotation.inverse(self.rotations[old.parents[1:]]), offsets[1:])
+        ends = np.einsum("eab,eb->ea", self.local_stretches[old.end_parents], old.end_offsets)
+        return replace(old, offsets=offsets, end_offsets=ends)
+
+    def _ground_height(self, places: NDArray, stretches: NDArray) -> float:
+        """Height of the lowest point of the soles in the rest pose; of the lowest joint or end where there are none."""
+        points = [(p.joint, p.offset) for name, p in self.contacts.items() if name.rpartition("_")[2] in _SOLE]
+        if not points:
+            points = [(joint, (0.0, 0.0, 0.0)) for joint in range(len(self.old))]
+            points += zip(self.old.end_parents.tolist(), self.old.end_offsets)
+        return min(
+            float((places[joint] + stretches[joint] @ rotation.rotate(self.rotations[joint], offset))[1])
+            for joint, offset in points
         )
-        return replace(new, offsets=offsets)
+
+    def _carriers(self) -> list[int]:
+        """The parent of each joint; of a foot or a hand that some rigs hang elsewhere, the limb it ends."""
+        carriers = self.old.parents.tolist()
+        for limb in (_LEG, _ARM):
+            for side in _SIDES:
+                for above, below in pairwise(f"{side}_{part}" for part in limb):
+                    upper, lower = self.roles.get(above), self.roles.get(below)
+                    if upper is None or lower is None:
+                        continue
+                    if upper not in self.old.chain(lower) and lower not in self.old.chain(upper):
+                        carriers[lower] = upper
+        return carriers
+
+    def _depth(self, joint: int) -> int:
+        return 0 if joint == 0 else 1 + self._depth(self.carriers[joint])
+
+    def _carried(self, joint: int) -> list[int]:
+        """The joint and everything it carries."""
+        found = {joint}
+        for other in self.order:
+            if self.carriers[other] in found:
+                found.add(other)
+        return sorted(found)
 
     def _ways(self) -> dict[int, tuple[str, str]]:
-        """Joint → roles of the segment's beginning and end, for each bone on the way from one role to the next."""
+        """Joint → parts at the segment's beginning and end, for each bone on the way from one role to the next."""
         ways = {}
         for joint, role in self.role_of.items():
             above = [joint]
-            while above[-1] > 0 and int(self.old.parents[above[-1]]) not in self.role_of:
-                above.append(int(self.old.parents[above[-1]]))
-            start = int(self.old.parents[above[-1]])
+            while self.carriers[above[-1]] >= 0 and self.carriers[above[-1]] not in self.role_of:
+                above.append(self.carriers[above[-1]])
+            start = self.carriers[above[-1]]
             if start >= 0:
                 ways |= dict.fromkeys(above, (_part(self.role_of[start]), _part(role)))
         return ways
 
     def _lengthened(self, bone: NDArray, start: str, end: str) -> NDArray:
-        """A bone on the way between two roles, in world axes, without the overall scale."""
+        """A bone on the way between two roles, without the overall scale."""
         factors = self.factors
         if start in ("hips", "spine", "neck") and end in ("clavicle", "upper_arm", "upper_leg"):
             width, rest = (factors.hips, 1.0) if end == "upper_leg" else (factors.shoulders, factors.trunk)
             sideways = (bone @ self.left) * self.left
             return width * sideways + rest * (bone - sideways)
-        if start == "spine" and end == "head":
+        if end == "head":
             return factors.neck * bone
         return self._along(start) * bone
 
@@ -170,17 +215,17 @@ class _Plan:
             "hips": f.trunk, "spine": f.trunk, "neck": f.neck, "head": f.head, "clavicle": f.shoulders,
             "upper_arm": f.arms * f.upper_arm, "lower_arm": f.arms * f.forearm, "hand": f.hands,
             "upper_leg": f.legs * f.thigh, "lower_leg": f.legs * f.shank, "foot": f.feet, "toes": f.feet,
-        }.get(part, 1.0)  # fmt: skip
+        }[part]  # fmt: skip
 
-    def _segments(self) -> list[int | None]:
+    def _segments(self) -> dict[int, int | None]:
         """For each joint the one whose role says which part of the body it belongs to; None above the hips."""
-        segments: list[int | None] = []
-        for joint, parent in enumerate(self.old.parents.tolist()):
-            segments.append(joint if joint in self.role_of else (segments[parent] if parent >= 0 else None))
+        segments: dict[int, int | None] = {-1: None}
+        for joint in self.order:
+            segments[joint] = joint if joint in self.role_of else segments[self.carriers[joint]]
         return segments
 
     def _stretch(self, joint: int) -> NDArray:
-        """The 3×3 stretch of a joint's segment in world axes of the rest pose."""
+        """The 3×3 stretch of a joint's segment."""
         f, segment = self.factors, self.segments[joint]
         if segment is None:
             return f.scale * np.eye(3)
@@ -209,39 +254,30 @@ class _Plan:
         )
 
     def _bone_axis(self, joint: int) -> NDArray:
-        """World direction from a joint with a role to the next role below it, or to the middle of what it carries."""
-        below = [other for other in self.old.descendants(joint)[1:] if other in self.role_of]
-        targets = self.positions[below[:1] or list(self.old.descendants(joint))]
-        return _unit(targets.mean(axis=0) - self.positions[joint], self.up)
+        """Direction from a joint with a role to the next role it carries, or to the middle of all it carries."""
+        carried = [other for other in self._carried(joint) if other != joint]
+        targets = [other for other in carried if other in self.role_of][:1] or carried or [joint]
+        return _unit(self.positions[targets].mean(axis=0) - self.positions[joint], self.up)
 
     def _trunk_axis(self) -> tuple[NDArray, NDArray, float]:
-        """World direction of the trunk, its lower end and its length, from the hips to the base of the neck."""
+        """Direction of the trunk, its lower end and its length, from the hips to the base of the neck."""
         bottom = self.positions[self.roles.get("hips") or 0]
-        ends = [role for role in ("neck", "head", "left_upper_arm") if role in self.roles]
-        if not ends and "spine" not in self.roles:
-            return rotation.AXES["y"], bottom, 1.0
-        top = self.roles[ends[0]] if ends else self.roles.joints["spine"][-1]
-        reach = self.positions[top] - bottom
-        length = float(np.linalg.norm(reach))
-        return _unit(reach, rotation.AXES["y"]), bottom, length or 1.0
+        tops = [self.roles[role] for role in ("neck", "head", "left_upper_arm") if role in self.roles]
+        tops += self.roles.joints.get("spine", ())[-1:]
+        reach = self.positions[tops[0]] - bottom if tops else rotation.AXES["y"]
+        return _unit(reach, rotation.AXES["y"]), bottom, float(np.linalg.norm(reach)) or 1.0
 
     def _left_axis(self) -> NDArray:
-        """World direction to the figure's left, at a right angle to the trunk."""
-        for role in ("upper_leg", "upper_arm", "clavicle"):
-            pair = [self.roles.get(f"{side}_{role}") for side in _SIDES]
-            if None not in pair:
+        """Direction to the figure's left, at a right angle to the trunk."""
+        for part in ("upper_leg", "upper_arm", "clavicle"):
+            pair = [self.roles[f"{side}_{part}"] for side in _SIDES if f"{side}_{part}" in self.roles]
+            if len(pair) == 2:
                 across = self.positions[pair[0]] - self.positions[pair[1]]
                 across = across - (across @ self.up) * self.up
                 if np.linalg.norm(across) > 1e-9:
                     return _unit(across, rotation.AXES["x"])
         helper = rotation.AXES["x"] if abs(self.up[0]) < 0.9 else rotation.AXES["z"]
         return _unit(helper - (helper @ self.up) * self.up, helper)
-
-
-_PARTS = {
-    "hips", "spine", "neck", "head", "clavicle", "upper_arm", "lower_arm", "hand",
-    "upper_leg", "lower_leg", "foot", "toes",
-}  # fmt: skip
 
 
 def _part(role: str) -> str:
@@ -255,38 +291,22 @@ def _unit(vector: NDArray, otherwise: NDArray) -> NDArray:
     return vector / length if length > 1e-9 else otherwise
 
 
-def _stretched(point: Point, local_stretches: NDArray) -> Point:
-    return replace(point, offset=tuple((local_stretches[point.joint] @ point.offset).tolist()))
+def _stature(skeleton: Skeleton, contacts: Mapping[str, Point], roles: Roles) -> float:
+    """Length from the sole over leg and trunk to the crown, metres, from joint to joint, so that no pose changes it."""
+    places = skeleton.rest_world[0]
 
+    def length(*names: str) -> float:
+        joints = [joint for name in names for joint in roles.joints.get(name, ())]
+        return float(np.linalg.norm(np.diff(places[joints], axis=0), axis=-1).sum()) if joints else 0.0
 
-def _ground_height(skeleton: Skeleton, contacts: Mapping[str, Point]) -> float:
-    """Height of the lowest point of the soles in the rest pose; of the lowest joint where no soles are known."""
-    positions, rotations = skeleton.rest_world
-    soles = [point for name, point in contacts.items() if name.rpartition("_")[2] in _SOLE]
-    if not soles:
-        return float(min(positions[:, 1].min(), skeleton.rest_ends[:, 1].min(initial=np.inf)))
-    return min(float((positions[p.joint] + rotation.rotate(rotations[p.joint], p.offset))[1]) for p in soles)
-
-
-def _standing_path(skeleton: Skeleton, roles: Roles, contacts: Mapping[str, Point]) -> float:
-    """Length from the sole over leg and trunk to the crown, metres, along the bones, so that no pose changes it."""
-    hips = roles.get("hips") or 0
-
-    def path(top: int | None, bottom: int | None) -> float:
-        if top is None or bottom is None or top not in skeleton.chain(bottom):
-            return 0.0
-        return float(np.linalg.norm(skeleton.offsets[list(skeleton.chain(bottom, top)[1:])], axis=-1).sum())
-
-    length = path(hips, roles.get("head"))
+    total = length("hips", "spine", "neck", "head") + length("left_upper_leg", "left_lower_leg", "left_foot")
     legs = [roles[f"{side}_upper_leg"] for side in _SIDES if f"{side}_upper_leg" in roles]
     if legs:
-        places = skeleton.rest_world[0]
-        length += float(np.linalg.norm(places[legs].mean(axis=0) - places[hips]))
-    length += path(roles.get("left_upper_leg"), roles.get("left_foot"))
+        total += float(np.linalg.norm(places[legs].mean(axis=0) - places[roles.get("hips") or 0]))
     if "left_heel" in contacts:
-        length += float(np.linalg.norm(contacts["left_heel"].offset))
+        total += float(np.linalg.norm(contacts["left_heel"].offset))
     crowns = skeleton.end_offsets[skeleton.end_parents == roles.get("head")]
-    return length + float(np.linalg.norm(crowns, axis=-1).max(initial=0.0)) or 1.0
+    return total + float(np.linalg.norm(crowns, axis=-1).max(initial=0.0)) or 1.0
 
 
 def _refit(skin: Skin, skeleton: Skeleton, local_stretches: NDArray) -> Skin:
