@@ -40,7 +40,7 @@ def demo(
         return
     columns = ("sample", "#frames", "#plants", "#worst drift mm", "#read back mm", "files")
     rows = [
-        (name, r["frames"], r["plants"], f"{r['worst_drift_mm']:.3f}", f"{r['read_back_mm']:.4f}", " ".join(r["files"]))
+        (name, r["frames"], r["plants"], r["worst_drift_mm"], f"{r['read_back_mm']:.4f}", " ".join(r["files"]))
         for name, r in results.items()
     ]
     print_table("What Footplant sees in its samples", columns, rows)
@@ -81,7 +81,7 @@ def _show(name: str, folder: Path) -> dict[str, Any]:
     return {
         "frames": len(clip.motion),
         "plants": len(contacts.plants),
-        "worst_drift_mm": quality.worst_drift,
+        "worst_drift_mm": None if quality.worst_plant is None else quality.worst_plant.drift,
         "read_back_mm": 1000.0 * worst,
         "files": [file.name for file in files],
     }

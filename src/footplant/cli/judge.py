@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
-from footplant.cli.output import note, print_json, print_table, working
+from footplant.cli.output import note, print_json, print_table, show, working
 
 
 def contacts(
@@ -76,10 +76,47 @@ def measure(
         note(f"note: {text}")
 
 
+_LINES = (
+    ("mean drift of a plant", ("mean_drift",), "mm"),
+    ("plants under 1 mm", ("share_under_1mm",), "%"),
+    ("plants under 2 mm", ("share_under_2mm",), "%"),
+    ("plants under 5 mm", ("share_under_5mm",), "%"),
+    ("plants lost against the source", ("lost_plants",), ""),
+    ("timing error of the plants", ("timing_error",), "frames"),
+    ("speed while planted, mean", ("skate_speed",), "m/s"),
+    ("speed while planted, largest", ("skate_speed_max",), "m/s"),
+    ("below the ground, deepest", ("penetration_worst",), "mm"),
+    ("below the ground, mean", ("penetration_mean",), "mm"),
+    ("jerk", ("smoothness", "jerk"), "heights/s³"),
+    ("jerk over the source's", ("jerk_ratio",), "×"),
+    ("peak acceleration", ("smoothness", "peak_acceleration"), "heights/s²"),
+    ("peak acceleration over the source's", ("peak_acceleration_ratio",), "×"),
+    ("frames × joints beyond their limits", ("limit_violations",), ""),
+    ("foot-skate ratio (toe low and over 0.2 m/s)", ("published", "foot_skate_ratio"), "%"),
+    ("skating frames at 1 cm/s", ("published", "skating_frames"), "%"),
+    ("sliding duration", ("published", "sliding_duration"), "%"),
+    ("penetration duration", ("published", "penetration_duration"), "%"),
+    ("contact preservation", ("published", "contact_preservation"), "%"),
+)
+"""What people read first: a name, where it is in the report, and its unit; shares are shown in per cent."""
+
+
 def _print_report(file: str, report: dict[str, Any]) -> None:
-    plants = report.pop("plants", [])
-    if plants:
-        columns = tuple(plants[0])
-        print_table(f"{len(plants)} plants in {file}", columns, [tuple(plant.values()) for plant in plants])
-    rows = [(name.replace("_", " "), value) for name, value in report.items() if not isinstance(value, list | dict)]
-    print_table("The whole clip", ("measure", "#value"), rows)
+    rows = [
+        (plant["point"], plant["start"], plant["end"] - 1, f"{plant['drift']:.3f}", f"{plant['height_band']:.3f}",
+         f"{plant['skate_speed']:.4f}", plant["start_error"], plant["end_error"])
+        for plant in report["plants"]
+    ]  # fmt: skip
+    columns = ("point", "#first frame", "#last frame", "#drift mm", "#height band mm", "#speed m/s", "#late by frames",
+               "#leaves late by")  # fmt: skip
+    compared = any(row[-1] is not None or row[-2] is not None for row in rows)
+    width = len(columns) if compared else len(columns) - 2
+    print_table(f"{len(rows)} plants in {file}", columns[:width], [row[:width] for row in rows])
+    lines = []
+    for name, keys, unit in _LINES:
+        value: Any = report
+        for key in keys:
+            value = None if value is None else value.get(key)
+        if value is not None:
+            lines.append((name, f"{100.0 * value:.1f}" if unit == "%" else show(value), unit))
+    print_table("The whole clip", ("measure", "#value", "unit"), lines)

@@ -54,10 +54,11 @@ def note(text: str) -> None:
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """A table on stdout. A column whose heading starts with "#" is of numbers and stands on the right."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD)
     for column in columns:
         table.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
     for row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,7 +35,9 @@ def plot(
 
     clip = load_clip(file, take, figure, units, up, roles)
     with working(f"drawing {out}"):
-        path = drawing.strip(clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title)
+        path = drawing.strip(
+            clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title or Path(file).name
+        )
     if json:
         print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})
     else:

@@ -65,8 +65,8 @@ def mesh_shapes(character: Character, skin: Skin, vertices: NDArray, view: View,
     light = _LIGHT / np.linalg.norm(_LIGHT)
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
     shade = np.clip(normals @ (light[0] * view.right + light[2] * view.toward) + normals[:, 1] * light[1], 0.0, 1.0)
-    lit = 0.62 + 0.38 * shade
-    colors = np.clip(base * lit[:, None] + 0.28 * (shade**2)[:, None], 0.0, 1.0)
+    lit = 0.72 + 0.34 * shade
+    colors = np.clip(base * lit[:, None] + 0.30 * shade[:, None] ** 2, 0.0, 1.0)
     return Shapes(list(view.page(corners, pose)), colors, outlined=False)
 
 
@@ -97,13 +97,18 @@ def bone_shapes(character: Character, kinematics: Kinematics, frame: int, view: 
 
 def _bone_radii(character: Character) -> list[tuple[float, float]]:
     """Radii at both ends of the bones that start at each joint, in body heights."""
-    radii = [_THIN if character.roles is not None else (0.014, 0.010)] * len(character.skeleton)
-    if character.roles is not None:
-        for role, joints in character.roles.joints.items():
-            thickness = _THICKNESS.get(role.removeprefix("left_").removeprefix("right_"))
-            if thickness is not None:
-                for joint in joints:
-                    radii[joint] = thickness
+    skeleton, roles = character.skeleton, character.roles
+    if roles is None:
+        return [(0.014, 0.010)] * len(skeleton)
+    known: dict[int, tuple[float, float]] = {}
+    for role, joints in roles.joints.items():
+        thickness = _THICKNESS.get(role.removeprefix("left_").removeprefix("right_"), _THIN)
+        known |= dict.fromkeys(joints, thickness)
+    radii = []
+    for joint in range(len(skeleton)):
+        # a helper between two known joints (a hip joint between pelvis and thigh) is as thick as what it hangs on
+        between = joint > 0 and any(below in known for below in skeleton.descendants(joint))
+        radii.append(known.get(joint) or (radii[skeleton.parents[joint]] if between else _THIN))
     return radii
 
 

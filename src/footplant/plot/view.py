@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +56,13 @@ def figure_height(character: Character, kinematics: Kinematics) -> float:
     return float(extent) or 1.0
 
 
-def choose_view(character: Character, kinematics: Kinematics, poses: int | None = None) -> View:
-    """Look from the side of the travel, or three quarters from the front at a clip that stays in place."""
+def choose_view(
+    character: Character, kinematics: Kinematics, outline: Callable[[NDArray], NDArray], poses: int | None = None
+) -> View:
+    """Look from the side of the travel, or three quarters from the front at a clip that stays in place.
+
+    outline: gives the world points (P, N, 3) of all that is drawn of some frames (P,).
+    """
     root = kinematics.positions[:, 0]
     count, height = len(root), figure_height(character, kinematics)
     floor = root * [1.0, 0.0, 1.0]
@@ -73,9 +79,9 @@ def choose_view(character: Character, kinematics: Kinematics, poses: int | None 
             return View(right, frames, np.full(len(frames), -float(floor[0] @ right)), True)
     frames = _even_frames(count, poses or 10)
     # spread the centres of the poses, not their roots: a figure that lies or leans stays between its neighbours
-    across = kinematics.positions[frames] @ right
+    across = outline(frames) @ right
     middle = 0.5 * (across.max(axis=1) + across.min(axis=1))
-    spacing = max(EVEN * height, 0.75 * float(np.ptp(across, axis=1).max()))
+    spacing = max(EVEN * height, 0.8 * float(np.ptp(across, axis=1).max()))
     return View(right, frames, np.arange(len(frames)) * spacing - middle, False)
 
 

@@ -1,0 +1,76 @@
+"""What every part of the picture draws from: the clip, where things are, the view and the plants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.clip import Clip
+from footplant.kinematics import Kinematics
+from footplant.plot import body
+from footplant.plot.view import View, choose_view
+from footplant.skeleton import Skin
+
+Plants = Mapping[str, Sequence[tuple[int, int]]]
+"""Contact point ("left_heel" …) → intervals of frames [start, end) in which it is planted."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A clip with all that its picture shows."""
+
+    clip: Clip
+    kinematics: Kinematics
+    view: View
+    plants: Plants
+    ground: float
+    """Height of the ground, metres."""
+    skin: Skin | None
+    """The mesh to draw, coarse enough; None to draw bones."""
+
+    def outline(self, frames: NDArray) -> NDArray:
+        """World points (P, N, 3) of all that is drawn of some frames."""
+        return _outline(self.kinematics, self.skin, frames)
+
+    @property
+    def seconds(self) -> NDArray:
+        """(F,) the time of each frame."""
+        return np.arange(len(self.clip.motion)) / self.clip.motion.fps
+
+
+def _outline(kinematics: Kinematics, skin: Skin | None, frames: NDArray) -> NDArray:
+    if skin is None:
+        return np.concatenate([kinematics.positions[frames], kinematics.ends[frames]], axis=1)
+    from footplant.skinning import linear_blend
+
+    return linear_blend(skin, Kinematics(kinematics.motion[frames]))
+
+
+def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool) -> Scene:
+    """Run forward kinematics, choose the view, and find plants and ground where they are not given."""
+    kinematics = Kinematics(clip.motion)
+    skin = body.coarser(clip.character.skin) if mesh and clip.character.skin is not None else None
+    view = choose_view(clip.character, kinematics, lambda frames: _outline(kinematics, skin, frames), poses)
+    if plants is None:
+        plants = _find_plants(clip)
+    points = list(clip.character.contacts.values())
+    low = kinematics.points(points)[..., 1] if points else kinematics.positions[..., 1]
+    planted = [
+        kinematics.point(clip.character.contacts[name])[start:end, 1]
+        for name, intervals in plants.items() if name in clip.character.contacts and "palm" not in name
+        for start, end in intervals if end > start
+    ]  # fmt: skip
+    ground = float(np.median([heights.mean() for heights in planted])) if planted else float(low.min())
+    return Scene(clip, kinematics, view, plants, ground, skin)
+
+
+def _find_plants(clip: Clip) -> Plants:
+    if not any(name in clip.character.contacts for name in ("left_heel", "left_ball", "right_heel", "right_ball")):
+        return {}
+    from footplant.analysis.contacts import find_contacts
+
+    contacts = find_contacts(clip)
+    return {point: contacts.intervals(point) for point in contacts.points}
