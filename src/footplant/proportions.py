@@ -151,11 +151,14 @@ class _Plan:
         return replace(old, offsets=offsets, end_offsets=ends)
 
     def _ground_height(self, places: NDArray, stretches: NDArray) -> float:
-        """Height of the lowest point of the soles in the rest pose; of the lowest joint or end where there are none."""
+        """Height of the lowest point of the soles in the rest pose; where there are none, of the feet or the body."""
         points = [(p.joint, p.offset) for name, p in self.contacts.items() if name.rpartition("_")[2] in _SOLE]
         if not points:
-            points = [(joint, (0.0, 0.0, 0.0)) for joint in range(len(self.old))]
-            points += zip(self.old.end_parents.tolist(), self.old.end_offsets)
+            feet = [self.roles[f"{side}_foot"] for side in _SIDES if f"{side}_foot" in self.roles]
+            joints = {joint for top in feet or [self.roles.get("hips") or 0] for joint in self._carried(top)}
+            points = [(joint, (0.0, 0.0, 0.0)) for joint in joints]
+            ends = zip(self.old.end_parents.tolist(), self.old.end_offsets)
+            points += [(joint, offset) for joint, offset in ends if joint in joints]
         return min(
             float((places[joint] + stretches[joint] @ rotation.rotate(self.rotations[joint], offset))[1])
             for joint, offset in points

@@ -97,8 +97,8 @@ _LEG_RINGS = [
 ]
 # for each ring of the shoe: (y, z) of its top, its sides and its bottom, half width, x of the middle (metres)
 _SHOE_RINGS = [
-    ((0.092, 0.052), (0.060, -0.020), (0.045, -0.082), 0.041, 0.090),
-    ((0.080, 0.078), (0.022, -0.010), (-0.014, -0.080), 0.044, 0.090),
+    ((0.092, 0.052), (0.060, -0.020), (0.045, -0.088), 0.041, 0.090),
+    ((0.080, 0.078), (0.022, -0.010), (-0.016, -0.096), 0.044, 0.090),
     ((0.060, 0.112), (0.018, 0.075), (-0.014, 0.055), 0.047, 0.094),
     ((0.050, 0.140), (0.017, 0.130), (-0.014, 0.120), 0.052, 0.099),
     ((0.042, 0.178), (0.015, 0.180), (-0.014, 0.182), 0.049, 0.104),
@@ -225,7 +225,7 @@ def _arm(cage: _Cage, rings: list[list[int]], side: str, sign: float) -> None:
                 cage.quads.remove(quad)
             _thumb(cage, [near[1], near[2], near[3], far[3], far[2], far[1]], side, sign)
     tip = cage.corner((sign * _FINGERTIP[0], *_FINGERTIP[1:]), {f"{side}Hand": 1.0})
-    cage.close(loops[-1] if sign > 0 else loops[-1][::-1], tip)
+    cage.close(loops[-1] if sign > 0 else [loops[-1][0], *loops[-1][:0:-1]], tip)
 
 
 def _thumb(cage: _Cage, loop: list[int], side: str, sign: float) -> None:
@@ -268,7 +268,7 @@ def _leg(cage: _Cage, rings: list[list[int]], crotch: int, side: str, sign: floa
     for near, far in pairwise(loops):
         cage.bridge(*((near, far) if sign > 0 else (near[::-1], far[::-1])))
     tip = cage.corner((sign * _TOE_TIP[0], *_TOE_TIP[1:]), {f"{side}Toes": 1.0})
-    cage.close(loops[-1] if sign > 0 else loops[-1][::-1], tip)
+    cage.close(loops[-1] if sign > 0 else [loops[-1][0], *loops[-1][:0:-1]], tip)
 
 
 def build_skin(skeleton: Skeleton, *, ball: bool = False) -> Skin:
@@ -289,6 +289,9 @@ def build_skin(skeleton: Skeleton, *, ball: bool = False) -> Skin:
     vertices, weights = values[:, :3], values[:, 3:]
     vertices[:, 1] = np.maximum(vertices[:, 1], 0.0)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+    # four influences at most; equal ones (of left and right) go together, so that the skin stays symmetric
+    fifth = np.sort(weights, axis=1)[:, -5:-4]
+    weights = np.where(weights > fifth + 1e-9, weights, 0.0)
     joints = np.argsort(-weights, axis=1, kind="stable")[:, :4]
     weights = np.take_along_axis(weights, joints, axis=1)
     weights = weights / weights.sum(axis=1, keepdims=True)
