@@ -2,43 +2,29 @@
 
 Metres and y up by definition. Reading: `read_figures` (a figure per skeleton, a take per animation). What glTF has and
 our model has not (scale, STEP and CUBICSPLINE curves, key times) is folded into offsets and frames so that joints stand
-where other readers put them; see `gltf_scene` and `gltf_animation`.
+where other readers put them; see `gltf_scene` and `gltf_animation`. Writing: onto the character's own file where it
+came from one (`gltf_rewrite`), else a new file (`gltf_write`); always one self-contained file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.figure import RawFigure
 from footplant.io.gltf_animation import Animation, list_takes, moving_nodes, read_animations, read_motion
 from footplant.io.gltf_document import Document, read_document
 from footplant.io.gltf_figures import find_figures, read_skins
+from footplant.io.gltf_rewrite import GltfSource, fits, rewrite
 from footplant.io.gltf_scene import Joints, Scene, make_skeleton, read_scene
 from footplant.io.gltf_skin import read_bind_matrices, read_skin
+from footplant.io.gltf_write import write_new
 from footplant.motion import Motion
-from footplant.skeleton import Skeleton
 
 extensions = (".glb", ".gltf")
-
-
-@dataclass(frozen=True, eq=False)
-class GltfSource:
-    """What a figure came from: kept as `Character.source`, so that motions can be written onto the same meshes."""
-
-    scene: Scene
-    joints: Joints
-    skeleton: Skeleton
-    """As read, before the border did anything."""
-    animations: tuple[Animation, ...]
-
-    @property
-    def document(self) -> Document:
-        """The file."""
-        return self.scene.document
 
 
 def load(path: str | Path) -> tuple[RawFigure, ...]:
@@ -112,3 +98,28 @@ def _figure_name(scene: Scene, joints: Joints) -> str:
     top = next(node for node in joints.nodes if node >= 0)
     above = scene.parents[top]
     return scene.entries[above].text("name", "") if above >= 0 and joints.nodes[0] >= 0 else ""
+
+
+def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, mesh: str = "auto") -> None:
+    """Write a clip as .glb or .gltf.
+
+    A character that was loaded from glTF keeps its file: meshes, materials, morph targets, extensions and all bytes of
+    its buffers stay as they were, and the motion becomes an animation. A clip that nothing changed is copied byte for
+    byte. keep_takes: whether the file's other animations stay; by default they do when the motion is an edit of one of
+    them (which it replaces) and go when it came from elsewhere. mesh: "auto" writes the character's own mesh, or bones
+    to look at when it has none; "bones" and "none" write a new file with only that.
+    """
+    if mesh not in ("auto", "bones", "none"):
+        raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
+    if not len(clip.motion):
+        raise FormatError("expected a motion with frames, got an empty one", path=path)
+    if clip.character.skeleton.names != clip.motion.skeleton.names:
+        raise FormatError(
+            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
+            path=path,
+        )
+    source = clip.character.source
+    if mesh == "auto" and isinstance(source, GltfSource) and fits(source, clip.motion.skeleton):
+        rewrite(path, clip, source, keep_takes)
+    else:
+        write_new(path, clip, mesh)

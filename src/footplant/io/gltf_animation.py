@@ -14,8 +14,8 @@ from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
 from footplant.io.gltf_document import Document
-from footplant.io.gltf_json import Json, describe, whole
-from footplant.io.gltf_scene import Joints, Scene, fold
+from footplant.io.gltf_json import Json, describe
+from footplant.io.gltf_scene import NOTABLE, Joints, Scene, fold
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -34,6 +34,7 @@ STEADY = 5e-6
 """Offsets that vary by less than this share of the figure's size are constant: exporters round every frame anew."""
 UNIT_ERROR = 0.05
 """A quaternion whose length is off by more is damage; one that is off by less is normalised."""
+_KINDS = ("LINEAR", "STEP", "CUBICSPLINE")
 _PATHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
 
@@ -57,6 +58,8 @@ class Animation:
     name: str
     channels: tuple[Channel, ...]
     document: Document
+    number: int
+    """Its place in the file's list of animations."""
 
     @cached_property
     def times(self) -> tuple[NDArray, ...]:
@@ -130,43 +133,42 @@ def read_animations(document: Document, nodes: int) -> list[Animation]:
     """Every animation's channels, checked; curves of anything else than node transforms are left alone."""
     out = []
     for number, entry in enumerate(document.top.objects("animations")):
-        samplers: list[tuple[int, int, str] | None] = [None] * len(entry.array("samplers"))
+        samplers = entry.array("samplers")
         channels = []
         for place, data in enumerate(entry.array("channels")):
+            # files have tens of thousands of these: the plain case is taken without making objects for messages
             where = f"{entry.where}.channels[{place}]"
-            channel = data if type(data) is dict else Json(data, where, document.path).data
-            target = channel.get("target")
-            if type(target) is not dict:
-                raise FormatError(
-                    f"expected an object, got {describe(target)}", path=document.path, where=f"{where}.target"
-                )
-            sampler = whole(channel.get("sampler"))
-            if sampler is None or not 0 <= sampler < len(samplers):
-                Json(data, where, document.path).index("sampler", len(samplers))
-            if target.get("node") is None or not isinstance(target.get("path"), str):
-                if not isinstance(target.get("path"), str):
-                    Json(target, f"{where}.target", document.path).text("path")
+            target = data.get("target") if type(data) is dict else None
+            sampler = data.get("sampler") if type(data) is dict else None
+            if type(target) is not dict or type(sampler) is not int or not 0 <= sampler < len(samplers):
+                channel = Json(data, where, document.path)
+                target = Json(target, f"{where}.target", document.path).data
+                sampler = channel.index("sampler", len(samplers))
+            node, path = target.get("node"), target.get("path")
+            if type(path) is not str:
+                Json(target, f"{where}.target", document.path).text("path")
+            if node is None or path not in _PATHS:
                 continue
-            node = whole(target["node"])
-            if node is None or not 0 <= node < nodes:
-                Json(target, f"{where}.target", document.path).index("node", nodes)
-            if target["path"] not in _PATHS:
-                continue
-            if samplers[sampler] is None:
-                samplers[sampler] = _sampler(document, entry, sampler)
-            channels.append(Channel(node, target["path"], *samplers[sampler], where))  # type: ignore[arg-type]
+            if type(node) is not int or not 0 <= node < nodes:
+                node = Json(target, f"{where}.target", document.path).index("node", nodes)
+            channels.append(Channel(node, path, *_sampler(document, entry, samplers, sampler), where))
         name = entry.text("name", "") or f"animation_{number}"
-        out.append(Animation(name, tuple(channels), document))
+        out.append(Animation(name, tuple(channels), document, number))
     return out
 
 
-def _sampler(document: Document, entry: Json, number: int) -> tuple[int, int, str]:
-    sampler = Json(entry.array("samplers")[number], f"{entry.where}.samplers[{number}]", document.path)
-    count = len(document.accessors)
-    interpolation = sampler.text("interpolation", "LINEAR")
-    if interpolation not in ("LINEAR", "STEP", "CUBICSPLINE"):
-        sampler.fail("interpolation", f"expected LINEAR, STEP or CUBICSPLINE, got {describe(interpolation)}")
-    return sampler.index("input", count), sampler.index("output", count), interpolation
+def _sampler(document: Document, entry: Json, samplers: list, number: int) -> tuple[int, int, str]:
+    """Accessors of the key times and the key values, and the interpolation."""
+    data, count = samplers[number], len(document.accessors)
+    if type(data) is dict:
+        times, values, kind = data.get("input"), data.get("output"), data.get("interpolation", "LINEAR")
+        if type(times) is int and type(values) is int and 0 <= times < count and 0 <= values < count and kind in _KINDS:
+            return times, values, kind
+    sampler = Json(data, f"{entry.where}.samplers[{number}]", document.path)
+    kind = sampler.text("interpolation", "LINEAR")
+    if kind not in _KINDS:
+        sampler.fail("interpolation", f"expected {', '.join(_KINDS)}, got {describe(kind)}")
+    return sampler.index("input", count), sampler.index("output", count), kind
 
 
 def key_values(document: Document, channel: Channel) -> tuple[NDArray, NDArray]:
@@ -262,7 +264,7 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
             rest = np.diagonal(scene.stretches[channel.node])
             if np.abs(curve - rest).max() > STILL * max(1.0, np.abs(rest).max()):
                 stretches[joint] = curve[:, :, None] * np.eye(3)
-                scaled += 1
+                scaled += int(np.abs(curve - rest).max() > NOTABLE * np.abs(rest).max())
     if scaled:
         notes.append(
             f"the scale of {scaled} joints is animated; bone lengths follow it, the thickness of the mesh does not"

@@ -48,8 +48,11 @@ class Document:
         """What was odd in the container and what was made of it."""
         self.binary = data[:4] == MAGIC or self.path.suffix.lower() == ".glb"
         """True for a GLB container, False for plain JSON."""
-        text, self.bin = self._chunks() if self.binary else (data, None)
-        self.json: dict[str, Any] = self._parse(text)
+        self.chunks: list[tuple[int, memoryview]] = self._chunks() if self.binary else [(JSON_CHUNK, memoryview(data))]
+        """(type, bytes) of every chunk of a GLB; of plain JSON the text alone."""
+        self.bin = next((content for kind, content in self.chunks[1:] if kind == BIN_CHUNK), None)
+        """The binary chunk of a GLB, None when there is none."""
+        self.json: dict[str, Any] = self._parse(self.chunks[0][1])
         """The JSON as Python values, never changed."""
         self.top = Json(self.json, "", self.path)
         self._check_version()
@@ -62,7 +65,7 @@ class Document:
     def _fail(self, where: str | None, message: str) -> NoReturn:
         raise FormatError(message, path=self.path, where=where)
 
-    def _chunks(self) -> tuple[bytes | memoryview, memoryview | None]:
+    def _chunks(self) -> list[tuple[int, memoryview]]:
         data = self.data
         if len(data) < 12:
             self._fail("header", f"expected a GLB header of 12 bytes, got a file of {len(data)}")
@@ -75,7 +78,7 @@ class Document:
             self._fail("header", f"expected {length} bytes, got a file of {len(data)}")
         if length < len(data):
             self.notes.append(f"{len(data) - length} bytes after the end of the GLB were left alone")
-        view, place, found = memoryview(data), 12, {}
+        view, place, found = memoryview(data), 12, []
         while place < length:
             if place + 8 > length:
                 self._fail(f"byte {place}", "expected a chunk header of 8 bytes, got the end of the file")
@@ -84,13 +87,13 @@ class Document:
                 self._fail(f"byte {place}", f"expected a chunk of {size} bytes, got {length - place - 8}")
             if not found and kind != JSON_CHUNK:
                 self._fail(f"byte {place}", f"expected the JSON chunk first, got a chunk of type {kind:#x}")
-            found.setdefault(kind, view[place + 8 : place + 8 + size])
+            found.append((kind, view[place + 8 : place + 8 + size]))
             place += 8 + size
-        if JSON_CHUNK not in found:
+        if not found:
             self._fail("header", "expected a JSON chunk, got none")
-        return found[JSON_CHUNK], found.get(BIN_CHUNK)
+        return found
 
-    def _parse(self, text: bytes | memoryview) -> dict[str, Any]:
+    def _parse(self, text: memoryview) -> dict[str, Any]:
         def refuse(token: str) -> NoReturn:
             raise ValueError(f"{token} is no JSON number")
 

@@ -150,7 +150,8 @@ def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str
     if not figures:
         notes.append("the file has no skeleton; its nodes were taken for one")
         inside = {node for top in scene.roots for node in _below(scene, top)}
-        return [make_joints(scene, inside, -1 if len(scene.roots) > 1 else scene.roots[0])]
+        top, *others = scene.roots
+        return [make_joints(scene, inside, -1 if others else top)]
     largest = max(len(figure.nodes) for figure in figures)
     if largest == 1:
         notes.append("the file has no skeleton; its nodes were taken for one")

@@ -28,6 +28,8 @@ UNIFORM = 1e-6
 """Scales that differ by less than this share are one uniform scale."""
 NOTABLE = 1e-3
 """Scales that differ by more are worth a note; below it is the rounding of exporters."""
+END_SITE = "footplantEndSite"
+"""Key in a node's extras: the node marks the tip of a bone and is no joint."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
 
 
@@ -313,6 +315,6 @@ def looks_like_end(scene: Scene, node: int) -> bool:
     if scene.children[node] or any(key in entry.data for key in ("mesh", "camera", "skin")):
         return False
     extras = entry.data.get("extras")
-    if isinstance(extras, dict) and extras.get("footplantEndSite") is True:
+    if isinstance(extras, dict) and extras.get(END_SITE) is True:
         return True
     return bool(_END_NAME.search(entry.text("name", "")))

@@ -1,0 +1,165 @@
+"""glTF out: a JSON document with arrays appended to it, packed as one .glb or one self-contained .gltf file."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import FormatError
+from footplant.io.atomic import write_atomic
+from footplant.io.gltf_document import BIN_CHUNK, JSON_CHUNK, MAGIC, Document
+
+_COMPONENT_TYPES = {"f4": 5126, "u1": 5121, "u2": 5123, "u4": 5125}
+_MIME_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+VERTEX_DATA, VERTEX_INDICES = 34962, 34963
+"""What a buffer view is for, told to graphics cards."""
+
+
+class Packer:
+    """A document in the making: the JSON of a file (or a new one) and the bytes that come after its own."""
+
+    def __init__(self, path: str | Path, document: Document | None = None) -> None:
+        """Begin with a copy of a document's JSON, or with an empty one."""
+        self.path = Path(path)
+        self.document = document
+        self.json: dict[str, Any] = {} if document is None else copy.deepcopy(document.json)
+        self.binary = self.path.suffix.lower() != ".gltf"
+        """True: the file becomes a GLB; False: JSON with embedded buffers."""
+        self.tail = bytearray()
+        first = document.buffers[0] if document is not None and document.buffers else None
+        if (
+            document is not None
+            and first is not None
+            and document.bin is not None
+            and "uri" not in _buffers(self.json)[0]
+        ):
+            first = document.bin
+        self.head = bytes(first) if self.binary and first is not None else b""
+        """Bytes of the first buffer, which a GLB keeps in front of everything new."""
+        self.head += bytes(-len(self.head) % 4)
+        self.buffer = 0 if self.head or not _buffers(self.json) else len(_buffers(self.json))
+        """The buffer that new arrays go into."""
+
+    def add(self, array: NDArray, kind: str, *, target: int | None = None, bounds: bool = False) -> int:
+        """Append an array (n, width) and return its accessor; `bounds` writes the smallest and largest element."""
+        self.tail += bytes(-len(self.tail) % 4)
+        content = np.ascontiguousarray(array)
+        view: dict[str, Any] = {
+            "buffer": self.buffer,
+            "byteOffset": len(self.head) + len(self.tail),
+            "byteLength": content.nbytes,
+        }
+        if target is not None:
+            view["target"] = target
+        self.tail += content.tobytes()
+        accessor: dict[str, Any] = {
+            "bufferView": _append(self.json, "bufferViews", view),
+            "componentType": _COMPONENT_TYPES[content.dtype.str[1:]],
+            "count": len(content),
+            "type": kind,
+        }
+        if bounds:
+            flat = content.reshape(len(content), -1)
+            accessor["min"] = [value.item() for value in flat.min(axis=0)]
+            accessor["max"] = [value.item() for value in flat.max(axis=0)]
+        return _append(self.json, "accessors", accessor)
+
+    def append(self, key: str, value: dict[str, Any]) -> int:
+        """Append to one of the document's lists and return the place."""
+        return _append(self.json, key, value)
+
+    def write(self) -> None:
+        """Write the file, whole or not at all."""
+        chunks = [] if self.document is None else self.document.chunks
+        self._place_buffers()
+        self._place_images()
+        if not self.binary:
+            write_atomic(self.path, _encode(self.json, indent=2) + b"\n")
+            return
+        out = [(JSON_CHUNK, _encode(self.json), b" ")]
+        content = self.head + bytes(self.tail)
+        if content:
+            out.append((BIN_CHUNK, content, b"\0"))
+        # a GLB may carry chunks of its maker's own after the first two
+        extra = [chunk for number, chunk in enumerate(chunks) if number and chunk[0] not in (JSON_CHUNK, BIN_CHUNK)]
+        out += [(kind, bytes(data), b"\0") for kind, data in extra]
+        body = b""
+        for kind, data, filler in out:
+            data += filler * (-len(data) % 4)
+            body += struct.pack("<II", len(data), kind) + data
+        if 12 + len(body) >= 1 << 32:
+            raise FormatError(f"expected less than 4 GiB for a GLB, got {len(body)} bytes", path=self.path)
+        write_atomic(self.path, MAGIC + struct.pack("<II", 2, 12 + len(body)) + body)
+
+    def _place_buffers(self) -> None:
+        """Say where every buffer's bytes are: in the GLB, where they were, or embedded."""
+        buffers = self.json.setdefault("buffers", []) if self.tail or self.head else _buffers(self.json)
+        for number, entry in enumerate(buffers):
+            if self.document is None or (number == 0 and self.head):
+                continue
+            content = self.document.buffers[number]
+            if content is not None and ("uri" not in entry or self.strays(entry["uri"])):
+                entry["uri"] = _data_uri(bytes(content), "application/octet-stream")
+        if not (self.tail or self.head):
+            return
+        if self.buffer == len(buffers):
+            buffers.append({})
+        entry = buffers[self.buffer]
+        if self.binary and self.buffer == 0:
+            entry.pop("uri", None)
+            entry["byteLength"] = len(self.head) + len(self.tail) if self.tail else entry["byteLength"]
+        else:
+            entry["byteLength"] = len(self.tail)
+            entry["uri"] = _data_uri(bytes(self.tail), "application/octet-stream")
+
+    def _place_images(self) -> None:
+        """Embed pictures that lie beside the source when the new file goes to another folder."""
+        if self.document is None:
+            return
+        for number, image in enumerate(self.json.get("images") or []):
+            uri = image.get("uri") if isinstance(image, dict) else None
+            if not isinstance(uri, str) or not self.strays(uri):
+                continue
+            try:
+                content = self.document.read_uri(uri, f"images[{number}].uri")
+            except FormatError:
+                continue
+            mime = _MIME_TYPES.get(Path(uri).suffix.lower())
+            if mime:
+                image["uri"] = _data_uri(content, mime)
+
+    def strays(self, uri: str) -> bool:
+        """Whether a reference would no longer be found from the new file's folder."""
+        assert self.document is not None
+        return uri[:5].lower() != "data:" and self.path.parent.resolve() != self.document.path.parent.resolve()
+
+
+def _append(document: dict[str, Any], key: str, value: dict[str, Any]) -> int:
+    items = document.setdefault(key, [])
+    items.append(value)
+    return len(items) - 1
+
+
+def _buffers(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return document.get("buffers") or []
+
+
+def _data_uri(content: bytes, mime: str) -> str:
+    return f"data:{mime};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _encode(document: dict[str, Any], indent: int | None = None) -> bytes:
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        # half a surrogate pair in a name is legal JSON when escaped, and only then
+        return json.dumps(document, allow_nan=False, indent=indent, separators=separators).encode("ascii")

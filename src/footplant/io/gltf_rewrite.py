@@ -1,0 +1,232 @@
+"""A motion onto a loaded glTF character: everything of the file stays as it was, only animations are written.
+
+The joints' rotations and places are carried back into the nodes' own frames, through the scales and static nodes that
+reading folded away (see `gltf_scene`), so that other readers put every joint where our forward kinematics has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Clip, Take
+from footplant.io.atomic import write_atomic
+from footplant.io.gltf_animation import STILL, Animation, list_takes, read_motion
+from footplant.io.gltf_document import Document
+from footplant.io.gltf_pack import Packer
+from footplant.io.gltf_scene import Joints, Scene, fold, mirror_fix
+from footplant.motion import Motion, rest_motion
+from footplant.skeleton import Skeleton
+
+
+@dataclass(frozen=True, eq=False)
+class GltfSource:
+    """What a figure came from: kept as `Character.source`, so that motions can be written onto the same meshes."""
+
+    scene: Scene
+    joints: Joints
+    skeleton: Skeleton
+    """As read, before the border did anything."""
+    animations: tuple[Animation, ...]
+    """The figure's takes, in their order."""
+
+    @property
+    def document(self) -> Document:
+        """The file."""
+        return self.scene.document
+
+    @property
+    def takes(self) -> tuple[Take, ...]:
+        """What the figure's takes were called, and how long they are."""
+        return list_takes(self.animations, len(self.skeleton))
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCurves:
+    """Node transforms of one joint at every frame."""
+
+    node: int
+    turns: NDArray
+    """(F, 4) quaternions (w, x, y, z), neighbours on the same side."""
+    moves: NDArray | None
+    """(F, 3) translations, or None where the node stays as the file has it."""
+
+
+def fits(source: GltfSource, skeleton: Skeleton) -> bool:
+    """Whether a motion of that skeleton can be written onto the source's nodes: the same joints in the same tree."""
+    return skeleton.names == source.skeleton.names and np.array_equal(skeleton.parents, source.skeleton.parents)
+
+
+def rewrite(path: str | Path, clip: Clip, source: GltfSource, keep_takes: bool | None) -> None:
+    """Write the clip's motion onto the nodes of its character's file."""
+    motion = _in_file_space(clip.motion, clip.character.skeleton, source.skeleton)
+    own = bool(clip.takes) and clip.takes == source.takes
+    keep = own if keep_takes is None else keep_takes
+    original = source.animations[clip.take] if own else None
+    packer = Packer(path, source.document)
+    if _is_unchanged(motion, source, original):
+        if keep or len(packer.json.get("animations") or []) <= 1:
+            if _can_copy(source.document, packer):
+                write_atomic(path, source.document.data)
+                return
+        elif original is not None:
+            packer.json["animations"] = [packer.json["animations"][original.number]]
+        packer.write()
+        return
+    same_length = original is not None and len(motion) == original.frames and motion.fps == original.fps
+    start = original.span[0] if original is not None and same_length else 0.0
+    animation = make_animation(packer, node_curves(source, motion), start + np.arange(len(motion)) / motion.fps)
+    animation["name"] = clip.name
+    existing = packer.json.get("animations") or []
+    if original is not None:
+        if same_length:
+            _carry_over(animation, existing[original.number], set(source.joints.nodes))
+        animation = {**existing[original.number], **animation}
+        if "name" not in existing[original.number] and clip.name == original.name:
+            animation.pop("name")
+    if keep and original is not None:
+        existing[original.number] = animation
+    else:
+        same_name = next((n for n, a in enumerate(existing) if a.get("name") == clip.name), None)
+        existing = list(existing) if keep else []
+        if keep and same_name is not None:
+            existing[same_name] = animation
+        else:
+            existing.append(animation)
+    packer.json["animations"] = existing
+    _free_matrices(packer, source)
+    packer.write()
+
+
+def _in_file_space(motion: Motion, figure: Skeleton, source: Skeleton) -> Motion:
+    """Undo what the border did to the character: its scale and turn, told by its skeleton beside the file's."""
+    ours, theirs = (np.linalg.norm(skeleton.offsets[1:], axis=1) for skeleton in (figure, source))
+    long = theirs > 1e-3 * max(float(theirs.max(initial=0.0)), 1e-12)
+    factor = float(np.median(ours[long] / theirs[long])) if long.any() else 1.0
+    turn = rotation.multiply(source.rest[0], rotation.inverse(figure.rest[0]))
+    if not (np.isfinite(factor) and factor > 0) or abs(factor - 1.0) < 1e-9:
+        factor = 1.0
+    if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
+        motion = motion.transformed(rotation.normalize(turn))
+    return motion if factor == 1.0 else motion.scaled(1.0 / factor)
+
+
+def _is_unchanged(motion: Motion, source: GltfSource, original: Animation | None) -> bool:
+    """Whether the motion is, to the last bit, the one that the file already has."""
+    if original is not None:
+        read = read_motion(source.scene, source.joints, source.skeleton, original, [])
+    elif source.animations:
+        return False
+    else:
+        read = rest_motion(source.skeleton)
+    if len(read) != len(motion) or (original is not None and read.fps != motion.fps):
+        return False
+    pairs = [(motion.root, read.root), (motion.rotations, read.rotations), (_bones(motion), _bones(read))]
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _bones(motion: Motion) -> NDArray:
+    return (motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets)[:, 1:]
+
+
+def _can_copy(document: Document, packer: Packer) -> bool:
+    """Whether the very bytes of the file do: the same container, and nothing beside it that would be left behind."""
+    if document.binary != packer.binary:
+        return False
+    entries = [entry for key in ("buffers", "images") for entry in (document.json.get(key) or [])]
+    uris = [entry.get("uri") for entry in entries if isinstance(entry, dict)]
+    return not any(isinstance(uri, str) and packer.strays(uri) for uri in uris)
+
+
+def node_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
+    """The node transforms that put every joint where the motion has it (motion in the file's own space)."""
+    scene, joints = source.scene, source.joints
+    bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    turns, offsets = [], []
+    synthetic = joints.nodes[0] < 0
+    for joint, node in enumerate(joints.nodes):
+        turn, offset, base = motion.rotations[:, joint], bones[:, joint], joints.bases[joint]
+        if joint == 0:
+            offset = motion.root
+        elif synthetic and base is not None:
+            # a root without node cannot move in the file: its children move instead
+            offset = motion.root + rotation.rotate(motion.rotations[:, 0], offset)
+            turn = rotation.multiply(motion.rotations[:, 0], turn)
+        if base is not None:
+            back = rotation.inverse(base.rotation)
+            offset = rotation.rotate(back, offset - base.position)
+            turn = rotation.multiply(back, turn)
+        if node >= 0:
+            turn = rotation.multiply(turn, rotation.inverse(mirror_fix(scene.stretches[node])))
+        turns.append(rotation.unroll(rotation.normalize(turn)))
+        offsets.append(offset)
+    stretches = [_plain_stretch(scene, max(node, 0))[None] for node in joints.nodes]
+    spreads = fold(scene, joints, turns, None, stretches).spreads
+    size = max(float(np.ptp(source.skeleton.rest_world[0], axis=0).max()), 1e-9)
+    out = []
+    for joint, node in enumerate(joints.nodes):
+        if node < 0:
+            continue
+        spread = spreads[joint]
+        still = spread @ scene.translations[node]
+        moves = None
+        if joints.bases[joint] is not None or np.abs(offsets[joint] - still).max() > STILL * size:
+            moves = (_inverse(spread) @ offsets[joint][..., None])[..., 0]
+            moves = np.broadcast_to(moves, (len(motion), 3))
+        out.append(NodeCurves(node, turns[joint], moves))
+    return out
+
+
+def _plain_stretch(scene: Scene, node: int) -> NDArray:
+    """A node's stretch as its scale alone: animated nodes may not have a matrix, so shear is lost."""
+    return np.diag(np.diagonal(scene.stretches[node]))
+
+
+def _inverse(matrices: NDArray) -> NDArray:
+    flat = np.abs(np.linalg.det(matrices)) <= 1e-12 * np.abs(matrices).max(axis=(-2, -1)) ** 3
+    return np.linalg.pinv(matrices) if flat.any() else np.linalg.inv(matrices)
+
+
+def make_animation(packer: Packer, curves: Sequence[NodeCurves], times: NDArray) -> dict[str, Any]:
+    """Append the arrays of an animation to a document and return its channels and samplers."""
+    time = packer.add(times.astype("<f4"), "SCALAR", bounds=True)
+    channels, samplers = [], []
+
+    def channel(node: int, path: str, accessor: int) -> None:
+        samplers.append({"input": time, "output": accessor, "interpolation": "LINEAR"})
+        channels.append({"sampler": len(samplers) - 1, "target": {"node": node, "path": path}})
+
+    for curve in curves:
+        turns = curve.turns[:, [1, 2, 3, 0]].astype("<f4")
+        channel(curve.node, "rotation", packer.add(turns, "VEC4"))
+        if curve.moves is not None:
+            channel(curve.node, "translation", packer.add(curve.moves.astype("<f4"), "VEC3"))
+    return {"channels": channels, "samplers": samplers}
+
+
+def _carry_over(animation: dict[str, Any], original: dict[str, Any], joints: set[int]) -> None:
+    """Keep the original's curves of other things (faces, props, cameras), which the motion does not replace."""
+    for channel in original["channels"]:
+        target = channel["target"]
+        if target.get("node") in joints and target.get("path") in ("translation", "rotation", "scale"):
+            continue
+        animation["samplers"].append(original["samplers"][int(channel["sampler"])])
+        animation["channels"].append({**channel, "sampler": len(animation["samplers"]) - 1})
+
+
+def _free_matrices(packer: Packer, source: GltfSource) -> None:
+    """Write animated nodes' matrices as translation, rotation and scale: glTF animates nothing else."""
+    scene = source.scene
+    for number in source.joints.nodes:
+        node = packer.json["nodes"][number] if number >= 0 else {}
+        if node.pop("matrix", None) is not None:
+            w, x, y, z = scene.rotations[number].tolist()
+            node["translation"] = scene.translations[number].tolist()
+            node["rotation"] = [x, y, z, w]
+            node["scale"] = np.diagonal(scene.stretches[number]).tolist()

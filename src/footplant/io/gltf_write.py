@@ -1,0 +1,190 @@
+"""A clip as a new glTF file: joints as nodes, the skin (or bones to look at) as a mesh, the motion as an animation."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Clip
+from footplant.io.gltf_pack import VERTEX_DATA, VERTEX_INDICES, Packer
+from footplant.io.gltf_rewrite import NodeCurves, make_animation
+from footplant.io.gltf_scene import END_SITE
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton, Skin
+
+_OCTAHEDRON = np.array(
+    [[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4], [5, 1, 2], [5, 2, 3], [5, 3, 4], [5, 4, 1]], np.int64
+)
+"""Faces of a bone: corner 0 at the joint, 1–4 around its waist, 5 at the far end."""
+
+
+def write_new(path: str | Path, clip: Clip, mesh: str) -> None:
+    """Write a clip whose character has no glTF file of its own (mesh: "auto", "bones" or "none")."""
+    motion = clip.motion
+    packer = Packer(path)
+    packer.json["asset"] = {"version": "2.0", "generator": f"Footplant {_version()}"}
+    packer.json["scene"] = 0
+    skeleton = motion.skeleton
+    roots = [0]
+    packer.json["nodes"] = _joint_nodes(skeleton)
+    shape = clip.character.skin if mesh == "auto" else None
+    if shape is None and mesh != "none":
+        shape = bone_skin(skeleton)
+    if shape is not None:
+        packer.append("skins", _skin(packer, shape, len(skeleton), clip.character.name))
+        packer.append("materials", _material())
+        packer.append("meshes", {"name": clip.character.name, "primitives": [_primitive(packer, shape)]})
+        roots.append(packer.append("nodes", {"name": clip.character.name, "mesh": 0, "skin": 0}))
+    packer.json["scenes"] = [{"nodes": roots}]
+    if len(motion):
+        animation = make_animation(packer, _curves(motion), np.arange(len(motion)) / motion.fps)
+        packer.append("animations", {"name": clip.name, **animation})
+    packer.write()
+
+
+def _version() -> str:
+    try:
+        return version("footplant")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _joint_nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
+    """A node a joint, in the joints' order, then one an end site."""
+    nodes: list[dict[str, Any]] = []
+    for joint, name in enumerate(skeleton.names):
+        w, x, y, z = skeleton.rest[joint].tolist()
+        node: dict[str, Any] = {"name": name, "translation": skeleton.offsets[joint].tolist(), "rotation": [x, y, z, w]}
+        children = list(skeleton.children[joint])
+        children += [len(skeleton) + end for end in np.flatnonzero(skeleton.end_parents == joint).tolist()]
+        if children:
+            node["children"] = children
+        nodes.append(node)
+    for parent, offset in zip(skeleton.end_parents.tolist(), skeleton.end_offsets.tolist(), strict=True):
+        name = f"{skeleton.names[parent]}_end"
+        nodes.append({"name": name, "translation": offset, "extras": {END_SITE: True}})
+    return nodes
+
+
+def _curves(motion: Motion) -> list[NodeCurves]:
+    turns = rotation.unroll(motion.rotations)
+    curves = []
+    for joint in range(len(motion.skeleton)):
+        moves = motion.root if joint == 0 else None
+        if joint and motion.offsets is not None:
+            moving = np.abs(motion.offsets[:, joint] - motion.skeleton.offsets[joint]).max(initial=0.0) > 0
+            moves = motion.offsets[:, joint] if moving else None
+        curves.append(NodeCurves(joint, turns[:, joint], moves))
+    return curves
+
+
+def _skin(packer: Packer, skin: Skin, joints: int, name: str) -> dict[str, Any]:
+    matrices = np.array(skin.inverse_bind).astype("<f4")
+    # the last row must be 0 0 0 1 to the bit
+    matrices[:, 3] = (0, 0, 0, 1)
+    bind = packer.add(np.swapaxes(matrices, 1, 2).reshape(-1, 16), "MAT4")
+    return {"name": name, "joints": list(range(joints)), "skeleton": 0, "inverseBindMatrices": bind}
+
+
+def _material() -> dict[str, Any]:
+    surface = {"baseColorFactor": [0.72, 0.74, 0.78, 1.0], "metallicFactor": 0.0, "roughnessFactor": 0.8}
+    return {"name": "neutral", "pbrMetallicRoughness": surface, "doubleSided": True}
+
+
+def _primitive(packer: Packer, skin: Skin) -> dict[str, Any]:
+    normals = vertex_normals(skin) if skin.normals is None else _unit(np.array(skin.normals))
+    attributes = {
+        "POSITION": packer.add(skin.vertices.astype("<f4"), "VEC3", target=VERTEX_DATA, bounds=True),
+        "NORMAL": packer.add(_unit(normals).astype("<f4"), "VEC3", target=VERTEX_DATA),
+    }
+    joints, weights = strongest(skin)
+    for number in range(joints.shape[1] // 4):
+        part = slice(4 * number, 4 * number + 4)
+        dtype = "<u1" if len(skin.inverse_bind) <= 256 else "<u2"
+        attributes[f"JOINTS_{number}"] = packer.add(joints[:, part].astype(dtype), "VEC4", target=VERTEX_DATA)
+        attributes[f"WEIGHTS_{number}"] = packer.add(weights[:, part], "VEC4", target=VERTEX_DATA)
+    dtype = "<u2" if len(skin.vertices) < 65535 else "<u4"
+    indices = packer.add(skin.faces.reshape(-1, 1).astype(dtype), "SCALAR", target=VERTEX_INDICES)
+    return {"attributes": attributes, "indices": indices, "material": 0}
+
+
+def strongest(skin: Skin) -> tuple[NDArray, NDArray]:
+    """The four (or eight, where more than four matter) strongest joints of each vertex, their weights summing to 1."""
+    joints, weights = np.array(skin.joints), np.array(skin.weights)
+    width = 4 if (weights > 0).sum(axis=1).max(initial=0) <= 4 else 8
+    order = np.argsort(-weights, axis=1, kind="stable")[:, :width]
+    joints, weights = np.take_along_axis(joints, order, axis=1), np.take_along_axis(weights, order, axis=1)
+    missing = width - joints.shape[1]
+    joints, weights = (np.pad(array, ((0, 0), (0, max(missing, 0)))) for array in (joints, weights))
+    weights = np.maximum(weights, 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), np.eye(1, width))
+    weights = weights.astype("<f4")
+    return np.where(weights > 0, joints, 0), weights
+
+
+def vertex_normals(skin: Skin) -> NDArray:
+    """Normals (V, 3) of a mesh from its faces, weighted by their areas."""
+    corners = skin.vertices[skin.faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals = np.zeros_like(skin.vertices)
+    for corner in range(3):
+        np.add.at(normals, skin.faces[:, corner], across)
+    return _unit(normals)
+
+
+def _unit(vectors: NDArray) -> NDArray:
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.where(length > 0, vectors / np.where(length > 0, length, 1.0), [0.0, 1.0, 0.0])
+
+
+def bone_skin(skeleton: Skeleton) -> Skin:
+    """Octahedral bones, each bound to its joint, so that viewers show something of a skeleton without a mesh."""
+    positions, rotations = skeleton.rest_world
+    size = float(np.ptp(np.concatenate([positions, skeleton.rest_ends]), axis=0).max()) or 1.0
+    tips: list[list[NDArray]] = [[] for _ in skeleton.names]
+    for joint in range(1, len(skeleton)):
+        tips[skeleton.parents[joint]].append(positions[joint])
+    for parent, tip in zip(skeleton.end_parents, skeleton.rest_ends, strict=True):
+        tips[parent].append(tip)
+    vertices, faces, joints, normals = [], [], [], []
+    for joint, ends in enumerate(tips):
+        start = positions[joint]
+        bones = [end for end in ends if np.linalg.norm(end - start) > 1e-3 * size]
+        # a joint with no bone of its own is a small diamond
+        for end in bones or [start + rotation.rotate(rotations[joint], [0.0, 0.02 * size, 0.0])]:
+            corners = _bone_corners(start, end, 0.03 * size)
+            flat = corners[_OCTAHEDRON].reshape(-1, 3)
+            across = np.cross(flat[1::3] - flat[::3], flat[2::3] - flat[::3])
+            faces.append(np.arange(24).reshape(8, 3) + 24 * len(vertices))
+            vertices.append(flat)
+            normals.append(np.repeat(_unit(across), 3, axis=0))
+            joints.append(np.full((24, 1), joint))
+    bind = np.tile(np.eye(4), (len(skeleton), 1, 1))
+    bind[:, :3, :3] = np.swapaxes(rotation.to_matrix(rotations), 1, 2)
+    bind[:, :3, 3] = -np.einsum("jab,jb->ja", bind[:, :3, :3], positions)
+    count = 24 * len(vertices)
+    return Skin(
+        vertices=np.concatenate(vertices),
+        faces=np.concatenate(faces),
+        joints=np.concatenate(joints),
+        weights=np.ones((count, 1)),
+        inverse_bind=bind,
+        normals=np.concatenate(normals),
+    )
+
+
+def _bone_corners(start: NDArray, end: NDArray, thickest: float) -> NDArray:
+    """The six corners of a bone: thick near its joint, pointed at its end."""
+    along = end - start
+    length = float(np.linalg.norm(along))
+    turn = rotation.between([0.0, 1.0, 0.0], along)
+    radius = min(0.12 * length, thickest)
+    waist = [[radius, 0, 0], [0, 0, radius], [-radius, 0, 0], [0, 0, -radius]]
+    ring = [rotation.rotate(turn, np.array(corner) + [0, 0.15 * length, 0]) + start for corner in waist]
+    return np.array([start, *ring, end])
