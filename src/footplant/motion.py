@@ -101,7 +101,7 @@ class Motion:
                 f"expected a displacement of shape ({frames}, {1 + joints}, 3), got {np.shape(displacement)}"
             ) from None
         out = np.empty((frames * joints, 4))
-        vectors = np.ascontiguousarray(d[:, 1:]).reshape(-1, 3)
+        vectors = np.array(d[:, 1:]).reshape(-1, 3)
         quaternion.displace(self.rotations.reshape(-1, 4), vectors, out)
         return replace(self, root=self.root + d[:, 0], rotations=rotation.normalize(out).reshape(frames, joints, 4))
 

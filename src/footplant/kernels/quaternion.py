@@ -79,8 +79,14 @@ def displacement(quaternions, origins, out):
         out[i, 0], out[i, 1], out[i, 2] = log(w, x, y, z)
 
 
-def _rows(*widths):
-    return lambda: tuple(np.zeros((1, width)) for width in widths)
+def _rows(width, read_only=False):
+    array = np.zeros((1, width))
+    array.setflags(write=not read_only)
+    return array
 
 
-WARMUP = {"displace": _rows(4, 3, 4), "displacement": _rows(4, 4, 3)}
+# a motion's rotations are read-only, and numba compiles for that apart from writeable ones
+WARMUP = {
+    "displace": lambda: (_rows(4, read_only=True), _rows(3), _rows(4)),
+    "displacement": lambda: (_rows(4, read_only=True), _rows(4, read_only=True), _rows(3)),
+}
