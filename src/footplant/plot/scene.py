@@ -31,9 +31,8 @@ class Scene:
     skin: Skin | None
     """The mesh to draw, coarse enough; None to draw bones."""
 
-    def outline(self, frames: NDArray) -> NDArray:
-        """World points (P, N, 3) of all that is drawn of some frames."""
-        return _outline(self.kinematics, self.skin, frames)
+    outlines: NDArray
+    """(P, N, 3) world points of all that is drawn of each pose: vertices, or joints and end sites; metres."""
 
     @property
     def seconds(self) -> NDArray:
@@ -64,7 +63,7 @@ def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool)
         for start, end in intervals if end > start
     ]  # fmt: skip
     ground = float(np.median([heights.mean() for heights in planted])) if planted else float(low.min())
-    return Scene(clip, kinematics, view, plants, ground, skin)
+    return Scene(clip, kinematics, view, plants, ground, skin, _outline(kinematics, skin, view.frames))
 
 
 def _find_plants(clip: Clip) -> Plants:

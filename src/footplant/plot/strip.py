@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,9 @@ def strip(
         tall = strip_height + 0.62 + sum(height + 0.62 for _, height in rows)
         figure = Figure(figsize=(WIDTH, tall), facecolor="white")
         FigureCanvasAgg(figure)
-        figure.text(0.32 / WIDTH, 1.0 - 0.30 / tall, title or clip.name, fontsize=13, weight="bold", va="center")
-        figure.text(1.0 - 0.3 / WIDTH, 1.0 - 0.30 / tall, _subtitle(scene), fontsize=8.5, color="#6b7280",
-                    va="center", ha="right")  # fmt: skip
+        line = {"y": 1.0 - 0.30 / tall, "va": "center", "parse_math": False}
+        figure.text(0.32 / WIDTH, s=_printable(title or clip.name), fontsize=13, weight="bold", **line)
+        figure.text(1.0 - 0.3 / WIDTH, s=_subtitle(scene), fontsize=8.5, color="#6b7280", ha="right", **line)
         top = tall - 0.5
         axes = figure.add_axes((0.3 / WIDTH, (top - strip_height) / tall, 1 - 0.6 / WIDTH, strip_height / tall))
         _draw_poses(axes, scene)
@@ -78,7 +79,10 @@ def strip(
                 panel(figure.add_axes(area), scene, **options)
             top -= height + 0.62
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=dpi, facecolor="white")
+        with warnings.catch_warnings():
+            # names may hold letters that the font lacks; a box in the title is no reason to stop
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            figure.savefig(buffer, format="png", dpi=dpi, facecolor="white")
     write_atomic(path, buffer.getvalue())
     return path
 
@@ -87,14 +91,19 @@ def _subtitle(scene: Scene) -> str:
     motion, character = scene.clip.motion, scene.clip.character
     height = f", {character.height:.2f} m tall" if character.height else ""
     count = f"{len(motion)} frames" if len(motion) != 1 else "1 frame"
-    return f"{character.name}{height} · {count} at {motion.fps:.4g} fps, {motion.duration:.2f} s"
+    return f"{_printable(character.name)}{height} · {count} at {motion.fps:.4g} fps, {motion.duration:.2f} s"
+
+
+def _printable(name: str) -> str:
+    """Names come from files: no control characters, and not longer than a line."""
+    name = "".join(letter if letter.isprintable() else " " for letter in name)
+    return name if len(name) <= 60 else name[:59] + "…"
 
 
 def _page_bounds(scene: Scene) -> tuple[float, float, float, float]:
     """Left, right, bottom and top of all poses on the page, metres, with air around them."""
     air = 0.12 * figure_height(scene.clip.character, scene.kinematics)
-    points = scene.outline(scene.view.frames)
-    page = np.concatenate([scene.view.page(points[pose], pose) for pose in range(len(points))])
+    page = np.concatenate([scene.view.page(points, pose) for pose, points in enumerate(scene.outlines)])
     (left, low), (right, high) = page.min(axis=0), page.max(axis=0)
     left, right = left - air, right + air
     # below the ground there is room for a line of text
@@ -112,12 +121,11 @@ def _draw_poses(axes, scene: Scene) -> None:
 
     character, view = scene.clip.character, scene.view
     left, right, low, high = _page_bounds(scene)
-    outlines = scene.outline(view.frames)
     axes.axhspan(low, scene.ground, color="#f3f5f8", zorder=0, linewidth=0)
     axes.axhline(scene.ground, color="#aab1bc", linewidth=1.0, zorder=1)
     for pose, frame in enumerate(view.frames.tolist()):
         if scene.skin is not None:
-            shapes = body.mesh_shapes(character, scene.skin, outlines[pose], view, pose)
+            shapes = body.mesh_shapes(character, scene.skin, scene.outlines[pose], view, pose)
         else:
             shapes = body.bone_shapes(character, scene.kinematics, frame, view, pose)
         axes.add_collection(
@@ -130,7 +138,7 @@ def _draw_poses(axes, scene: Scene) -> None:
             )
         )
         _mark_planted(axes, scene, pose, frame)
-        middle = float(np.mean(view.page(outlines[pose], pose)[:, 0]))
+        middle = float(np.mean(view.page(scene.outlines[pose], pose)[:, 0]))
         label = f"{frame / scene.clip.motion.fps:.2f} s"
         axes.annotate(
             label, (middle, low), (0, 4), textcoords="offset points", ha="center", fontsize=7.5, color="#6b7280"
