@@ -135,7 +135,7 @@ def _parse_rows(
         at += whole
         if count < len(flat):
             return at if count == whole * columns else None
-    return at
+    return None if check and np.any(array[where:] > 32) else at
 
 
 def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray) -> int:
@@ -155,7 +155,7 @@ def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray
     if ragged and declared is not None and tokens == declared * columns:
         notes.append(f"rows of {columns} numbers are broken over several lines")
         return declared
-    if ragged > 1 or (ragged == 1 and (last == columns or last > columns)):
+    if ragged > 1 or (ragged == 1 and last >= columns):
         raise scanner.error(f"expected {columns} numbers in each row, got {ragged_count}", ragged_at)
     frames = lines - ragged
     # a file that was cut while its last number was written still has all numbers of that row
@@ -166,7 +166,7 @@ def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray
         frames -= 1
         notes.append("the file ends inside its last row, which was left out")
     if frames == 0:
-        raise scanner.error(f"expected rows of {columns} numbers, got {last} and then the end of the file", end)
+        raise scanner.error(f"expected rows of {columns} numbers, got {last - cut} and then the end of the file", end)
     if declared is not None and frames != declared:
         notes.append(f"the header states {declared} frames, {frames} whole rows follow and were read")
     return frames

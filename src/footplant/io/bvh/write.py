@@ -71,13 +71,13 @@ def save(
                 f"{len(other.motion)} at {other.motion.fps:g} for {other.name!r}; save without others", path=path
             )  # fmt: skip
     figures = [_prepare(part, units, up, precision) for part in clips]
-    columns = [column for figure in figures for joint in figure.values for column in joint]
+    lines = [b"HIERARCHY"]
+    columns: list[NDArray] = []
+    for figure in figures:
+        _write_joints(figure, lines, columns, precision)
     for column in columns:
         if len(column) and not max(-column.min(), column.max()) <= MAX_LENGTH:
             raise FormatError(f"expected numbers below {MAX_LENGTH:g}, got {np.abs(column).max():g}", path=path)
-    lines = [b"HIERARCHY"]
-    for figure in figures:
-        _write_joints(figure, lines, precision)
     lines += [b"MOTION", b"Frames: %d" % len(clip.motion), b"Frame Time: " + _frame_time(clip).encode(), b""]
     with open_atomic(path, "wb") as file:
         file.write(b"\n".join(lines))
@@ -238,8 +238,11 @@ def _names(clip: Clip, layout: BvhLayout | None) -> tuple[bytes, ...]:
     )
 
 
-def _write_joints(figure: _Figure, lines: list[bytes], precision: int) -> None:
-    """The blocks of one ROOT, from a stack of joints to open (≥ 0) and of closing braces (−1)."""
+def _write_joints(figure: _Figure, lines: list[bytes], columns: list[NDArray], precision: int) -> None:
+    """The blocks of one ROOT, from a stack of joints to open (≥ 0) and of closing braces (−1).
+
+    Joints come out depth first, whatever their order in the skeleton, and their columns with them.
+    """
     digits = max(precision, 9)
 
     def number(value: float) -> bytes:
@@ -258,6 +261,7 @@ def _write_joints(figure: _Figure, lines: list[bytes], precision: int) -> None:
         lines += [tabs + (b"JOINT " if depth else b"ROOT ") + figure.names[joint], tabs + b"{"]
         lines.append(inner + b"OFFSET " + b" ".join(map(number, figure.offsets[joint])))
         words = figure.channels[joint]
+        columns += figure.values[joint]
         lines.append(inner + b" ".join([b"CHANNELS", b"%d" % len(words), *(word.encode() for word in words)]))
         for end in figure.ends[joint]:
             lines += [
