@@ -95,10 +95,11 @@ def _prepare(skin: Skin, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDAr
     frames, joints = kinematics.rotations.shape[:2]
     if len(skin.inverse_bind) != joints:
         raise SkeletonError(f"expected a skin of {joints} joints as in the motion, got {len(skin.inverse_bind)}")
-    width = skin.joints.shape[1]
-    padding = ((0, 0), (0, max(4, -(-width // 4) * 4) - width))
-    out = np.empty((frames, len(skin.vertices), 3))
-    return np.pad(skin.joints, padding), np.pad(skin.weights, padding), out
+    count, width = skin.joints.shape
+    padded = max(4, -(-width // 4) * 4)
+    indices, weights = np.zeros((count, padded), np.int64), np.zeros((count, padded))
+    indices[:, :width], weights[:, :width] = skin.joints, skin.weights
+    return indices, weights, np.empty((frames, count, 3))
 
 
 def _require_normals(skin: Skin) -> NDArray:

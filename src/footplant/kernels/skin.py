@@ -1,7 +1,7 @@
 """Skinning: vertices and normals carried by the joints, frame by frame.
 
 Joints and weights come four abreast, (V, 4 n): written out four at a time, the blend of the matrices keeps the
-processor's pipelines full (twice as fast as a loop over influences).
+processor's pipelines full (twice as fast as a loop over influences). Most vertices of most meshes have one or two.
 """
 
 from __future__ import annotations
@@ -27,28 +27,48 @@ def _place_joints(positions, rotations, inverse_bind, matrices):
 
 
 @jit
+def _blend_two(v, joints, weights, matrices, x, y, z, r):
+    """Row r of the blend of a vertex's first two matrices, times (x, y, z, 1)."""
+    i, j, w, u, c = joints[v, 0], joints[v, 1], weights[v, 0], weights[v, 1], 4 * r
+    return (
+        (w * matrices[i, c] + u * matrices[j, c]) * x
+        + (w * matrices[i, c + 1] + u * matrices[j, c + 1]) * y
+        + (w * matrices[i, c + 2] + u * matrices[j, c + 2]) * z
+        + (w * matrices[i, c + 3] + u * matrices[j, c + 3])
+    )
+
+
+@jit
+def _blend_four(v, k, joints, weights, matrices, x, y, z, r):
+    """Row r of the blend of the matrices of a vertex's influences k to k + 3, times (x, y, z, 1)."""
+    i0, i1, i2, i3 = joints[v, k], joints[v, k + 1], joints[v, k + 2], joints[v, k + 3]
+    w0, w1, w2, w3 = weights[v, k], weights[v, k + 1], weights[v, k + 2], weights[v, k + 3]
+    a, b, c, d = 4 * r, 4 * r + 1, 4 * r + 2, 4 * r + 3
+    return (
+        (w0 * matrices[i0, a] + w1 * matrices[i1, a] + w2 * matrices[i2, a] + w3 * matrices[i3, a]) * x
+        + (w0 * matrices[i0, b] + w1 * matrices[i1, b] + w2 * matrices[i2, b] + w3 * matrices[i3, b]) * y
+        + (w0 * matrices[i0, c] + w1 * matrices[i1, c] + w2 * matrices[i2, c] + w3 * matrices[i3, c]) * z
+        + (w0 * matrices[i0, d] + w1 * matrices[i1, d] + w2 * matrices[i2, d] + w3 * matrices[i3, d])
+    )
+
+
+@jit
 def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, matrices, out):
     """out[f, v] = Σ w_i M_i B_i⁻¹ v, (F, V, 3); `matrices` (J, 12) is workspace."""
+    width = joints.shape[1]
     for f in range(positions.shape[0]):
         _place_joints(positions[f], rotations[f], inverse_bind, matrices)
         for v in range(vertices.shape[0]):
             x, y, z = vertices[v, 0], vertices[v, 1], vertices[v, 2]
-            for r in range(3):
-                out[f, v, r] = 0.0
-            for k in range(0, joints.shape[1], 4):
-                i0, i1, i2, i3 = joints[v, k], joints[v, k + 1], joints[v, k + 2], joints[v, k + 3]
-                w0, w1, w2, w3 = weights[v, k], weights[v, k + 1], weights[v, k + 2], weights[v, k + 3]
+            if weights[v, 2] == 0.0 and weights[v, 3] == 0.0:
                 for r in range(3):
-                    c = 4 * r
-                    out[f, v, r] += (
-                        (w0 * matrices[i0, c] + w1 * matrices[i1, c] + w2 * matrices[i2, c] + w3 * matrices[i3, c]) * x
-                        + (w0 * matrices[i0, c + 1] + w1 * matrices[i1, c + 1]
-                           + w2 * matrices[i2, c + 1] + w3 * matrices[i3, c + 1]) * y
-                        + (w0 * matrices[i0, c + 2] + w1 * matrices[i1, c + 2]
-                           + w2 * matrices[i2, c + 2] + w3 * matrices[i3, c + 2]) * z
-                        + (w0 * matrices[i0, c + 3] + w1 * matrices[i1, c + 3]
-                           + w2 * matrices[i2, c + 3] + w3 * matrices[i3, c + 3])
-                    )  # fmt: skip
+                    out[f, v, r] = _blend_two(v, joints, weights, matrices, x, y, z, r)
+            else:
+                for r in range(3):
+                    out[f, v, r] = _blend_four(v, 0, joints, weights, matrices, x, y, z, r)
+            for k in range(4, width, 4):
+                for r in range(3):
+                    out[f, v, r] += _blend_four(v, k, joints, weights, matrices, x, y, z, r)
 
 
 @jit
@@ -100,21 +120,24 @@ def _place_dual(positions, rotations, bind_rotations, bind_translations, duals):
 
 
 @jit
-def _blend_dual(joints, weights, duals):
+def _blend_dual(v, joints, weights, duals):
     """Σ ± w_i q_i over one vertex's influences, real part brought to length 1.
 
     q and −q are one rotation: each is added with the sign that puts it on the side of the heaviest one.
     """
-    pivot, heaviest = 0, -1.0
-    for k in range(joints.shape[0]):
-        if weights[k] > heaviest:
-            pivot, heaviest = joints[k], weights[k]
-    pw, px, py, pz = duals[pivot, 0], duals[pivot, 1], duals[pivot, 2], duals[pivot, 3]
-    aw = ax = ay = az = bw = bx = by = bz = 0.0
-    for k in range(joints.shape[0]):
-        s, j = weights[k], joints[k]
-        if s == 0.0:
+    pivot = 0
+    for k in range(1, joints.shape[1]):
+        if weights[v, k] > weights[v, pivot]:
+            pivot = k
+    j, s = joints[v, pivot], weights[v, pivot]
+    pw, px, py, pz = duals[j, 0], duals[j, 1], duals[j, 2], duals[j, 3]
+    aw, ax, ay, az = s * pw, s * px, s * py, s * pz
+    bw, bx, by, bz = s * duals[j, 4], s * duals[j, 5], s * duals[j, 6], s * duals[j, 7]
+    for k in range(joints.shape[1]):
+        s = weights[v, k]
+        if s == 0.0 or k == pivot:
             continue
+        j = joints[v, k]
         w, x, y, z = duals[j, 0], duals[j, 1], duals[j, 2], duals[j, 3]
         if w * pw + x * px + y * py + z * pz < 0.0:
             s = -s
@@ -131,7 +154,7 @@ def dual_quaternion(vertices, joints, weights, bind_rotations, bind_translations
     for f in range(positions.shape[0]):
         _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
         for v in range(vertices.shape[0]):
-            aw, ax, ay, az, bw, bx, by, bz = _blend_dual(joints[v], weights[v], duals)
+            aw, ax, ay, az, bw, bx, by, bz = _blend_dual(v, joints, weights, duals)
             x, y, z = rotate(aw, ax, ay, az, vertices[v, 0], vertices[v, 1], vertices[v, 2])
             # the translation is the vector part of 2 · dual · conjugate of real
             _, tx, ty, tz = multiply(bw, bx, by, bz, aw, -ax, -ay, -az)
@@ -146,7 +169,7 @@ def dual_quaternion_normals(
     for f in range(positions.shape[0]):
         _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
         for v in range(normals.shape[0]):
-            aw, ax, ay, az, _, _, _, _ = _blend_dual(joints[v], weights[v], duals)
+            aw, ax, ay, az, _, _, _, _ = _blend_dual(v, joints, weights, duals)
             out[f, v, 0], out[f, v, 1], out[f, v, 2] = rotate(
                 aw, ax, ay, az, normals[v, 0], normals[v, 1], normals[v, 2]
             )
