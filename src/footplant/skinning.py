@@ -44,9 +44,9 @@ def dual_quaternion(skin: Skin, kinematics: Kinematics) -> NDArray:
     """World positions (F, V, 3) of the vertices, metres, by dual quaternion blending, which keeps the volume.
 
     After Kavan, Collins, Žára and O'Sullivan, "Geometric Skinning with Approximate Dual Quaternion Blending" (2008):
-    section 4.1 for the blend and its signs, section 4.2 for scale and shear. An inverse bind matrix is split by polar
-    decomposition into a rotation after a stretch: the stretches are blended linearly, the rigid rest as dual
-    quaternions.
+    their linear blend of dual quaternions with signs by a pivot, and their two phases for joints that scale or shear.
+    An inverse bind matrix is split by polar decomposition into a rotation after a stretch: the stretches are blended
+    linearly first, then the rigid rest as dual quaternions.
     """
     from footplant.kernels import skin as kernels
 
