@@ -38,7 +38,7 @@ def load_clip(
 
     announce_compiling()
 
-    given = {"take": take, "figure": figure, "units": _unit(units), "up": up, "roles": roles}
+    given = {"take": take, "figure": figure, "units": unit(units), "up": up, "roles": roles}
     given = {name: value for name, value in given.items() if value is not None}
     if file.startswith(SAMPLE) and given:
         raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
@@ -46,7 +46,15 @@ def load_clip(
         return load(file, **given)
 
 
-def _unit(text: str | None) -> str | float | None:
+def format_name(file: str) -> str:
+    """The format of a file by its name: "bvh", "gltf" …; "sample" for what ships with the package."""
+    from footplant.io import SAMPLE, format_of
+
+    return "sample" if file.startswith(SAMPLE) else format_of(file).__name__.rpartition(".")[2]
+
+
+def unit(text: str | None) -> str | float | None:
+    """A unit as the library takes it: a name, or a number of metres."""
     if text is None:
         return None
     try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip, unit
 from footplant.cli.output import note, print_facts, print_json, working
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def convert(
 
     Example: footplant convert sample:walk walk.bvh
     """
-    from footplant.io import format_of, load_character, save
+    from footplant.io import load_character, save
 
     target = Path(out)
-    module = format_of(target)
+    source_format, target_format = format_name(file), format_name(out)
     _refuse_to_overwrite(file, target, overwrite)
     options = _writing_options(target, to_units, to_up)
     clip = load_clip(file, take, figure, units, up, roles)
@@ -50,43 +51,47 @@ def convert(
     if character is not None:
         onto = load_character(character)
         _require_same_joints(clip, onto, character)
+    if target_format == "gltf" and take is not None:
+        options["keep_takes"] = False
+    lost = losses(clip, source_format, target_format, one_take=take is not None)
+    if figure is not None or source_format != target_format:
+        clip = replace(clip, others=())
     with working(f"writing {target}"):
         save(target, clip, character=onto, **options)
-    format_name = module.__name__.rpartition(".")[2]
     facts: dict[str, Any] = {
         "input": file,
         "output": str(target),
-        "format": format_name,
+        "format": target_format,
         "bytes": target.stat().st_size,
         "frames": len(clip.motion),
         "fps": clip.motion.fps,
         "joints": len(clip.motion.skeleton),
         "take": clip.name,
         "character": (onto or clip.character).name,
-        "lost": losses(clip, onto or clip.character, format_name),
+        "lost": lost,
         "notes": list(clip.notes),
     }
     if json:
         print_json(facts)
         return
     rate = f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['joints']} joints"
-    print_facts(f"{file} → {out}", {"wrote": f"{facts['bytes']:,} bytes of {format_name}", "frames": rate})
-    for text in facts["lost"]:
+    print_facts(f"{file} → {out}", {"wrote": f"{facts['bytes']:,} bytes of {target_format}", "frames": rate})
+    for text in lost:
         print(f"  lost: {text}")
     for text in facts["notes"]:
         note(f"note: {text}")
 
 
-def losses(clip: Clip, character: Character, format_name: str) -> list[str]:
-    """What the input has and the output has not, one phrase each."""
+def losses(clip: Clip, source_format: str, target_format: str, *, one_take: bool = False) -> list[str]:
+    """What the input has and the output will not have, one phrase each."""
     lost = []
-    if len(clip.takes) > 1:
+    if len(clip.takes) > 1 and (one_take or source_format != target_format):
         others = [take.name for number, take in enumerate(clip.takes) if number != clip.take]
         lost.append(f"{len(others)} other takes ({_listing(others)}); choose one with --take")
-    if clip.others:
+    if clip.others and source_format != target_format:
         names = [other.character.name for other in clip.others]
         lost.append(f"{len(names)} other figures ({_listing(names)}); choose one with --figure")
-    if format_name == "bvh" and character.skin is not None:
+    if target_format == "bvh" and clip.character.skin is not None:
         lost.append("the mesh with its materials: BVH has bones only")
     return lost
 
@@ -111,7 +116,7 @@ def _refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
 def _writing_options(target: Path, units: str | None, up: str | None) -> dict[str, Any]:
     from footplant.errors import FormatError
 
-    options = {name: value for name, value in (("units", units), ("up", up)) if value is not None}
+    options = {name: value for name, value in (("units", unit(units)), ("up", up)) if value is not None}
     if options and target.suffix.lower() != ".bvh":
         name = next(iter(options))
         raise FormatError(f"--to-{name} is for BVH; {target.suffix} files have fixed units and axes", path=target)

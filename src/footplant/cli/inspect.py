@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip
 from footplant.cli.output import note, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def describe(clip: Clip, file: str) -> dict[str, Any]:
     skin = character.skin
     return {
         "file": file,
-        "format": _format_name(file),
+        "format": format_name(file),
         "name": clip.name,
         "character": character.name,
         "frames": len(motion),
@@ -77,12 +77,6 @@ def describe(clip: Clip, file: str) -> dict[str, Any]:
         "skin": None if skin is None else {"vertices": len(skin.vertices), "triangles": len(skin.faces)},
         "notes": list(clip.notes),
     }
-
-
-def _format_name(file: str) -> str:
-    from footplant.io import SAMPLE, format_of
-
-    return "sample" if file.startswith(SAMPLE) else format_of(file).__name__.rpartition(".")[2]
 
 
 def _print_info(facts: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 def plain(value: Any) -> Any:
@@ -58,12 +59,12 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD)
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
     for column in columns:
         table.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(show(cell)) for cell in row))
-    console().print(table)
+    _print_titled(title, table)
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
@@ -71,12 +72,21 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None, padding=(0, 2))
+    table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(name, Text(show(value)))
-    console().print(table)
+    _print_titled(title, table)
+
+
+def _print_titled(title: str, table: Table) -> None:
+    """The title on a line of its own: inside the table it would be broken to the table's width."""
+    from rich.text import Text
+
+    screen = console()
+    screen.print(Text(title, style="bold"), soft_wrap=True)
+    screen.print(table)
 
 
 def show(value: Any) -> str:
