@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant.errors import HumanoidError
-from footplant.humanoid.shape import ARM, LEG, Limb, LimbPair, Tree, fit_limb, mirror_pairs
+from footplant.humanoid.limb import ARM, LEG, Limb, fit_pair
+from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
 _POSES = 60
 
@@ -52,6 +53,7 @@ def find_body(tree: Tree, positions: ArrayLike | None = None) -> Body:
     poses = sample_poses(tree, positions)
     plan = _best_plan(tree, poses)
     refuse_quadruped(tree, plan, poses)
+    plan = _same_side_first(tree, plan, poses)
     hips = _carrier(tree, plan)
     chest_path = _path(tree, hips, plan.chest)[1:]
     neck_start = next((n for n, j in enumerate(chest_path) if tree.readings[j].score("neck") > 0.5), len(chest_path))
@@ -78,8 +80,8 @@ def sample_poses(tree: Tree, positions: ArrayLike | None) -> NDArray:
 
 def _best_plan(tree: Tree, poses: NDArray) -> _Plan:
     pairs = mirror_pairs(tree)
-    legs = [(pair, limbs) for pair in pairs if (limbs := _fit_pair(tree, pair, LEG))]
-    arms = [(pair, limbs) for pair in pairs if (limbs := _fit_pair(tree, pair, ARM))]
+    legs = [(pair, limbs) for pair in pairs if (limbs := fit_pair(tree, pair.first, pair.second, LEG))]
+    arms = [(pair, limbs) for pair in pairs if (limbs := fit_pair(tree, pair.first, pair.second, ARM))]
     legs.sort(key=lambda item: -item[1][0].score - item[1][1].score)
     arms.sort(key=lambda item: -item[1][0].score - item[1][1].score)
     best: _Plan | None = None
@@ -93,11 +95,6 @@ def _best_plan(tree: Tree, poses: NDArray) -> _Plan:
     if worst < -6.0 or (best.score < -6.0 and worst < 0):
         raise HumanoidError("no human figure: its limbs come in pairs, but not in the proportions of legs and arms")
     return best
-
-
-def _fit_pair(tree: Tree, pair: LimbPair, kind: tuple[str, ...]) -> tuple[Limb, Limb] | None:
-    first, second = fit_limb(tree, pair.first, kind), fit_limb(tree, pair.second, kind)
-    return (first, second) if first and second else None
 
 
 def _join(tree: Tree, legs, arms, poses: NDArray) -> _Plan | None:
@@ -121,7 +118,7 @@ def _join(tree: Tree, legs, arms, poses: NDArray) -> _Plan | None:
     score -= (np.log(max(trunk, 1e-3 * leg_length) / leg_length / 0.5) / 0.6) ** 2 * 0.5
     score -= 2.0 * (to_legs > trunk) + 0.3 * float(tree.depth[hips] > 0) * min(3, tree.depth[hips])
     plan = _Plan(leg_pair, arm_pair, leg_limbs, arm_limbs, hips, chest, head_path, 0.0)
-    score += 2.0 * _upright(plan, poses)
+    score += 4.0 * _upright(plan, poses)
     return _Plan(leg_pair, arm_pair, leg_limbs, arm_limbs, hips, chest, head_path, float(score))
 
 
@@ -166,10 +163,7 @@ def _head_ways(tree: Tree, start: int) -> list[tuple[tuple[int, ...], float]]:
     if tree.readings[start].side is not None:
         return [((start,), -2.0)]
     way = [start]
-    while len(tree.skeleton.children[way[-1]]) == 1:
-        child = tree.skeleton.children[way[-1]][0]
-        if tree.readings[child].kind == "helper":
-            break
+    while (child := _only_way_on(tree, way[-1])) is not None:
         way.append(child)
     bones = [float(tree.lengths[joint]) for joint in way]
     # a last bone much longer than the one before, ending in nothing, is the top of the head
@@ -178,6 +172,15 @@ def _head_ways(tree: Tree, start: int) -> list[tuple[tuple[int, ...], float]]:
         way.pop()
     named_neck = tree.readings[start].score("neck") > 0.5
     return [(tuple(way), 2.0 if named_neck else 0.0)]
+
+
+def _only_way_on(tree: Tree, joint: int) -> int | None:
+    """The child of a joint that goes on where others end at once; None at a head, which has none or several."""
+    children = [child for child in tree.skeleton.children[joint] if tree.readings[child].kind != "helper"]
+    if len(children) == 1:
+        return children[0]
+    on = [child for child in children if tree.skeleton.children[child]]
+    return on[0] if len(on) == 1 and tree.reach[on[0]] > 0.5 * tree.reach[joint] else None
 
 
 def _straight_on(poses: NDArray, hips: int, chest: int, head: int) -> float:
@@ -253,13 +256,29 @@ def _carrier(tree: Tree, plan: _Plan) -> int:
     return plan.hips
 
 
+def _votes(tree: Tree, limbs: tuple[Limb, Limb]) -> int:
+    """Positive when the names say that the first of two limbs is the left one."""
+    worth = {"left": 1, "right": -1, None: 0}
+    return sum(
+        sign * worth[tree.readings[joint].side] for sign, limb in zip((1, -1), limbs) for joint in limb.joints.values()
+    )
+
+
+def _same_side_first(tree: Tree, plan: _Plan, poses: NDArray) -> _Plan:
+    """The plan with its arms in such an order that the first arm is on the side of the first leg."""
+    named = _votes(tree, plan.leg_limbs) * _votes(tree, plan.arm_limbs)
+    if not named:
+        across = [
+            _unit(poses[:, limbs[0].joints[role]] - poses[:, limbs[1].joints[role]])
+            for limbs, role in ((plan.leg_limbs, "upper_leg"), (plan.arm_limbs, "upper_arm"))
+        ]
+        named = float(np.sum(across[0] * across[1]))
+    return plan if named >= 0 else replace(plan, arm_limbs=plan.arm_limbs[::-1])
+
+
 def _tell_sides(tree: Tree, plan: _Plan, poses: NDArray) -> tuple[bool, float, str]:
     """Whether the first limbs of the pairs are the left ones, how sure, and why."""
-    votes = 0
-    for limbs in (plan.leg_limbs, plan.arm_limbs):
-        for sign, limb in zip((1, -1), limbs):
-            for joint in limb.joints.values():
-                votes += sign * {"left": 1, "right": -1, None: 0}[tree.readings[joint].side]
+    votes = _votes(tree, plan.leg_limbs) + _votes(tree, plan.arm_limbs)
     shape = _side_by_shape(tree, plan, poses)
     if votes:
         if shape * votes < -0.2 * abs(votes):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from footplant.humanoid.body_plan import Body
+from footplant.humanoid.limb import Limb
 from footplant.humanoid.names import METACARPAL
-from footplant.humanoid.shape import Limb, Tree
+from footplant.humanoid.shape import Tree
 
 FINGERS = ("thumb", "index", "middle", "ring", "little")
 _TWISTED = (("upper_leg", "lower_leg"), ("lower_leg", "foot"), ("upper_arm", "lower_arm"), ("lower_arm", "hand"))
@@ -54,18 +55,44 @@ def _add_fingers(tree: Tree, side: str, arm: Limb, joints: dict[str, tuple[int, 
             continue
         if not found.get(finger) or found[finger][-1] in tree.ancestors(joint):
             found.setdefault(finger, []).append(joint)
-    if not found and "hand" in arm.joints:
-        found = _fingers_by_shape(tree, wrist)
+    if "hand" in arm.joints and not set(found) & {"index", "ring", "little"}:
+        found = _fingers_by_shape(tree, wrist, found.get("thumb")) or found
     for finger, chain in found.items():
-        joints[f"{side}_{finger}"] = tuple(chain)
+        joints[f"{side}_{finger}"] = tuple(_phalanges(tree, wrist, chain, finger))
 
 
-def _fingers_by_shape(tree: Tree, wrist: int) -> dict[str, list[int]]:
-    """Four or five branches of a wrist: the one that leaves it nearest and most aslant is the thumb, then in order."""
+def _phalanges(tree: Tree, wrist: int, chain: list[int], finger: str) -> list[int]:
+    """A finger of four joints without its metacarpal, which starts near the wrist, or without its tip."""
+    if len(chain) < 4:
+        return chain
+    if finger != "thumb" and tree.path_length((0, *tree.skeleton.chain(chain[0], wrist)[1:])) < tree.lengths[chain[1]]:
+        chain = chain[1:]
+    if len(chain) > 3 and not tree.skeleton.children[chain[-1]] and tree.tips[chain[-1]] == 0:
+        chain = chain[:-1]
+    return chain
+
+
+def _fingers_by_shape(tree: Tree, wrist: int, thumb: list[int] | None) -> dict[str, list[int]]:
+    """Branches of a wrist as fingers: thumb by name, or the one that leaves nearest and most aslant; then in order."""
     ways = [tree.longest_way(child) for child in tree.skeleton.children[wrist]]
-    ways = [way for way in ways if len(way) >= 2]
-    if not 4 <= len(ways) <= 5 or any(tree.readings[joint].parts for way in ways for joint in way):
+    ways = [list(way) for way in ways if len(way) >= 2 and tree.readings[way[0]].kind == "bone"]
+    places = tree.skeleton.rest_world[0]
+    if thumb is not None:
+        ways = [way for way in ways if not set(way) & set(thumb)]
+        if not 2 <= len(ways) <= 4:
+            return {}
+    elif 4 <= len(ways) <= 5:
+        thumb = ways.pop(_most_aslant(tree, wrist, ways))
+    else:
         return {}
+    base = places[thumb[0]]
+    ways.sort(key=lambda way: float(np.linalg.norm(places[way[0]] - base)))
+    fingers = {2: ("index", "middle"), 3: ("index", "middle", "little"), 4: FINGERS[1:]}[len(ways)]
+    return {"thumb": thumb, **dict(zip(fingers, ways))}
+
+
+def _most_aslant(tree: Tree, wrist: int, ways: list[list[int]]) -> int:
+    """Which of the branches is most likely the thumb."""
     places = tree.skeleton.rest_world[0]
     bases = np.array([places[way[0]] for way in ways])
     lines = np.array([places[way[-1]] - places[way[0]] for way in ways])
@@ -73,9 +100,7 @@ def _fingers_by_shape(tree: Tree, wrist: int) -> dict[str, list[int]]:
     mean = lines.mean(axis=0) / max(float(np.linalg.norm(lines.mean(axis=0))), 1e-12)
     distance = np.linalg.norm(bases - places[wrist], axis=1)
     aslant = 1.0 - lines @ mean
-    thumb = int(np.argmax(aslant / max(aslant.max(), 1e-9) - distance / max(distance.max(), 1e-9)))
-    order = sorted(range(len(ways)), key=lambda n: float(np.linalg.norm(bases[n] - bases[thumb])))
-    return {finger: list(ways[n]) for finger, n in zip(FINGERS, order)}
+    return int(np.argmax(aslant / max(aslant.max(), 1e-9) - distance / max(distance.max(), 1e-9)))
 
 
 def _add_twists(tree: Tree, side: str, limb: Limb, joints: dict[str, tuple[int, ...]], taken: set[int]) -> None:

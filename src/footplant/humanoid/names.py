@@ -15,11 +15,13 @@ RIGHT = frozenset({"right", "r", "rgt", "rt", "右"})
 
 VOCABULARY: dict[str, dict[float, str]] = {
     "hips": {
-        1.0: "hips, pelvis, hip, mid hip", 0.9: "spine base", 0.6: "cog, 下半身", 0.5: "waist", 0.4: "センター", 0.35: "root",
+        1.0: "hips, pelvis, hip, mid hip", 0.9: "spine base", 0.6: "cog, 下半身", 0.5: "waist",
+        0.4: "センター", 0.35: "root",
     },
     "spine": {
         1.0: "spine, abdomen, chest, torso, thorax, trunk, lumbar, spine shoulder, 上半身",
-        0.9: "ab, back, stomach, vertebra, ribcage", 0.8: "belly", 0.6: "waist, sternum", 0.3: "body, spine base",
+        0.9: "ab, back, stomach, vertebra, ribcage",
+        0.8: "belly, tummy", 0.6: "waist, sternum", 0.3: "body, spine base",
     },
     "neck": {1.0: "neck, lower neck, upper neck, cervical, 首"},
     "head": {1.0: "head, skull, 頭"},
@@ -88,6 +90,12 @@ _WORDS = frozenset(
 _PIECES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\x00-\x7f]+")
 _VERTEBRA = re.compile(r"^j?(?:L[1-5]|T\d{1,2}|C[1-7])(?:S1|L[1-5]|T\d{1,2}|C[1-7]|Head)?$")
 _PLURALS = {"thighs": "thigh", "eyes": "eye", "mid2": "mid", "pinkys": "pinky", "fing": "finger", "ankles": "ankle"}
+_GENERIC = {
+    "leg": {"upper_leg": 0.5, "lower_leg": 0.5, "foot": 0.3, "toes": 0.2},
+    "arm": {"clavicle": 0.1, "upper_arm": 0.5, "lower_arm": 0.5, "hand": 0.3},
+}
+"""Numbered joints of a limb ("leg_1" … "leg_4"), where only the place in the chain tells."""
+_GENERIC_UNLESS = frozenset({"upper", "lower", "up", "low", "lo", "fore"})
 _FINGER_ORDER = ("thumb", "index", "middle", "ring", "little")
 
 
@@ -129,7 +137,7 @@ def read(name: str) -> Reading:
     side, words = _take_side(words)
     plain = tuple(_PLURALS.get(word, word) for word in words)
     letters = [word for word in plain if not word.isdigit()]
-    kind = _kind(letters)
+    kind = _kind(letters, bare)
     return Reading(side, plain, _fit(plain, letters, side), kind, " ".join(plain))
 
 
@@ -160,11 +168,11 @@ def _take_side(words: list[str]) -> tuple[str | None, list[str]]:
     return None, words
 
 
-def _kind(letters: list[str]) -> str:
+def _kind(letters: list[str], bare: str) -> str:
     found = set(letters)
     if found & TWIST and not found & {"ik", "control", "ctrl", "mch"}:
         return "twist"
-    if found & HELPER or (letters[:1] == ["p"] and len(letters) > 1):
+    if found & HELPER or bare.startswith("__") or (letters[:1] == ["p"] and len(letters) > 1):
         return "helper"
     return "other" if found & OTHER else "bone"
 
@@ -189,6 +197,9 @@ def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[s
         found -= {"hand"}
     if side is not None and "middle" in found and letters.index("middle") > 0:
         found -= {"hand"}
+    numbered = found & {"leg", "arm"} if any(word.isdigit() for word in words) else set()
+    if len(numbered) == 1 and not found & _GENERIC_UNLESS:
+        return dict(_GENERIC[numbered.pop()])
     matches = [key for key in PARTS if key <= found]
     if not matches:
         return {}
@@ -209,7 +220,7 @@ def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[s
 def _numbered_finger(words: tuple[str, ...]) -> dict[str, float]:
     """Bip01 counts Finger0 (thumb) … Finger4, joints Finger0, Finger01, Finger02; MakeHuman finger1-1 … finger5-3."""
     after = words[words.index("finger") + 1 :]
-    numbers = [word for word in after if word.isdigit()]
+    numbers = [word for word in after if word.isdigit() and len(word) < 3]
     if not numbers:
         return {}
     if len(numbers) >= 2:

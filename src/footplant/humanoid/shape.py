@@ -16,11 +16,6 @@ from numpy.typing import NDArray
 from footplant.humanoid.names import Reading
 from footplant.skeleton import Skeleton
 
-LEG = ("upper_leg", "lower_leg", "foot", "toes")
-ARM = ("clavicle", "upper_arm", "lower_arm", "hand")
-_NAME_WEIGHT = 3.0
-_LONGEST_PATH = 14
-
 
 @dataclass(frozen=True)
 class Tree:
@@ -93,120 +88,18 @@ class Tree:
             return [(joint,)]
         return [(joint, *rest) for child in children for rest in self.ways_down(child)]
 
+    @cached_property
+    def forks(self) -> NDArray:
+        """(J,) how many branches with joints or ends of their own leave a joint: from a wrist, the fingers."""
+        own = [bool(children) or self.tips[joint] > 0 for joint, children in enumerate(self.skeleton.children)]
+        return np.array([sum(own[child] for child in children) for children in self.skeleton.children])
+
     def longest_way(self, joint: int) -> tuple[int, ...]:
         """The path to the farthest end."""
         path = [joint]
         while self.skeleton.children[path[-1]]:
             path.append(max(self.skeleton.children[path[-1]], key=lambda c: self.reach[c] + self.lengths[c]))
         return tuple(path)
-
-
-@dataclass(frozen=True)
-class Limb:
-    """One way to read a branch as a leg or an arm."""
-
-    joints: dict[str, int]
-    """Role (without the side) → joint."""
-    path: tuple[int, ...]
-    """The branch that was read, from its first joint."""
-    score: float
-    """Names and lengths together; larger fits better."""
-    name_score: float
-    """The names' part of it, per role, −1 to 1."""
-    shape_score: float
-    """The lengths' part of it, 0 (as in a human) downwards."""
-
-
-def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
-    """The best reading of the branch at `start` as a leg or an arm, or None when it has fewer than two bones."""
-    best: Limb | None = None
-    seen: set[tuple[int | None, ...]] = set()
-    for way in tree.ways_down(start):
-        path = way[:_LONGEST_PATH]
-        for chosen in _choices(len(path), kind):
-            joints = tuple(None if place is None else path[place] for place in chosen)
-            if joints in seen:
-                continue
-            seen.add(joints)
-            limb = _judge(tree, path, chosen, kind)
-            if limb and (best is None or limb.score > best.score + 1e-9):
-                best = limb
-    return best
-
-
-def _choices(count: int, kind: tuple[str, ...]):
-    """Which places of a path are the four roles, the optional one (toes, clavicle) possibly absent."""
-    if count >= 3:
-        for places in combinations(range(count), 3):
-            yield (*places, None) if kind is LEG else (None, *places)
-    if count >= 4:
-        yield from combinations(range(count), 4)
-    if count == 2:
-        # feet or hands that hang elsewhere in the tree, or are missing
-        yield (0, 1, None, None) if kind is LEG else (None, 0, 1, None)
-
-
-def _judge(tree: Tree, path: tuple[int, ...], places: tuple[int | None, ...], kind: tuple[str, ...]) -> Limb | None:
-    joints = {role: path[place] for role, place in zip(kind, places) if place is not None}
-    lengths = np.cumsum([tree.lengths[joint] for joint in path])
-    if kind is LEG:
-        first, second, third, optional = places
-        attach = lengths[first]
-    else:
-        optional, first, second, third = places
-        attach = lengths[first if optional is None else optional]
-    upper = lengths[second] - lengths[first]
-    end = lengths[-1] + tree.tips[path[-1]] if third is None else lengths[third]
-    lower = end - lengths[second]
-    if upper <= 1e-6 * tree.size or lower <= 1e-6 * tree.size:
-        return None
-    shape = -_bell(upper / lower, 1.0, 0.28)
-    # a hip or collar bone is short beside the bones that follow
-    shape -= 0.35 * max(0.0, np.log(max(attach / (upper + lower), 1e-3) / 0.3)) ** 2 / 0.25
-    if kind is LEG and third is not None:
-        beyond = (tree.reach[path[third]]) / (upper + lower)
-        shape -= 0.3 * max(0.0, np.log(max(beyond, 1e-3) / 0.45)) ** 2 / 0.1
-        if optional is not None:
-            foot = lengths[optional] - lengths[third]
-            if foot <= 1e-6 * tree.size:
-                return None
-            shape -= 0.5 * _bell(foot / (upper + lower), 0.17, 0.5) + 0.02
-        else:
-            shape -= 0.25 * (len(path) > third + 1)
-    if kind is ARM:
-        if optional is not None:
-            clavicle = lengths[first] - lengths[optional]
-            if clavicle < 1e-6 * tree.size:
-                shape -= 0.3
-            else:
-                shape -= 0.4 * _bell(clavicle / (upper + lower), 0.25, 0.6)
-        else:
-            shape -= 0.25 * (first > 0)
-        if third is not None:
-            beyond = tree.reach[path[third]] / (upper + lower)
-            shape -= 0.3 * max(0.0, np.log(max(beyond, 1e-3) / 0.4)) ** 2 / 0.1
-            # a wrist that has fingers fanning out below it is more of a wrist
-            shape += 0.3 * (len(tree.skeleton.children[path[third]]) >= 3)
-    used = {place for place in places if place is not None}
-    shape -= 0.25 * sum(1 for place in range(min(used), max(used)) if place not in used)
-    shape -= 0.6 * (third is None)
-    names = [tree.readings[joint].score(role) for role, joint in joints.items()]
-    skipped = 0.0
-    for place in range(max(used)):
-        if place not in used:
-            reading = tree.readings[path[place]]
-            skipped += (
-                0.5
-                * max((reading.parts.get(role, 0.0) for role in kind if role not in joints), default=0.0)
-                * (reading.kind == "bone")
-            )
-    name_total = _NAME_WEIGHT * (sum(names) - skipped)
-    return Limb(joints, path, name_total + float(shape), float(np.mean(names)), float(shape))
-
-
-def _bell(ratio: float, center: float, width: float) -> float:
-    """How unusual a ratio of lengths is: squared, in widths of its logarithm, levelling off at 9."""
-    return float(min((np.log(max(ratio, 1e-6) / center) / width) ** 2, 9.0))
 
 
 @dataclass(frozen=True)
