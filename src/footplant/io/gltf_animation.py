@@ -105,23 +105,25 @@ def find_rate(times: Sequence[NDArray]) -> float:
     steps = steps[steps > max(1e-5, 4e-7 * keys[-1])]
     if not len(steps):
         return 30.0
-    rough = 1.0 / np.min(steps)
-    cells = max(np.round(keys[-1] * rough), 1.0)
-    candidates = [cells / keys[-1], *(rate for rate in RATES if abs(rate - rough) < 0.05 * rough)]
-    fitting = [rate for rate in candidates if _fits(keys, rate)]
-    if fitting:
-        rate = _snap(fitting[0])
-        rate = rate if _fits(keys, rate) else fitting[0]
-        return float(rate if rate >= SLOWEST else rate * np.ceil(SMOOTH / rate - 1e-9))
+    # the mean of the shortest steps: over thousands of keys a single step's rounding would lose count
+    rough = 1.0 / np.mean(steps[steps < 1.05 * steps.min()])
+    fitted = max(float(np.round(keys[-1] * rough)), 1.0) / float(keys[-1])
+    # a known rate that the keys lie on exactly, the keys' own, and the same again for keys with rounded times
+    exact = 1e-3 + 4e-7 * rough * keys[-1]
+    for tolerance in (exact, ON_GRID):
+        for rate in (_snap(fitted), fitted):
+            if _strays(keys, rate) <= tolerance:
+                return float(rate if rate >= SLOWEST else rate * np.ceil(SMOOTH / rate - 1e-9))
     for rate in RATES:
-        if rate >= SMOOTH and rate <= FASTEST and _fits(keys, rate):
+        if SMOOTH <= rate <= FASTEST and _strays(keys, rate) <= ON_GRID:
             return float(rate)
     return _snap(float(np.clip(1.0 / np.median(steps), SMOOTH, FASTEST)))
 
 
-def _fits(keys: NDArray, rate: float) -> bool:
+def _strays(keys: NDArray, rate: float) -> float:
+    """How far the keys lie from the frames of a rate at most, in frames."""
     frames = keys * rate
-    return bool(np.abs(frames - np.round(frames)).max() <= ON_GRID)
+    return float(np.abs(frames - np.round(frames)).max())
 
 
 def _snap(rate: float) -> float:

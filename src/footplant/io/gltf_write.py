@@ -16,6 +16,7 @@ from footplant.io.gltf_rewrite import NodeCurves, make_animation
 from footplant.io.gltf_scene import END_SITE
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton, Skin
+from footplant.skinning import vertex_normals
 
 _OCTAHEDRON = np.array(
     [[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4], [5, 1, 2], [5, 2, 3], [5, 3, 4], [5, 4, 1]], np.int64
@@ -97,7 +98,7 @@ def _material() -> dict[str, Any]:
 
 
 def _primitive(packer: Packer, skin: Skin) -> dict[str, Any]:
-    normals = vertex_normals(skin) if skin.normals is None else _unit(np.array(skin.normals))
+    normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
     attributes = {
         "POSITION": packer.add(skin.vertices.astype("<f4"), "VEC3", target=VERTEX_DATA, bounds=True),
         "NORMAL": packer.add(_unit(normals).astype("<f4"), "VEC3", target=VERTEX_DATA),
@@ -126,16 +127,6 @@ def strongest(skin: Skin) -> tuple[NDArray, NDArray]:
     weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), np.eye(1, width))
     weights = weights.astype("<f4")
     return np.where(weights > 0, joints, 0), weights
-
-
-def vertex_normals(skin: Skin) -> NDArray:
-    """Normals (V, 3) of a mesh from its faces, weighted by their areas."""
-    corners = skin.vertices[skin.faces]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normals = np.zeros_like(skin.vertices)
-    for corner in range(3):
-        np.add.at(normals, skin.faces[:, corner], across)
-    return _unit(normals)
 
 
 def _unit(vectors: NDArray) -> NDArray:
