@@ -1,0 +1,81 @@
+"""Motions and characters made by the project itself: `load("walk")`, `load_character("sally")`.
+
+The motions are planted by construction, so the truth about their contacts is known: `ground_truth("walk")`. Their
+generators take parameters; see `gait`, `actions` and `hands`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from footplant.clip import Clip, Take
+from footplant.errors import MotionError
+from footplant.samples.footsteps import Intervals, Sample
+from footplant.skeleton import Character
+
+MOTIONS: dict[str, str] = {
+    "walk": "four strides at a natural 1.35 m/s",
+}
+"""Every sample motion and what it is."""
+
+CHARACTERS: dict[str, str] = {
+    "mannequin": "an adult of 1.75 m",
+    "short": "the mannequin at 60 % of its size",
+    "sally": "long limbs, tall and thin",
+    "blubby": "a ball with very short legs",
+    "longlegs": "long legs on a short body",
+    "child": "about six years old",
+}
+"""Every sample character and what it is."""
+
+
+def names() -> list[str]:
+    """The names of all sample motions."""
+    return list(MOTIONS)
+
+
+def load(name: str) -> Clip:
+    """The sample motion of that name, on the mannequin, at 120 frames a second."""
+    sample = make(name)
+    take = Take(name, len(sample.motion), sample.motion.fps)
+    return Clip(sample.motion, sample.character, name=name, takes=(take,))
+
+
+def load_character(name: str) -> Character:
+    """The sample character of that name."""
+    from footplant.samples import characters
+
+    return characters.load_character(name)
+
+
+def ground_truth(name: str, fps: float = 120.0) -> Intervals:
+    """Contact point → half-open frame intervals in which it is exactly planted, at any frame rate."""
+    sample = make(name)
+    rate, frames = sample.motion.fps, len(sample.motion)
+    if fps == rate:
+        return sample.contacts
+    count = int((frames - 1) / rate * fps + 1e-6) + 1
+    found: Intervals = {}
+    for point, intervals in sample.contacts.items():
+        found[point] = []
+        for start, end in intervals:
+            # frames of the new rate that lie between the first and the last planted frame
+            first, last = -int(-(start * fps / rate - 1e-6) // 1), min(int((end - 1) * fps / rate + 1e-6) + 1, count)
+            if last > first:
+                found[point].append((first, last))
+    return found
+
+
+@cache
+def make(name: str) -> Sample:
+    """The sample motion of that name with its contacts, made once."""
+    if name not in MOTIONS:
+        raise MotionError(f"expected a sample motion among {', '.join(MOTIONS)}; got {name!r}")
+    return _generators()[name]()
+
+
+def _generators() -> dict[str, Callable[[], Sample]]:
+    from footplant.samples import gait
+
+    return {"walk": gait.walk}

@@ -1,0 +1,211 @@
+"""The closed-form limb: shoulder–elbow–wrist or hip–knee–ankle met exactly, with one free swivel.
+
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.errors import SkeletonError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character, Skeleton
+
+LIMBS = {
+    f"{side}_{name}": tuple(f"{side}_{role}" for role in chain)
+    for side in ("left", "right")
+    for name, chain in (
+        ("arm", ("upper_arm", "lower_arm", "hand")),
+        ("leg", ("upper_leg", "lower_leg", "foot")),
+    )
+}
+"""Limb name → the roles of its upper joint, its hinge and its end."""
+
+
+class Reach(IntEnum):
+    """How a limb met its goal at a frame. The numbers are those of the kernel."""
+
+    REACHED = 0
+    """The end is on the goal."""
+    TOO_FAR = 1
+    """The limb is stretched as far as it may, and the goal is farther."""
+    TOO_NEAR = 2
+    """The limb is folded as far as it may, and the goal is nearer."""
+    SOFTENED = 3
+    """Within reach, but held back near full stretch by the softness asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limb:
+    """Two bones with a hinge between them. Joints that lie inside a bone (twist joints) keep their rotations."""
+
+    upper: int
+    """Joint that turns freely: shoulder or hip."""
+    lower: int
+    """Joint of the hinge: elbow or knee."""
+    end: int
+    """Joint to be placed: wrist or ankle."""
+    axis: NDArray
+    """(3,) unit hinge axis in the upper joint's frame; turning the lower bone about it by a positive angle flexes."""
+    flexion: tuple[float, float] = (0.0, 2.8)
+    """Least and largest flexion, radians; 0 is straight."""
+
+
+@dataclass(frozen=True, eq=False)
+class LimbSolution:
+    """A motion whose limb was placed, and how far that succeeded."""
+
+    motion: Motion
+    residual: NDArray
+    """(F,) metres left between the limb's end and its goal."""
+    flexion: NDArray
+    """(F,) radians; 0 is straight."""
+    status: NDArray
+    """(F,) int64, values of `Reach`."""
+
+
+def hinge_axis(skeleton: Skeleton, upper: int, lower: int, end: int, towards: ArrayLike) -> NDArray:
+    """The hinge axis of a limb in the upper joint's frame, from the rest pose.
+
+    A limb that rests clearly bent (more than 5°) tells its plane itself; a straighter one bends so that the middle
+    joint moves `towards` (a direction of the world: forward for a knee, backward for an elbow).
+    """
+    positions, rotations = skeleton.rest_world
+    first, second = positions[lower] - positions[upper], positions[end] - positions[lower]
+    axis = np.cross(np.asarray(towards, float), positions[end] - positions[upper])
+    bent = np.cross(first, second)
+    lengths = np.linalg.norm(first) * np.linalg.norm(second)
+    # a plane at right angles to the asked direction says nothing about the side
+    if lengths > 0 and np.linalg.norm(bent) > np.sin(np.radians(5)) * lengths and abs(bent @ axis) > 1e-9:
+        axis = bent * np.sign(bent @ axis)
+    norm = np.linalg.norm(axis)
+    if norm < 1e-9:
+        raise SkeletonError(
+            f"expected a direction across the limb {skeleton.names[upper]!r} – {skeleton.names[end]!r} to bend it "
+            f"towards, got {np.round(np.asarray(towards, float), 3).tolist()}"
+        )
+    return rotation.rotate(rotation.inverse(rotations[upper]), axis / norm)
+
+
+def forward_direction(character: Character) -> NDArray:
+    """(3,) unit direction of the floor that the figure's rest pose faces: left hip to right hip tells."""
+    roles, (positions, _) = character.require_roles(), character.skeleton.rest_world
+    left = positions[roles["left_upper_leg"]] - positions[roles["right_upper_leg"]]
+    forward = np.cross(left, [0.0, 1.0, 0.0])
+    norm = np.linalg.norm(forward)
+    if norm < 1e-9:
+        raise SkeletonError(f"expected the hips of {character.name!r} side by side, got one above the other")
+    return forward / norm
+
+
+def limb_of(character: Character, name: str) -> Limb:
+    """A limb of a human-like figure by name: left_arm, right_arm, left_leg or right_leg."""
+    if name not in LIMBS:
+        raise SkeletonError(f"no limb {name!r}; there are: {', '.join(LIMBS)}")
+    roles = character.require_roles()
+    upper, lower, end = (roles[role] for role in LIMBS[name])
+    forward = forward_direction(character)
+    axis = hinge_axis(character.skeleton, upper, lower, end, forward if name.endswith("leg") else -forward)
+    return Limb(upper, lower, end, axis)
+
+
+def place(
+    motion: Motion,
+    limb: Limb,
+    goals: ArrayLike,
+    *,
+    orientations: ArrayLike | None = None,
+    swivel: ArrayLike = 0.0,
+    pole: ArrayLike | None = None,
+    softness: float = 0.0,
+    kinematics: Kinematics | None = None,
+) -> LimbSolution:
+    """Put the end of a limb on goals, changing only the limb's own rotations.
+
+    goals: (F, 3) or (3,) world places of the limb's end, metres. orientations: (F, 4) wanted world rotations of the
+    end joint; None keeps its local rotation. The motion's own pose is the reference: the limb bends at its hinge,
+    turns by the smallest rotation onto the goal and then swivels about the line to the goal by `swivel` radians,
+    counted from the side of the world direction `pole` (F, 3) when one is given. softness: the last share of the
+    reach that is approached without ever being met, which keeps knees from snapping straight; 0 is exact.
+    """
+    skeleton, frames = motion.skeleton, len(motion)
+    kinematics = kinematics or Kinematics(motion)
+    above = skeleton.parents[limb.upper]
+    parents = kinematics.rotations[:, above] if above >= 0 else rotation.identity(frames)
+    upper_offset, bridge = _bone(motion, skeleton.chain(limb.lower, limb.upper))
+    lower_offset, _ = _bone(motion, skeleton.chain(limb.end, limb.lower))
+    new_upper, new_lower, residual, flexion, status = solve(
+        parents, motion.rotations[:, limb.upper], rotation.multiply(bridge, motion.rotations[:, limb.lower]),
+        upper_offset, lower_offset, limb.axis, kinematics.positions[:, limb.upper], goals,
+        swivel=swivel, pole=pole, softness=softness, flexion=limb.flexion,
+    )  # fmt: skip
+    rotations = np.array(motion.rotations)
+    rotations[:, limb.upper] = new_upper
+    rotations[:, limb.lower] = rotation.normalize(rotation.multiply(rotation.inverse(bridge), new_lower))
+    if orientations is not None:
+        world = parents
+        for joint in skeleton.chain(limb.end, limb.upper)[:-1]:
+            world = rotation.multiply(world, rotations[:, joint])
+        wanted = np.broadcast_to(np.asarray(orientations, float), (frames, 4))
+        rotations[:, limb.end] = rotation.normalize(rotation.multiply(rotation.inverse(world), wanted))
+    return LimbSolution(replace(motion, rotations=rotations), residual, flexion, status)
+
+
+def _bone(motion: Motion, chain: Sequence[int]) -> tuple[NDArray, NDArray]:
+    """The last joint of a chain in the first one's frame: its place (F, 3), and its parent's rotation (F, 4)."""
+    offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    place, turn = np.zeros((len(motion), 3)), rotation.identity(len(motion))
+    for step, joint in enumerate(chain[1:], start=1):
+        place = place + rotation.rotate(turn, offsets[:, joint])
+        if step < len(chain) - 1:
+            turn = rotation.multiply(turn, motion.rotations[:, joint])
+    return place, turn
+
+
+def solve(
+    parents: ArrayLike,
+    uppers: ArrayLike,
+    lowers: ArrayLike,
+    upper_offsets: ArrayLike,
+    lower_offsets: ArrayLike,
+    axis: ArrayLike,
+    origins: ArrayLike,
+    goals: ArrayLike,
+    *,
+    swivel: ArrayLike = 0.0,
+    pole: ArrayLike | None = None,
+    softness: float = 0.0,
+    flexion: tuple[float, float] = (0.0, 2.8),
+) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+    """The limb on bare arrays: (new uppers (F, 4), new lowers (F, 4), residual, flexion, status (F,)).
+
+    parents: (F, 4) world rotations above the limb; uppers, lowers: (F, 4) reference rotations, the lower ones in the
+    upper joint's frame; offsets: (3,) or (F, 3), hinge in the upper frame and end in the lower frame; origins: (F, 3)
+    world places of the upper joint. The other arguments are those of `place`; anything may be given once for all.
+    """
+    from footplant.kernels import limb as kernel
+
+    goals = np.atleast_2d(np.asarray(goals, float))
+    origins = np.atleast_2d(np.asarray(origins, float))
+    frames = max(len(goals), len(origins), len(np.atleast_2d(parents)), len(np.atleast_2d(uppers)))
+
+    def rows(array: ArrayLike, width: int) -> NDArray:
+        return np.array(np.broadcast_to(np.asarray(array, float), (frames, width)))
+
+    new_uppers, new_lowers = np.empty((frames, 4)), np.empty((frames, 4))
+    residual, bent, status = np.empty(frames), np.empty(frames), np.empty(frames, np.int64)
+    kernel.reach_all(
+        rows(parents, 4), rows(uppers, 4), rows(lowers, 4),
+        np.array(np.atleast_2d(upper_offsets), float), np.array(np.atleast_2d(lower_offsets), float),
+        np.array(axis, float), rows(origins, 3), rows(goals, 3), rows((0.0, 0.0, 0.0) if pole is None else pole, 3),
+        pole is not None, np.array(np.broadcast_to(np.asarray(swivel, float), frames)), float(softness),
+        float(flexion[0]), float(flexion[1]), new_uppers, new_lowers, residual, bent, status,
+    )  # fmt: skip
+    return rotation.normalize(new_uppers), rotation.normalize(new_lowers), residual, bent, status

@@ -1,0 +1,199 @@
+"""A figure posed by what a person would say of it: pelvis, trunk, gaze, arms by angles, legs by where the feet are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.errors import SkeletonError
+from footplant.ik import limb
+from footplant.motion import Motion
+from footplant.skeleton import Character, Skeleton
+
+SIDES = {"left": 1.0, "right": -1.0}
+"""Side → sign of its x in the rest pose."""
+LEG_LENGTH = 0.82
+"""Hip to ankle of the mannequin the motions are shaped for, metres."""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A character made from the mannequin (other sizes, same axes): lengths and joints that the generators ask for."""
+
+    character: Character
+
+    @classmethod
+    def of(cls, character: Character | None) -> Figure:
+        """The figure of a character; None is the mannequin."""
+        from footplant.samples import characters
+
+        return cls(characters.load_character("mannequin") if character is None else character)
+
+    def __post_init__(self) -> None:
+        """The generators turn joints about world axes, so the rest pose must have none turned."""
+        character = self.character
+        if np.abs(np.abs(character.skeleton.rest[:, 0]) - 1.0).max() > 1e-9:
+            raise SkeletonError(
+                f"expected a figure made from the mannequin, got {character.name!r} with a turned rest pose"
+            )
+        needed = {f"{side}_{part}" for side in SIDES for part in ("heel", "ball", "toe", "palm")}
+        if needed - set(character.contacts):
+            missing = ", ".join(sorted(needed - set(character.contacts)))
+            raise SkeletonError(f"expected the contact points of the mannequin, {character.name!r} lacks {missing}")
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The character's skeleton."""
+        return self.character.skeleton
+
+    def joint(self, role: str) -> int:
+        """The joint of a role."""
+        return self.character.require_roles()[role]
+
+    def rest(self, role: str) -> NDArray:
+        """(3,) metres; where the joint of a role stands in the rest pose."""
+        return self.skeleton.rest_world[0][self.joint(role)]
+
+    def contact(self, name: str) -> NDArray:
+        """(3,) metres; where a contact point is in the rest pose."""
+        point = self.character.contacts[name]
+        return self.skeleton.rest_world[0][point.joint] + np.array(point.offset)
+
+    @cached_property
+    def leg_length(self) -> float:
+        """Hip to ankle of the straight leg, metres."""
+        return float(np.linalg.norm(self.rest("left_upper_leg") - self.rest("left_foot")))
+
+    @cached_property
+    def scale(self) -> float:
+        """Lengths of a motion are multiplied by this: the leg's length over the mannequin's."""
+        return self.leg_length / LEG_LENGTH
+
+    @cached_property
+    def tempo(self) -> float:
+        """Times of a motion are multiplied by this, so that speed² over leg length (Froude's number) stays the same."""
+        return float(np.sqrt(self.scale))
+
+
+@dataclass
+class Pose:
+    """What the body does over F frames; angles in radians, 0 is upright with hanging arms. Fill in and `build`."""
+
+    hips: NDArray
+    """(F, 3) metres; world place of the pelvis."""
+    heading: ArrayLike = 0.0
+    """(F,) the way the body goes, a turn about the vertical; 0 is +z, a quarter turn is +x."""
+    pelvis: ArrayLike = (0.0, 0.0, 0.0)
+    """(F, 3) forward tilt, turn to the left, left hip up."""
+    trunk: ArrayLike = (0.0, 0.0, 0.0)
+    """(F, 3) bend of the thorax against the pelvis: forward, turn to the left, lean to the right."""
+    gaze: ArrayLike = (0.0, 0.0)
+    """(F, 2) where the head looks against the heading: down, left."""
+    arms: Mapping[str, Mapping[str, ArrayLike]] = field(default_factory=dict)
+    """Side → angles of `ARM`: swing forward, spread outward, twist inward, elbow, forearm (pronation), wrist …"""
+    hands: Mapping[str, tuple[ArrayLike, ...]] = field(default_factory=dict)
+    """Side → (wrist places (F, 3), hand rotations (F, 4), swivel (F,), weight (F,)): blends from the arm's angles."""
+    feet: Mapping[str, tuple[NDArray, NDArray, NDArray, NDArray]] = field(default_factory=dict)
+    """Side → (ankle places (F, 3), foot rotations (F, 4), toe rotations (F, 4), knee headings (F,)), all world."""
+
+
+def turn(x: ArrayLike = 0.0, y: ArrayLike = 0.0, z: ArrayLike = 0.0) -> NDArray:
+    """Quaternions (…, 4): first about z, then x, then y, radians."""
+    x, y, z = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float), np.asarray(z, float))
+    return rotation.from_euler(np.stack([y, x, z], axis=-1), "yxz")
+
+
+def build(figure: Figure, pose: Pose, fps: float) -> Motion:
+    """The motion of a pose track: trunk and arms by angles, then hands and legs by the closed-form limb."""
+    skeleton, frames = figure.skeleton, len(pose.hips)
+    heading = np.broadcast_to(np.asarray(pose.heading, float), frames)
+    local = np.array(np.broadcast_to(skeleton.rest, (frames, len(skeleton), 4)))
+    tilt, twist, roll = np.broadcast_to(np.asarray(pose.pelvis, float), (frames, 3)).T
+    local[:, 0] = turn(tilt, heading + twist, roll)
+    _bend_trunk(figure, pose, heading, local)
+    for side, sign in SIDES.items():
+        _pose_arm(figure, side, sign, pose.arms.get(side, {}), local)
+    motion = Motion(skeleton, pose.hips, rotation.normalize(local), fps)
+    for side, (places, turns, swivel, weight) in pose.hands.items():
+        motion = _place_hand(figure, motion, side, places, turns, swivel, weight)
+    for side, (ankles, feet, toes, knees) in pose.feet.items():
+        motion = _place_leg(figure, motion, side, ankles, feet, toes, knees)
+    return motion
+
+
+def _bend_trunk(figure: Figure, pose: Pose, heading: NDArray, local: NDArray) -> None:
+    frames = len(heading)
+    bend, twist, lean = np.broadcast_to(np.asarray(pose.trunk, float), (frames, 3)).T
+    spine = figure.character.require_roles().joints["spine"]
+    chest = local[:, 0]
+    for joint in spine:
+        local[:, joint] = rotation.exp(np.stack([bend, twist, -lean], axis=-1) / len(spine))
+        chest = rotation.multiply(chest, local[:, joint])
+    down, left = np.broadcast_to(np.asarray(pose.gaze, float), (frames, 2)).T
+    # the head is held towards the gaze whatever the trunk does; neck and head share the bend
+    wanted = turn(down, heading + left)
+    share = rotation.log(rotation.multiply(rotation.inverse(chest), wanted))
+    local[:, figure.joint("neck")] = rotation.exp(0.45 * share)
+    local[:, figure.joint("head")] = rotation.exp(0.55 * share)
+
+
+def _pose_arm(figure: Figure, side: str, sign: float, angles: Mapping[str, ArrayLike], local: NDArray) -> None:
+    unknown = set(angles) - set(ARM)
+    if unknown:
+        raise KeyError(f"expected arm angles among {', '.join(ARM)}, got {', '.join(sorted(unknown))}")
+    frames = len(local)
+    value = {name: np.broadcast_to(np.asarray(angles.get(name, ARM[name]), float), frames) for name in ARM}
+    local[:, figure.joint(f"{side}_clavicle")] = turn(y=-sign * value["protract"], z=sign * value["shrug"])
+    # from the T-pose: turn the arm about itself, let it hang, spread it, swing it
+    hang = turn(z=-sign * (np.pi / 2 - value["spread"]))
+    upper = rotation.multiply(turn(x=-value["swing"]), hang)
+    local[:, figure.joint(f"{side}_upper_arm")] = rotation.multiply(upper, turn(x=-value["twist"]))
+    # forward of the T-pose arm is a turn about ∓y; pronation turns the forearm about itself
+    elbow = rotation.multiply(turn(y=-sign * value["elbow"]), turn(x=-value["forearm"]))
+    local[:, figure.joint(f"{side}_lower_arm")] = elbow
+    local[:, figure.joint(f"{side}_hand")] = turn(z=-sign * value["wrist"])
+
+
+ARM = {
+    "swing": 0.0, "spread": 0.12, "twist": 0.15, "elbow": 0.25, "forearm": 0.15, "wrist": 0.12,
+    "shrug": -0.04, "protract": 0.06,
+}  # fmt: skip
+"""The angles of an arm and their values when it hangs at ease."""
+
+
+def _place_hand(figure: Figure, motion: Motion, side: str, places, turns, swivel, weight) -> Motion:
+    """Blend the arm from its angles (weight 0) to the wrist's place and the hand's rotation (weight 1)."""
+    frames = len(motion)
+    arm = limb.limb_of(figure.character, f"{side}_arm")
+    weight = np.broadcast_to(np.asarray(weight, float), frames)
+    placed = limb.place(motion, arm, places, orientations=turns, swivel=swivel).motion
+    rotations = np.array(motion.rotations)
+    for joint in (arm.upper, arm.lower, arm.end):
+        rotations[:, joint] = rotation.slerp(motion.rotations[:, joint], placed.rotations[:, joint], weight)
+    return Motion(motion.skeleton, motion.root, rotation.normalize(rotations), motion.fps)
+
+
+def _place_leg(figure: Figure, motion: Motion, side: str, ankles, feet, toes, knees) -> Motion:
+    """The leg from a reference that hangs from the hip and faces the knee's heading: no swivel is left over."""
+    skeleton = motion.skeleton
+    upper, lower, foot = (figure.joint(f"{side}_{name}") for name in ("upper_leg", "lower_leg", "foot"))
+    upright = turn(y=knees)
+    hips = motion.rotations[:, 0]
+    origin = motion.root + rotation.rotate(hips, skeleton.offsets[upper])
+    thigh, knee, *_ = limb.solve(
+        upright, rotation.IDENTITY, rotation.IDENTITY, skeleton.offsets[lower], skeleton.offsets[foot],
+        (1.0, 0.0, 0.0), origin, ankles, flexion=(0.0, 2.8),
+    )  # fmt: skip
+    rotations = np.array(motion.rotations)
+    thigh_world = rotation.multiply(upright, thigh)
+    rotations[:, upper] = rotation.multiply(rotation.inverse(hips), thigh_world)
+    rotations[:, lower] = knee
+    shank = rotation.multiply(thigh_world, knee)
+    rotations[:, foot] = rotation.multiply(rotation.inverse(shank), feet)
+    rotations[:, figure.joint(f"{side}_toes")] = rotation.multiply(rotation.inverse(feet), toes)
+    return Motion(skeleton, motion.root, rotation.normalize(rotations), motion.fps)

@@ -1,0 +1,234 @@
+"""Feet that are planted by construction: footsteps first, then the foot that rolls over each and swings to the next.
+
+While a foot stands, the point it rolls about does not move at all: the heel until the sole is down, the ball (with flat
+toes) while the heel rises, the tip of the toes at the very end. Between two footsteps the foot swings on polynomials
+that meet place, velocity and acceleration of the rolling at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.motion import Motion
+from footplant.samples.body import SIDES, Figure, turn
+from footplant.samples.curves import REST, State, bump, ease, quintic
+from footplant.skeleton import Character
+
+TOE_LIFT = 1.3
+"""Before the sole is down the toes point up by this times the foot's pitch."""
+
+Intervals = dict[str, list[tuple[int, int]]]
+"""Contact point → half-open frame intervals [start, end) in which it is planted, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A motion made by a generator, and the truth about its contacts."""
+
+    motion: Motion
+    character: Character
+    contacts: Intervals
+    """Contact point → half-open frame intervals in which it is planted."""
+
+
+@dataclass(frozen=True)
+class Swing:
+    """How the foot flies from one footstep to the next, beyond the smoothest way: coefficients of `curves.bump`."""
+
+    forward: Sequence[float] = (0.0,)
+    """Metres ahead along the foot."""
+    lift: Sequence[float] = (0.05,)
+    """Metres up."""
+    pitch: Sequence[float] = (0.0,)
+    """Radians, toes up."""
+    outward: Sequence[float] = (0.0,)
+    """Metres away from the body."""
+    push: tuple[float, float] = (0.0, 0.0)
+    """Acceleration forward and up with which the foot leaves the floor, m/s², beyond that of the rolling."""
+    brake: tuple[float, float] = (0.0, 0.0)
+    """Acceleration forward and up with which it comes down; velocity is that of the rolling, so nothing skids."""
+
+
+@dataclass(frozen=True)
+class Footstep:
+    """One stance of one foot. Times in seconds; pitch is positive with the toes up, derivatives are per second."""
+
+    place: tuple[float, float]
+    """World (x, z) of the heel point, metres."""
+    heading: float
+    """World heading of the line from heel to ball, radians."""
+    strike: float = -np.inf
+    """The foot comes down; −inf when it stands from the start."""
+    flat: float = -np.inf
+    """The whole sole is down."""
+    heel_off: float = np.inf
+    """The heel leaves."""
+    ball_off: float = np.inf
+    """The ball leaves; the tip of the toes stays."""
+    toe_off: float = np.inf
+    """The foot has left; inf when it stands to the end."""
+    landing: State = REST
+    """Pitch at the strike: positive is on the heel, negative on ball and toes."""
+    leaving: State = REST
+    """Pitch of the foot when the toes leave."""
+    leaving_toe: State = REST
+    """Pitch of the toes when they leave."""
+    settle: float = 0.0
+    """Angular acceleration with which the pitch comes to rest when the sole is down, rad/s²."""
+    rise: float = 0.0
+    """Angular acceleration with which the heel leaves, rad/s² (negative: the heel goes up)."""
+    swing: Swing = Swing()
+    """How the foot came here."""
+
+
+@dataclass(frozen=True, eq=False)
+class FootTrack:
+    """A foot over F frames."""
+
+    ankles: NDArray
+    """(F, 3) world places of the foot joint, metres."""
+    feet: NDArray
+    """(F, 4) world rotations of the foot joint."""
+    toes: NDArray
+    """(F, 4) world rotations of the toes joint."""
+    headings: NDArray
+    """(F,) world heading of the foot, radians."""
+    contacts: Mapping[str, list[tuple[float, float]]]
+    """Contact point → closed intervals in seconds in which it is exactly fixed on the floor."""
+
+
+@dataclass(frozen=True)
+class _Sole:
+    """The foot in its own vertical plane as complex numbers z + iy from the heel point, metres."""
+
+    ankle: complex
+    hinge: complex
+    """The toes' joint."""
+    tip: complex
+    lateral: float
+    """The ankle's x beside the line from heel to ball."""
+    yaw: float
+    """Heading of that line in the rest pose."""
+
+    @classmethod
+    def of(cls, figure: Figure, side: str) -> _Sole:
+        heel, ball = figure.contact(f"{side}_heel"), figure.contact(f"{side}_ball")
+        yaw = float(np.arctan2(ball[0] - heel[0], ball[2] - heel[2]))
+        places = [figure.rest(f"{side}_foot"), figure.rest(f"{side}_toes"), figure.contact(f"{side}_toe")]
+        local = rotation.rotate(turn(y=-yaw), np.array(places) - heel)
+        ankle, hinge, tip = (complex(z, y) for _, y, z in local)
+        return cls(ankle, hinge, tip, float(local[0, 0]), yaw)
+
+    def on_heel(self, pitch: State) -> State:
+        return _sum_of_turns(0.0, (self.ankle, pitch))
+
+    def on_toes(self, pitch: State, toe: State) -> State:
+        return _sum_of_turns(self.tip, (self.hinge - self.tip, toe), (self.ankle - self.hinge, pitch))
+
+
+def _sum_of_turns(origin: complex, *arms: tuple[complex, State]) -> State:
+    """origin + Σ arm·e^{iθ} with its first and second derivatives."""
+    value, velocity, acceleration = origin, 0.0, 0.0
+    for arm, (angle, rate, change) in arms:
+        turned = arm * np.exp(1j * angle)
+        value = value + turned
+        velocity = velocity + 1j * rate * turned
+        acceleration = acceleration + (1j * change - rate**2) * turned
+    return value, velocity, acceleration
+
+
+def track(figure: Figure, side: str, steps: Sequence[Footstep], seconds: NDArray) -> FootTrack:
+    """The foot of one side over all its footsteps."""
+    sole, sign = _Sole.of(figure, side), SIDES[side]
+    count = len(seconds)
+    ankle, pitch, toe = np.zeros(count, complex), np.zeros(count), np.zeros(count)
+    outward, frames = np.zeros(count), np.zeros((count, 3))
+    for number, step in enumerate(steps):
+        stance = (seconds >= step.strike) & (seconds <= step.toe_off)
+        pitch[stance], toe[stance], ankle[stance] = _stance(sole, step, seconds[stance])
+        frames[stance] = (*step.place, step.heading)
+        if number + 1 < len(steps):
+            after = steps[number + 1]
+            swing = (seconds > step.toe_off) & (seconds < after.strike)
+            pitch[swing], toe[swing], ankle[swing], outward[swing], u = _swing(sole, step, after, seconds[swing])
+            start, end = np.array([*step.place, step.heading]), np.array([*after.place, after.heading])
+            frames[swing] = start + ease(u)[:, None] * (end - start)
+    heading = turn(y=frames[:, 2])
+    local = np.stack([sole.lateral + sign * outward, ankle.imag, ankle.real], axis=-1)
+    ankles = rotation.rotate(heading, local) + np.stack([frames[:, 0], np.zeros(count), frames[:, 1]], axis=-1)
+    unturn = turn(y=-sole.yaw)
+    feet, toes = (rotation.multiply(rotation.multiply(heading, turn(x=-angle)), unturn) for angle in (pitch, toe))
+    return FootTrack(ankles, feet, toes, frames[:, 2], _contacts(side, steps))
+
+
+def _stance(sole: _Sole, step: Footstep, t: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    pitch, toe = np.zeros(len(t)), np.zeros(len(t))
+    early = t < step.flat
+    if early.any():
+        duration = step.flat - step.strike
+        pitch[early] = quintic(
+            (t[early] - step.strike) / duration, step.landing, (0.0, 0.0, step.settle), duration
+        ).real
+    late, last = t > step.heel_off, t > step.ball_off
+    if late.any():
+        duration = step.toe_off - step.heel_off
+        pitch[late] = quintic((t[late] - step.heel_off) / duration, (0.0, 0.0, step.rise), step.leaving, duration).real
+    if last.any():
+        duration = step.toe_off - step.ball_off
+        toe[last] = quintic((t[last] - step.ball_off) / duration, REST, step.leaving_toe, duration).real
+    on_heel = early & (step.landing[0].real > 0)
+    toe = np.where(on_heel, TOE_LIFT * pitch, toe)
+    ankle = np.where(
+        on_heel,
+        sole.on_heel((pitch, 0.0, 0.0))[0],
+        sole.on_toes((pitch, 0.0, 0.0), (toe, 0.0, 0.0))[0],
+    )
+    return pitch, toe, ankle
+
+
+def _swing(sole: _Sole, before: Footstep, after: Footstep, t: NDArray):
+    duration = after.strike - before.toe_off
+    u = (t - before.toe_off) / duration
+    shape = after.swing
+    start = sole.on_toes(before.leaving, before.leaving_toe)
+    if after.landing[0].real > 0:
+        end = sole.on_heel(after.landing)
+        bend_end = tuple((TOE_LIFT - 1.0) * x for x in after.landing)
+    else:
+        end = sole.on_toes(after.landing, REST)
+        bend_end = tuple(-x for x in after.landing)
+    start = (start[0], start[1], start[2] + complex(*shape.push))
+    end = (end[0], end[1], end[2] + complex(*shape.brake))
+    bend_start = tuple(toe - foot for toe, foot in zip(before.leaving_toe, before.leaving))
+    pitch = quintic(u, before.leaving, after.landing, duration).real + bump(u, shape.pitch)
+    toe = pitch + quintic(u, bend_start, bend_end, duration).real
+    ankle = quintic(u, start, end, duration) + bump(u, shape.forward) + 1j * bump(u, shape.lift)
+    return pitch, toe, ankle, bump(u, shape.outward), u
+
+
+def _contacts(side: str, steps: Sequence[Footstep]) -> dict[str, list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = {f"{side}_{part}": [] for part in ("heel", "ball", "toe")}
+    for step in steps:
+        first, second = (step.strike, step.flat) if step.landing[0].real > 0 else (step.flat, step.strike)
+        found[f"{side}_heel"].append((first, step.heel_off))
+        found[f"{side}_ball"].append((second, step.ball_off))
+        found[f"{side}_toe"].append((second, step.toe_off))
+    return found
+
+
+def frame_intervals(contacts: Mapping[str, list[tuple[float, float]]], fps: float, frames: int) -> Intervals:
+    """Intervals in seconds as half-open intervals of the frames that lie inside them, cut to the clip."""
+    found: Intervals = {}
+    for name, intervals in contacts.items():
+        found[name] = []
+        for start, end in intervals:
+            first = max(int(np.ceil(max(start, 0.0) * fps - 1e-6)), 0)
+            last = min(int(np.floor(min(end * fps, frames) + 1e-6)) + 1, frames)
+            if last > first:
+                found[name].append((first, last))
+    return found
