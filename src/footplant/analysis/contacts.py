@@ -178,6 +178,4 @@ def contacts_of_points(
     if known is None:
         feet = [plant for plant in plants if not plant.point.endswith("_palm")]
         known = estimate_ground([plant.place for plant in feet], [len(plant) for plant in feet], height)
-    return Contacts(
-        plants, tuple(names), len(positions), float(fps), known, float(np.median(noise)) if len(noise) else 0.0
-    )
+    return Contacts(plants, tuple(names), len(positions), float(fps), known, noise)

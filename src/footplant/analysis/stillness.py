@@ -1,10 +1,7 @@
 """Where points stand still: the part of contact detection that knows nothing of feet or floors.
 
 A planted point is modelled as a constant place plus noise. Candidates are found where the slope of a short
-straight-line fit is low; their ends are then placed by a change-point fit: constant before the instant τ, a constant
-acceleration after it.
-Thresholding a speed instead would end every plant late by the time the foot takes to gain that speed, and would have
-to be tuned to the frame rate and the noise.
+straight-line fit is low; their ends are then placed where the rest ends (`departures`).
 """
 
 from __future__ import annotations
@@ -15,12 +12,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.analysis.departures import creep_of, place_ends
+
 # the 20 % quantile of |z| for a standard normal z, and its median
 _QUANTILE_20, _MEDIAN = 0.2533, 0.6745
 # standard deviation of fourth differences of white noise: sqrt(1 + 16 + 36 + 16 + 1)
 _FOURTH = np.sqrt(70.0)
-# a point this many times the noise away from its place has left it
-_GONE = 8.0
+# seconds for which the usual creeping of a clip may go on in one direction before it counts as leaving
+_JITTER = 0.1
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,26 @@ class Stillness:
     """What counts as standing still. Lengths are in body heights, so that a child and a giant are judged alike."""
 
     speed: float = 0.085
-    """Body heights a second; faster points slide or swing (0.15 m/s for an adult)."""
+    """Body heights a second; a point slower than this is still, whatever the rest of the clip does (0.15 m/s for an
+    adult)."""
+    share: float = 0.09
+    """Share of its own top speed around the frame below which a point is still too: in a run, feet that stand are
+    tracked less exactly than in slow motion, and what is slow is a matter of comparison."""
+    fastest: float = 0.35
+    """Body heights a second; no point that is faster stands, whatever its top speed: it slides (0.6 m/s)."""
+    around: float = 0.6
+    """Seconds before and after a frame in which the top speed is sought: about a step."""
     shortest: float = 0.05
     """Seconds; what is still for less is a turning point of the path, not a plant."""
-    wander: float = 0.0005
-    """Body heights; how far a planted point may stray even in clean data (about 1 mm for an adult)."""
-    bridge: float = 0.12
-    """Seconds; two stays at the same place with a shorter gap between them are one."""
+    rest: float = 0.015
+    """Body heights a second; a core that is usually faster creeps, and its ends are where it is no longer slow; one
+    that is slower rests, and its ends are where that rest ends (2.6 cm/s)."""
+    wander: float = 0.000002
+    """Body heights; how far a planted point may stray even in clean data (4 µm for an adult)."""
+    gone: float = 0.004
+    """Body heights; a point this far from its place has left it, in clean data (7 mm)."""
+    bridge: float = 0.4
+    """Seconds; two stays at the same place are one when the gap is shorter and the point does not leave in it."""
     smallest_window: float = 0.04
     """Seconds; length of the straight-line fit in clean data."""
     largest_window: float = 0.15
@@ -52,11 +64,11 @@ class Stay:
     """(3,) metres; the median place."""
 
 
-def find_stays(positions: NDArray, fps: float, height: float, settings: Stillness) -> tuple[list[Stay], NDArray]:
-    """Stays of each of P points, from positions (F, P, 3) in metres, and the noise (P,) in metres per axis."""
+def find_stays(positions: NDArray, fps: float, height: float, settings: Stillness) -> tuple[list[Stay], float]:
+    """Stays of each of P points, from positions (F, P, 3) in metres, and the white noise on them, metres per axis."""
     frames, points = positions.shape[:2]
     if frames < 2 or points == 0:
-        return [], np.zeros(points)
+        return [], 0.0
     segments = continuous_segments(positions, fps, height)
     noise = _rough_noise(positions, segments)
     still, cores = np.zeros((frames, points), bool), []
@@ -66,7 +78,9 @@ def find_stays(positions: NDArray, fps: float, height: float, settings: Stillnes
         cores = _runs(still)
         noise = _noise_within(positions, cores, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
-    ends = _refine(positions, cores, segments, fps, height, noise, settings)
+    creeping = creep_of(positions, cores, fps, noise) > settings.rest * height
+    wander, gone = settings.wander * height, settings.gone * height
+    ends = place_ends(positions, cores, creeping, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
     shortest = max(settings.shortest * fps, 2.0)
     stays = []
@@ -89,40 +103,54 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
     return list(pairwise(cuts))
 
 
-def _rough_noise(positions: NDArray, segments) -> NDArray:
+def _rough_noise(positions: NDArray, segments) -> float:
     """White noise per axis, from the quietest fifth of the fourth differences."""
     fourth = [np.diff(positions[a:b], n=4, axis=0) for a, b in segments if b - a > 4]
     if not fourth:
-        return np.zeros(positions.shape[1])
-    quiet = np.quantile(np.abs(np.concatenate(fourth)), 0.2, axis=0)
-    return np.median(quiet, axis=-1) / (_QUANTILE_20 * _FOURTH)
+        return 0.0
+    return float(np.quantile(np.abs(np.concatenate(fourth)), 0.2)) / (_QUANTILE_20 * _FOURTH)
 
 
-def _noise_within(positions: NDArray, cores, fallback: NDArray) -> NDArray:
+def _noise_within(positions: NDArray, cores, fallback: float) -> float:
     """White noise per axis inside the stays, where the true fourth differences are zero."""
-    noise = np.array(fallback)
-    for point in range(positions.shape[1]):
-        inside = [np.diff(positions[a:b, point], n=4, axis=0) for p, a, b in cores if p == point and b - a > 4]
-        if inside:
-            noise[point] = np.median(np.abs(np.concatenate(inside))) / (_MEDIAN * _FOURTH)
-    return noise
+    inside = [np.diff(positions[a:b, point], n=4, axis=0) for point, a, b in cores if b - a > 4]
+    if not inside:
+        return fallback
+    return float(np.median(np.abs(np.concatenate(inside)))) / (_MEDIAN * _FOURTH)
 
 
-def _still(positions: NDArray, fps: float, height: float, noise: NDArray, settings: Stillness) -> NDArray:
+def _still(positions: NDArray, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:
     """(F, P): the straight line through a short window is nearly level, and the window really is a straight line."""
     frames = len(positions)
-    limit = settings.speed * height
-    # the window that brings the slope's noise to a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
-    seconds = (12.0 * np.median(noise) ** 2 / fps / (limit / 3.0) ** 2) ** (1.0 / 3.0)
-    reach = max(round(np.clip(seconds, settings.smallest_window, settings.largest_window) * fps / 2.0), 1)
     if frames < 2:
         return np.zeros(positions.shape[:2], bool)
+    slowest = settings.speed * height
+    # the window that brings the slope's noise to a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
+    seconds = (12.0 * noise**2 / fps / (slowest / 3.0) ** 2) ** (1.0 / 3.0)
+    reach = max(round(np.clip(seconds, settings.smallest_window, settings.largest_window) * fps / 2.0), 1)
     slope, scatter, count = line_fits(positions, reach)
+    speed = np.linalg.norm(slope, axis=2) * fps
+    top = sliding_max(speed, max(round(settings.around * fps), 1))
+    limit = np.clip(settings.share * top, slowest, settings.fastest * height)
     spread = noise**2 * 12.0 / ((count + 1.0) * count * (count - 1.0))[:, None]  # variance of the slope, per axis
-    level = np.einsum("fpk,fpk->fp", slope, slope) * fps**2 < limit**2 + 2.0**2 * 3.0 * spread * fps**2
+    level = speed**2 < limit**2 + 2.0**2 * 3.0 * spread * fps**2
     freedom = np.maximum(3.0 * (count - 2.0), 1.0)[:, None]
-    allowed = noise**2 * (1.0 + 4.0 * np.sqrt(2.0 / freedom)) + (2.0 * settings.wander * height) ** 2
+    allowed = noise**2 * (1.0 + 4.0 * np.sqrt(2.0 / freedom)) + (0.25 * limit * count[:, None] / fps) ** 2
     return level & (scatter / freedom <= allowed)
+
+
+def sliding_max(values: NDArray, reach: int) -> NDArray:
+    """Largest of the values (F, …) in the 2·reach + 1 frames around each."""
+    best = np.array(values)
+    done = 0
+    while done < reach:  # windows grow by doubling: each round takes the maximum of two shifted copies of the last
+        step = min(done + 1 if done else 1, reach - done)
+        forward, backward = np.array(best), np.array(best)
+        forward[:-step] = np.maximum(forward[:-step], best[step:])
+        backward[step:] = np.maximum(backward[step:], best[:-step])
+        best = np.maximum(forward, backward)
+        done += step
+    return best
 
 
 def line_fits(positions: NDArray, reach: int) -> tuple[NDArray, NDArray, NDArray]:
@@ -172,74 +200,23 @@ def _disjoint(intervals) -> list[tuple[int, int, int]]:
 
 def _bridge(intervals, positions, fps, height, noise, settings: Stillness) -> list[tuple[int, int, int]]:
     """Join neighbours at the same place when the point did not leave it in between."""
+    if not intervals:
+        return []
+    jitter = _JITTER * float(np.median(creep_of(positions, intervals, fps, noise)))
     out: list[tuple[int, int, int]] = []
     for point, start, end in intervals:
         if out and out[-1][0] == point and start - out[-1][2] <= settings.bridge * fps:
             _, before, gap = out[-1]
-            reach = max(round(settings.bridge * fps), 1)
-            near = max(4.0 * noise[point] / np.sqrt(min(reach, gap - before, end - start)), 0.006 * height)
+            reach = max(round(0.12 * fps), 1)
+            # in a moment too short to go anywhere, a point may be carried on by its creeping
+            apart = settings.gone * height + jitter if start - gap > 0.05 * fps else 0.02 * height
+            near = max(4.0 * noise / np.sqrt(min(reach, gap - before, end - start)), apart)
             left = np.median(positions[max(before, gap - reach) : gap, point], axis=0)
             right = np.median(positions[start : min(end, start + reach), point], axis=0)
             between = positions[gap:start, point] - 0.5 * (left + right)
             excursion = np.linalg.norm(between, axis=1).max(initial=0.0)
-            if np.linalg.norm(right - left) < near and excursion < near + 3.0 * noise[point] + 0.006 * height:
+            if np.linalg.norm(right - left) < near and excursion < near + 3.0 * noise:
                 out[-1] = (point, before, end)
                 continue
         out.append((point, start, end))
     return out
-
-
-def _refine(positions, cores, segments, fps, height, noise, settings: Stillness) -> list[tuple[int, int, int]]:
-    """Move both ends of each core to the change point between a rest and a constant acceleration."""
-    if not cores:
-        return []
-    frames = len(positions)
-    inner = outer = max(round(0.15 * fps), 3)
-    k = np.arange(-inner, outer + 1)
-    point, start, end = np.array(cores).T
-    segment_of = np.zeros(frames, np.int64)
-    for number, (first, _) in enumerate(segments):
-        segment_of[first:] = number
-    lows, highs = np.array(segments).T
-    results = []
-    for sign, edge, last in ((-1, start, end - 1), (1, end - 1, start)):
-        index = edge[:, None] + sign * k
-        segment = segment_of[edge][:, None]
-        valid = (index >= lows[segment]) & (index < highs[segment]) & (sign * (index - last[:, None]) >= 0)
-        index = np.clip(index, 0, frames - 1)
-        track = positions[index, point[:, None]]  # (B, W, 3), outwards in time
-        inside = valid & (k <= 0)
-        center = _masked_median(track, inside)
-        away = track - center[:, None]
-        distance = np.linalg.norm(away, axis=2)
-        # three axes: the median distance of Gaussian noise is 1.54 sigma
-        scatter = _masked_median(distance[..., None], inside)[:, 0] / 1.54
-        scale = np.maximum(np.maximum(scatter, noise[point]), settings.wander * height)
-        # once the point has left, its acceleration need not be constant any more
-        left = (distance > _GONE * scale[:, None]) & (k > 0) & valid
-        first_out = np.where(left.any(axis=1), left.argmax(axis=1), len(k))
-        used = valid & (np.arange(len(k)) <= first_out[:, None])
-        change = _change_points(k, away * used[..., None], used, fps)
-        at_edge = ~(valid & (k > 0)).any(axis=1)
-        change = np.where(at_edge, 0.0, change)
-        results.append(edge + sign * np.floor(change + 1e-9).astype(np.int64))
-    return [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *results)]
-
-
-def _change_points(k: NDArray, away: NDArray, used: NDArray, fps: float) -> NDArray:
-    """(B,) instants τ, in frames from the edge, where rest turns into a·(t − τ)²: least squares over τ and a."""
-    step = min(1.0, max(0.25, fps / 480.0))
-    instants = np.arange(k[0], k[-1], step)
-    basis = np.maximum(k[:, None] - instants, 0.0) ** 2  # (W, τ)
-    norm = used.astype(float) @ basis**2
-    match = np.einsum("bwk,wt->btk", away, basis, optimize=True)
-    explained = np.einsum("btk,btk->bt", match, match) / np.maximum(norm, 1e-300)
-    return instants[explained.argmax(axis=1)]
-
-
-def _masked_median(values: NDArray, mask: NDArray) -> NDArray:
-    """Median over axis 1 of values (B, W, K) where mask (B, W); every row has at least one."""
-    ordered = np.sort(np.where(mask[..., None], values, np.inf), axis=1)
-    count = mask.sum(axis=1)
-    rows = np.arange(len(values))
-    return 0.5 * (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2])

@@ -1,0 +1,221 @@
+"""The instants at which a still point comes to rest and leaves.
+
+A threshold on speed would end every plant late by the time the foot takes to gain that speed. In clean data the ends
+are where the point is no longer exactly at its place. In noise they are change points: a constant place before the
+instant τ, c + a·(t − τ)^p after it. One departure alone hardly tells p from τ, but a foot leaves and lands alike at
+every step of a gait, so a and p are estimated from all steps of a point together, and τ from each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# how a displacement may grow from rest: with constant acceleration, with constant jerk, or in between
+_POWERS = (2.0, 2.5, 3.0)
+# the same when many departures tell it together
+_SHARED_POWERS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+# a point this many times the noise away from its place has left it
+_GONE = 8.0
+# twice the log-likelihood that a departure may lose by going like the others; more, and it goes its own way
+_UNLIKE = 16.0
+
+Intervals = list[tuple[int, int, int]]
+"""(point, first frame, first frame after it)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Edges:
+    """One end (starts or ends) of B cores, seen outwards in time over W frames around it."""
+
+    k: NDArray
+    """(W,) frames from the core's last frame, positive outside."""
+    away: NDArray
+    """(B, W, 3) metres from the core's place."""
+    used: NDArray
+    """(B, W) bool; frames that tell about the departure: from the core's middle to where the point is surely gone."""
+    open: NDArray
+    """(B,) bool; False where the clip ends with the core, so that there is no departure."""
+    scale: NDArray
+    """(B,) metres per axis; how far the point strays while at rest."""
+
+
+def place_ends(
+    positions: NDArray,
+    cores: Intervals,
+    creeping: NDArray,
+    segments: list[tuple[int, int]],
+    fps: float,
+    noise: float,
+    wander: float,
+    gone: float,
+) -> Intervals:
+    """Move both ends of each core to where its rest really begins and ends.
+
+    `creeping` (B,) marks cores without a rest (a foot that its skeleton lets roll): they have no such instant, and
+    their slow core is the answer. `wander` and `gone` are metres, see `Stillness`.
+    """
+    if not cores:
+        return []
+    point, start, end = np.array(cores).T
+    ends = []
+    for sign in (-1, 1):
+        edge = start if sign < 0 else end - 1
+        edges = _edges(positions, cores, sign, segments, fps, max(noise, wander), gone)
+        if noise > 50.0 * wander:
+            change = _change_points(edges, point, fps)
+        else:
+            change = _last_at_rest(edges)
+        change = np.where(edges.open & ~creeping, change, 0.0)
+        ends.append(edge + sign * np.floor(change + 1e-9).astype(np.int64))
+    return [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *ends)]
+
+
+def _edges(positions, cores: Intervals, sign: int, segments, fps: float, least: float, gone: float) -> _Edges:
+    frames = len(positions)
+    inner, outer = max(round(0.5 * fps), 3), max(round(0.15 * fps), 3)
+    k = np.arange(-inner, outer + 1)
+    point, start, end = np.array(cores).T
+    edge, last = (start, end - 1) if sign < 0 else (end - 1, start)
+    middle = (start + end - 1) // 2
+    lows, highs = np.array(segments).T
+    segment = np.searchsorted(lows, edge, side="right")[:, None] - 1
+    index = edge[:, None] + sign * k
+    valid = (index >= lows[segment]) & (index < highs[segment]) & (sign * (index - last[:, None]) >= 0)
+    track = positions[np.clip(index, 0, frames - 1), point[:, None]]
+    inside = valid & (k <= 0)
+    away = track - _masked_center(track, inside)[:, None]
+    distance = np.linalg.norm(away, axis=2)
+    # three axes: the median distance of Gaussian noise is 1.54 sigma
+    scale = np.maximum(_masked_median(distance[..., None], inside)[:, 0] / 1.54, least)
+    # each end is looked for in its own half of the core, and not far inside, where real plants only wander
+    near = valid & (sign * (index - middle[:, None]) >= 0) & (k >= -outer)
+    left = (distance > np.maximum(_GONE * scale, gone)[:, None]) & near
+    first_out = np.where(left.any(axis=1), left.argmax(axis=1), len(k))
+    used = near & (np.arange(len(k)) <= first_out[:, None])
+    return _Edges(k, away * used[..., None], used, (valid & (k > 0)).any(axis=1), scale)
+
+
+def _last_at_rest(edges: _Edges) -> NDArray:
+    """(B,) frames from the edge: the last one before the point strays further than it does at rest."""
+    strayed = edges.used & (np.linalg.norm(edges.away, axis=2) > 4.0 * edges.scale[:, None])
+    beyond = np.where(edges.used, np.arange(len(edges.k)), -1).max(axis=1)
+    first = np.where(strayed.any(axis=1), strayed.argmax(axis=1) - 1, beyond)
+    return edges.k[first].astype(float)
+
+
+def _change_points(edges: _Edges, point: NDArray, fps: float) -> NDArray:
+    """(B,) instants τ, in frames from the edge: alone, then together with the point's other departures."""
+    reach = edges.k[-1]
+    instants = np.arange(-reach, reach, min(1.0, max(0.25, fps / 480.0)))
+    fits = {power: _fit(edges, instants, power) for power in {*_POWERS, *_SHARED_POWERS}}
+    change = _alone(edges, instants, fits)
+    for p in np.unique(point):
+        members = np.flatnonzero((point == p) & edges.open)
+        if len(members) > 2:
+            change[members] = _together(edges, instants, fits, members, change[members])
+    return change
+
+
+def _fit(edges: _Edges, instants: NDArray, power: float) -> tuple[NDArray, NDArray]:
+    """Σ y·b (B, τ, 3) and Σ b² (B, τ) for the basis b = (k − τ)₊^p: all that least squares needs to know.
+
+    Directions over the ground are turned so that every departure goes along +x: in a walk around a corner the steps
+    are alike in all but their heading.
+    """
+    basis = np.maximum(edges.k[:, None] - instants, 0.0) ** power
+    heading = (edges.away * (edges.used * np.maximum(edges.k - edges.k[0], 0))[..., None] ** 2).sum(axis=1)
+    length = np.hypot(heading[:, 0], heading[:, 2])
+    cos, sin = (
+        np.divide(heading[:, i], length, out=np.full(len(length), d), where=length > 0) for i, d in ((0, 1.0), (2, 0.0))
+    )
+    x, y, z = np.moveaxis(edges.away, 2, 0)
+    turned = np.stack([x * cos[:, None] + z * sin[:, None], y, z * cos[:, None] - x * sin[:, None]], axis=2)
+    return np.einsum("bwk,wt->btk", turned, basis, optimize=True), edges.used.astype(float) @ basis**2
+
+
+def _alone(edges: _Edges, instants: NDArray, fits) -> NDArray:
+    """The median of τ's likelihood, summed over the powers, with the amplitude that fits each best.
+
+    Among all estimates the median errs least on average; the best fit of a single power would be early or late
+    whenever the foot starts in another way.
+    """
+    evidence = np.array([_explained(*fits[power]) / (2.0 * edges.scale[:, None] ** 2) for power in _POWERS])
+    likelihood = np.exp(evidence - evidence.max(axis=(0, 2))[:, None]).sum(axis=0)
+    share = np.cumsum(likelihood, axis=1) / likelihood.sum(axis=1, keepdims=True)
+    return instants[np.minimum((share < 0.5).sum(axis=1), len(instants) - 1)]
+
+
+def _explained(match: NDArray, norm: NDArray) -> NDArray:
+    """How much of the squared distance the best amplitude explains, (B, τ) m²."""
+    return np.einsum("btk,btk->bt", match, match) / np.maximum(norm, 1e-300)
+
+
+def _together(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> NDArray:
+    """One amplitude and power for all, by alternating least squares; τ is averaged over the likelihoods of the powers.
+
+    A member that loses too much by going like the others keeps its own answer.
+    """
+    variance = edges.scale[members] ** 2
+    rows = np.arange(len(members))
+    gains, changes = [], []
+    for power in _SHARED_POWERS:
+        match, norm = fits[power][0][members] / variance[:, None, None], fits[power][1][members] / variance[:, None]
+        at = np.clip(np.searchsorted(instants, alone), 0, len(instants) - 1)
+        amplitude = match[rows, at].sum(axis=0) / max(norm[rows, at].sum(), 1e-300)
+        # the amplitude and all τ can slide together along a ridge, where alternating would creep: try many sizes first
+        sizes = amplitude * np.geomspace(0.2, 5.0, 33)[:, None]
+        best = np.argmax([_shared_gain(match, norm, size).max(axis=1).sum() for size in sizes])
+        amplitude = sizes[best]
+        for _ in range(3):
+            gain = _shared_gain(match, norm, amplitude)
+            at = gain.argmax(axis=1)
+            amplitude = match[rows, at].sum(axis=0) / max(norm[rows, at].sum(), 1e-300)
+        gain = _shared_gain(match, norm, amplitude)
+        at = gain.argmax(axis=1)
+        gains.append(gain[rows, at])
+        changes.append(instants[at])
+    total = np.sum(gains, axis=1)
+    belief = np.exp(total - total.max())
+    shared = belief @ np.array(changes) / belief.sum()
+    best = int(total.argmax())
+    own = _explained(*(part[members] for part in fits[_SHARED_POWERS[best]])).max(axis=1) / (2.0 * variance)
+    alike = 2.0 * (own - gains[best]) < _UNLIKE
+    return np.where(alike, shared, alone) if alike.sum() > 2 else alone
+
+
+def _shared_gain(match: NDArray, norm: NDArray, amplitude: NDArray) -> NDArray:
+    """Log-likelihood (B, τ) gained over no departure at all, for an amplitude (3,) common to all members."""
+    return match @ amplitude - 0.5 * norm * (amplitude @ amplitude)
+
+
+def creep_of(positions: NDArray, cores: Intervals, fps: float, noise: float) -> NDArray:
+    """(B,) m/s: the usual speed over half of each core, beyond what noise alone would show; 0 for a true rest."""
+    creep = np.zeros(len(cores))
+    for row, (point, start, end) in enumerate(cores):
+        margin = (end - start) // 5
+        track = positions[start + margin : end - margin, point]
+        lag = max(len(track) // 2, 1)
+        steps = track[lag:] - track[:-lag]
+        if len(steps):
+            squared = np.einsum("fk,fk->f", steps, steps)
+            creep[row] = np.sqrt(max(float(np.median(squared)) - 12.0 * noise**2, 0.0)) * fps / lag
+    return creep
+
+
+def _masked_center(values: NDArray, mask: NDArray) -> NDArray:
+    """Mean over axis 1 of values (B, W, K) where mask (B, W), without those far from the median."""
+    away = np.abs(values - _masked_median(values, mask)[:, None]) * mask[..., None]
+    usual = _masked_median(away, mask)[:, None]
+    kept = (mask[..., None] & (away <= 3.0 * usual + 1e-12)).astype(float)
+    return (values * kept).sum(axis=1) / kept.sum(axis=1)
+
+
+def _masked_median(values: NDArray, mask: NDArray) -> NDArray:
+    """Median over axis 1 of values (B, W, K) where mask (B, W); every row has at least one."""
+    ordered = np.sort(np.where(mask[..., None], values, np.inf), axis=1)
+    count = mask.sum(axis=1)
+    rows = np.arange(len(values))
+    return 0.5 * (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2])

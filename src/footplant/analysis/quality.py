@@ -1,0 +1,334 @@
+"""How good a motion is: do its plants hold, does it sink into the ground, is it smooth, is it still the source?
+
+The same code judges any file, also other tools' output: all it needs is a motion on a character with feet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.analysis import published
+from footplant.analysis.contacts import FEET, HANDS, TOES, Contacts, Plant, find_contacts
+from footplant.analysis.deviation import Deviation, deviation
+from footplant.analysis.ground import Ground, as_ground
+from footplant.analysis.published import Published
+from footplant.analysis.smoothness import Smoothness, smoothness
+from footplant.clip import Clip
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+
+Source = Clip | tuple[Motion, Character] | tuple[Motion, Character, Contacts | None]
+
+
+@dataclass(frozen=True)
+class PlantQuality:
+    """How well one plant holds."""
+
+    point: str
+    """Name of the contact point."""
+    start: int
+    """First frame."""
+    end: int
+    """First frame after it."""
+    drift: float
+    """Largest horizontal distance of the point from its mean place over the plant, mm."""
+    height_band: float
+    """Largest minus smallest height over the plant, mm."""
+    skate_speed: float
+    """Mean horizontal speed over the plant, m/s."""
+    start_error: int | None = None
+    """Frames by which the point really comes to rest late (early: negative); None without a source, or when lost."""
+    end_error: int | None = None
+    """Frames by which it really leaves late (early: negative); None without a source, or when lost."""
+
+
+@dataclass(frozen=True)
+class ConstraintError:
+    """What is left of one constraint."""
+
+    name: str
+    worst: float
+    """Largest residual, mm."""
+    mean: float
+    """Mean residual, mm."""
+    worst_share: float
+    """Largest residual, % of the body's height."""
+    mean_share: float
+    """Mean residual, % of the body's height."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Every measure of one motion. None means that there was nothing to measure (no plants, no source, too short)."""
+
+    frames: int
+    fps: float
+    """Frames a second."""
+    height: float
+    """The body's, metres."""
+    plants: tuple[PlantQuality, ...]
+    """Each plant that should hold: those given, else the source's, else the motion's own."""
+    worst_plant: PlantQuality | None
+    """The one that drifts most."""
+    mean_drift: float | None
+    """Mean over plants, mm."""
+    share_under_1mm: float | None
+    """Share of plants that drift less than 1 mm, 0 to 1."""
+    share_under_2mm: float | None
+    """Share of plants that drift less than 2 mm, 0 to 1."""
+    share_under_5mm: float | None
+    """Share of plants that drift less than 5 mm, 0 to 1."""
+    timing_error: float | None
+    """Mean absolute error of the plants' starts and ends against the source, frames."""
+    lost_plants: int | None
+    """Plants of the source in which our point does not rest at all."""
+    skate_speed: float | None
+    """Mean horizontal speed of the points while planted, m/s."""
+    skate_speed_max: float | None
+    """Largest of them, m/s."""
+    penetration_worst: float | None
+    """Deepest point of the feet (and palms) below the ground, mm."""
+    penetration_mean: float | None
+    """Depth of each frame's deepest point (0 where none is below), mean over frames, mm."""
+    smoothness: Smoothness
+    """Jerk and accelerations."""
+    jerk_ratio: float | None
+    """Jerk over the source's, both in body heights per s³."""
+    peak_acceleration_ratio: float | None
+    """Peak acceleration over the source's, both in body heights per s²."""
+    deviation: Deviation | None
+    """Angles against the source; None without one."""
+    limit_violations: int | None
+    """Pairs of frame and joint beyond the joint's limits; None when the figure's limits are unknown."""
+    limit_worst: float | None
+    """Largest angle beyond a limit, degrees."""
+    constraint_errors: tuple[ConstraintError, ...]
+    """One for each constraint that was given."""
+    published: Published
+    """The ratios that others publish."""
+
+    def to_dict(self) -> dict:
+        """Plain numbers, lists and None, ready for JSON (which knows no NaN and no infinity)."""
+        return _plain(asdict(self))
+
+
+def measure(
+    motion: Motion | Clip,
+    character: Character | None = None,
+    contacts: Contacts | None = None,
+    *,
+    against: Source | None = None,
+    ground: Ground | float | None = None,
+    constraints: Sequence[tuple[str, ArrayLike]] = (),
+) -> Quality:
+    """Judge a motion (or a clip), alone or `against` a source: a clip or (motion, character[, contacts]).
+
+    Plants are the given `contacts`; else the source's, since a motion that skates would hide its own; else the
+    motion's. A source of another rate is resampled; frames beyond the shorter of the two are left out of comparisons.
+    `ground` is a level in metres or has `height(places)`; without it the plants tell (the source's, for the source).
+    `constraints` are (name, residuals (F,) or (F, k) in metres).
+    """
+    if isinstance(motion, Clip):
+        motion, character = motion.motion, character or motion.character
+    if character is None:
+        raise MotionError("expected a clip, or a motion and its character")
+    own = find_contacts((motion, character), ground=ground)
+    kinematics = Kinematics(motion)
+    source = None if against is None else _aligned(against, motion.fps)
+    judged = contacts or (own if source is None else source.contacts)
+    floor = as_ground(ground) if ground is not None else own.ground if own.plants else judged.ground
+    plants = _judge_plants(kinematics, character, judged, own if source is not None else None)
+    drifts = np.array([plant.drift for plant in plants])
+    errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
+    speeds = _planted_speeds(kinematics, character, judged)
+    depth = _depths(kinematics, character, floor)
+    smooth = smoothness(kinematics, character.height)
+    other = None if source is None else smoothness(source.kinematics, source.character.height)
+    violations, worst_violation = _limits(motion, character)
+    return Quality(
+        frames=len(motion),
+        fps=float(motion.fps),
+        height=float(character.height),
+        plants=tuple(plants),
+        worst_plant=plants[int(drifts.argmax())] if plants else None,
+        mean_drift=float(drifts.mean()) if plants else None,
+        share_under_1mm=published.share(drifts < 1.0),
+        share_under_2mm=published.share(drifts < 2.0),
+        share_under_5mm=published.share(drifts < 5.0),
+        timing_error=float(np.mean(np.abs(errors))) if errors else None,
+        lost_plants=None if source is None else sum(plant.start_error is None for plant in plants),
+        skate_speed=float(speeds.mean()) if speeds.size else None,
+        skate_speed_max=float(speeds.max()) if speeds.size else None,
+        penetration_worst=float(1000.0 * depth.max()) if depth.size else None,
+        penetration_mean=float(1000.0 * depth.mean()) if depth.size else None,
+        smoothness=smooth,
+        jerk_ratio=None if other is None else _ratio(smooth.jerk, other.jerk),
+        peak_acceleration_ratio=None if other is None else _ratio(smooth.peak_acceleration, other.peak_acceleration),
+        deviation=None if source is None else deviation(kinematics, character, source.kinematics, source.character),
+        limit_violations=violations,
+        limit_worst=worst_violation,
+        constraint_errors=tuple(_constraint_error(name, residual, character.height) for name, residual in constraints),
+        published=_published(kinematics, character, judged, floor, source),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Aligned:
+    """A source at the rate of the motion that is judged."""
+
+    kinematics: Kinematics
+    character: Character
+    contacts: Contacts
+
+
+def _aligned(against: Source, fps: float) -> _Aligned:
+    if isinstance(against, Clip):
+        motion, character, contacts = against.motion, against.character, None
+    else:
+        motion, character, contacts = (*against, None)[:3]
+    ratio = fps / motion.fps
+    if not np.isclose(ratio, 1.0, rtol=1e-6) and len(motion):
+        motion = motion.resample(fps)
+        if contacts is not None:
+            plants = [
+                Plant(p.point, int(np.ceil(p.start * ratio - 1e-6)), int(np.ceil(p.end * ratio - 1e-6)), p.place)
+                for p in contacts.plants
+            ]
+            plants = tuple(plant for plant in plants if len(plant) > 0)
+            contacts = Contacts(plants, contacts.points, len(motion), fps, contacts.ground, contacts.noise)
+    return _Aligned(Kinematics(motion), character, contacts or find_contacts((motion, character)))
+
+
+def _points(kinematics: Kinematics, character: Character, names: Sequence[str]) -> NDArray:
+    return kinematics.points([character.contacts[name] for name in names])
+
+
+def _judge_plants(
+    kinematics: Kinematics, character: Character, contacts: Contacts, own: Contacts | None
+) -> list[PlantQuality]:
+    """Each plant on our own points; with `own`, the times at which these really rest are compared with it."""
+    frames = len(kinematics.motion)
+    names = [name for name in contacts.points if name in character.contacts]
+    tracks = dict(zip(names, np.moveaxis(_points(kinematics, character, names), 1, 0))) if names else {}
+    found = []
+    for plant in contacts.plants:
+        end = min(plant.end, frames)
+        if plant.point not in tracks or plant.start >= end:
+            continue
+        track = tracks[plant.point][plant.start : end]
+        away = np.linalg.norm((track - track.mean(axis=0))[:, ::2], axis=1)
+        speed = published.ground_speed(track, kinematics.motion.fps)
+        start_error, end_error = (None, None) if own is None else _timing(plant, own)
+        found.append(
+            PlantQuality(
+                plant.point,
+                plant.start,
+                end,
+                float(1000.0 * away.max()),
+                float(1000.0 * np.ptp(track[:, 1])),
+                float(speed.mean()) if speed.size else 0.0,
+                start_error,
+                end_error,
+            )
+        )
+    return found
+
+
+def _timing(plant: Plant, own: Contacts) -> tuple[int | None, int | None]:
+    """Errors of the start and the end against those of our own plants that overlap."""
+    if plant.point not in own.points:
+        return None, None
+    overlapping = [(a, b) for a, b in own.intervals(plant.point) if min(b, plant.end) > max(a, plant.start)]
+    if not overlapping:
+        return None, None
+    return overlapping[0][0] - plant.start, overlapping[-1][1] - plant.end
+
+
+def _planted_speeds(kinematics: Kinematics, character: Character, contacts: Contacts) -> NDArray:
+    names = [name for name in contacts.points if name in character.contacts]
+    positions = _points(kinematics, character, names)
+    stance = _stance(contacts, names, len(positions))
+    return published.ground_speed(positions, kinematics.motion.fps)[stance[:-1] & stance[1:]]
+
+
+def _stance(contacts: Contacts, names: Sequence[str], frames: int) -> NDArray:
+    """(frames, P) planted or not, cut or padded to a motion that is shorter or longer than the contacts' own."""
+    stance = np.zeros((frames, len(names)), bool)
+    for column, name in enumerate(names):
+        mask = contacts.mask(name)[:frames]
+        stance[: len(mask), column] = mask
+    return stance
+
+
+def _heights(kinematics: Kinematics, character: Character, names: Sequence[str], ground: Ground) -> NDArray:
+    positions = _points(kinematics, character, names)
+    return positions[..., 1] - ground.height(positions[..., ::2])
+
+
+def _depths(kinematics: Kinematics, character: Character, ground: Ground) -> NDArray:
+    """(F,) metres; how deep the deepest contact point is below the ground."""
+    names = [name for name in FEET + TOES + HANDS if name in character.contacts]
+    return np.maximum(-_heights(kinematics, character, names, ground), 0.0).max(axis=1)
+
+
+def _published(
+    kinematics: Kinematics, character: Character, contacts: Contacts, ground: Ground, source: _Aligned | None
+) -> Published:
+    fps = kinematics.motion.fps
+    feet = [name for name in FEET + TOES if name in character.contacts]
+    toes = [name for name in TOES if name in feet] or [name for name in feet if name.endswith("_ball")]
+    toe_tracks, toe_heights = _points(kinematics, character, toes), _heights(kinematics, character, toes, ground)
+    planted = [name for name in contacts.points if name in feet]
+    stance = _stance(contacts, planted, len(kinematics.motion))
+    duration, depth = published.penetration(_heights(kinematics, character, feet, ground))
+    sliding = preserved = None
+    if source is not None:
+        shared = min(len(kinematics.motion), len(source.kinematics.motion))
+        toes = [name for name in toes if name in source.character.contacts]
+        feet = [name for name in feet if name in source.character.contacts]
+        ours, theirs = _points(kinematics, character, toes), _points(source.kinematics, source.character, toes)
+        sliding = published.sliding_duration(ours[:shared], theirs[:shared], fps)
+        preserved = published.contact_preservation(
+            _heights(kinematics, character, feet, ground)[:shared],
+            _heights(source.kinematics, source.character, feet, source.contacts.ground)[:shared],
+        )
+    return Published(
+        foot_skate_ratio=published.foot_skate_ratio(toe_tracks, toe_heights, fps, 0.2),
+        foot_skate_ratio_gmd=published.foot_skate_ratio(toe_tracks, toe_heights, fps, 0.5),
+        skating_frames=published.skating_frames(_points(kinematics, character, planted), stance, fps),
+        sliding_duration=sliding,
+        penetration_duration=duration,
+        penetration_depth=depth,
+        contact_preservation=preserved,
+    )
+
+
+def _limits(motion: Motion, character: Character) -> tuple[int | None, float | None]:
+    return None, None
+
+
+def _constraint_error(name: str, residual: ArrayLike, height: float) -> ConstraintError:
+    values = np.abs(np.asarray(residual, float))
+    values = np.linalg.norm(values.reshape(len(values), -1), axis=1) if values.ndim > 1 else values
+    worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
+    return ConstraintError(name, 1000.0 * worst, 1000.0 * mean, 100.0 * worst / height, 100.0 * mean / height)
+
+
+def _ratio(ours: float | None, theirs: float | None) -> float | None:
+    return ours / theirs if ours is not None and theirs else None
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value

@@ -1,0 +1,72 @@
+"""Jerk and acceleration by finite differences, in seconds and body heights, blind to cuts in the clip.
+
+Derivatives are plain differences of neighbouring frames times the frame rate: the n-th spans n + 1 frames and belongs
+to their middle. They are not smoothed: white noise of s metres gives a jerk of s·√20·fps³. Compare clips of one rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.analysis.stillness import continuous_segments
+from footplant.kinematics import Kinematics
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """How jerky a motion is; None where the clip is too short to tell."""
+
+    jerk: float | None
+    """RMS over joints and frames of the third derivative of joint positions, body heights per s³."""
+    peak_acceleration: float | None
+    """Largest second derivative of any joint position, body heights per s²."""
+    joint_jerk_rms: float | None
+    """RMS over moving joints and frames of the third derivative of joint rotations, rad/s³."""
+    joint_jerk_p95: float | None
+    """95th percentile of the same, rad/s³."""
+
+
+def smoothness(kinematics: Kinematics, height: float) -> Smoothness:
+    """Measure positions and rotations of all joints; `height` is the body's, metres."""
+    motion = kinematics.motion
+    fps = motion.fps
+    segments = continuous_segments(kinematics.positions, fps, height) if len(motion) > 1 else []
+    jerks, accelerations, turns = [], [], []
+    moving = _moving_joints(motion.rotations)
+    for first, last in segments:
+        places = kinematics.positions[first:last] / height
+        accelerations.append(np.linalg.norm(np.diff(places, n=2, axis=0), axis=2).ravel() * fps**2)
+        jerks.append(np.linalg.norm(np.diff(places, n=3, axis=0), axis=2).ravel() * fps**3)
+        if last - first > 3:
+            turns.append(_rotation_jerk(motion.rotations[first:last, moving], fps).ravel())
+    jerk, acceleration, turn = (
+        np.concatenate(parts) if parts else np.zeros(0) for parts in (jerks, accelerations, turns)
+    )
+    return Smoothness(
+        jerk=_rms(jerk),
+        peak_acceleration=float(acceleration.max()) if acceleration.size else None,
+        joint_jerk_rms=_rms(turn),
+        joint_jerk_p95=float(np.percentile(turn, 95)) if turn.size else None,
+    )
+
+
+def _moving_joints(rotations: NDArray) -> NDArray:
+    """Joints that turn at all: counting fixed ones would make a figure with more of them look smoother."""
+    if len(rotations) == 0:
+        return np.zeros(0, np.int64)
+    same = np.abs(np.einsum("fjk,jk->fj", rotations, rotations[0]))
+    return np.flatnonzero(same.min(axis=0) < 1.0 - 1e-10)
+
+
+def _rotation_jerk(rotations: NDArray, fps: float) -> NDArray:
+    """(F−3, J) rad/s³: second differences of the angular velocity between frames, in the joint's own frame."""
+    velocity = rotation.log(rotation.multiply(rotation.inverse(rotations[:-1]), rotations[1:])) * fps
+    return np.linalg.norm(np.diff(velocity, n=2, axis=0), axis=2) * fps**2
+
+
+def _rms(values: NDArray) -> float | None:
+    return float(np.sqrt(np.mean(values**2))) if values.size else None
