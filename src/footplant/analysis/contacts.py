@@ -166,7 +166,9 @@ def contacts_of_points(
         raise MotionError(f"expected a body path of shape ({len(positions)}, 3), got {np.shape(body)}")
     settings = settings or Stillness()
     known = None if ground is None else as_ground(ground)
-    stays, noise = find_stays(positions, fps, height, settings)
+    parts = list(dict.fromkeys(name.rpartition("_")[2] for name in names))
+    kinds = np.array([parts.index(name.rpartition("_")[2]) for name in names], np.int64)
+    stays, noise = find_stays(positions, kinds, fps, height, settings)
     sides = list(dict.fromkeys(name.partition("_")[0] for name in names))
     limbs = [sides.index(name.partition("_")[0]) for name in names]
     # hands get numbers of their own below zero: a palm never speaks for the floor

@@ -3,7 +3,7 @@
 A threshold on speed would end every plant late by the time the foot takes to gain that speed. In clean data the ends
 are where the point is no longer exactly at its place. In noise they are change points: a constant place before the
 instant τ, c + a·(t − τ)^p after it. One departure alone hardly tells p from τ, but a foot leaves and lands alike at
-every step of a gait, so a and p are estimated from all steps of a point together, and τ from each.
+every step of a gait, so a and p are estimated from all steps of a clip together, and τ from each.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 # how a displacement may grow from rest: with constant acceleration, with constant jerk, or in between
 _POWERS = (2.0, 2.5, 3.0)
 # the same when many departures tell it together
-_SHARED_POWERS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+_SHARED_POWERS = (1.5, 2.0, 2.5, 3.0)
 # a point this many times the noise away from its place has left it
-_GONE = 8.0
+_GONE = 10.0
 # twice the log-likelihood that a departure may lose by going like the others; more, and it goes its own way
 _UNLIKE = 16.0
 
@@ -46,6 +46,7 @@ def place_ends(
     positions: NDArray,
     cores: Intervals,
     creeping: NDArray,
+    kinds: NDArray,
     segments: list[tuple[int, int]],
     fps: float,
     noise: float,
@@ -55,7 +56,8 @@ def place_ends(
     """Move both ends of each core to where its rest really begins and ends.
 
     `creeping` (B,) marks cores without a rest (a foot that its skeleton lets roll): they have no such instant, and
-    their slow core is the answer. `wander` and `gone` are metres, see `Stillness`.
+    their slow core is the answer. `kinds` (P,) are equal for points that leave and land alike (both heels). `wander`
+    and `gone` are metres, see `Stillness`.
     """
     if not cores:
         return []
@@ -64,8 +66,8 @@ def place_ends(
     for sign in (-1, 1):
         edge = start if sign < 0 else end - 1
         edges = _edges(positions, cores, sign, segments, fps, max(noise, wander), gone)
-        if noise > 50.0 * wander:
-            change = _change_points(edges, point, fps)
+        if noise > 200.0 * wander:
+            change = _change_points(edges, kinds[point], fps)
         else:
             change = _last_at_rest(edges)
         change = np.where(edges.open & ~creeping, change, 0.0)
@@ -106,14 +108,14 @@ def _last_at_rest(edges: _Edges) -> NDArray:
     return edges.k[first].astype(float)
 
 
-def _change_points(edges: _Edges, point: NDArray, fps: float) -> NDArray:
-    """(B,) instants τ, in frames from the edge: alone, then together with the point's other departures."""
+def _change_points(edges: _Edges, kind: NDArray, fps: float) -> NDArray:
+    """(B,) instants τ, in frames from the edge: alone, then together with the other departures of that kind."""
     reach = edges.k[-1]
     instants = np.arange(-reach, reach, min(1.0, max(0.25, fps / 480.0)))
     fits = {power: _fit(edges, instants, power) for power in {*_POWERS, *_SHARED_POWERS}}
     change = _alone(edges, instants, fits)
-    for p in np.unique(point):
-        members = np.flatnonzero((point == p) & edges.open)
+    for one in np.unique(kind):
+        members = np.flatnonzero((kind == one) & edges.open)
         if len(members) > 2:
             change[members] = _together(edges, instants, fits, members, change[members])
     return change

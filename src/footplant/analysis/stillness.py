@@ -41,8 +41,8 @@ class Stillness:
     rest: float = 0.015
     """Body heights a second; a core that is usually faster creeps, and its ends are where it is no longer slow; one
     that is slower rests, and its ends are where that rest ends (2.6 cm/s)."""
-    wander: float = 0.000002
-    """Body heights; how far a planted point may stray even in clean data (4 µm for an adult)."""
+    wander: float = 0.0000005
+    """Body heights; how far a planted point may stray even in clean data (1 µm for an adult)."""
     gone: float = 0.004
     """Body heights; a point this far from its place has left it, in clean data (7 mm)."""
     bridge: float = 0.4
@@ -64,8 +64,13 @@ class Stay:
     """(3,) metres; the median place."""
 
 
-def find_stays(positions: NDArray, fps: float, height: float, settings: Stillness) -> tuple[list[Stay], float]:
-    """Stays of each of P points, from positions (F, P, 3) in metres, and the white noise on them, metres per axis."""
+def find_stays(
+    positions: NDArray, kinds: NDArray, fps: float, height: float, settings: Stillness
+) -> tuple[list[Stay], float]:
+    """Stays of each of P points, from positions (F, P, 3) in metres, and the white noise on them, metres per axis.
+
+    `kinds` (P,) int64 are equal for points that move alike, such as both heels.
+    """
     frames, points = positions.shape[:2]
     if frames < 2 or points == 0:
         return [], 0.0
@@ -80,7 +85,7 @@ def find_stays(positions: NDArray, fps: float, height: float, settings: Stillnes
     cores = _bridge(cores, positions, fps, height, noise, settings)
     creeping = creep_of(positions, cores, fps, noise) > settings.rest * height
     wander, gone = settings.wander * height, settings.gone * height
-    ends = place_ends(positions, cores, creeping, segments, fps, noise, wander, gone)
+    ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
     shortest = max(settings.shortest * fps, 2.0)
     stays = []
