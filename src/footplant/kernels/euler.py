@@ -8,7 +8,7 @@ import numpy as np
 
 from footplant.kernels import jit
 
-LOCKED = 1e-7
+LOCKED = 1e-12
 """Cosine of the middle angle below which the first and the last angle turn about the same axis: gimbal lock."""
 
 

@@ -1,0 +1,76 @@
+"""Fuzz every parser: `python tests/fuzz/run.py --seconds 60`; exits with 1 when anything but FormatError escapes.
+
+Each `fuzz_*.py` beside this file is one target: `TARGET(data: bytes)`, and `corpus() -> list[bytes]` to start from.
+Every target runs in a process of its own, because the fuzzer (atheris, on libFuzzer) ends its process; inputs that fail
+are kept in --keep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+MEMORY_MB = 2048
+SLOWEST_SECONDS = 10
+"""A single input that takes longer is a finding."""
+
+
+def main() -> int:
+    """Run all targets, or the ones that are named; print one line each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("targets", nargs="*", help="names such as fuzz_bvh (default: all)")
+    parser.add_argument("--seconds", type=int, default=60, help="how long each target runs")
+    parser.add_argument("--keep", type=Path, default=Path("out/fuzz"), help="where inputs that fail are kept")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        _fuzz(arguments.child, arguments.seconds, arguments.corpus, arguments.keep)
+        return 0
+    names = arguments.targets or sorted(path.stem for path in FOLDER.glob("fuzz_*.py"))
+    failed = [name for name in names if not _run(name, arguments.seconds, arguments.keep)]
+    return 1 if failed else 0
+
+
+def _run(name: str, seconds: int, keep: Path) -> bool:
+    """One target in its own process; whether nothing was found."""
+    keep.mkdir(parents=True, exist_ok=True)
+    before = set(keep.iterdir())
+    with tempfile.TemporaryDirectory() as corpus:
+        command = [sys.executable, str(Path(__file__).resolve()), "--child", name, "--seconds", str(seconds)]
+        command += ["--corpus", corpus, "--keep", str(keep)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        inputs = len(list(Path(corpus).iterdir()))
+    found = sorted(set(keep.iterdir()) - before)
+    runs = [line.split()[1] for line in done.stderr.splitlines() if line.startswith(("Done", "stat::number_of_exec"))]
+    if done.returncode == 0 and not found:
+        print(f"{name}: nothing found in {seconds} s, {runs[-1] if runs else '?'} runs, {inputs} inputs in the corpus")
+        return True
+    print(f"{name}: FOUND (exit code {done.returncode}) {', '.join(map(str, found))}")
+    print("\n".join((done.stdout + done.stderr).splitlines()[-60:]))
+    return False
+
+
+def _fuzz(name: str, seconds: int, corpus: Path, keep: Path) -> None:
+    """Inside the child: instrument the package, import the target, run until the time is over."""
+    import atheris
+
+    sys.path.insert(0, str(FOLDER))
+    with atheris.instrument_imports(include=["footplant.io", "footplant.errors"]):
+        target = importlib.import_module(name)
+    for number, seed in enumerate(target.corpus()):
+        target.TARGET(seed)  # also compiles the kernels, so that the first input is not taken for a slow one
+        (corpus / f"seed-{number}").write_bytes(seed)
+    options = [f"-max_total_time={seconds}", f"-rss_limit_mb={MEMORY_MB}", f"-timeout={SLOWEST_SECONDS}"]
+    options += [f"-artifact_prefix={keep}/{name}-", "-max_len=65536", str(corpus)]
+    atheris.Setup([sys.argv[0], *options], target.TARGET)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Independent readers: they and we must put every joint of a real file at the same place."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import shared_files
+from footplant.clip import Clip
+from footplant.io import bvh
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from node_env import run_node
+
+REAL = shared_files("bvh/*/*.bvh")
+SOME = REAL[::3]
+pytestmark = pytest.mark.skipif(not REAL, reason="the folder shared/data with real clips is not beside the repository")
+
+
+def our_motion(path, positions="auto") -> Motion:
+    figure = bvh.load(path, positions=positions)[0]
+    assert figure.read_take is not None
+    return figure.read_take(0)
+
+
+def by_name(names, places) -> dict:
+    return {name: places[:, joint] for joint, name in enumerate(names)}
+
+
+def largest_difference(ours: Motion, frames, names, places) -> float:
+    """Relative to the figure's size: three.js keeps float32."""
+    mine = by_name(ours.skeleton.names, Kinematics(ours).positions[frames])
+    theirs = by_name(names, np.asarray(places))
+    assert mine.keys() == theirs.keys()
+    size = np.abs(ours.skeleton.rest_world[0] - ours.skeleton.offsets[0]).max()
+    return max(np.abs(mine[name] - theirs[name]).max() for name in mine) / size
+
+
+def ask_three(motions: dict[Path, Motion], count: int = 8) -> None:
+    """three.js reads the files; every joint must be where our motion has it.
+
+    The last frame is not asked for: one file has a row more than it states, and three.js does not read it.
+    """
+    chosen = [np.linspace(0, max(len(motion) - 2, 0), count).astype(int) for motion in motions.values()]
+    requests = [{"path": str(path), "frames": each.tolist()} for path, each in zip(motions, chosen, strict=True)]
+    answers = run_node("bvh_positions.mjs", requests)
+    for (path, motion), frames, answer in zip(motions.items(), chosen, answers, strict=True):
+        assert largest_difference(motion, frames, answer["names"], answer["positions"]) < 1e-5, path
+
+
+def test_three_js_agrees():
+    """three.js adds OFFSET to every position channel, so it is asked about that reading of the files.
+
+    The file with a rest pose after its OFFSETs is left out: three.js takes those numbers for the next keyword.
+    """
+    ask_three({path: our_motion(path, "add") for path in REAL if "soma" not in path.name})
+
+
+def test_three_js_reads_what_we_write_as_we_mean_it(tmp_path):
+    """Files that we lay out ourselves mean the same to readers that add OFFSET and to those that replace it."""
+    motions = {tmp_path / path.name: our_motion(path) for path in SOME}
+    motions = {path: motion for path, motion in motions.items() if motion.offsets is None}
+    for path, motion in motions.items():
+        bvh.save(path, Clip(motion, Character(motion.skeleton)), units=1.0)
+    ask_three(motions)
+
+
+@pytest.mark.parametrize("path", SOME, ids=lambda path: path.name)
+def test_pybvh_agrees(path):
+    pybvh = pytest.importorskip("pybvh")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = pybvh.read_bvh_file(path, world_up="+y")
+            places = np.asarray(theirs.joint_positions())
+    except Exception as error:
+        pytest.skip(f"pybvh refuses it: {error}")
+    ours = our_motion(path, "replace")
+    if ours.offsets is not None:
+        pytest.skip("pybvh does not read position channels of inner joints")
+    frames = np.arange(min(len(ours), len(places)))
+    assert abs(len(ours) - len(places)) <= 1
+    assert largest_difference(ours, frames, theirs.joint_names, places[frames]) < 1e-9
+
+
+@pytest.mark.parametrize("path", SOME, ids=lambda path: path.name)
+def test_pymotion_agrees(path):
+    """It reads 3 and 6 channels and places joints at OFFSET."""
+    io = pytest.importorskip("pymotion.io.bvh")
+    from pymotion.ops.skeleton import fk
+
+    reader = io.BVH()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reader.load(str(path))
+            rotations, positions, parents, offsets, _, _ = reader.get_data()
+            places, _ = fk(rotations, positions[:, 0], offsets, parents)
+    except Exception as error:
+        pytest.skip(f"upc-pymotion refuses it: {error}")
+    ours = our_motion(path, "replace")
+    if ours.offsets is not None:
+        pytest.skip("its forward kinematics does not use position channels of inner joints")
+    frames = np.arange(min(len(ours), len(places)))
+    assert abs(len(ours) - len(places)) <= 1
+    assert largest_difference(ours, frames, reader.data["names"], places[frames]) < 1e-6
