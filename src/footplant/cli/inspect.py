@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip
-from footplant.cli.output import note, print_facts, print_json, print_table
+from footplant.cli.output import console, note, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -81,6 +81,7 @@ def describe(clip: Clip, file: str) -> dict[str, Any]:
 
 def _print_info(facts: dict[str, Any]) -> None:
     how = "stated by the file" if facts["declared"] else "found from the figure"
+    how = "as all samples" if facts["format"] == "sample" else how
     skin = facts["skin"]
     print_facts(
         facts["file"],
@@ -96,11 +97,13 @@ def _print_info(facts: dict[str, Any]) -> None:
         },
     )
     if facts["roles"]:
+        # the reasons need a wide window; --json always has them
+        columns = ("role", "joints", "#sure", "why")[: 4 if console().width >= 110 else 3]
         rows = [
-            (role, ", ".join(found["joints"]), f"{found['confidence']:.0%}", found["reason"])
+            (role, ", ".join(found["joints"]), f"{found['confidence']:.0%}", found["reason"])[: len(columns)]
             for role, found in facts["roles"].items()
         ]
-        print_table("Roles", ("role", "joints", "#sure", "why"), rows)
+        print_table("Roles", columns, rows)
     if len(facts["takes"]) > 1:
         rows = [(n, take["name"], take["frames"], take["fps"]) for n, take in enumerate(facts["takes"])]
         print_table("Takes", ("#number", "name", "#frames", "#fps"), rows)

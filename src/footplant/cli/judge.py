@@ -35,7 +35,7 @@ def contacts(
         return
     rows = [
         (plant.point, plant.start, plant.end - 1, f"{plant.start / found.fps:.2f}", f"{len(plant) / found.fps:.2f}",
-         *(f"{value:.3f}" for value in plant.place))
+         *(f"{round(float(value), 3) + 0.0:.3f}" for value in plant.place))
         for plant in found.plants
     ]  # fmt: skip
     columns = ("point", "#first frame", "#last frame", "#at s", "#for s", "#x m", "#y m", "#z m")

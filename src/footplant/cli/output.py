@@ -96,7 +96,8 @@ def show(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return f"{value:.4g}"
+        # what is zero but for rounding is shown as zero
+        return f"{value:.4g}" if abs(value) >= 1e-9 else "0"
     return str(value)
 
 

@@ -58,9 +58,7 @@ def load(
     corrections, see `humanoid.read_corrections`. Further options belong to the format.
     """
     if str(path).startswith(SAMPLE):
-        from footplant import samples
-
-        return samples.load(str(path)[len(SAMPLE) :])
+        return _load_sample(str(path)[len(SAMPLE) :])
     from footplant import humanoid
     from footplant.io.border import bring_in
 
@@ -92,6 +90,19 @@ def load(
     return replace(clip, others=others)
 
 
+def _load_sample(name: str) -> Clip:
+    """A sample motion, or a sample character in its rest pose."""
+    from footplant import samples
+
+    if name in samples.CHARACTERS:
+        character = samples.load_character(name)
+        return Clip(motion=rest_motion(character.skeleton), character=character, name=name)
+    if name not in samples.MOTIONS:
+        known = ", ".join((*samples.MOTIONS, *samples.CHARACTERS))
+        raise FormatError(f"expected a sample among {known}; got {name!r}", path=f"{SAMPLE}{name}")
+    return samples.load(name)
+
+
 def _choose(what: str, wanted: int | str, names: list[str], path: Path) -> int:
     if isinstance(wanted, str) and wanted in names:
         return names.index(wanted)
@@ -106,9 +117,7 @@ def _choose(what: str, wanted: int | str, names: list[str], path: Path) -> int:
 def load_character(path: str | Path, **options) -> Character:
     """Read a character from any file, or a sample by "sample:NAME"; takes what `load` takes."""
     if str(path).startswith(SAMPLE):
-        from footplant import samples
-
-        return samples.load_character(str(path)[len(SAMPLE) :])
+        return _load_sample(str(path)[len(SAMPLE) :]).character
     return load(path, **options).character
 
 
