@@ -186,11 +186,16 @@ class Roles:
     """Role → how sure, 0 to 1."""
     reasons: Mapping[str, str]
     """Role → why: the words of the name and the shape that spoke for it, in one sentence."""
+    reference: NDArray | None = field(default=None, compare=False, repr=False)
+    """(J, 4) local rotations of the reference pose where a motion had to tell them, because the rest pose is no pose;
+    None where the rest pose tells (see `humanoid.reference_pose`)."""
 
     def __post_init__(self) -> None:
-        """Freeze the three tables."""
+        """Freeze the tables."""
         for key in ("joints", "confidence", "reasons"):
             object.__setattr__(self, key, MappingProxyType(dict(getattr(self, key))))
+        if self.reference is not None:
+            object.__setattr__(self, "reference", frozen(self.reference))
 
     def __contains__(self, role: str) -> bool:
         """Whether the figure has that role."""

@@ -44,3 +44,30 @@ def leg_cosines(roles: Roles, poses: NDArray) -> NDArray:
         if hip is not None and end is not None:
             cosines.append(np.sum(up * unit(poses[:, end] - poses[:, hip]), axis=1))
     return np.mean(cosines, axis=0) if cosines else np.zeros(len(poses))
+
+
+def stance(roles: Roles, poses: NDArray) -> NDArray:
+    """(P,) how well each pose stands, 0 to 1, whichever way is up.
+
+    1: legs straight and in line with the trunk, hips and shoulders parallel, feet pointing forward and level. 0: one of
+    these is far off, as in a rest pose with all bones along one axis.
+    """
+    up, left = trunk(roles, poses), across(roles, poses)
+    score = np.clip((-leg_cosines(roles, poses) - 0.6) / 0.3, 0.0, 1.0)
+    ahead = unit(np.cross(left, up))
+    if all(f"{side}_{part}" in roles for side in ("left", "right") for part in ("upper_leg", "upper_arm")):
+        hips = unit(poses[:, roles["left_upper_leg"]] - poses[:, roles["right_upper_leg"]])
+        shoulders = unit(poses[:, roles["left_upper_arm"]] - poses[:, roles["right_upper_arm"]])
+        score = score * np.clip((np.sum(hips * shoulders, axis=1) - 0.5) / 0.4, 0.0, 1.0)
+    for side in ("left", "right"):
+        hip, knee = roles.get(f"{side}_upper_leg"), roles.get(f"{side}_lower_leg")
+        foot, toes = roles.get(f"{side}_foot"), roles.get(f"{side}_toes")
+        if hip is not None and knee is not None and foot is not None:
+            straight = np.sum(unit(poses[:, knee] - poses[:, hip]) * unit(poses[:, foot] - poses[:, knee]), axis=1)
+            score = score * np.clip((straight - 0.5) / 0.4, 0.0, 1.0)
+        if foot is not None and toes is not None:
+            line = unit(poses[:, toes] - poses[:, foot])
+            forward = np.sum(line * ahead, axis=1)
+            slope = -np.sum(line * up, axis=1)
+            score = score * np.clip((forward - 0.05) / 0.25, 0.0, 1.0) * np.clip((slope + 0.35) / 0.25, 0.0, 1.0)
+    return score

@@ -56,6 +56,8 @@ def bring_in(
     border = _find_border(figure, positions, roles, units, up, notes)
     turn = np.array(border.turn)
     motion = _convert(motion, border.scale, turn)
+    if roles is not None:
+        roles = humanoid.with_reference(motion.skeleton, roles, _some_frames(motion).rotations)
     skin = None if figure.skin is None else _convert_skin(figure.skin, border.scale, turn)
     name = figure.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=figure.source)

@@ -1,0 +1,113 @@
+"""The reference pose: one T-pose for all figures, so that rotations of different skeletons can be compared.
+
+However a file's rest pose stands (T, A, arms down, or no pose at all), the reference pose stands the same. What is
+comparable between two figures is how far a joint has turned from it in world axes: W · G⁻¹, with G the joint's world
+rotation in the reference pose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.humanoid.alignment import Alignment
+from footplant.humanoid.names import read
+from footplant.humanoid.posture import stance, trunk
+from footplant.skeleton import Roles, Skeleton
+
+_GOOD_STANCE = 0.3
+"""A rest pose whose stance (see `posture.stance`) is below this is not taken as a pose."""
+_MOST_FRAMES = 400
+
+
+def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
+    """Local rotations (J, 4) that put a figure into the reference pose.
+
+    What holds in it: the figure faces +z with its left side towards +x; the line from the first vertebra to the neck
+    is vertical; upper arms and forearms lie exactly along ±x, hands too, palms down as far as fingers tell; thighs and
+    shanks hang exactly along −y; elbows bend about ∓y and knees about +x, where a clear bend at rest, else the foot,
+    tells the hinge; feet are level, pitched as at rest and pointing within 35° of +z. Hips, neck, head and collar bones
+    keep their natural tilt at rest unless it is more than 40°, and joints without a role keep their place on their
+    parents.
+
+    Where the rest pose is no pose (all bones along one axis), `with_reference` lets a motion tell; without one, what
+    the lengths can tell has to do.
+    """
+    if roles.reference is not None:
+        return np.array(roles.reference)
+    return _straighten(skeleton, roles, skeleton.rest)
+
+
+def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Roles:
+    """The roles with the reference pose found from a motion, if the rest pose stands too badly to tell it.
+
+    rotations: (F, J, 4) local rotations of some frames, y up; the frame that stands best is straightened.
+    """
+    frames = np.asarray(rotations, float)
+    frames = frames[:: max(1, len(frames) // _MOST_FRAMES)]
+    rest = stance(roles, skeleton.rest_world[0][None])[0]
+    if rest >= _GOOD_STANCE or len(frames) == 0:
+        return roles
+    places = np.stack([pose_world(skeleton, frame)[0] for frame in frames])
+    scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0)
+    best = int(np.argmax(scores))
+    return replace(roles, reference=_straighten(skeleton, roles, frames[best])) if scores[best] > rest else roles
+
+
+def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray) -> NDArray:
+    """Local rotations (J, 4) of the reference pose, from a pose that stands somehow."""
+    places, turned = pose_world(skeleton, start)
+    world = rotation.multiply(Alignment(skeleton, roles, places, turned).turns(), turned)
+    local = np.array(world)
+    local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
+    return rotation.normalize(local)
+
+
+def pose_world(skeleton: Skeleton, local: NDArray) -> tuple[NDArray, NDArray]:
+    """World positions (J, 3) and rotations (J, 4) of a pose, with joint 0 where the rest pose has it."""
+    positions, rotations = np.array(skeleton.offsets), np.array(local)
+    for joint in range(1, len(skeleton)):
+        parent = skeleton.parents[joint]
+        positions[joint] = positions[parent] + rotation.rotate(rotations[parent], skeleton.offsets[joint])
+        rotations[joint] = rotation.multiply(rotations[parent], local[joint])
+    return positions, rotations
+
+
+def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
+    """What a left–right mirror of a motion needs: (J,) partners of the joints, (J, 4) their reference world rotations.
+
+    Partners are the same role of the other side; joints without a role go by name, then by place in the reference pose
+    (below partners only), else they are their own.
+    """
+    places, world = pose_world(skeleton, reference_pose(skeleton, roles))
+    partner = np.full(len(skeleton), -1)
+    for role, chain in roles.joints.items():
+        side, _, part = role.partition("_")
+        other = {"left": "right", "right": "left"}.get(side)
+        mirrored = chain if other is None else roles.joints.get(f"{other}_{part}", ())
+        if len(mirrored) == len(chain):
+            partner[list(chain)] = mirrored
+    by_key = {(reading.key, reading.side): joint for joint, reading in enumerate(map(read, skeleton.names))}
+    height = float(np.ptp(places, axis=0).max())
+    for joint in range(len(skeleton)):
+        if partner[joint] >= 0:
+            continue
+        above = int(skeleton.parents[joint])
+        across = 0 if above < 0 else int(partner[above])
+        reading = read(skeleton.names[joint])
+        other = {"left": "right", "right": "left"}.get(reading.side or "")
+        named = by_key.get((reading.key, other)) if other else None
+        if named is not None and partner[named] in (-1, joint) and named != joint:
+            partner[joint], partner[named] = named, joint
+            continue
+        wanted = places[joint] * [-1.0, 1.0, 1.0] + places[0] * [2.0, 0.0, 0.0]
+        free = [other for other in skeleton.children[across] if partner[other] < 0] if above >= 0 else []
+        nearest = min(free, key=lambda other: float(np.linalg.norm(places[other] - wanted)), default=joint)
+        close = float(np.linalg.norm(places[nearest] - wanted)) < 0.03 * height
+        partner[joint] = nearest if close else joint
+        if close:
+            partner[nearest] = joint
+    return partner, world
