@@ -173,7 +173,7 @@ def contacts_of_points(
     limbs = [sides.index(name.partition("_")[0]) for name in names]
     # hands get numbers of their own below zero: a palm never speaks for the floor
     limbs = [-1 - limb if name.endswith("_palm") else limb for limb, name in zip(limbs, names)]
-    rests = supported(stays, limbs, None if body is None else np.asarray(body, float), height, known)
+    rests = supported(stays, limbs, None if body is None else np.asarray(body, float), height, fps, known)
     plants = tuple(
         Plant(names[stay.point], stay.start, stay.end, stay.place) for stay, rest in zip(stays, rests) if rest
     )

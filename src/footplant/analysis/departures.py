@@ -67,10 +67,10 @@ def place_ends(
         edge = start if sign < 0 else end - 1
         edges = _edges(positions, cores, sign, segments, fps, max(noise, wander), gone)
         if noise > 200.0 * wander:
-            change = _change_points(edges, kinds[point], fps)
+            change = np.where(edges.open, _change_points(edges, kinds[point], fps), 0.0)
         else:
             change = _last_at_rest(edges)
-        change = np.where(edges.open & ~creeping, change, 0.0)
+        change = np.where(creeping, 0.0, change)
         ends.append(edge + sign * np.floor(change + 1e-9).astype(np.int64))
     return [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *ends)]
 
@@ -97,7 +97,9 @@ def _edges(positions, cores: Intervals, sign: int, segments, fps: float, least: 
     left = (distance > np.maximum(_GONE * scale, gone)[:, None]) & near
     first_out = np.where(left.any(axis=1), left.argmax(axis=1), len(k))
     used = near & (np.arange(len(k)) <= first_out[:, None])
-    return _Edges(k, away * used[..., None], used, (valid & (k > 0)).any(axis=1), scale)
+    tells = k >= -outer
+    away, used = (away * used[..., None])[:, tells], used[:, tells]
+    return _Edges(k[tells], away, used, (valid & (k > 0)).any(axis=1), scale)
 
 
 def _last_at_rest(edges: _Edges) -> NDArray:
@@ -111,7 +113,7 @@ def _last_at_rest(edges: _Edges) -> NDArray:
 def _change_points(edges: _Edges, kind: NDArray, fps: float) -> NDArray:
     """(B,) instants τ, in frames from the edge: alone, then together with the other departures of that kind."""
     reach = edges.k[-1]
-    instants = np.arange(-reach, reach, min(1.0, max(0.25, fps / 480.0)))
+    instants = np.arange(-reach, reach, min(1.0, max(0.25, fps / 240.0)))
     fits = {power: _fit(edges, instants, power) for power in {*_POWERS, *_SHARED_POWERS}}
     change = _alone(edges, instants, fits)
     for one in np.unique(kind):
@@ -128,7 +130,7 @@ def _fit(edges: _Edges, instants: NDArray, power: float) -> tuple[NDArray, NDArr
     are alike in all but their heading.
     """
     basis = np.maximum(edges.k[:, None] - instants, 0.0) ** power
-    heading = (edges.away * (edges.used * np.maximum(edges.k - edges.k[0], 0))[..., None] ** 2).sum(axis=1)
+    heading = (edges.away * (edges.used * (edges.k - edges.k[0]))[..., None] ** 2).sum(axis=1)
     length = np.hypot(heading[:, 0], heading[:, 2])
     cos, sin = (
         np.divide(heading[:, i], length, out=np.full(len(length), d), where=length > 0) for i, d in ((0, 1.0), (2, 0.0))
@@ -169,7 +171,8 @@ def _together(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: N
         amplitude = match[rows, at].sum(axis=0) / max(norm[rows, at].sum(), 1e-300)
         # the amplitude and all τ can slide together along a ridge, where alternating would creep: try many sizes first
         sizes = amplitude * np.geomspace(0.2, 5.0, 33)[:, None]
-        best = np.argmax([_shared_gain(match, norm, size).max(axis=1).sum() for size in sizes])
+        few = slice(None, None, 1 + len(members) // 60)
+        best = np.argmax([_shared_gain(match[few], norm[few], size).max(axis=1).sum() for size in sizes])
         amplitude = sizes[best]
         for _ in range(3):
             gain = _shared_gain(match, norm, amplitude)

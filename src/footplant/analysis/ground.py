@@ -88,7 +88,7 @@ def estimate_ground(places: ArrayLike, weights: ArrayLike, height: float) -> Gro
         return slope
     if weighted_quantile(rest, weights, 0.75) < tolerance:
         return Plane((0.0, float(level), 0.0))
-    return SteppingStones(places, 0.08 * height)
+    return SteppingStones(places, 0.05 * height)
 
 
 def _slope(places: NDArray, weights: NDArray, height: float) -> Plane | None:
@@ -128,11 +128,17 @@ def weighted_median(values: NDArray, weights: NDArray) -> float:
 
 
 def supported(
-    stays: Sequence[Stay], foot_of: Sequence[int], body: NDArray | None, height: float, ground: Ground | None
+    stays: Sequence[Stay],
+    foot_of: Sequence[int],
+    body: NDArray | None,
+    height: float,
+    fps: float,
+    ground: Ground | None,
 ) -> list[bool]:
     """Which stays rest on something.
 
     `foot_of` gives the foot (or hand, negative) of each point; `body` (F, 3) is the centre of mass or the pelvis.
+    Balance over a foot counts only when it lasts: at the top of a jump the feet are still under the body, too.
     """
     if not stays:
         return []
@@ -142,17 +148,18 @@ def supported(
     travel = np.array([0.0 if body is None else np.linalg.norm(np.ptp(body[a:b], axis=0)) for a, b in zip(start, end)])
     proven = travel > PROOF * height
     feet = foot >= 0
+    calm = 0.3 * fps
     elevation = places[:, 1] - _floor_under(places, end - start, proven & feet, feet, height, ground)
     near = elevation < NEAR * height
     accepted = near | proven
     for i in np.flatnonzero(~accepted & feet):
-        if body is not None:
+        if body is not None and end[i] - start[i] >= calm:
             weight = np.median(body[start[i] : end[i]], axis=0)
             overlap = np.minimum(end, end[i]) - np.maximum(start, start[i])
             beneath = feet & (overlap > 0) & (foot != foot[i]) & (places[:, 1] < places[i, 1] - NEAR * height)
             over = np.hypot(*(weight - places[i])[::2]) < 0.12 * height
             accepted[i] = over and not beneath.any()
-    lifted = _lifted(places, start, end, foot, elevation, height, accepted)
+    lifted = _lifted(places, start, end, foot, elevation, height, accepted & feet)
     return (accepted & ~lifted).tolist()
 
 
@@ -175,9 +182,15 @@ def _floor_under(places, durations, proven, feet, height: float, ground: Ground 
 def _lifted(places, start, end, foot, elevation, height: float, accepted) -> NDArray:
     """A heel (or toe) that is still only because the rest of its foot stands: higher than that rest, off the ground."""
     lifted = np.zeros(len(places), bool)
-    for i in np.flatnonzero(accepted & (elevation > 0.02 * height)):
+    suspects = np.flatnonzero(accepted & (elevation > 0.02 * height))
+    if len(suspects) == 0:
+        return lifted
+    ground = estimate_ground(places[accepted], (end - start)[accepted].astype(float), height)
+    # on a slope one end of a standing foot is higher than the other; on uneven ground nobody knows
+    over = places[:, 1] - (ground.height(places[:, ::2]) if isinstance(ground, Plane) else 0.0)
+    for i in suspects:
         overlap = np.minimum(end, end[i]) - np.maximum(start, start[i])
         fellows = (foot == foot[i]) & accepted & (overlap > 0.5 * (end[i] - start[i]))
         fellows[i] = False
-        lifted[i] = bool((fellows & (places[:, 1] < places[i, 1] - NEAR * height)).any())
+        lifted[i] = bool((fellows & (over < over[i] - NEAR * height)).any())
     return lifted

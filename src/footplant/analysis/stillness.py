@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from footplant.analysis.departures import creep_of, place_ends
 
-# the 20 % quantile of |z| for a standard normal z, and its median
-_QUANTILE_20, _MEDIAN = 0.2533, 0.6745
+# the 20 % quantile of the length of a standard normal 3-vector, and its median
+_QUANTILE_20, _MEDIAN = 1.0026, 1.5382
 # standard deviation of fourth differences of white noise: sqrt(1 + 16 + 36 + 16 + 1)
 _FOURTH = np.sqrt(70.0)
 # seconds for which the usual creeping of a clip may go on in one direction before it counts as leaving
@@ -98,9 +98,11 @@ def find_stays(
 
 
 def continuous_segments(positions: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
-    """Cut where all points jump at once: an added T-pose in frame 0, a cut between takes."""
+    """Cut where (nearly) all points jump at once: an added T-pose in frame 0, a cut between takes."""
     frames = len(positions)
-    step = np.median(np.linalg.norm(np.diff(positions, axis=0), axis=2), axis=1)
+    steps = np.linalg.norm(np.diff(positions, axis=0), axis=2)
+    fewest = steps.shape[1] // 5
+    step = np.partition(steps, fewest, axis=1)[:, fewest]
     around = np.concatenate([[np.nan], step, [np.nan]])
     neighbours = np.fmax(around[:-2], around[2:]) if frames > 2 else np.zeros_like(step)
     jumps = (step > 5.0 * np.nan_to_num(neighbours)) & (step > 0.02 * height) & (step * fps > 3.0 * height)
@@ -113,7 +115,8 @@ def _rough_noise(positions: NDArray, segments) -> float:
     fourth = [np.diff(positions[a:b], n=4, axis=0) for a, b in segments if b - a > 4]
     if not fourth:
         return 0.0
-    return float(np.quantile(np.abs(np.concatenate(fourth)), 0.2)) / (_QUANTILE_20 * _FOURTH)
+    lengths = np.linalg.norm(np.concatenate(fourth), axis=-1)
+    return float(np.quantile(lengths, 0.2)) / (_QUANTILE_20 * _FOURTH)
 
 
 def _noise_within(positions: NDArray, cores, fallback: float) -> float:
@@ -121,7 +124,7 @@ def _noise_within(positions: NDArray, cores, fallback: float) -> float:
     inside = [np.diff(positions[a:b, point], n=4, axis=0) for point, a, b in cores if b - a > 4]
     if not inside:
         return fallback
-    return float(np.median(np.abs(np.concatenate(inside)))) / (_MEDIAN * _FOURTH)
+    return float(np.median(np.linalg.norm(np.concatenate(inside), axis=-1))) / (_MEDIAN * _FOURTH)
 
 
 def _still(positions: NDArray, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:

@@ -1,0 +1,434 @@
+"""Contacts: on feet whose plants are known exactly, on traps that look like plants, and on real clips."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import footplant
+from footplant import Character, Kinematics, Motion, MotionError, Point, Skeleton, SkeletonError, samples
+from footplant.analysis.contacts import FEET, contacts_of_points, find_contacts
+from footplant.analysis.ground import SteppingStones, estimate_ground
+from footplant.geometry import Plane
+
+HEIGHT = 1.75
+ONE_FOOT = ("left_heel", "left_ball")
+SAMPLES = [name for name in samples.names() if name != "climb"]
+LENGTH = 0.19  # heel to ball, metres
+
+
+def smooth(u):
+    """From 0 to 1 with no velocity and no acceleration at either end."""
+    u = np.clip(u, 0.0, 1.0)
+    return u**3 * (10 - 15 * u + 6 * u**2)
+
+
+def rolling_foot(fps=120.0, cycles=5, stride=1.4, cycle=1.07, flat=0.09, off=0.42, toe=0.61, phase=0.3, slope=0.0):
+    """Heel and ball (F, 2, 3) of a walking foot, the truth (F, 2), and a pelvis (F, 3) that walks along."""
+    t = np.arange(int(cycles * cycle * fps) + 1) / fps
+    count, u = np.divmod(t / cycle + phase, 1.0)
+    up, down = np.radians(20), np.radians(-55)
+    pitch = np.where(u < flat, up * (1 - smooth(u / flat)), 0.0)
+    pitch = np.where(u > off, down * ((u - off) / (toe - off)) ** 2, pitch)
+    flying = u > toe
+    s = smooth((u - toe) / (1 - toe))
+    pitch = np.where(flying, down + (up - down) * s, pitch)
+    heel = np.stack([count * stride, np.zeros_like(t)], axis=1)
+    pivot = heel + [LENGTH, 0.0]
+    roll = pivot - LENGTH * np.stack([np.cos(pitch), np.sin(pitch)], axis=1)
+    heel = np.where((u > off)[:, None], roll, heel)
+    lifted = pivot - LENGTH * np.array([np.cos(down), np.sin(down)])
+    after = np.stack([(count + 1) * stride, np.zeros_like(t)], axis=1)
+    # the ball keeps moving through the strike, as a real one does
+    swing = lifted + (after - lifted) * s[:, None]
+    v = np.clip((u - toe) / (1 - toe), 0, 1)
+    swing[:, 1] += 0.8 * v**2 * (1 - v) ** 2
+    heel = np.where(flying[:, None], swing, heel)
+    ball = heel + LENGTH * np.stack([np.cos(pitch), np.sin(pitch)], axis=1)
+    points = np.zeros((len(t), 2, 3))
+    for i, track in enumerate((heel, ball)):
+        points[:, i, 2], points[:, i, 1] = track[:, 0], track[:, 1] + slope * track[:, 0]
+    truth = np.stack([u <= off + 1e-9, (u >= flat - 1e-9) & (u <= toe + 1e-9)], axis=1)
+    travel = (t / cycle + phase - 0.3) * stride
+    pelvis = np.stack([np.zeros_like(t), 0.95 + slope * travel, travel], axis=1)
+    return points, truth, pelvis
+
+
+def f1_score(truth, found):
+    """Harmonic mean of precision and recall of two masks."""
+    total = truth.sum() + found.sum()
+    return 1.0 if total == 0 else 2.0 * (truth & found).sum() / total
+
+
+def two_feet(frames, left=(0.1, 0.0, 0.0), right=(-0.1, 0.0, 0.0)):
+    """Heel and ball of two feet (F, 4, 3) that stand still at the given heels, and a body above them."""
+    points = np.zeros((frames, 4, 3))
+    for i, heel in enumerate((left, right)):
+        points[:, 2 * i] = heel
+        points[:, 2 * i + 1] = np.add(heel, (0.0, 0.0, LENGTH))
+    body = np.tile([0.0, 0.95, 0.08], (frames, 1))
+    return points, body
+
+
+def found(points, fps, body=None, names=FEET, **options):
+    """Contacts of points of an adult."""
+    return contacts_of_points(points, fps, HEIGHT, names=names, body=body, **options)
+
+
+@pytest.mark.parametrize("fps", [24, 30, 60, 100, 120, 250])
+def test_clean_rolling_foot_is_found_to_the_frame(fps):
+    points, truth, pelvis = rolling_foot(fps)
+    contacts = found(points, fps, pelvis, ONE_FOOT)
+    assert len(contacts.plants) == 12
+    assert (contacts.masks() == truth).mean() > 0.98
+    for i, name in enumerate(ONE_FOOT):
+        assert f1_score(truth[:, i], contacts.mask(name)) > 0.98
+
+
+@pytest.mark.parametrize("slope", [-0.2, 0.1, 0.3])
+def test_slopes_are_ground_too(slope):
+    points, truth, pelvis = rolling_foot(120.0, slope=slope)
+    contacts = found(points, 120.0, pelvis, ONE_FOOT)
+    assert (contacts.masks() == truth).mean() > 0.98
+    places = points[..., ::2][truth]
+    assert np.abs(contacts.ground.height(places) - points[..., 1][truth]).max() < 0.03
+
+
+@pytest.mark.parametrize("rate", [60, 120])
+def test_noise_of_five_millimetres(rate):
+    points, truth, pelvis = rolling_foot(rate, cycles=8)
+    agreement = []
+    for seed in range(3):
+        noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
+        contacts = found(noisy, rate, pelvis, ONE_FOOT)
+        assert len(contacts.plants) == 18
+        assert contacts.noise == pytest.approx(0.005, rel=0.2)
+        agreement.append((contacts.masks() == truth).mean())
+    assert np.mean(agreement) > 0.975
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.floats(-np.pi, np.pi), st.floats(-50, 50), st.floats(-50, 50), st.floats(-2, 2), st.sampled_from([30.0, 120.0])
+)
+def test_where_the_walk_goes_does_not_matter(angle, x, z, level, fps):
+    points, _, pelvis = rolling_foot(fps, cycles=3)
+    turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+    here = found(points, fps, pelvis, ONE_FOOT)
+    there = found(points @ turn.T + [x, level, z], fps, pelvis @ turn.T + [x, level, z], ONE_FOOT)
+    for name in ONE_FOOT:
+        # far from the origin the last digits differ, which may move an end across one frame
+        assert np.abs(np.array(here.intervals(name)) - np.array(there.intervals(name))).max() <= 1
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.2, 5.0), st.sampled_from([30.0, 120.0]), st.booleans())
+def test_size_does_not_matter(size, fps, noisy):
+    points, _, pelvis = rolling_foot(fps, cycles=3)
+    if noisy:
+        points = points + np.random.default_rng(0).normal(0.0, 0.004, points.shape)
+    one = contacts_of_points(points, fps, HEIGHT, names=ONE_FOOT, body=pelvis)
+    other = contacts_of_points(points * size, fps, HEIGHT * size, names=ONE_FOOT, body=pelvis * size)
+    assert [one.intervals(name) for name in ONE_FOOT] == [other.intervals(name) for name in ONE_FOOT]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 150))
+def test_where_the_clip_begins_does_not_matter(first):
+    points, _, pelvis = rolling_foot(120.0, cycles=4)
+    whole = found(points, 120.0, pelvis, ONE_FOOT)
+    cut = found(points[first:], 120.0, pelvis[first:], ONE_FOOT)
+    for name in ONE_FOOT:
+        expected = [(a - first, b - first) for a, b in whole.intervals(name) if a > first]
+        assert cut.intervals(name)[-len(expected) :] == expected
+
+
+@pytest.mark.parametrize("fps", [30, 60, 120])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_are_found_as_they_were_made(name, fps):
+    clip = samples.load(name)
+    motion = clip.motion.resample(fps)
+    contacts = find_contacts((motion, clip.character))
+    truth = truth_of(name, fps, len(motion))
+    check_bars(truth, contacts.masks(), 0.98, 0.97)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_at_sixty_percent_of_the_size(name):
+    clip = samples.load(name)
+    motion = clip.motion.scaled(0.6)
+    contacts = find_contacts((motion, shrunk(clip.character, 0.6)))
+    check_bars(truth_of(name, motion.fps, len(motion)), contacts.masks(), 0.98, 0.97)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_with_five_millimetres_of_noise(name):
+    clip = samples.load(name)
+    kinematics = Kinematics(clip.motion)
+    points = kinematics.points([clip.character.contacts[point] for point in FEET])
+    body = (
+        kinematics.center_of_mass(clip.character) if clip.character.masses is not None else kinematics.positions[:, 0]
+    )
+    truth = truth_of(name, clip.motion.fps, len(points))
+    masks = []
+    for seed in range(3):
+        noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
+        masks.append(contacts_of_points(noisy, clip.motion.fps, clip.character.height, names=FEET, body=body).masks())
+    check_bars(np.concatenate([truth] * 3), np.concatenate(masks), 0.98, 0.97)
+
+
+def truth_of(name, fps, frames):
+    """(F, 4) what the sample's maker says."""
+    truth = np.zeros((frames, len(FEET)), bool)
+    for i, point in enumerate(FEET):
+        for start, end in samples.ground_truth(name, fps).get(point, []):
+            truth[start:end, i] = True
+    return truth
+
+
+def shrunk(character: Character, factor: float) -> Character:
+    """The same figure with every length times a factor."""
+    contacts = {name: Point(p.joint, tuple(np.multiply(p.offset, factor))) for name, p in character.contacts.items()}
+    centers = None if character.mass_centers is None else character.mass_centers * factor
+    return replace(
+        character, skeleton=character.skeleton.scaled(factor), contacts=contacts, mass_centers=centers,
+        height=character.height * factor,
+    )  # fmt: skip
+
+
+def check_bars(truth, masks, agreement, f1):
+    """Share of frames right, over heels and over balls, and the F1 score of each."""
+    assert (truth == masks).mean() >= agreement
+    for part in ("heel", "ball"):
+        columns = [i for i, name in enumerate(FEET) if name.endswith(part)]
+        assert f1_score(truth[:, columns], masks[:, columns]) >= f1, part
+
+
+def test_standing_still_is_one_plant_each():
+    points, body = two_feet(200)
+    contacts = found(points, 100.0, body)
+    assert [contacts.intervals(name) for name in FEET] == [[(0, 200)]] * 4
+    assert contacts.at(50) == list(contacts.plants)
+
+
+def test_a_skid_is_no_plant():
+    points, body = two_feet(240)
+    points[60:180, :2, 2] += np.linspace(0, 1.2, 120)[:, None]  # 1.2 m/s, on the floor
+    points[180:, :2, 2] += 1.2
+    body[:, 2] += points[:, 0, 2]
+    contacts = found(points, 120.0, body)
+    for name in ONE_FOOT:
+        assert not contacts.mask(name)[64:176].any()
+        assert contacts.mask(name)[5:55].all()
+        assert contacts.mask(name)[185:235].all()
+
+
+def test_a_slow_slide_is_no_plant_either():
+    points, body = two_feet(360)
+    points[60:300, :2, 2] += np.linspace(0, 0.6, 240)[:, None]  # 0.3 m/s
+    points[300:, :2, 2] += 0.6
+    contacts = found(points, 120.0, body)
+    assert not contacts.mask("left_heel")[70:290].any()
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.4, 1.5])
+def test_a_foot_held_in_the_air_is_no_plant(seconds):
+    fps = 120.0
+    rise, hold = 30, int(seconds * fps)
+    lift = np.concatenate(
+        [np.zeros(60), smooth(np.linspace(0, 1, rise)), np.ones(hold), smooth(np.linspace(1, 0, rise)), np.zeros(60)]
+    )
+    points, body = two_feet(len(lift))
+    points[:, :2, 1] += 0.45 * lift[:, None]
+    points[:, :2, 2] += 0.3 * lift[:, None]
+    body[:, 0] -= 0.09 * lift  # the weight goes over the standing foot
+    body[:, 1] += 0.01 * np.sin(np.arange(len(lift)) / 20.0)
+    contacts = found(points, fps, body)
+    for name in ONE_FOOT:
+        assert not contacts.mask(name)[65:-65].any()
+        assert len(contacts.intervals(name)) == 2
+    assert contacts.mask("right_heel").all()
+
+
+def test_standing_on_a_box_is_a_plant():
+    """Both feet step up by 40 cm, one after the other, and stay."""
+    fps, frames = 60.0, 300
+    t = np.arange(frames) / fps
+    points, body = two_feet(frames)
+    for foot, when in ((0, 1.0), (1, 2.0)):
+        u = smooth((t - when) / 0.5)
+        points[:, 2 * foot : 2 * foot + 2, 1] += 0.4 * u[:, None]
+        points[:, 2 * foot : 2 * foot + 2, 2] += 0.5 * u[:, None]
+    u = smooth((t - 1.3) / 1.0)
+    body[:, 1] += 0.4 * u
+    body[:, 2] += 0.5 * u
+    contacts = found(points, fps, body)
+    for name in FEET:
+        assert len(contacts.intervals(name)) == 2
+        assert contacts.intervals(name)[-1][1] == frames
+    assert isinstance(contacts.ground, SteppingStones)
+    assert contacts.ground.height([0.1, 0.5]) == pytest.approx(0.4, abs=0.02)
+
+
+def test_a_heel_in_the_air_over_a_standing_ball_is_no_plant():
+    points, body = two_feet(240)
+    points[60:180, [0, 2], 1] = 0.1  # on tiptoe
+    points[60:180, [0, 2], 2] += 0.03
+    contacts = found(points, 120.0, body)
+    assert contacts.mask("left_ball").all()
+    assert not contacts.mask("left_heel")[62:178].any()
+    assert contacts.mask("left_heel")[:58].all()
+
+
+def test_a_jump_has_no_plants_in_the_air():
+    fps = 120.0
+    t = np.arange(240) / fps
+    height = np.where((t > 0.8) & (t < 1.4), 0.5 * 9.81 * (t - 0.8) * (1.4 - t), 0.0)
+    points, body = two_feet(len(t))
+    points[..., 1] += height[:, None]
+    body[:, 1] += height
+    contacts = found(points, fps, body)
+    for name in FEET:
+        assert contacts.intervals(name) == [(0, 97), (168, 240)]
+
+
+def test_a_pose_before_the_first_frame_does_no_harm():
+    points, truth, pelvis = rolling_foot(120.0)
+    points[0] += [2.0, 0.3, -4.0]
+    pelvis[0] += [2.0, 0.3, -4.0]
+    contacts = found(points, 120.0, pelvis, ONE_FOOT)
+    assert not contacts.masks()[0].any()
+    assert (contacts.masks()[1:] == truth[1:]).mean() > 0.98
+
+
+def test_a_few_bad_frames_do_not_break_a_plant():
+    points, body = two_feet(300)
+    points[150:153, 0] += 0.012
+    contacts = found(points, 120.0, body)
+    assert contacts.intervals("left_heel") == [(0, 300)]
+
+
+def test_hands_hold_on_only_where_they_carry():
+    """Hands that are still while the body stands still say nothing; while it climbs, they hold."""
+    fps, frames = 60.0, 240
+    points, body = two_feet(frames)
+    hands = np.tile([[0.25, 1.6, 0.3], [-0.25, 0.9, 0.1]], (frames, 1, 1))
+    body[:, 1] += 0.4 * smooth((np.arange(frames) / fps - 1.0) / 2.0)
+    hands[:, 1] += body - body[0]  # the right hand is carried along
+    names = (*FEET, "left_palm", "right_palm")
+    contacts = found(np.concatenate([points, hands], axis=1), fps, body, names)
+    assert contacts.mask("left_palm").mean() > 0.95
+    assert not contacts.mask("right_palm")[75:165].any()
+    still = found(np.concatenate([points, hands[:1].repeat(frames, 0)], axis=1), fps, body[:1].repeat(frames, 0), names)
+    assert not still.mask("left_palm").any()
+
+
+def test_palms_on_the_floor_are_plants():
+    points, body = two_feet(120)
+    hands = np.tile([[0.25, 0.0, 0.8], [-0.25, 0.6, 0.8]], (120, 1, 1))
+    contacts = found(np.concatenate([points, hands], axis=1), 60.0, body, (*FEET, "left_palm", "right_palm"))
+    assert contacts.mask("left_palm").all()
+    assert not contacts.mask("right_palm").any()
+
+
+@pytest.mark.parametrize("frames", [0, 1, 2, 3, 5])
+def test_clips_too_short_to_tell(frames):
+    points, body = two_feet(frames)
+    contacts = found(points, 30.0, body)
+    assert contacts.frames == frames
+    assert contacts.masks().shape == (frames, 4)
+    if frames < 2:
+        assert contacts.plants == ()
+
+
+def test_a_given_ground_decides():
+    points, body = two_feet(120, left=(0.1, 0.3, 0.0))
+    assert found(points, 60.0, body, ground=0.0).intervals("left_heel") == []
+    assert found(points, 60.0, body, ground=Plane((0.0, 0.3, 0.0))).intervals("left_heel") == [(0, 120)]
+
+
+def test_bad_input_is_refused():
+    points, body = two_feet(10)
+    with pytest.raises(MotionError, match=r"shape \(frames, 4, 3\), got \(10, 3, 3\)"):
+        found(points[:, :3], 30.0)
+    broken = points.copy()
+    broken[3, 1, 2] = np.nan
+    with pytest.raises(MotionError, match="frame 3, point 'left_ball'"):
+        found(broken, 30.0)
+    with pytest.raises(MotionError, match="positive body height"):
+        contacts_of_points(points, 30.0, 0.0, names=FEET)
+    with pytest.raises(MotionError, match="body path"):
+        found(points, 30.0, body[:5])
+    with pytest.raises(MotionError, match="one of the points"):
+        found(points, 30.0, body).mask("tail")
+    with pytest.raises(MotionError, match="ground level"):
+        found(points, 30.0, body, ground="floor")
+
+
+def test_a_figure_without_feet_is_refused():
+    snake = Skeleton(("a", "b"), np.array([-1, 0]), np.zeros((2, 3)))
+    motion = Motion(snake, np.zeros((3, 3)), np.tile([1.0, 0, 0, 0], (3, 2, 1)))
+    with pytest.raises(SkeletonError, match="no contact points on its feet"):
+        find_contacts((motion, Character(snake, "snake")))
+
+
+def test_grounds_are_told_from_plants():
+    rng = np.random.default_rng(0)
+    xz = rng.uniform(-3, 3, (40, 2))
+    places = np.insert(xz, 1, 0.02 + rng.normal(0, 0.005, 40), axis=1)
+    level = estimate_ground(places, np.ones(40), HEIGHT)
+    assert isinstance(level, Plane)
+    assert level.height([0.0, 0.0]) == pytest.approx(0.02, abs=0.005)
+    slope = estimate_ground(np.insert(xz, 1, 0.2 * xz[:, 0] - 0.1 * xz[:, 1], axis=1), np.ones(40), HEIGHT)
+    assert isinstance(slope, Plane)
+    assert slope.height([1.0, 1.0]) == pytest.approx(0.1, abs=0.01)
+    stairs = estimate_ground(np.insert(xz, 1, 0.3 * np.floor(np.abs(xz[:, 0])), axis=1), np.ones(40), HEIGHT)
+    assert isinstance(stairs, SteppingStones)
+    assert estimate_ground(np.zeros((0, 3)), [], HEIGHT).height([5.0, 5.0]) == 0.0
+
+
+def test_contacts_as_plain_numbers():
+    import json
+
+    points, body = two_feet(100)
+    told = json.loads(json.dumps(found(points, 50.0, body).to_dict(), allow_nan=False))
+    assert told["plants"][0] == {"point": "left_heel", "start": 0, "end": 100, "place": [0.1, 0.0, 0.0]}
+    assert told["frames"] == 100
+
+
+def stance_shares(contacts):
+    """Share of each foot's cycles that it stands: heel or ball, between its first and its last landing."""
+    shares = []
+    for side in ("left", "right"):
+        mask = contacts.mask(f"{side}_heel") | contacts.mask(f"{side}_ball")
+        landings = np.flatnonzero(np.diff(mask.astype(int)) == 1)
+        if len(landings) > 1:
+            shares.append(mask[landings[0] + 1 : landings[-1] + 1].mean())
+    return shares
+
+
+@pytest.mark.parametrize("name", ["02_01", "35_01", "104_02"])
+def test_real_walks_stand_three_fifths_of_the_time(shared, name):
+    contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh"))
+    shares = stance_shares(contacts)
+    assert shares
+    assert all(0.52 < share < 0.72 for share in shares)
+
+
+def test_a_real_run_flies(shared):
+    contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / "09_01.bvh"))
+    masks = contacts.masks()
+    assert (~masks.any(axis=1)).mean() > 0.15
+    assert not ((masks[:, 0] | masks[:, 1]) & (masks[:, 2] | masks[:, 3])).any()
+    assert all(0.15 < share < 0.45 for share in stance_shares(contacts))
+
+
+def test_real_stairs_are_climbed(shared):
+    contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / "13_35.bvh"))
+    heights = [plant.place[1] for plant in contacts.plants if plant.point.endswith("ball")]
+    assert max(heights) - min(heights) > 0.5
+    assert isinstance(contacts.ground, SteppingStones)
