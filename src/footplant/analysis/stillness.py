@@ -88,11 +88,13 @@ def find_stays(
     ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
     shortest = max(settings.shortest * fps, 2.0)
+    resting = creep_of(positions, ends, fps, noise) <= settings.rest * height
+    edges = {frame for segment in segments for frame in segment}
     stays = []
-    for point, start, end in ends:
+    for (point, start, end), rests in zip(ends, resting):
         # the clip's edge cuts a stay anywhere, so a short rest there is no evidence of a turning point
-        cut = any(start == first or end == last for first, last in segments if first <= start < last)
-        if end - start >= (2 if cut else shortest) - 0.5:
+        enough = 2 if rests and not edges.isdisjoint((start, end)) else shortest
+        if end - start >= enough - 0.5:
             stays.append(Stay(point, start, end, np.median(positions[start:end, point], axis=0)))
     return stays, noise
 
