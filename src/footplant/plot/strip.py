@@ -17,7 +17,9 @@ from footplant.plot.scene import Plants, Scene, make_scene
 from footplant.plot.view import figure_height
 
 WIDTH = 13.0
-"""Inches."""
+"""Inches; of the whole picture."""
+TALLEST = 5.2
+"""Inches; of the strip of poses. A climb that would need more is drawn smaller."""
 _INK, _PLANTED = "#2b2f36", "#2a9d74"
 _STYLE: dict[Any, Any] = {
     "font.size": 8.5, "axes.edgecolor": "#9aa1ab", "axes.linewidth": 0.8, "axes.labelcolor": _INK,
@@ -107,13 +109,13 @@ def _page_bounds(scene: Scene) -> tuple[float, float, float, float]:
     (left, low), (right, high) = page.min(axis=0), page.max(axis=0)
     left, right = left - air, right + air
     # below the ground there is room for a line of text
-    text = 0.3 * (right - left) / (WIDTH - 0.6)
+    text = 0.3 * max((right - left) / (WIDTH - 0.6), (high - low) / (TALLEST - 0.3))
     return left, right, min(low, scene.ground) - text, high + 0.6 * air
 
 
 def _strip_height(scene: Scene) -> float:
     left, right, low, high = _page_bounds(scene)
-    return float(np.clip((WIDTH - 0.6) * (high - low) / (right - left), 2.0, 5.2))
+    return float(np.clip((WIDTH - 0.6) * (high - low) / (right - left), 2.0, TALLEST))
 
 
 def _draw_poses(axes, scene: Scene) -> None:
