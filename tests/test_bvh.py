@@ -184,11 +184,16 @@ class TestRowsThatDoNotFitTheHeader:
     def test_rows_over_several_lines(self):
         text = simple(self.ROW.replace(" 10", "\n10") * 3, frames=3)
         assert len(motion(text)) == 3
-        assert "broken over several lines" in notes(text)
+        assert "do not stand on a line each" in notes(text)
+        assert np.array_equal(motion(text).rotations, motion(simple(self.ROW * 3)).rotations)
+
+    def test_all_rows_on_one_line(self):
+        text = simple((self.ROW * 3).replace("\n", " "), frames=3)
         assert np.array_equal(motion(text).rotations, motion(simple(self.ROW * 3)).rotations)
 
     def test_rows_of_another_length(self):
         refuse(simple(self.ROW + "1 2 3\n" + self.ROW), "line 20: expected 9 numbers in each row, got 3")
+        refuse(simple(self.ROW[:-1] + " 1\n" + self.ROW[:-3] + "\n"), "line 19: expected 9 numbers in each row, got 10")
         refuse(simple((self.ROW[:-1] + " 1\n") * 2), "line 19: expected 9 numbers in each row, got 10")
         refuse(simple(self.ROW + self.ROW[:-1] + " 1\n"), "line 20: expected 9 numbers in each row, got 10")
 
@@ -255,6 +260,7 @@ def test_a_file_that_ends_anywhere_is_refused_or_read_in_part():
 def test_deep_nesting_and_many_joints_are_refused():
     refuse("HIERARCHY ROOT r { " + "JOINT a {" * 100_000, "expected at most")
     refuse("HIERARCHY ROOT r { " + "JOINT a {}" * 100_000, "expected at most")
+    refuse("HIERARCHY " + "ROOT r {} " * 100_000, "expected at most 256 ROOTs")
 
 
 def test_joints_without_channels_cannot_fill_the_memory():

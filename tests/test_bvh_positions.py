@@ -47,6 +47,11 @@ class TestPositionChannels:
         assert one(self.text([[[0, 0, 0], [15, 10, 0]]])).layout.added == (False, True, True)
         assert one(self.text([[[0, 10, 0], [15, 10, 0]]])).layout.added == (False, False, False)
 
+    def test_hips_that_wander_below_a_still_root_are_known_by_their_height(self):
+        offsets = [[0, 0, 0], [0, 95, 0], [0, 20, 0]]
+        assert one(self.text([[[300, 2, 400], [0, 20, 0]]], offsets=offsets)).layout.added == (False, True, False)
+        assert one(self.text([[[300, 92, 400], [0, 20, 0]]], offsets=offsets)).layout.added == (False, False, False)
+
     def test_the_option_decides(self):
         text = self.text([[[0, 10, 0], [0, 20, 0]]])
         assert motion(text, positions="add").offsets[0, 1:, 1].tolist() == [20, 40]

@@ -93,11 +93,11 @@ def test_lines_that_are_rows_and_lines_that_are_not():
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
-    [(b"1 2\n3 4\n", [4, 2, 0, -1, 0, 2]), (b"", [0, 0, 0, -1, 0, 0]), (b"\n \n1 2\r\r3", [3, 2, 1, 8, 1, 1]),
-     (b"1\n2 3 4\n5 6", [6, 3, 2, 0, 1, 2])],
+    [(b"1 2\n3 4\n", [4, 2, 0, -1, 0, 2, 1]), (b"", [0, 0, 0, -1, 0, 0, 1]), (b"\n \n1 2\r\r3", [3, 2, 1, 8, 1, 1, 0]),
+     (b"1\n2 3 4\n5 6", [6, 3, 2, 0, 1, 2, 0])],
 )  # fmt: skip
 def test_counting(rows, expected):
-    found = np.zeros(6, np.int64)
+    found = np.zeros(7, np.int64)
     text.count_numbers(np.frombuffer(rows, np.uint8), 0, 2, found)
     assert found.tolist() == expected
 

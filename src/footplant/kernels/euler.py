@@ -149,11 +149,17 @@ def quaternions_to_euler(rotations, orders, counts, out, lost):
             out[f, j, 0], out[f, j, 1], out[f, j, 2] = plain_a * degrees, plain_b * degrees, plain_c * degrees
 
 
+def _read_only():
+    array = np.zeros((1, 1, 4))
+    array.setflags(write=False)
+    return array
+
+
 WARMUP = {
     "euler_to_quaternions": lambda: (
         np.zeros((1, 3)), np.array([0, 3]), np.arange(3), np.arange(3), np.zeros((1, 1, 4))
     ),
     "quaternions_to_euler": lambda: (
-        np.zeros((1, 1, 4)), np.array([[2, 0, 1]]), np.full(1, 3), np.zeros((1, 1, 3)), np.zeros(1)
+        _read_only(), np.array([[2, 0, 1]]), np.full(1, 3), np.zeros((1, 1, 3)), np.zeros(1)
     ),
 }  # fmt: skip

@@ -112,12 +112,14 @@ def long_number(data, first, stop, exponent, fives):
 def count_numbers(data, start, columns, found):
     """Count tokens and check that every line has `columns` of them, or none.
 
-    `data` holds the bytes. `found` (6,) int64 becomes: tokens; lines with tokens; lines with another count than
-    `columns`; where the first such line starts; how many tokens it has; how many tokens the last line has.
+    `data` holds the bytes. `found` (7,) int64 becomes: tokens; lines with tokens; lines with another count than
+    `columns`; where the first such line starts; how many tokens it has; how many tokens the last line has; 1 when no
+    row starts amidst a line that began with another one's end, so that rows may be broken over lines, else 0.
     """
     size = data.shape[0]
     tokens, lines, ragged, ragged_at, ragged_count, last = 0, 0, 0, -1, 0, 0
     line_start, line_tokens, inside = start, 0, False
+    aligned, in_row = True, 0
     i = start
     while i <= size:
         byte = np.int64(data[i]) if i < size else 10
@@ -132,6 +134,11 @@ def count_numbers(data, start, columns, found):
                     tokens += line_tokens
                     lines += 1
                     last = line_tokens
+                    in_row += line_tokens
+                    if columns > 0 and (in_row == columns or (in_row == line_tokens and line_tokens % columns == 0)):
+                        in_row = 0
+                    elif in_row > columns:
+                        aligned = False
                     if line_tokens != columns:
                         if ragged == 0:
                             ragged_at, ragged_count = line_start, line_tokens
@@ -140,6 +147,7 @@ def count_numbers(data, start, columns, found):
                 line_start = i + 1
         i += 1
     found[0], found[1], found[2], found[3], found[4], found[5] = tokens, lines, ragged, ragged_at, ragged_count, last
+    found[6] = aligned and in_row == 0
 
 
 @jit
@@ -272,7 +280,7 @@ def _bytes(text: bytes):
 
 
 WARMUP = {
-    "count_numbers": lambda: (_bytes(b"1 2"), 0, 2, np.zeros(6, np.int64)),
+    "count_numbers": lambda: (_bytes(b"1 2"), 0, 2, np.zeros(7, np.int64)),
     "parse_numbers": lambda: (_bytes(b"1 2\n"), 0, 2, POWERS, FIVES, np.zeros(2), np.zeros((1, 3), np.int64)),
     "format_numbers": lambda: (np.zeros((1, 1)), 7, POWERS, np.zeros(32, np.uint8)),
 }  # fmt: skip

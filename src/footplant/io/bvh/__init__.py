@@ -19,7 +19,7 @@ from footplant.clip import Take
 from footplant.errors import FormatError
 from footplant.io.bvh.header import Header, Joint, read_header
 from footplant.io.bvh.layout import BvhLayout, decode, unique_names
-from footplant.io.bvh.positions import find_added, places_of, settle_offsets
+from footplant.io.bvh.positions import find_added, place_of, settle_offsets
 from footplant.io.bvh.rows import Plan, read_rows
 from footplant.io.bvh.write import save
 from footplant.io.figure import RawFigure
@@ -53,7 +53,9 @@ def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto
             raise FormatError("expected text, got damaged UTF-16", path=path) from error
     header = read_header(data, path)
     starts = [number for number, joint in enumerate(header.joints) if joint.parent < 0] + [len(header.joints)]
-    plans = [Plan(header.joints, first, last) for first, last in pairwise(starts)]
+    plans: list[Plan] = []
+    for first, last in pairwise(starts):
+        plans.append(Plan(header.joints, first, last, plans[-1].next_column if plans else 0))
     read_rows(data, path, header, plans)
     return tuple(_figure(plan, header, number, positions) for number, plan in enumerate(plans))
 
@@ -77,9 +79,8 @@ def _figure(plan: Plan, header: Header, number: int, positions: str) -> RawFigur
     added = np.zeros(len(joints), bool)
     if plan.places and frames:
         added = find_added(plan, offsets, names, positions, notes)
-        places = places_of(plan, offsets, added)
-        root = places.get(0, root)
-        offsets, moving = settle_offsets(places, offsets, frames, names, notes)
+        root = place_of(plan, 0, offsets[0], bool(added[0])) if 0 in plan.places else root
+        offsets, moving = settle_offsets(plan, offsets, added, names, notes)
     skeleton = Skeleton(
         names,
         np.array([max(joint.parent - plan.first, -1) for joint in joints]),

@@ -16,6 +16,7 @@ from footplant.io.bvh.layout import channel_kind
 
 MAX_JOINTS = 20_000
 MAX_DEPTH = 2_000
+MAX_ROOTS = 256
 MAX_CHANNELS = 12
 """Per joint; real files have 0 to 6 (9 with scales)."""
 MAX_LENGTH = 1e12
@@ -156,7 +157,11 @@ def read_header(data: bytes, path: str | Path | None) -> Header:
         word = scanner.expect("ROOT")
     elif word.upper() != b"ROOT":
         raise scanner.error(f"expected HIERARCHY, got {show(word)}; is this a BVH file?")
+    roots = 0
     while word.upper() == b"ROOT":
+        roots += 1
+        if roots > MAX_ROOTS:
+            raise scanner.error(f"expected at most {MAX_ROOTS} ROOTs, got more")
         _read_figure(scanner, joints, notes)
         word = scanner.expect("MOTION after the joints")
     if word.upper() != b"MOTION":

@@ -9,64 +9,62 @@ from footplant.io.bvh.rows import Plan
 
 SAME_BONE = 1e-3
 """Relative difference up to which position channels that never change are the OFFSET with other digits."""
-ROOT_AT_ZERO = 0.07
-"""Median height of the root, relative to that of its OFFSET, below which its channels cannot be the height itself."""
+AT_ZERO = 0.07
+"""Median height of hips, relative to that of their OFFSET, below which a channel cannot be the height itself."""
 CLEAR = 0.5
 """Ratio of mean distances below which it is clear whether position channels replace or add."""
-ROOT_AT_ZERO = 0.07
-"""Median height of the root, relative to that of its OFFSET, below which its channels cannot be the height itself."""
+AT_ZERO = 0.07
+"""Median height of hips, relative to that of their OFFSET, below which a channel cannot be the height itself."""
 CLEAR = 0.5
 """Ratio of mean distances below which it is clear whether position channels replace or add."""
 CLEAR = 0.5
 """Ratio of mean distances below which it is clear whether position channels replace or add."""
 
 
-def places_of(plan: Plan, offsets: NDArray, added: NDArray) -> dict[int, NDArray]:
-    """Joint → its place in its parent's frame over time (F, 3), for joints with position channels.
-
-    An axis without a channel stays at OFFSET.
-    """
-    places: dict[int, NDArray] = {}
-    for column, (joint, axis, _) in enumerate(plan.places):
-        if joint not in places:
-            places[joint] = np.broadcast_to(offsets[joint], (len(plan.values), 3)).copy()
-        places[joint][:, axis] = plan.values[:, column] + (offsets[joint, axis] if added[joint] else 0.0)
-    return places
+def place_of(plan: Plan, joint: int, offset: NDArray, added: bool) -> NDArray:
+    """Places (F, 3) of a joint in its parent's frame over time; an axis without a channel stays at OFFSET."""
+    place = np.broadcast_to(offset, (len(plan.values), 3)).copy()
+    for column, axis in plan.places[joint]:
+        place[:, axis] = plan.values[:, column] + (offset[axis] if added else 0.0)
+    return place
 
 
-def root_is_added(values: NDArray, offset: float) -> bool:
-    """Whether the root's values on an axis stay so near to zero, seen from OFFSET, that they must be added to it."""
-    return bool(np.median(np.abs(values)) < ROOT_AT_ZERO * abs(offset))
+def stays_at_zero(values: NDArray, offset: float) -> bool:
+    """Whether values on an axis stay so near to zero, seen from OFFSET, that they must be added to it."""
+    return bool(np.median(np.abs(values)) < AT_ZERO * abs(offset))
 
 
 def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: str, notes: list[str]) -> NDArray:
     """Per joint, whether position channels are added to OFFSET (True) or replace it.
 
-    Channels that replace stay near OFFSET, channels that are added stay near zero. Where neither is clear the clear
-    joints decide, and where there are none, channels replace: so do most files. The root wanders off from both; only
-    its height tells, which is the largest part of its OFFSET.
+    Channels that replace stay near OFFSET, channels that are added stay near zero. Where neither is clear, as for hips
+    that wander over the floor, their height tells, which is the largest part of OFFSET: it is about zero where it is
+    to be added. Where that is not so either the clear joints decide, and without any, channels replace: so do most
+    files. Of the root, which always wanders, only the height is asked.
     """
-    count = len(plan.joints)
-    has = np.zeros(count, bool)
-    has[[joint for joint, _, _ in plan.places]] = True
-    matters = has & (np.abs(offsets).max(axis=1) > 0)
+    matters = np.zeros(len(plan.joints), bool)
+    matters[list(plan.places)] = True
+    matters &= np.abs(offsets).max(axis=1) > 0
     if positions != "auto":
         return matters & (positions == "add")
-    near, far = np.zeros(count), np.zeros(count)
-    height = np.argmax(np.abs(offsets[0]))
-    for column, (joint, axis, _) in enumerate(plan.places):
-        values = plan.values[:, column]
-        if joint > 0:
-            near[joint] += np.mean(np.square(values - offsets[joint, axis]))
-            far[joint] += np.mean(np.square(values))
-        elif axis == height:
-            near[0] = float(root_is_added(values, offsets[0, axis]))
-    far[0] = 1.0 - near[0]
-    clear_add = matters & (far < CLEAR**2 * near)
-    clear_replace = matters & (near < CLEAR**2 * far)
-    vote = clear_add[1:].sum() > clear_replace[1:].sum()
-    added = clear_add | (matters & ~clear_replace & vote)
+    added, unclear = np.zeros(len(plan.joints), bool), []
+    for joint in np.flatnonzero(matters).tolist():
+        near = far = 0.0
+        for column, axis in plan.places[joint]:
+            values = plan.values[:, column]
+            near += float(np.mean(np.square(values - offsets[joint, axis])))
+            far += float(np.mean(np.square(values)))
+            if axis == np.argmax(np.abs(offsets[joint])):
+                added[joint] = stays_at_zero(values, offsets[joint, axis])
+        if joint > 0 and far < CLEAR**2 * near:
+            added[joint] = True
+        elif joint > 0 and near < CLEAR**2 * far:
+            added[joint] = False
+        elif joint > 0 and not added[joint]:
+            unclear.append(joint)
     inner = np.flatnonzero(matters[1:]) + 1
+    clear = np.setdiff1d(inner, unclear)
+    added[unclear] = 2 * added[clear].sum() > len(clear)
     if len(inner):
         summed = inner[added[inner]]
         what = "replace OFFSET"
@@ -83,27 +81,28 @@ def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: 
 
 
 def settle_offsets(
-    places: dict[int, NDArray], offsets: NDArray, frames: int, names: tuple[str, ...], notes: list[str]
+    plan: Plan, offsets: NDArray, added: NDArray, names: tuple[str, ...], notes: list[str]
 ) -> tuple[NDArray, NDArray | None]:
     """The skeleton's offsets, and per-frame offsets (F, J, 3) where joints do move in their parents.
 
     A joint that never moves is a plain bone; where its OFFSET is the same with fewer digits the channel's is taken.
     """
-    offsets = offsets.copy()
+    bones = offsets.copy()
     moving = []
-    for joint, place in places.items():
+    for joint in plan.places:
         if joint == 0:
             continue
+        place = place_of(plan, joint, offsets[joint], bool(added[joint]))
         size = max(np.abs(offsets[joint]).max(), np.abs(place[0]).max())
         if np.abs(place - place[0]).max() > 1e-9 * size or np.abs(place[0] - offsets[joint]).max() > SAME_BONE * size:
             moving.append(joint)
         else:
-            offsets[joint] = place[0]
+            bones[joint] = place[0]
     if not moving:
-        return offsets, None
-    notes.append(f"{len(moving)} inner joints move in their parents (first {names[moving[0]]!r})")
-    out = np.broadcast_to(offsets, (frames, len(offsets), 3)).copy()
+        return bones, None
+    notes.append(f"inner joints that move in their parents: {len(moving)} (first {names[moving[0]]!r})")
+    out = np.broadcast_to(bones, (len(plan.values), len(bones), 3)).copy()
     for joint in moving:
-        out[:, joint] = places[joint]
+        out[:, joint] = place_of(plan, joint, offsets[joint], bool(added[joint]))
     out.setflags(write=False)
-    return offsets, out
+    return bones, out

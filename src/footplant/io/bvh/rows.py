@@ -34,28 +34,30 @@ CLEAR = 0.5
 class Plan:
     """Which columns of a row go where, for one figure, and the arrays they go into."""
 
-    def __init__(self, joints: list[Joint], first: int, last: int) -> None:
+    def __init__(self, joints: list[Joint], first: int, last: int, column: int) -> None:
         self.first = first
         self.joints = joints[first:last]
-        column = sum(len(joint.channels) for joint in joints[:first])
-        spans, columns, axes = [0], [], []
-        self.places: list[tuple[int, int, int]] = []
-        """Position channels as (joint, axis, column)."""
+        spans, columns, axes, place_columns = [0], [], [], []
+        self.places: dict[int, list[tuple[int, int]]] = {}
+        """Joints with position channels: which column of `values` is which axis."""
         for number, joint in enumerate(self.joints):
             for axis, turns in joint.kinds:
                 if turns:
                     columns.append(column)
                     axes.append(axis)
                 else:
-                    self.places.append((number, axis, column))
+                    self.places.setdefault(number, []).append((len(place_columns), axis))
+                    place_columns.append(column)
                 column += 1
             spans.append(len(columns))
+        self.next_column = column
         self.spans, self.columns, self.axes = (np.array(table, np.int64) for table in (spans, columns, axes))
-        self.place_columns = np.array([place[2] for place in self.places], np.int64)
+        self.place_columns = np.array(place_columns, np.int64)
 
     def allocate(self, frames: int) -> None:
         self.rotations = np.empty((frames, len(self.joints), 4))
-        self.values = np.empty((frames, len(self.places)))
+        self.values = np.empty((frames, len(self.place_columns)))
+        """Values of the position channels, (F, P)."""
 
     def trim(self, frames: int) -> None:
         """Keep the frames that there really are; a copy only where much would be kept for nothing."""
@@ -87,7 +89,7 @@ def read_rows(data: bytes, path: str | Path | None, header: Header, plans: list[
     frames = _parse_rows(scanner, array, header, plans, columns, likely, check=True) if likely else None
     counted = frames is None or frames != header.declared or data[-1] > 32
     if counted:
-        found = np.zeros(6, np.int64)
+        found = np.zeros(7, np.int64)
         text.count_numbers(array, header.data_start, columns, found)
         wanted = _count_frames(scanner, header, columns, found)
         if wanted != frames:
@@ -140,7 +142,7 @@ def _parse_rows(
 
 def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray) -> int:
     """How many whole rows there are; what does not fit the header is noted, what cannot be told is an error."""
-    tokens, lines, ragged, ragged_at, ragged_count, last = found.tolist()
+    tokens, lines, ragged, ragged_at, ragged_count, last, aligned = found.tolist()
     declared, notes, end = header.declared, header.notes, len(scanner.data)
     if columns == 0:
         if tokens:
@@ -152,9 +154,9 @@ def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray
             raise scanner.error(f"expected {declared} rows of {columns} numbers, got none", end)
         notes.append("the motion has no frames; the rest pose is all there is")
         return 0
-    if ragged and declared is not None and tokens == declared * columns:
-        notes.append(f"rows of {columns} numbers are broken over several lines")
-        return declared
+    if ragged and aligned and tokens == (tokens // columns if declared is None else declared) * columns:
+        notes.append(f"rows of {columns} numbers do not stand on a line each")
+        return tokens // columns
     if ragged > 1 or (ragged == 1 and last >= columns):
         raise scanner.error(f"expected {columns} numbers in each row, got {ragged_count}", ragged_at)
     frames = lines - ragged
@@ -193,9 +195,9 @@ def _bad_number(scanner: Scanner, header: Header, start: int, stop: int, frame: 
 def _check_lengths(plans: list[Plan], path: str | Path | None) -> None:
     for plan in plans:
         if plan.values.size and max(-plan.values.min(), plan.values.max()) > MAX_LENGTH:
-            frame, column = np.argwhere(np.abs(plan.values) > MAX_LENGTH)[0]
-            name = decode(plan.joints[plan.places[column][0]].raw_name)
+            frame, bad = np.argwhere(np.abs(plan.values) > MAX_LENGTH)[0]
+            joint = next(joint for joint, places in plan.places.items() if bad in [column for column, _ in places])
             raise FormatError(
-                f"expected a length below {MAX_LENGTH:g}, got {plan.values[frame, column]:g} at joint {name!r}",
-                path=path, where=f"frame {frame}",
+                f"expected a length below {MAX_LENGTH:g}, got {plan.values[frame, bad]:g} "
+                f"for {decode(plan.joints[joint].raw_name)!r}", path=path, where=f"frame {frame}"
             )  # fmt: skip

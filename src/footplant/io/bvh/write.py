@@ -15,7 +15,7 @@ from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
 from footplant.io.bvh.header import MAX_LENGTH
 from footplant.io.bvh.layout import BvhLayout, channel_kind
-from footplant.io.bvh.positions import root_is_added
+from footplant.io.bvh.positions import stays_at_zero
 from footplant.motion import Motion
 
 PRECISION = 7
@@ -158,7 +158,7 @@ def _prepare(clip: Clip, units: str | float | None, up: str | None, precision: i
     offsets = np.array(skeleton.offsets)
     # where readers could take the root's height for a part of it, or cannot know, OFFSET must not matter
     height = int(np.argmax(np.abs(offsets[0])))
-    if len(motion) and (layout is None or (not added[0] and root_is_added(motion.root[:, height], offsets[0, height]))):
+    if len(motion) and (layout is None or (not added[0] and stays_at_zero(motion.root[:, height], offsets[0, height]))):
         offsets[0] = 0.0
     angles = _angles(motion, words)
     ends: list[list[tuple[float, ...]]] = [[] for _ in range(count)]
