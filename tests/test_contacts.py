@@ -432,3 +432,12 @@ def test_real_stairs_are_climbed(shared):
     heights = [plant.place[1] for plant in contacts.plants if plant.point.endswith("ball")]
     assert max(heights) - min(heights) > 0.5
     assert isinstance(contacts.ground, SteppingStones)
+
+
+def test_contacts_at_another_rate_lie_inside_the_plants():
+    points, truth, pelvis = rolling_foot(120.0)
+    fast = found(points, 120.0, pelvis, ONE_FOOT)
+    frames = len(points[::4])
+    slow = fast.resample(30.0, frames)
+    assert (slow.fps, slow.frames) == (30.0, frames)
+    assert np.array_equal(slow.masks(), fast.masks()[::4])

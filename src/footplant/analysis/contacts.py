@@ -7,8 +7,9 @@ seconds, so that neither a child nor another frame rate needs other settings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,6 +89,17 @@ class Contacts:
     def at(self, frame: int) -> list[Plant]:
         """The plants that hold in a frame."""
         return [plant for plant in self.plants if plant.start <= frame < plant.end]
+
+    def resample(self, fps: float, frames: int) -> Contacts:
+        """The same plants in the frames of another rate: those that lie inside them."""
+        ratio = fps / self.fps
+        plants = []
+        for plant in self.plants:
+            # the last planted frame is end − 1; beyond it the point may already be moving
+            start, end = math.ceil(plant.start * ratio - 1e-6), math.floor((plant.end - 1) * ratio + 1e-6) + 1
+            if start < min(end, frames):
+                plants.append(replace(plant, start=start, end=min(end, frames)))
+        return replace(self, plants=tuple(plants), frames=frames, fps=float(fps))
 
     def to_dict(self) -> dict:
         """Plain numbers, for JSON."""

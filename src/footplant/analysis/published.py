@@ -52,7 +52,7 @@ def foot_skate_ratio(toes: NDArray, heights: NDArray, fps: float, limit: float) 
     """
     low = (heights[:-1] < LOW) & (heights[1:] < LOW)
     skating = low & (ground_speed(toes, fps) > limit)
-    return share(skating.any(axis=1)[low.any(axis=1)])
+    return share(np.any(skating, axis=1)[np.any(low, axis=1)])
 
 
 def skating_frames(positions: NDArray, stance: NDArray, fps: float) -> float | None:

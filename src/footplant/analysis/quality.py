@@ -115,7 +115,7 @@ class Quality:
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON (which knows no NaN and no infinity)."""
-        return _plain(asdict(self))
+        return {key: _plain(value) for key, value in asdict(self).items()}
 
 
 def measure(
@@ -190,18 +190,13 @@ class _Aligned:
 def _aligned(against: Source, fps: float) -> _Aligned:
     if isinstance(against, Clip):
         motion, character, contacts = against.motion, against.character, None
+    elif len(against) == 3:
+        motion, character, contacts = against
     else:
-        motion, character, contacts = (*against, None)[:3]
-    ratio = fps / motion.fps
-    if not np.isclose(ratio, 1.0, rtol=1e-6) and len(motion):
+        (motion, character), contacts = against, None
+    if len(motion) and not np.isclose(fps, motion.fps, rtol=1e-6):
         motion = motion.resample(fps)
-        if contacts is not None:
-            plants = [
-                Plant(p.point, int(np.ceil(p.start * ratio - 1e-6)), int(np.ceil(p.end * ratio - 1e-6)), p.place)
-                for p in contacts.plants
-            ]
-            plants = tuple(plant for plant in plants if len(plant) > 0)
-            contacts = Contacts(plants, contacts.points, len(motion), fps, contacts.ground, contacts.noise)
+        contacts = None if contacts is None else contacts.resample(fps, len(motion))
     return _Aligned(Kinematics(motion), character, contacts or find_contacts((motion, character)))
 
 
