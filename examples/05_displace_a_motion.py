@@ -1,4 +1,4 @@
-"""Edit by displacement: m ⊕ d adds to a motion without touching its detail. Here the left arm is raised and lowered again."""
+"""Edit by displacement: m ⊕ d adds to a motion without touching its detail. Here the left arm is raised for a while."""
 
 from dataclasses import replace
 

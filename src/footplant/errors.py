@@ -1,7 +1,7 @@
 """Every error that Footplant raises on purpose.
 
     FootplantError
-    ├── FormatError       a file that cannot be read or written: says which file, where, what was expected, what was found
+    ├── FormatError       a file that cannot be read or written: says where, what was expected and what was found
     ├── SkeletonError     a tree that is not one, or a joint that does not exist
     ├── MotionError       arrays that do not fit a skeleton or one another
     ├── HumanoidError     a figure whose roles cannot be found (a quadruped, a hand, a prop)
