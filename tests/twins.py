@@ -8,9 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 
 
-def forward_numpy(
-    parents: ArrayLike, offsets: ArrayLike, root: ArrayLike, local: ArrayLike
-) -> tuple[NDArray, NDArray]:
+def forward_numpy(parents: ArrayLike, offsets: ArrayLike, root: ArrayLike, local: ArrayLike) -> tuple[NDArray, NDArray]:
     """Forward kinematics: world positions (F, J, 3) and rotations (F, J, 4).
 
     parents (J,); offsets (J, 3), (1, J, 3) or (F, J, 3); root (F, 3); local (F, J, 4).
