@@ -19,8 +19,10 @@ _POWERS = (2.0, 2.5, 3.0)
 _SHARED_POWERS = (1.5, 2.0, 2.5, 3.0)
 # a point this many times the noise away from its place has left it
 _GONE = 10.0
-# twice the log-likelihood that a departure may lose by going like the others; more, and it goes its own way
-_UNLIKE = 16.0
+# twice the log-likelihood that a departure may lose by going like the others: by chance more than this in one of 100
+_UNLIKE = 11.3
+# how many departures it takes to learn from
+_FEWEST = 3
 
 Intervals = list[tuple[int, int, int]]
 """(point, first frame, first frame after it)."""
@@ -118,7 +120,7 @@ def _change_points(edges: _Edges, kind: NDArray, fps: float) -> NDArray:
     change = _alone(edges, instants, fits)
     for one in np.unique(kind):
         members = np.flatnonzero((kind == one) & edges.open)
-        if len(members) > 2:
+        if len(members) >= _FEWEST:
             change[members] = _together(edges, instants, fits, members, change[members])
     return change
 
@@ -158,13 +160,35 @@ def _explained(match: NDArray, norm: NDArray) -> NDArray:
 
 
 def _together(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> NDArray:
-    """One amplitude and power for all, by alternating least squares; τ is averaged over the likelihoods of the powers.
+    """(n,) instants of the members, in groups that share one way of leaving; who fits no group keeps its own answer.
 
-    A member that loses too much by going like the others keeps its own answer.
+    Those that a common amplitude and power explain too badly are left for the next group: the feet of a limp, the
+    steps into a walk.
+    """
+    change = alone.copy()
+    rest = np.arange(len(members))
+    while len(rest) >= _FEWEST:
+        group = rest
+        while len(group) >= _FEWEST:
+            shared, loss = _share(edges, instants, fits, members[group], alone[group])
+            if (loss < _UNLIKE).all():
+                change[group] = shared
+                break
+            # a poor compromise may please nobody: only the worse half of the strangers leaves at a time
+            group = group[loss < max(_UNLIKE, float(np.median(loss[loss >= _UNLIKE])))]
+        if len(group) < _FEWEST:
+            break
+        rest = np.setdiff1d(rest, group)
+    return change
+
+
+def _share(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> tuple[NDArray, NDArray]:
+    """One amplitude and power for all members, by least squares: their τ, averaged over the likelihoods of the powers,
+    and twice the log-likelihood that each loses against an amplitude of its own.
     """
     variance = edges.scale[members] ** 2
     rows = np.arange(len(members))
-    gains, changes = [], []
+    gains, changes, owns = [], [], []
     for power in _SHARED_POWERS:
         match, norm = fits[power][0][members] / variance[:, None, None], fits[power][1][members] / variance[:, None]
         at = np.clip(np.searchsorted(instants, alone), 0, len(instants) - 1)
@@ -175,20 +199,17 @@ def _together(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: N
         best = np.argmax([_shared_gain(match[few], norm[few], size).max(axis=1).sum() for size in sizes])
         amplitude = sizes[best]
         for _ in range(3):
-            gain = _shared_gain(match, norm, amplitude)
-            at = gain.argmax(axis=1)
+            at = _shared_gain(match, norm, amplitude).argmax(axis=1)
             amplitude = match[rows, at].sum(axis=0) / max(norm[rows, at].sum(), 1e-300)
         gain = _shared_gain(match, norm, amplitude)
         at = gain.argmax(axis=1)
         gains.append(gain[rows, at])
         changes.append(instants[at])
+        owns.append(0.5 * _explained(match, norm).max(axis=1))
     total = np.sum(gains, axis=1)
     belief = np.exp(total - total.max())
-    shared = belief @ np.array(changes) / belief.sum()
     best = int(total.argmax())
-    own = _explained(*(part[members] for part in fits[_SHARED_POWERS[best]])).max(axis=1) / (2.0 * variance)
-    alike = 2.0 * (own - gains[best]) < _UNLIKE
-    return np.where(alike, shared, alone) if alike.sum() > 2 else alone
+    return belief @ np.array(changes) / belief.sum(), 2.0 * (owns[best] - gains[best])
 
 
 def _shared_gain(match: NDArray, norm: NDArray, amplitude: NDArray) -> NDArray:

@@ -150,7 +150,8 @@ def supported(
     feet = foot >= 0
     calm = 0.3 * fps
     elevation = places[:, 1] - _floor_under(places, end - start, proven & feet, feet, height, ground)
-    near = elevation < NEAR * height
+    # what is still for a moment only, and higher than a plant would be, is turning round in the air
+    near = elevation < NEAR * height * np.clip((end - start) / (0.25 * fps), 0.3, 1.0)
     accepted = near | proven
     for i in np.flatnonzero(~accepted & feet):
         if body is not None and end[i] - start[i] >= calm:

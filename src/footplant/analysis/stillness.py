@@ -84,6 +84,9 @@ def find_stays(
         noise = _noise_within(positions, cores, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
     creeping = creep_of(positions, cores, fps, noise) > settings.rest * height
+    length = np.array([end - start for _, start, end in cores])
+    if length[creeping].sum() > length[~creeping].sum():
+        creeping[:] = True  # what creeps at most plants only seems to rest at the others
     wander, gone = settings.wander * height, settings.gone * height
     ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
