@@ -16,6 +16,13 @@ from footplant.skeleton import Character
 
 MOTIONS: dict[str, str] = {
     "walk": "four strides at a natural 1.35 m/s",
+    "run": "five strides at 3 m/s",
+    "sneak": "crouched, slow, toes first",
+    "limp": "sparing the right leg",
+    "turn-left": "walking along an arc to the left",
+    "turn-right": "walking along an arc to the right",
+    "start": "standing, then walking off",
+    "stop": "walking, then standing",
 }
 """Every sample motion and what it is."""
 
@@ -76,6 +83,15 @@ def make(name: str) -> Sample:
 
 
 def _generators() -> dict[str, Callable[[], Sample]]:
-    from footplant.samples import gait
+    from footplant.samples import gait, start_stop
 
-    return {"walk": gait.walk}
+    return {
+        "walk": gait.walk,
+        "run": gait.run,
+        "sneak": gait.sneak,
+        "limp": gait.limp,
+        "turn-left": lambda: gait.walk(speed=1.15, turn=0.6),
+        "turn-right": lambda: gait.walk(speed=1.15, turn=-0.6),
+        "start": start_stop.start,
+        "stop": start_stop.stop,
+    }

@@ -17,6 +17,12 @@ from footplant.skeleton import Character, Skeleton
 
 SIDES = {"left": 1.0, "right": -1.0}
 """Side → sign of its x in the rest pose."""
+STRAIGHTEST = float(np.cos(0.035))
+"""Largest distance of hip and ankle over thigh plus shank: the knee keeps four degrees of flexion."""
+HIPS_HEIGHT = 0.94
+"""Height of the mannequin's pelvis joint in the rest pose, with straight legs, metres."""
+STANDING_HEIGHT = 0.935
+"""Height of its pelvis joint when it stands at ease, metres."""
 LEG_LENGTH = 0.82
 """Hip to ankle of the mannequin the motions are shaped for, metres."""
 
@@ -74,6 +80,10 @@ class Figure:
         """Lengths of a motion are multiplied by this: the leg's length over the mannequin's."""
         return self.leg_length / LEG_LENGTH
 
+    def hips_height(self, height: ArrayLike) -> NDArray:
+        """The height of this figure's pelvis joint that bends its legs as a height of the mannequin's does, metres."""
+        return self.rest("hips")[1] - self.scale * (HIPS_HEIGHT - np.asarray(height, float))
+
     @cached_property
     def tempo(self) -> float:
         """Times of a motion are multiplied by this, so that speed² over leg length (Froude's number) stays the same."""
@@ -118,12 +128,26 @@ def build(figure: Figure, pose: Pose, fps: float) -> Motion:
     _bend_trunk(figure, pose, heading, local)
     for side, sign in SIDES.items():
         _pose_arm(figure, side, sign, pose.arms.get(side, {}), local)
-    motion = Motion(skeleton, pose.hips, rotation.normalize(local), fps)
+    hips = np.array(pose.hips)
+    hips[:, 1] = _height_in_reach(figure, pose, local[:, 0])
+    motion = Motion(skeleton, hips, rotation.normalize(local), fps)
     for side, (places, turns, swivel, weight) in pose.hands.items():
         motion = _place_hand(figure, motion, side, places, turns, swivel, weight)
     for side, (ankles, feet, toes, knees) in pose.feet.items():
         motion = _place_leg(figure, motion, side, ankles, feet, toes, knees)
     return motion
+
+
+def _height_in_reach(figure: Figure, pose: Pose, turned: NDArray) -> NDArray:
+    """The hips' height, lowered smoothly where a leg would have to be straighter than a person's."""
+    skeleton, height = figure.skeleton, np.array(pose.hips[:, 1])
+    soft = 0.002 * figure.scale
+    for side, (ankles, *_) in pose.feet.items():
+        socket = rotation.rotate(turned, skeleton.offsets[figure.joint(f"{side}_upper_leg")])
+        across = (pose.hips + socket - ankles)[:, [0, 2]]
+        room = np.sqrt(np.maximum((STRAIGHTEST * figure.leg_length) ** 2 - np.sum(across**2, axis=-1), 0.0))
+        height = -soft * np.logaddexp(-height / soft, -(ankles[:, 1] + room - socket[:, 1]) / soft)
+    return height
 
 
 def _bend_trunk(figure: Figure, pose: Pose, heading: NDArray, local: NDArray) -> None:
@@ -152,7 +176,7 @@ def _pose_arm(figure: Figure, side: str, sign: float, angles: Mapping[str, Array
     # from the T-pose: turn the arm about itself, let it hang, spread it, swing it
     hang = turn(z=-sign * (np.pi / 2 - value["spread"]))
     upper = rotation.multiply(turn(x=-value["swing"]), hang)
-    local[:, figure.joint(f"{side}_upper_arm")] = rotation.multiply(upper, turn(x=-value["twist"]))
+    local[:, figure.joint(f"{side}_upper_arm")] = rotation.multiply(upper, turn(x=value["twist"]))
     # forward of the T-pose arm is a turn about ∓y; pronation turns the forearm about itself
     elbow = rotation.multiply(turn(y=-sign * value["elbow"]), turn(x=-value["forearm"]))
     local[:, figure.joint(f"{side}_lower_arm")] = elbow

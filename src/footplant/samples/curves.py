@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-State = tuple[complex, complex, complex]
+State = tuple[Any, Any, Any]
 """Value, first and second derivative of a curve at one instant; complex for a place in the sagittal plane (z + iy)."""
 
 Waves = Sequence[tuple[float, float, float]]
@@ -15,6 +16,12 @@ Waves = Sequence[tuple[float, float, float]]
 
 REST: State = (0.0, 0.0, 0.0)
 """Zero, and staying there."""
+
+
+def combined(first: State, factor: float, second: State = REST, other: float = 0.0) -> State:
+    """factor·first + other·second."""
+    value, rate, change = (factor * a + other * b for a, b in zip(first, second))
+    return value, rate, change
 
 
 def quintic(u: ArrayLike, start: State, end: State, duration: float = 1.0) -> NDArray:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.motion import Motion
 from footplant.samples.body import SIDES, Figure, turn
-from footplant.samples.curves import REST, State, bump, ease, quintic
+from footplant.samples.curves import REST, State, bump, combined, ease, quintic
 from footplant.skeleton import Character
 
 TOE_LIFT = 1.3
@@ -159,7 +159,7 @@ def track(figure: Figure, side: str, steps: Sequence[Footstep], seconds: NDArray
             start, end = np.array([*step.place, step.heading]), np.array([*after.place, after.heading])
             frames[swing] = start + ease(u)[:, None] * (end - start)
     heading = turn(y=frames[:, 2])
-    local = np.stack([sole.lateral + sign * outward, ankle.imag, ankle.real], axis=-1)
+    local = np.stack([sole.lateral + sign * outward, np.imag(ankle), np.real(ankle)], axis=-1)
     ankles = rotation.rotate(heading, local) + np.stack([frames[:, 0], np.zeros(count), frames[:, 1]], axis=-1)
     unturn = turn(y=-sole.yaw)
     feet, toes = (rotation.multiply(rotation.multiply(heading, turn(x=-angle)), unturn) for angle in (pitch, toe))
@@ -171,17 +171,15 @@ def _stance(sole: _Sole, step: Footstep, t: NDArray) -> tuple[NDArray, NDArray, 
     early = t < step.flat
     if early.any():
         duration = step.flat - step.strike
-        pitch[early] = quintic(
-            (t[early] - step.strike) / duration, step.landing, (0.0, 0.0, step.settle), duration
-        ).real
+        pitch[early] = quintic((t[early] - step.strike) / duration, step.landing, (0.0, 0.0, step.settle), duration)
     late, last = t > step.heel_off, t > step.ball_off
     if late.any():
         duration = step.toe_off - step.heel_off
-        pitch[late] = quintic((t[late] - step.heel_off) / duration, (0.0, 0.0, step.rise), step.leaving, duration).real
+        pitch[late] = quintic((t[late] - step.heel_off) / duration, (0.0, 0.0, step.rise), step.leaving, duration)
     if last.any():
         duration = step.toe_off - step.ball_off
-        toe[last] = quintic((t[last] - step.ball_off) / duration, REST, step.leaving_toe, duration).real
-    on_heel = early & (step.landing[0].real > 0)
+        toe[last] = quintic((t[last] - step.ball_off) / duration, REST, step.leaving_toe, duration)
+    on_heel = early & (step.landing[0] > 0)
     toe = np.where(on_heel, TOE_LIFT * pitch, toe)
     ankle = np.where(
         on_heel,
@@ -196,17 +194,17 @@ def _swing(sole: _Sole, before: Footstep, after: Footstep, t: NDArray):
     u = (t - before.toe_off) / duration
     shape = after.swing
     start = sole.on_toes(before.leaving, before.leaving_toe)
-    if after.landing[0].real > 0:
+    if after.landing[0] > 0:
         end = sole.on_heel(after.landing)
-        bend_end = tuple((TOE_LIFT - 1.0) * x for x in after.landing)
+        bend_end = combined(after.landing, TOE_LIFT - 1.0)
     else:
         end = sole.on_toes(after.landing, REST)
-        bend_end = tuple(-x for x in after.landing)
+        bend_end = combined(after.landing, -1.0)
     start = (start[0], start[1], start[2] + complex(*shape.push))
     end = (end[0], end[1], end[2] + complex(*shape.brake))
-    bend_start = tuple(toe - foot for toe, foot in zip(before.leaving_toe, before.leaving))
-    pitch = quintic(u, before.leaving, after.landing, duration).real + bump(u, shape.pitch)
-    toe = pitch + quintic(u, bend_start, bend_end, duration).real
+    bend_start = combined(before.leaving_toe, 1.0, before.leaving, -1.0)
+    pitch = quintic(u, before.leaving, after.landing, duration) + bump(u, shape.pitch)
+    toe = pitch + quintic(u, bend_start, bend_end, duration)
     ankle = quintic(u, start, end, duration) + bump(u, shape.forward) + 1j * bump(u, shape.lift)
     return pitch, toe, ankle, bump(u, shape.outward), u
 
@@ -214,7 +212,7 @@ def _swing(sole: _Sole, before: Footstep, after: Footstep, t: NDArray):
 def _contacts(side: str, steps: Sequence[Footstep]) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {f"{side}_{part}": [] for part in ("heel", "ball", "toe")}
     for step in steps:
-        first, second = (step.strike, step.flat) if step.landing[0].real > 0 else (step.flat, step.strike)
+        first, second = (step.strike, step.flat) if step.landing[0] > 0 else (step.flat, step.strike)
         found[f"{side}_heel"].append((first, step.heel_off))
         found[f"{side}_ball"].append((second, step.ball_off))
         found[f"{side}_toe"].append((second, step.toe_off))

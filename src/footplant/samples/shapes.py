@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from footplant.samples.curves import State, Waves
+from footplant.samples.curves import State, Waves, bump, quintic
 from footplant.samples.footsteps import Swing
 
 DEGREE = np.pi / 180
+GRAVITY = 9.81
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class FootShape:
     rise: float
     """Angular acceleration with which the heel leaves, radians per cycle²."""
     swing: Swing
-    """The way through the air."""
+    """The way through the air; push and brake in metres per cycle²."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,26 @@ def symmetric(foot: FootShape) -> dict[str, FootShape]:
     return {"left": foot, "right": replace(foot, phase=(foot.phase + 0.5) % 1.0)}
 
 
+def bounce(height: float, depth: float, first_off: float, cycle: float, flight: float) -> Waves:
+    """A runner's pelvis: parabolas under gravity while no foot is down, smooth springs between, as a Fourier series.
+
+    height: metres at mid-flight; depth: how much softer the spring gives than the smoothest curve, metres; first_off:
+    phase at which the first foot leaves; cycle: seconds; flight: share of the cycle of each of the two flights.
+    """
+    phase = np.arange(1024) / 1024 * 0.5
+    u = (phase - first_off) % 0.5
+    t, rest = flight * cycle, (0.5 - flight) * cycle
+    speed, fall = 0.5 * GRAVITY * t, 0.5 * GRAVITY * (0.5 * t) ** 2
+    seconds = u * cycle
+    up = height - 0.5 * GRAVITY * (seconds - 0.5 * t) ** 2
+    w = np.clip((seconds - t) / rest, 0.0, 1.0)
+    edge = (height - fall, -speed, -GRAVITY)
+    down = quintic(w, edge, (edge[0], speed, -GRAVITY), rest) - bump(w, (depth,))
+    spectrum = np.fft.rfft(np.where(seconds <= t, up, down)) / len(phase)
+    rows = [(2.0 * k, 2 * spectrum[k].real, -2 * spectrum[k].imag) for k in range(1, 9)]
+    return (mean(float(spectrum[0].real)), *rows)
+
+
 WALK = GaitShape(
     stride=1.42,
     cycle=1.42 / 1.35,
@@ -117,8 +138,8 @@ WALK = GaitShape(
                 forward=(-0.0125, -0.1003, 0.0458, -0.0598),
                 lift=(-0.1842, -0.0168, -0.0495, -0.0351),
                 pitch=(-11.11 * DEGREE, -59.84 * DEGREE, -15.22 * DEGREE),
-                push=(11.95, 40.17),
-                brake=(2.015, 18.95),
+                push=(13.22, 44.44),
+                brake=(2.229, 20.97),
             ),
         )
     ),
@@ -134,7 +155,146 @@ WALK = GaitShape(
     ),
     trunk=(degrees(mean(-1)), degrees(peak(1, 7.0, 0.0)), degrees(peak(1, 3.6, 0.17))),
     arm={
-        "swing": degrees(mean(-3), peak(1, 20, 0.55)),
-        "elbow": degrees(mean(27), peak(1, 11, 0.58)),
+        "swing": degrees(mean(-3), peak(1, 20, 0.51)),
+        "elbow": degrees(mean(27), peak(1, 11, 0.53)),
     },
 )
+
+RUN = replace(
+    WALK,
+    stride=2.16,
+    cycle=0.72,
+    feet=symmetric(
+        FootShape(
+            phase=0.0,
+            reach=0.1941,
+            events=(0.06, 0.19, 0.31, 0.36),
+            landing=state(12.91, -345.0, -5039),
+            leaving=state(-47.86, -337.6, -101.8),
+            leaving_toe=state(-15.6, -527.2),
+            settle=7652 * DEGREE,
+            rise=-5699 * DEGREE,
+            swing=Swing(
+                forward=(-0.2581, -0.5487, -0.3698, 0.0741, 0.1858),
+                lift=(-0.2219, -0.1670, -0.6394, -0.4333, 0.1582),
+                pitch=(-11.54 * DEGREE, -72.16 * DEGREE, 5.63 * DEGREE, -74.55 * DEGREE),
+                push=(-3.760, 10.89),
+                brake=(-2.255, 47.03),
+            ),
+        )
+    ),
+    width=0.05,
+    height=bounce(0.9143, -0.0231, 0.36, 0.72, 0.14),
+    forward=((2, 0.0174, 0.0036),),
+    sideways=(peak(1, 0.012, 0.18),),
+    pelvis=(
+        degrees(mean(7), (2, 0.0, 1.0)),
+        degrees(peak(1, -7, 0.02)),
+        degrees(peak(1, 4, 0.14)),
+    ),
+    trunk=(degrees(mean(1)), degrees(peak(1, 16, 0.02)), degrees(peak(1, 3.0, 0.14))),
+    arm={
+        "swing": degrees(mean(-14), peak(1, 30, 0.52)),
+        "spread": degrees(mean(9)),
+        "twist": degrees(mean(16)),
+        "elbow": degrees(mean(98), peak(1, 10, 0.56)),
+        "shrug": degrees(mean(2)),
+    },
+    gaze=0.03,
+)
+
+SNEAK = replace(
+    WALK,
+    stride=0.96,
+    cycle=1.8,
+    feet=symmetric(
+        FootShape(
+            phase=0.0,
+            reach=0.17,
+            events=(0.14, 0.46, 0.60, 0.66),
+            landing=state(-16, 90),
+            leaving=state(-48, -230),
+            leaving_toe=state(-16, -330),
+            settle=0.0,
+            rise=0.0,
+            swing=Swing(forward=(0.02, 0.0), lift=(0.17, 0.03), pitch=(-6 * DEGREE, -30 * DEGREE)),
+        )
+    ),
+    width=0.14,
+    toe_out=9 * DEGREE,
+    height=(mean(0.80), (2, -0.012, -0.018), (4, 0.003, 0.002)),
+    forward=((2, 0.004, -0.006),),
+    sideways=(peak(1, 0.048, 0.33),),
+    pelvis=(
+        degrees(mean(13), (2, 0.0, 1.5)),
+        degrees(peak(1, -7, 0.0)),
+        degrees(peak(1, 3.0, 0.2)),
+    ),
+    trunk=(degrees(mean(16), (2, 1.5, 1.0)), degrees(peak(1, 10, 0.02)), degrees(peak(1, 4.0, 0.25))),
+    arm={
+        "swing": degrees(mean(22), peak(1, 16, 0.5)),
+        "spread": degrees(mean(20)),
+        "twist": degrees(mean(18)),
+        "elbow": degrees(mean(78), peak(1, 14, 0.5)),
+        "wrist": degrees(mean(-15)),
+        "shrug": degrees(mean(5)),
+    },
+    gaze=0.1,
+)
+
+
+def _limping() -> GaitShape:
+    """The right leg hurts: it comes down late and leaves early, stiff, and the trunk is thrown over it."""
+    left = replace(WALK.feet["left"], reach=0.19, events=(0.10, 0.47, 0.63, 0.68))
+    swing = left.swing
+    right = replace(
+        left,
+        phase=0.59,
+        reach=0.17,
+        events=(0.07, 0.33, 0.47, 0.51),
+        landing=state(7, -110, 1000),
+        leaving=state(-34, -200, 1500),
+        leaving_toe=state(-11, -300),
+        settle=1500 * DEGREE,
+        rise=0.0,
+        swing=Swing(
+            forward=(-0.03, -0.05, 0.0),
+            lift=(0.05, 0.01),
+            pitch=(-2 * DEGREE, -22 * DEGREE),
+            outward=(0.03, 0.0),
+        ),
+    )
+    left = replace(
+        left,
+        landing=state(14, -230, 3000),
+        leaving=state(-46, -260, 2400),
+        leaving_toe=state(-15, -400),
+        settle=4000 * DEGREE,
+        rise=-700 * DEGREE,
+        swing=replace(
+            swing,
+            forward=(-0.02, -0.05, 0.02),
+            lift=(0.075, 0.01),
+            pitch=(-8 * DEGREE, -35 * DEGREE),
+            push=(0, 0),
+            brake=(0, 0),
+        ),
+    )
+    return replace(
+        WALK,
+        stride=1.02,
+        cycle=1.28,
+        feet={"left": left, "right": right},
+        width=0.13,
+        height=(mean(0.912), (2, -0.008, -0.006), (1, 0.010 * np.cos(1.9), 0.010 * np.sin(1.9))),
+        forward=((2, 0.008, 0.002), peak(1, 0.018, 0.75)),
+        sideways=(peak(1, 0.034, 0.36),),
+        pelvis=(degrees(mean(5), (2, 0.0, 1.2)), degrees(peak(1, -3.5, 0.0)), degrees(peak(1, 5.0, 0.25))),
+        trunk=(degrees(mean(3), peak(1, 3.0, 0.85)), degrees(peak(1, 5.0, 0.0)), degrees(peak(1, 9.0, 0.84))),
+        arm={"swing": degrees(mean(0), peak(1, 12, 0.52)), "elbow": degrees(mean(30), peak(1, 7, 0.55))},
+        arms={"right": {"spread": degrees(mean(14), peak(1, 6, 0.85)), "elbow": degrees(mean(44), peak(1, 8, 0.85))}},
+        gaze=0.16,
+    )
+
+
+LIMP = _limping()
