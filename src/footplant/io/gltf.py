@@ -67,6 +67,7 @@ def _figure(
     takes = list_takes(animations, len(skeleton))
     skin = read_skin(scene, joints, skeleton, skins, notes)
 
+    source = GltfSource(scene, joints, skeleton, animations)
     found: dict[int, tuple[str, ...]] = {}
 
     def read_take(number: int) -> Motion:
@@ -75,6 +76,8 @@ def _figure(
                 odd: list[str] = []
                 motion = read_motion(scene, joints, skeleton, animations[number], odd)
                 found[number] = tuple(odd)
+                if motion.skeleton is not skeleton:
+                    source.take_skeletons.append(motion.skeleton)
                 return motion
             except MotionError as error:
                 raise FormatError(str(error), path=document.path, where=f"animations[{number}]") from error
@@ -88,7 +91,7 @@ def _figure(
         scale=1.0,
         up="y",
         skin=skin,
-        source=GltfSource(scene, joints, skeleton, animations),
+        source=source,
         notes=tuple(notes),
     )
 

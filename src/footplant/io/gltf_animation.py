@@ -34,6 +34,9 @@ STEADY = 5e-6
 """Offsets that vary by less than this share of the figure's size are constant: exporters round every frame anew."""
 UNIT_ERROR = 0.05
 """A quaternion whose length is off by more is damage; one that is off by less is normalised."""
+UNIT_NOTE = 1e-3
+"""… and one that is off by more than this is worth a note."""
+_NOT_UNIT = "some quaternions of the take are not of unit length; they were normalised"
 _KINDS = ("LINEAR", "STEP", "CUBICSPLINE")
 _PATHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
@@ -173,7 +176,7 @@ def _sampler(document: Document, entry: Json, samplers: list, number: int) -> tu
     return sampler.index("input", count), sampler.index("output", count), kind
 
 
-def key_values(document: Document, channel: Channel) -> tuple[NDArray, NDArray]:
+def key_values(document: Document, channel: Channel, notes: list[str] | None = None) -> tuple[NDArray, NDArray]:
     """Times (n,) and values (n, width), or (n, 3, width) for CUBICSPLINE; quaternions as (w, x, y, z)."""
     times = key_times(document, channel.input)
     values = document.floats(channel.output, (_PATHS[channel.path],))
@@ -195,6 +198,8 @@ def key_values(document: Document, channel: Channel) -> tuple[NDArray, NDArray]:
                 path=document.path,
                 where=channel.where,
             )
+        if notes is not None and abs(norms[worst] - 1.0) > UNIT_NOTE and _NOT_UNIT not in notes:
+            notes.append(_NOT_UNIT)
         if each == 1:
             values = values / norms[:, None]
     return times, values.reshape(-1, 3, values.shape[1]) if each == 3 else values
@@ -256,7 +261,7 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
         joint = number.get(channel.node)
         if joint is None:
             continue
-        times, values = key_values(document, channel)
+        times, values = key_values(document, channel, notes)
         curve = sample(channel, times, values, start, fps, frames)
         if channel.path == "rotation":
             turns[joint] = curve

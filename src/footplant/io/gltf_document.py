@@ -262,9 +262,9 @@ class Document:
         array[rows[:, 0]] = changed
         return array
 
-    def floats(self, number: int, types: Sequence[str]) -> NDArray:
-        """An accessor's elements (count, width) as float64, normalised integers as −1 … 1 or 0 … 1."""
-        array = self.array(number, types)
+    def floats(self, number: int, types: Sequence[str], rows: slice = slice(None)) -> NDArray:
+        """An accessor's elements (or some rows) as float64 (count, width), normalised integers as −1 … 1 or 0 … 1."""
+        array = self.array(number, types)[rows]
         values = array.astype(np.float64)
         if array.dtype.kind != "f" and self.accessors[number].flag("normalized"):
             values /= np.iinfo(array.dtype).max

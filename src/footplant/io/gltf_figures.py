@@ -202,9 +202,11 @@ def make_joints(scene: Scene, inside: set[int], root: int) -> Joints:
     parents: list[int] = [] if root >= 0 else [-1]
     bases: list[Base | None] = [] if root >= 0 else [None]
     number: dict[int, int] = {}
-    for node in scene.order:
-        if node not in inside:
-            continue
+    # the file's own order where it has parents first, so that what was written comes back alike
+    ordered = sorted(inside)
+    if any(scene.parents[node] > node for node in inside if node != root and scene.parents[node] in inside):
+        ordered = [node for node in scene.order if node in inside]
+    for node in ordered:
         above = scene.parents[node] if node != root else -1
         number[node] = len(nodes)
         nodes.append(node)
@@ -213,7 +215,7 @@ def make_joints(scene: Scene, inside: set[int], root: int) -> Joints:
         bases.append(None if inner else base_above(scene, node))
     ends = tuple(
         (number[scene.parents[node]], node)
-        for node in scene.order
+        for node in range(len(scene.entries))
         if node not in inside and scene.parents[node] in number and looks_like_end(scene, node)
     )
     return Joints(tuple(nodes), tuple(parents), tuple(bases), ends)

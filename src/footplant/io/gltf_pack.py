@@ -29,6 +29,9 @@ class Packer:
         """Begin with a copy of a document's JSON, or with an empty one."""
         self.path = Path(path)
         self.document = document
+        if document is not None:
+            for key in ("accessors", "animations", "bufferViews", "images"):
+                document.top.objects(key)
         self.json: dict[str, Any] = {} if document is None else copy.deepcopy(document.json)
         self.binary = self.path.suffix.lower() != ".gltf"
         """True: the file becomes a GLB; False: JSON with embedded buffers."""
@@ -124,7 +127,7 @@ class Packer:
         if self.document is None:
             return
         for number, image in enumerate(self.json.get("images") or []):
-            uri = image.get("uri") if isinstance(image, dict) else None
+            uri = image.get("uri")
             if not isinstance(uri, str) or not self.strays(uri):
                 continue
             try:

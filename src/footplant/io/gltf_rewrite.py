@@ -7,7 +7,7 @@ reading folded away (see `gltf_scene`), so that other readers put every joint wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class GltfSource:
     """As read, before the border did anything."""
     animations: tuple[Animation, ...]
     """The figure's takes, in their order."""
+    take_skeletons: list[Skeleton] = field(default_factory=list)
+    """Skeletons of takes that hold joints at other places than the rest pose, as far as they were read."""
 
     @property
     def document(self) -> Document:
@@ -65,7 +67,7 @@ def fits(source: GltfSource, skeleton: Skeleton) -> bool:
 
 def rewrite(path: str | Path, clip: Clip, source: GltfSource, keep_takes: bool | None) -> None:
     """Write the clip's motion onto the nodes of its character's file."""
-    motion = _in_file_space(clip.motion, clip.character.skeleton, source.skeleton)
+    motion = _in_file_space(clip.motion, clip.character.skeleton, source)
     own = bool(clip.takes) and clip.takes == source.takes
     keep = own if keep_takes is None else keep_takes
     original = source.animations[clip.take] if own else None
@@ -104,17 +106,25 @@ def rewrite(path: str | Path, clip: Clip, source: GltfSource, keep_takes: bool |
     packer.write()
 
 
-def _in_file_space(motion: Motion, figure: Skeleton, source: Skeleton) -> Motion:
+def _in_file_space(motion: Motion, figure: Skeleton, source: GltfSource) -> Motion:
     """Undo what the border did to the character: its scale and turn, told by its skeleton beside the file's."""
-    ours, theirs = (np.linalg.norm(skeleton.offsets[1:], axis=1) for skeleton in (figure, source))
-    long = theirs > 1e-3 * max(float(theirs.max(initial=0.0)), 1e-12)
-    factor = float(np.median(ours[long] / theirs[long])) if long.any() else 1.0
-    turn = rotation.multiply(source.rest[0], rotation.inverse(figure.rest[0]))
-    if not (np.isfinite(factor) and factor > 0) or abs(factor - 1.0) < 1e-9:
-        factor = 1.0
+    factor = _border_scale(figure, [source.skeleton, *source.take_skeletons])
+    turn = rotation.multiply(source.skeleton.rest[0], rotation.inverse(figure.rest[0]))
     if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
         motion = motion.transformed(rotation.normalize(turn))
     return motion if factor == 1.0 else motion.scaled(1.0 / factor)
+
+
+def _border_scale(figure: Skeleton, originals: Sequence[Skeleton]) -> float:
+    """The one factor between a figure and one of its originals; 1 where bones differ in other ways."""
+    found = []
+    for original in originals:
+        ours, theirs = figure.offsets[1:], original.offsets[1:]
+        size = float(np.sum(theirs * theirs))
+        factor = float(np.sum(ours * theirs)) / size if size > 0 else 1.0
+        if factor > 0 and np.abs(ours - factor * theirs).max(initial=0.0) <= 1e-6 * factor * size**0.5:
+            found.append(1.0 if abs(factor - 1.0) < 1e-9 else factor)
+    return min(found, key=lambda factor: abs(np.log(factor)), default=1.0)
 
 
 def _is_unchanged(motion: Motion, source: GltfSource, original: Animation | None) -> bool:
@@ -140,7 +150,7 @@ def _can_copy(document: Document, packer: Packer) -> bool:
     if document.binary != packer.binary:
         return False
     entries = [entry for key in ("buffers", "images") for entry in (document.json.get(key) or [])]
-    uris = [entry.get("uri") for entry in entries if isinstance(entry, dict)]
+    uris = [entry.get("uri") for entry in entries]
     return not any(isinstance(uri, str) and packer.strays(uri) for uri in uris)
 
 

@@ -7,7 +7,7 @@ vertices of the later ones are carried into the space of the first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ from footplant.io.gltf_json import Json
 from footplant.io.gltf_scene import Joints, Scene, base_above, rest_pose
 from footplant.skeleton import Skeleton, Skin
 
-BYTES_A_VERTEX, BYTES_A_FACE = 160, 24
-"""What the arrays of a skin take, for the bound on meshes that are used again and again."""
 LEAST_BYTES = 1 << 25
-"""… which is never below this."""
+"""A skin may take this much memory, or nine times its file; a mesh that is used again and again could take any."""
+ROWS = 1 << 14
+"""Vertices that are carried over at a time, so that no copy of a whole mesh is made on the way."""
 _COMPRESSED = {
     "KHR_draco_mesh_compression": "Draco",
     "EXT_meshopt_compression": "meshopt",
@@ -30,28 +30,37 @@ _COMPRESSED = {
 }
 
 
-@dataclass(eq=False)
-class _Parts:
-    """The pieces of a skin while it is put together."""
+@dataclass(frozen=True, eq=False)
+class _Primitive:
+    """One primitive, by its accessors."""
 
-    vertices: list[NDArray] = field(default_factory=list)
-    normals: list[NDArray | None] = field(default_factory=list)
-    joints: list[NDArray] = field(default_factory=list)
-    weights: list[NDArray] = field(default_factory=list)
-    faces: list[NDArray] = field(default_factory=list)
-    count: int = 0
+    entry: Json
+    vertices: int
+    """How many."""
+    position: int
+    normal: int | None
+    influences: tuple[tuple[int, int], ...]
+    """Accessors of (joints, weights), four a pair; empty for a rigid mesh."""
+    corners: NDArray
+    """Vertices of the triangles, strip or fan, in the file's own type."""
+    mode: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the arrays of the skin take for it."""
+        a_vertex = 24 + (24 if self.normal is not None else 0) + 16 * max(4 * len(self.influences), 1)
+        return self.vertices * a_vertex + 24 * len(self.corners) // (3 if self.mode == 4 else 1)
 
 
 @dataclass(frozen=True, eq=False)
-class _Primitive:
-    """One primitive as the file has it."""
+class _Part:
+    """A primitive at its place in the skin."""
 
-    positions: NDArray
-    normals: NDArray | None
-    influences: NDArray | None
-    """(V, K) places in the skin's list of joints; None for a rigid mesh."""
-    weights: NDArray | None
-    faces: NDArray
+    shape: _Primitive
+    joints: NDArray
+    """Joints of the figure that the primitive's own joint numbers stand for."""
+    carry: NDArray
+    """(joints, 4, 4) from the primitive's mesh space into that of the whole skin, by joint."""
 
 
 def read_bind_matrices(scene: Scene, number: int, joints: int) -> NDArray | None:
@@ -76,9 +85,10 @@ def read_skin(
     document = scene.document
     number = {node: joint for joint, node in enumerate(joints.nodes) if node >= 0}
     binder = _Binder(scene, joints, skeleton)
-    parts = _Parts()
     meshes = document.top.objects("meshes")
-    decoded: dict[tuple, _Primitive] = {}
+    known: dict[tuple[int, int], _Primitive | None] = {}
+    parts: list[_Part] = []
+    size = 0
     for node in scene.order:
         entry = scene.entries[node]
         mesh = entry.index("mesh", len(meshes), None)
@@ -98,20 +108,19 @@ def read_skin(
             if rigid is None:
                 continue
             index, carry = np.array([rigid[0]]), rigid[1][None]
-        for primitive in meshes[mesh].objects("primitives"):
-            shape = _read_primitive(document, primitive, skin is not None, decoded, notes)
+        for place, primitive in enumerate(meshes[mesh].objects("primitives")):
+            if (mesh, place) not in known:
+                known[mesh, place] = _read_primitive(document, primitive, notes)
+            shape = known[mesh, place]
             if shape is None:
                 continue
-            bytes_now = (parts.count + len(shape.positions)) * BYTES_A_VERTEX + len(shape.faces) * BYTES_A_FACE
-            if bytes_now > max(LEAST_BYTES, 8 * document.size):
-                notes.append(
-                    "meshes are used more often than memory allows for a file of this size; they were left out"
-                )
+            shape = shape if skin is not None else replace(shape, influences=())
+            size += shape.memory
+            if size > max(LEAST_BYTES, 9 * document.size):
+                notes.append("the meshes take more memory than a file of this size may; they were left out")
                 return None
-            _append(parts, shape, index, carry, primitive)
-    if not parts.count:
-        return None
-    return _join(parts, binder.bind())
+            parts.append(_Part(shape, index, carry))
+    return _join(document, parts, binder.bind()) if parts else None
 
 
 def _note(notes: list[str], text: str) -> None:
@@ -119,19 +128,18 @@ def _note(notes: list[str], text: str) -> None:
         notes.append(text)
 
 
-def _read_primitive(
-    document: Document, entry: Json, skinned: bool, decoded: dict[tuple, _Primitive], notes: list[str]
-) -> _Primitive | None:
-    """Positions, normals, influences and triangles of a primitive; None for one without triangles or compressed."""
+def _read_primitive(document: Document, entry: Json, notes: list[str]) -> _Primitive | None:
+    """The accessors of a primitive, checked; None for one without triangles or compressed."""
     mode = entry.integer("mode", 4, high=6)
     attributes = entry.object("attributes")
     if mode < 4 or attributes is None:
         return None
-    names = ["POSITION", "NORMAL", "JOINTS_0", "WEIGHTS_0", "JOINTS_1", "WEIGHTS_1"]
     count = len(document.accessors)
+    names = ("POSITION", "NORMAL", "JOINTS_0", "WEIGHTS_0", "JOINTS_1", "WEIGHTS_1")
     found = {name: attributes.index(name, count, None) for name in names}
     indices = entry.index("indices", count, None)
-    if found["POSITION"] is None:
+    position = found["POSITION"]
+    if position is None:
         return None
     for extension, word in _COMPRESSED.items():
         if entry.extension(extension) is not None:
@@ -140,41 +148,24 @@ def _read_primitive(
     if any(document.compressed(accessor) for accessor in (*found.values(), indices) if accessor is not None):
         _note(notes, "a mesh is compressed with meshopt, which is not read; skeleton and animations are")
         return None
-    key = (*found.values(), indices, mode, skinned)
-    if key in decoded:
-        return decoded[key]
-    positions = document.floats(found["POSITION"], ("VEC3",))
-    vertices = len(positions)
-
-    def same_count(name: str, array: NDArray) -> NDArray:
-        if len(array) != vertices:
-            attributes.fail(name, f"expected {vertices} elements as POSITION has, got {len(array)}")
-        return array
-
-    normals = None
-    if found["NORMAL"] is not None:
-        normals = same_count("NORMAL", document.floats(found["NORMAL"], ("VEC3",)))
-    influences = weights = None
-    if skinned:
-        columns = []
-        for extra in range(2):
-            place, weight = f"JOINTS_{extra}", f"WEIGHTS_{extra}"
-            if found[place] is None or found[weight] is None:
-                continue
-            who = same_count(place, document.array(found[place], ("VEC4",), floats=False))
-            much = same_count(weight, document.floats(found[weight], ("VEC4",)))
-            columns.append((who, much))
-        if columns:
-            influences = np.concatenate([who for who, _ in columns], axis=1)
-            weights = np.concatenate([much for _, much in columns], axis=1)
-        else:
-            # a skinned mesh without weights is legal and stands where its first joint does
-            influences, weights = np.zeros((vertices, 1), np.uint16), np.ones((vertices, 1))
-    corners = np.arange(vertices) if indices is None else document.array(indices, ("SCALAR",), floats=False)[:, 0]
-    if len(corners) and corners.max() >= vertices:
+    vertices = len(document.array(position, ("VEC3",)))
+    kinds = {"NORMAL": ("VEC3",), "JOINTS": ("VEC4",), "WEIGHTS": ("VEC4",)}
+    for name, accessor in found.items():
+        if accessor is None or name == "POSITION":
+            continue
+        whole_numbers = False if name.startswith("JOINTS") else None
+        length = len(document.array(accessor, kinds[name.partition("_")[0]], floats=whole_numbers))
+        if length != vertices:
+            attributes.fail(name, f"expected {vertices} elements as POSITION has, got {length}")
+    pairs = [(found[f"JOINTS_{number}"], found[f"WEIGHTS_{number}"]) for number in range(2)]
+    influences = tuple((who, much) for who, much in pairs if who is not None and much is not None)
+    if indices is None:
+        corners = np.arange(vertices, dtype=np.uint32)
+    else:
+        corners = document.array(indices, ("SCALAR",), floats=False)[:, 0]
+    if corners.max() >= vertices:
         entry.fail("indices", f"expected indices below {vertices}, got {corners.max()}")
-    decoded[key] = _Primitive(positions, normals, influences, weights, triangles(corners, mode))
-    return decoded[key]
+    return _Primitive(entry, vertices, position, found["NORMAL"], influences, corners, mode)
 
 
 def triangles(corners: NDArray, mode: int) -> NDArray:
@@ -191,67 +182,79 @@ def triangles(corners: NDArray, mode: int) -> NDArray:
     return np.stack([np.full(len(corners) - 2, corners[0]), corners[1:-1], corners[2:]], axis=1)
 
 
-def _append(parts: _Parts, shape: _Primitive, index: NDArray, carry: NDArray, entry: Json) -> None:
-    """Carry a primitive into the mesh space of the whole skin and add it."""
-    if shape.influences is None or shape.weights is None:
-        who, much = np.zeros((len(shape.positions), 1), np.int64), np.ones((len(shape.positions), 1))
-    else:
-        who, much = shape.influences.astype(np.int64), np.maximum(shape.weights, 0.0)
-        outside = (who >= len(index)) & (much > 0)
-        if outside.any():
-            raise FormatError(
-                f"expected joints below {len(index)}, got {int(who[outside].max())}",
-                path=entry.path,
-                where=entry.place("attributes"),
-            )
-        who = np.minimum(who, len(index) - 1)
-        total = much.sum(axis=1, keepdims=True)
-        much = np.where(total > 0, much / np.where(total > 0, total, 1.0), np.eye(1, much.shape[1]))
-    vertices, normals = np.zeros_like(shape.positions), None
-    if np.abs(carry - carry[0]).max() <= 1e-9 * max(np.abs(carry[0]).max(), 1.0):
-        vertices = shape.positions @ carry[0, :3, :3].T + carry[0, :3, 3]
-    else:
-        for column in range(who.shape[1]):
-            matrix, weight = carry[who[:, column]], much[:, column, None]
-            moved = np.einsum("vij,vj->vi", matrix[:, :3, :3], shape.positions) + matrix[:, :3, 3]
-            vertices += weight * moved
-    if shape.normals is not None:
-        linear = carry[who[np.arange(len(who)), np.argmax(much, axis=1)], :3, :3]
-        # normals go with the inverse transpose; the cofactor matrix is the same without a division
-        rows = np.moveaxis(linear, 1, 0)
-        cofactor = np.stack([np.cross(rows[a], rows[b]) for a, b in ((1, 2), (2, 0), (0, 1))], axis=1)
-        turned = np.einsum("vij,vj->vi", cofactor, shape.normals)
-        length = np.linalg.norm(turned, axis=1, keepdims=True)
-        normals = turned / np.where(length > 0, length, 1.0)
-    faces = shape.faces
-    if np.linalg.det(carry[0, :3, :3]) < 0:
-        faces = faces[:, ::-1]
-        normals = None if normals is None else -normals
-    parts.vertices.append(vertices)
-    parts.normals.append(normals)
-    parts.joints.append(index[who])
-    parts.weights.append(much)
-    parts.faces.append(faces + parts.count)
-    parts.count += len(vertices)
+def _join(document: Document, parts: list[_Part], bind: NDArray) -> Skin:
+    """All parts in one mesh space, one after the other."""
+    total = sum(part.shape.vertices for part in parts)
+    width = max(4 * len(part.shape.influences) or 1 for part in parts)
+    vertices, joints, weights = np.empty((total, 3)), np.zeros((total, width), np.int64), np.zeros((total, width))
+    normals = np.empty((total, 3)) if all(part.shape.normal is not None for part in parts) else None
+    faces, start = [], 0
+    for part in parts:
+        for first in range(0, part.shape.vertices, ROWS):
+            rows = slice(first, min(first + ROWS, part.shape.vertices))
+            into = slice(start + rows.start, start + rows.stop)
+            who, much = _influences(document, part, rows)
+            columns = who.shape[1]
+            joints[into, :columns], weights[into, :columns] = part.joints[who], much
+            vertices[into] = _carry_points(document, part, rows, who, much)
+            if normals is not None:
+                normals[into] = _carry_normals(document, part, rows, who, much)
+        corners = triangles(part.shape.corners, part.shape.mode)
+        corners += start
+        # a mirror turns triangles inside out
+        faces.append(corners[:, ::-1] if np.linalg.det(part.carry[0, :3, :3]) < 0 else corners)
+        start += part.shape.vertices
+    corners = np.concatenate(faces) if len(faces) > 1 else np.ascontiguousarray(faces[0])
+    for array in (vertices, joints, weights, corners, *([] if normals is None else [normals])):
+        array.setflags(write=False)
+    if not (np.isfinite(vertices).all() and np.isfinite(bind).all()):
+        raise FormatError("expected a mesh of finite size, got one that overflows", path=document.path, where="meshes")
+    return Skin(vertices, corners, joints, weights, bind, normals)
 
 
-def _join(parts: _Parts, bind: NDArray) -> Skin:
-    width = max(array.shape[1] for array in parts.joints)
+def _influences(document: Document, part: _Part, rows: slice) -> tuple[NDArray, NDArray]:
+    """(V, K) places in the part's list of joints, and weights summing to 1."""
+    shape, count = part.shape, rows.stop - rows.start
+    if not shape.influences:
+        # rigid; and a skinned mesh without weights is legal and stands where its first joint does
+        return np.zeros((count, 1), np.int64), np.ones((count, 1))
+    pairs = [(document.array(a, ("VEC4",))[rows], document.floats(b, ("VEC4",), rows)) for a, b in shape.influences]
+    who = np.concatenate([a for a, _ in pairs], axis=1).astype(np.int64)
+    much = np.maximum(np.concatenate([b for _, b in pairs], axis=1), 0.0)
+    outside = (who >= len(part.joints)) & (much > 0)
+    if outside.any():
+        raise FormatError(
+            f"expected joints below {len(part.joints)}, got {int(who[outside].max())}",
+            path=document.path,
+            where=shape.entry.place("attributes"),
+        )
+    total = much.sum(axis=1, keepdims=True)
+    much = np.where(total > 0, much / np.where(total > 0, total, 1.0), np.eye(1, much.shape[1]))
+    return np.minimum(who, len(part.joints) - 1), much
 
-    def widen(arrays: list[NDArray]) -> NDArray:
-        return np.concatenate([np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays])
 
-    normals = None
-    if all(array is not None for array in parts.normals):
-        normals = np.concatenate([array for array in parts.normals if array is not None])
-    return Skin(
-        vertices=np.concatenate(parts.vertices),
-        faces=np.concatenate(parts.faces),
-        joints=widen(parts.joints),
-        weights=widen(parts.weights),
-        inverse_bind=bind,
-        normals=normals,
-    )
+def _carry_points(document: Document, part: _Part, rows: slice, who: NDArray, much: NDArray) -> NDArray:
+    points, carry = document.floats(part.shape.position, ("VEC3",), rows), part.carry
+    if (carry == carry[0]).all():
+        return points @ carry[0, :3, :3].T + carry[0, :3, 3]
+    out = np.zeros_like(points)
+    for column in range(who.shape[1]):
+        matrix = carry[who[:, column]]
+        moved = np.einsum("vij,vj->vi", matrix[:, :3, :3], points) + matrix[:, :3, 3]
+        out += much[:, column, None] * moved
+    return out
+
+
+def _carry_normals(document: Document, part: _Part, rows: slice, who: NDArray, much: NDArray) -> NDArray:
+    assert part.shape.normal is not None
+    normals = document.floats(part.shape.normal, ("VEC3",), rows)
+    strongest = who[np.arange(len(who)), np.argmax(much, axis=1)]
+    # normals go with the inverse transpose; the cofactor matrix is the same without a division, but for the sign
+    lines = np.moveaxis(part.carry[:, :3, :3], 1, 0)
+    cofactor = np.stack([np.cross(lines[a], lines[b]) for a, b in ((1, 2), (2, 0), (0, 1))], axis=1)
+    turned = np.einsum("vij,vj->vi", cofactor[strongest], normals) * np.sign(np.linalg.det(part.carry[0, :3, :3]))
+    length = np.linalg.norm(turned, axis=1, keepdims=True)
+    return turned / np.where(length > 0, length, 1.0)
 
 
 class _Binder:
