@@ -69,42 +69,42 @@ def test_three_js_reads_what_we_write_as_we_mean_it(tmp_path):
     ask_three(motions)
 
 
-@pytest.mark.parametrize("path", SOME, ids=lambda path: path.name)
-def test_pybvh_agrees(path):
-    pybvh = pytest.importorskip("pybvh")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            theirs = pybvh.read_bvh_file(path, world_up="+y")
-            places = np.asarray(theirs.joint_positions())
-    except Exception as error:
-        pytest.skip(f"pybvh refuses it: {error}")
-    ours = our_motion(path, "replace")
-    if ours.offsets is not None:
-        pytest.skip("pybvh does not read position channels of inner joints")
-    frames = np.arange(min(len(ours), len(places)))
-    assert abs(len(ours) - len(places)) <= 1
-    assert largest_difference(ours, frames, theirs.joint_names, places[frames]) < 1e-9
+def pybvh_places(path):
+    """Names and world positions (F, J, 3) by pybvh; it refuses position channels on inner joints and odd OFFSETs."""
+    import pybvh
+
+    theirs = pybvh.read_bvh_file(path, world_up="+y")
+    return theirs.joint_names, np.asarray(theirs.joint_positions())
 
 
-@pytest.mark.parametrize("path", SOME, ids=lambda path: path.name)
-def test_pymotion_agrees(path):
-    """It reads 3 and 6 channels and places joints at OFFSET."""
-    io = pytest.importorskip("pymotion.io.bvh")
+def pymotion_places(path):
+    """The same by upc-pymotion, which places inner joints at OFFSET."""
+    from pymotion.io.bvh import BVH
     from pymotion.ops.skeleton import fk
 
-    reader = io.BVH()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            reader.load(str(path))
-            rotations, positions, parents, offsets, _, _ = reader.get_data()
-            places, _ = fk(rotations, positions[:, 0], offsets, parents)
-    except Exception as error:
-        pytest.skip(f"upc-pymotion refuses it: {error}")
-    ours = our_motion(path, "replace")
-    if ours.offsets is not None:
-        pytest.skip("its forward kinematics does not use position channels of inner joints")
-    frames = np.arange(min(len(ours), len(places)))
-    assert abs(len(ours) - len(places)) <= 1
-    assert largest_difference(ours, frames, reader.data["names"], places[frames]) < 1e-6
+    reader = BVH()
+    reader.load(str(path))
+    rotations, positions, parents, offsets, _, _ = reader.get_data()
+    return reader.data["names"], fk(rotations, positions[:, 0], offsets, parents)[0]
+
+
+@pytest.mark.parametrize(("read", "tolerance"), [(pybvh_places, 1e-9), (pymotion_places, 1e-6)])
+def test_python_readers_agree(read, tolerance):
+    """On every file that they accept and whose inner joints stay where OFFSET says, which is most of them."""
+    agreed = 0
+    for path in SOME:
+        ours = our_motion(path, "replace")
+        if ours.offsets is not None:
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                names, places = read(path)
+        except (ValueError, KeyError, IndexError):
+            continue
+        # a file that states a frame less than it has is cut by some
+        frames = np.arange(min(len(ours), len(places)))
+        assert len(ours) - len(frames) <= 1, path
+        assert largest_difference(ours, frames, names, places[frames]) < tolerance, path
+        agreed += 1
+    assert agreed >= 0.75 * len(SOME)
