@@ -1,23 +1,38 @@
-"""Human-like figures: roles found by name and by shape, their measure, reference pose, contact points and masses."""
+"""Human-like figures: roles found by name and by shape, their measure, reference pose, contact points and masses.
+
+roles        find_roles, read_corrections: which joints are what   (names, shape, limb, body_plan, details)
+measure      standing_height, find_up, find_units
+reference    reference_pose, mirror_map: one T-pose for all figures   (posture, alignment)
+body         make_character: contact points (sole), masses, limits
+"""
 
 from __future__ import annotations
 
 from footplant.humanoid.body import make_character
-from footplant.humanoid.measure import find_units, find_up, standing_height
+from footplant.humanoid.limits import anatomical_turns, joint_limits, limit_violations
+from footplant.humanoid.masses import segment_masses
+from footplant.humanoid.measure import find_units, find_up, leg_length, standing_height
 from footplant.humanoid.reference import mirror_map, pose_world, reference_pose, with_reference
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
+from footplant.humanoid.sole import contact_points
 
 __all__ = [
     "CHAINS",
     "ROLES",
+    "anatomical_turns",
+    "contact_points",
     "find_roles",
     "find_units",
     "find_up",
+    "joint_limits",
+    "leg_length",
+    "limit_violations",
     "make_character",
     "mirror_map",
     "pose_world",
     "read_corrections",
     "reference_pose",
+    "segment_masses",
     "standing_height",
     "with_reference",
 ]

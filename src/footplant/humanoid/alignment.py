@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +19,14 @@ _CLEAR_BEND = np.radians(15.0)
 class Alignment:
     """The world turn of every joint from a standing pose to the reference pose, found from the root outwards."""
 
-    def __init__(self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray) -> None:
-        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from."""
+    def __init__(
+        self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray, hinges: Mapping[str, NDArray]
+    ) -> None:
+        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from, and known hinges.
+
+        hinges: role of a thigh or upper arm → axis (3,) in its frame about which its knee or elbow bends.
+        """
+        self.hinges = hinges
         self.skeleton, self.roles, self.places, self.turned = skeleton, roles, places, turned
         self.role_of = {chain[0]: role for role, chain in roles.joints.items()}
         self.figure = self._figure_turn()
@@ -171,7 +179,9 @@ class Alignment:
         return max(below, key=lambda line: float(np.linalg.norm(line))) if below else None
 
     def _hinge(self, side: str, upper: str, middle: str, lower: str) -> NDArray | None:
-        """The axis about which a clearly bent elbow or knee is bent at rest, or None."""
+        """The axis about which an elbow or knee bends, known or seen in a clear bend at rest, or None."""
+        if f"{side}_{upper}" in self.hinges:
+            return rotation.rotate(self.turned[self.roles[f"{side}_{upper}"]], self.hinges[f"{side}_{upper}"])
         joints = [self.roles.get(f"{side}_{part}") for part in (upper, middle, lower)]
         if None in joints:
             return None

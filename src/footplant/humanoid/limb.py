@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
+from math import log
 
 import numpy as np
 
@@ -14,6 +15,8 @@ LEG = ("upper_leg", "lower_leg", "foot", "toes")
 ARM = ("clavicle", "upper_arm", "lower_arm", "hand")
 _NAME_WEIGHT = 3.0
 _LONGEST_PATH = 12
+_MOST_BEFORE = 4
+"""How many joints of a branch may come before the first one with a role."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Limb:
 
     joints: dict[str, int]
     """Role (without the side) → joint."""
+    places: dict[str, int]
+    """Role → its place on the path."""
     path: tuple[int, ...]
     """The branch that was read, from its first joint."""
     score: float
@@ -30,28 +35,42 @@ class Limb:
     """The shape's part of it: about 0 as in a human, negative otherwise."""
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """A choice of places on a path; the optional place is the toes or the collar bone."""
+class _Path:
+    """A branch from its first joint outwards, with what is asked of it again and again."""
 
-    path: tuple[int, ...]
+    def __init__(self, tree: Tree, joints: tuple[int, ...], kind: tuple[str, ...]) -> None:
+        self.joints, self.kind = joints, kind
+        lengths = [float(tree.lengths[joint]) for joint in joints]
+        self.along = list(accumulate(lengths))
+        self.end = self.along[-1] + float(tree.tips[joints[-1]])
+        self.reach = [float(tree.reach[joint]) for joint in joints]
+        self.forks = [int(tree.forks[joint]) for joint in joints]
+        self.names = [{role: tree.readings[joint].score(role) for role in kind} for joint in joints]
+        bones = [tree.readings[joint].kind == "bone" for joint in joints]
+        self.parts = [tree.readings[joint].parts if bone else {} for joint, bone in zip(joints, bones)]
+        self.bends = [_bends_at(tree, joints, place) for place in range(len(joints))]
+        self.toe = [_first_number(tree.readings[joint].words) for joint in joints]
+        self.nothing = 1e-6 * tree.size
+        self.aside = [False] * len(joints)
+        for place, joint in enumerate(joints[:-1]):
+            longest = max(tree.reach[child] + tree.lengths[child] for child in tree.skeleton.children[joint])
+            self.aside[place] = bool(self.reach[place + 1] + lengths[place + 1] < 0.6 * longest)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """A choice of places on a path: hip, knee, ankle and toes, or shoulder, elbow, wrist and collar bone."""
+
     first: int
     second: int
     third: int | None
     optional: int | None
-    kind: tuple[str, ...]
 
-    @property
-    def joints(self) -> dict[str, int]:
-        """Role → joint."""
+    def roles(self, kind: tuple[str, ...]) -> dict[str, int]:
+        """Role → place."""
         four = (self.first, self.second, self.third, self.optional)
-        places = four if self.kind is LEG else (four[3], *four[:3])
-        return {role: self.path[place] for role, place in zip(self.kind, places) if place is not None}
-
-    @property
-    def used(self) -> set[int]:
-        """The places that have a role."""
-        return {p for p in (self.first, self.second, self.third, self.optional) if p is not None}
+        order = four if kind is LEG else (four[3], *four[:3])
+        return {role: place for role, place in zip(kind, order) if place is not None}
 
 
 def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
@@ -59,13 +78,14 @@ def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
     best: Limb | None = None
     seen: set[tuple[tuple[str, int], ...]] = set()
     for way in tree.ways_down(start):
-        path = way[:_LONGEST_PATH]
-        for reading in _readings(path, kind):
-            key = tuple(reading.joints.items())
+        path = _Path(tree, way[:_LONGEST_PATH], kind)
+        for places in _choices(len(path.joints), kind):
+            roles = places.roles(kind)
+            key = tuple((role, path.joints[place]) for role, place in roles.items())
             if key in seen:
                 continue
             seen.add(key)
-            limb = _judge(tree, reading)
+            limb = _judge(path, places, roles)
             if limb and (best is None or limb.score > best.score + 1e-9):
                 best = limb
     return best
@@ -76,7 +96,7 @@ def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tupl
     one, other = fit_limb(tree, first, kind), fit_limb(tree, second, kind)
     if one is None or other is None:
         return None
-    if _places(one) != _places(other):
+    if one.places != other.places:
         likes = [(one, _alike(tree, one, second, kind)), (_alike(tree, other, first, kind), other)]
         pairs = [(a, b) for a, b in likes if a is not None and b is not None]
         # reading them alike is worth a little: people are symmetric
@@ -87,144 +107,129 @@ def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tupl
     return one, other
 
 
-def _places(limb: Limb) -> dict[str, int]:
-    return {role: limb.path.index(joint) for role, joint in limb.joints.items()}
-
-
 def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | None:
     """The branch at `start` read with the same places as a limb on the other side."""
-    places = _places(limb)
-    order = [places.get(role) for role in (kind if kind is LEG else (*kind[1:], kind[0]))]
+    order = [limb.places.get(role) for role in (kind if kind is LEG else (*kind[1:], kind[0]))]
+    places = _Places(*order)  # type: ignore[arg-type]
     best: Limb | None = None
     for way in tree.ways_down(start):
-        if len(way) > max(places.values()):
-            reading = _Reading(way[:_LONGEST_PATH], *order, kind)  # type: ignore[arg-type]
-            found = _judge(tree, reading)
+        if len(way) > max(limb.places.values()):
+            found = _judge(_Path(tree, way[:_LONGEST_PATH], kind), places, limb.places)
             if found and (best is None or found.score > best.score):
                 best = found
     return best
 
 
-def _readings(path: tuple[int, ...], kind: tuple[str, ...]) -> Iterator[_Reading]:
-    count = len(path)
+def _choices(count: int, kind: tuple[str, ...]) -> Iterator[_Places]:
     for first, second, third in combinations(range(count), 3):
-        yield _Reading(path, first, second, third, None, kind)
-    for places in combinations(range(count), 4):
-        if kind is LEG:
-            yield _Reading(path, *places, kind)
-        else:
-            yield _Reading(path, *places[1:], places[0], kind)
+        if first <= _MOST_BEFORE:
+            yield _Places(first, second, third, None)
+    for a, b, c, d in combinations(range(count), 4):
+        if a <= _MOST_BEFORE:
+            yield _Places(a, b, c, d) if kind is LEG else _Places(b, c, d, a)
     if count >= 2:
         # feet or hands that hang elsewhere in the tree, or are missing
-        yield _Reading(path, 0, 1, None, None, kind)
+        yield _Places(0, 1, None, None)
 
 
-def _judge(tree: Tree, reading: _Reading) -> Limb | None:
-    joints = reading.joints
-    names = [tree.readings[joint].score(role) for role, joint in joints.items()]
+def _judge(path: _Path, places: _Places, roles: dict[str, int]) -> Limb | None:
+    names = [path.names[place][role] for role, place in roles.items()]
     named = min(names) > 0.9
-    proportions = _proportions(tree, reading, named)
+    proportions = _proportions(path, places, named)
     if proportions is None:
         return None
-    shape = proportions + _branches(tree, reading, named)
+    shape = proportions + _branches(path, places, set(roles.values()), named)
     # cartoon proportions do not matter where the names are plain
-    weight = 0.5 if np.mean(names) > 0.6 else 1.0
-    score = _NAME_WEIGHT * (sum(names) - _names_left_out(tree, reading)) + weight * shape
-    return Limb(joints, reading.path, float(score), float(shape))
+    weight = 0.5 if sum(names) > 0.6 * len(names) else 1.0
+    score = _NAME_WEIGHT * (sum(names) - _names_left_out(path, roles)) + weight * shape
+    joints = {role: path.joints[place] for role, place in roles.items()}
+    return Limb(joints, roles, path.joints, score, shape)
 
 
-def _proportions(tree: Tree, reading: _Reading, named: bool) -> float | None:
+def _proportions(path: _Path, places: _Places, named: bool) -> float | None:
     """How human the lengths are, 0 downwards; None when a bone has no length."""
-    path, leg = reading.path, reading.kind is LEG
-    along = np.cumsum([tree.lengths[joint] for joint in path])
-    upper = along[reading.second] - along[reading.first]
-    end = along[-1] + tree.tips[path[-1]] if reading.third is None else along[reading.third]
-    lower = end - along[reading.second]
-    if reading.third is None and lower <= 0.0 and named:
+    leg, along = path.kind is LEG, path.along
+    upper = along[places.second] - along[places.first]
+    lower = (path.end if places.third is None else along[places.third]) - along[places.second]
+    if places.third is None and lower <= 0.0 and named:
         # named, but without an end that would tell its length
         lower = upper
-    nothing = 1e-6 * tree.size
-    if upper <= nothing or lower <= nothing:
+    if upper <= path.nothing or lower <= path.nothing:
         return None
     both = upper + lower
     score = -_bell(upper / lower, 1.0 if leg else 1.1, 0.3)
     # the hip joint and the shoulder are beside the middle line, and not far from it
-    beside = along[reading.first] / both
+    beside = along[places.first] / both
     score -= (1.0 if leg else 1.5) * (beside < (0.03 if leg else 0.1))
-    score -= 1.4 * max(0.0, np.log(max(beside, 1e-3) / (0.3 if leg else 0.55))) ** 2
-    if reading.third is not None:
+    score -= 1.4 * max(0.0, log(max(beside, 1e-3) / (0.3 if leg else 0.55))) ** 2
+    if places.third is not None:
         # what follows ankle or wrist is short
-        beyond = tree.reach[path[reading.third]] / both
-        score -= 3.0 * max(0.0, np.log(max(beyond, 1e-3) / (0.45 if leg else 0.42))) ** 2
-    if reading.optional is not None and reading.third is not None:
-        bone = along[reading.optional] - along[reading.third] if leg else along[reading.first] - along[reading.optional]
-        if leg and bone <= nothing:
-            return None
-        usual, width = (0.17, 0.5) if leg else (0.25, 0.6)
-        score -= 0.4 * min(_bell(max(bone, nothing) / both, usual, width), 2.0)
-    return float(score)
+        beyond = path.reach[places.third] / both
+        score -= 3.0 * max(0.0, log(max(beyond, 1e-3) / (0.45 if leg else 0.42))) ** 2
+        if places.optional is not None:
+            near, far = (places.third, places.optional) if leg else (places.optional, places.first)
+            bone = along[far] - along[near]
+            if leg and bone <= path.nothing:
+                return None
+            usual, width = (0.17, 0.5) if leg else (0.25, 0.6)
+            score -= 0.4 * min(_bell(max(bone, path.nothing) / both, usual, width), 2.0)
+    return score
 
 
-def _branches(tree: Tree, reading: _Reading, named: bool) -> float:
+def _branches(path: _Path, places: _Places, used: set[int], named: bool) -> float:
     """What the tree says besides lengths: joints left out, fans of fingers, and side branches taken."""
-    path, used, score = reading.path, reading.used, 0.0
-    last = max(used)
-    along = np.cumsum([tree.lengths[joint] for joint in path[: last + 1]])
-    size = max(float(along[-1] - along[min(used)]), 1e-12)
-    for place in range(min(used) + 1, last):
+    along, score = path.along, 0.0
+    first, last = min(used), max(used)
+    size = max(along[last] - along[first], path.nothing)
+    for place in range(first + 1, last):
         if place not in used and along[place] > along[place - 1]:
             # a joint right beside one with a role is a dummy, one in the midst of a bone needs an excuse
             score -= 0.7 if min(abs(along[place] - along[other]) for other in used) < 0.1 * size else 1.0
-    if reading.kind is LEG and reading.optional is None and reading.third is not None:
-        score -= 0.25 * (len(path) > reading.third + 1)
-    if reading.kind is LEG or reading.optional is None:
-        score -= 0.25 * reading.first
-    if reading.third is None:
+    if path.kind is LEG and places.optional is None and places.third is not None:
+        score -= 0.25 * (len(path.joints) > places.third + 1)
+    if path.kind is LEG or places.optional is None:
+        score -= 0.25 * places.first
+    if places.third is None:
         score -= 0.6 if named else 2.5
     else:
-        score += 1.0 * (tree.forks[path[reading.third]] >= 3)
-        score += 0.5 * (reading.kind is ARM and tree.forks[path[reading.third]] >= 2)
-        score += 1.2 * (reading.kind is LEG and _bends_at(tree, path, reading.third))
-    for place in range(last):
-        beyond_wrist = reading.third is not None and place >= reading.third
-        if not beyond_wrist:
-            score -= 2.0 * (tree.forks[path[place]] >= 3)
-            ways = [tree.reach[child] + tree.lengths[child] for child in tree.skeleton.children[path[place]]]
-            taken = tree.reach[path[place + 1]] + tree.lengths[path[place + 1]]
-            score -= 1.5 * (taken < 0.6 * max(ways))
-    if reading.kind is LEG and reading.optional is not None:
+        score += 1.0 * (path.forks[places.third] >= 3)
+        score += 0.5 * (path.kind is ARM and path.forks[places.third] >= 2)
+        score += 1.2 * (path.kind is LEG and path.bends[places.third])
+    for place in range(last if places.third is None else min(last, places.third)):
+        score -= 2.0 * (path.forks[place] >= 3) + 1.5 * path.aside[place]
+    if path.kind is LEG and places.optional is not None:
         # of several toes the first, which is the big one
-        score -= 0.1 * min(_first_number(tree.readings[path[reading.optional]].words), 5)
-    return float(score)
+        score -= 0.1 * min(path.toe[places.optional], 5)
+    return score
 
 
 def _bends_at(tree: Tree, path: tuple[int, ...], place: int) -> bool:
     """Whether the way turns off at a joint in the rest pose, as a foot does from its shank."""
-    places = tree.skeleton.rest_world[0]
+    if place == 0:
+        return False
+    where = tree.skeleton.rest_world[0]
     if place + 1 < len(path):
-        on = places[path[place + 1]]
+        on = where[path[place + 1]]
     else:
         tips = np.flatnonzero(tree.skeleton.end_parents == path[place])
         if not len(tips):
             return False
         on = tree.skeleton.rest_ends[tips[0]]
-    before, after = places[path[place]] - places[path[place - 1]], on - places[path[place]]
+    before, after = where[path[place]] - where[path[place - 1]], on - where[path[place]]
     lengths = np.linalg.norm(before) * np.linalg.norm(after)
     return bool(lengths > 0 and before @ after < 0.75 * lengths)
 
 
-def _names_left_out(tree: Tree, reading: _Reading) -> float:
+def _names_left_out(path: _Path, roles: dict[str, int]) -> float:
     """Joints without a role whose names fit one that is absent or comes only further out.
 
     Of a wrist and a hand in one arm, the wrist is therefore the joint of the hand.
     """
-    path, joints = reading.path, reading.joints
-    total = 0.0
-    for place in range(max(reading.used)):
-        words = tree.readings[path[place]]
-        if place not in reading.used and words.kind == "bone":
-            later = [role for role in reading.kind if role not in joints or path.index(joints[role]) > place]
-            total += 0.5 * max((words.parts.get(role, 0.0) for role in later), default=0.0)
+    total, used = 0.0, set(roles.values())
+    for place in range(max(used)):
+        if place not in used and path.parts[place]:
+            later = [role for role in path.kind if roles.get(role, place + 1) > place]
+            total += 0.5 * max((path.parts[place].get(role, 0.0) for role in later), default=0.0)
     return total
 
 
@@ -237,4 +242,4 @@ def _first_number(words: tuple[str, ...]) -> int:
 
 def _bell(ratio: float, center: float, width: float) -> float:
     """How unusual a ratio of lengths is: squared, in widths of its logarithm, levelling off at 9."""
-    return float(min((np.log(max(ratio, 1e-6) / center) / width) ** 2, 9.0))
+    return min((log(max(ratio, 1e-6) / center) / width) ** 2, 9.0)

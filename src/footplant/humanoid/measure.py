@@ -103,7 +103,8 @@ def _crown(tree: Tree, roles: Roles, so_far: float) -> float:
     if head is None:
         return _NECK_AND_HEAD * so_far / (1.0 - _NECK_AND_HEAD)
     tops = [float(tree.tips[head])]
-    tops += [float(tree.lengths[c]) for c in tree.skeleton.children[head] if tree.readings[c].kind == "helper"]
+    ends = {"top", "end", "nub", "tip", "null", "site"}
+    tops += [float(tree.lengths[c]) for c in tree.skeleton.children[head] if ends & set(tree.readings[c].words)]
     top = max(tops)
     if 0.03 * so_far < top < 0.3 * so_far:
         return top

@@ -7,7 +7,9 @@ rotation in the reference pose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.humanoid.alignment import Alignment
 from footplant.humanoid.names import read
-from footplant.humanoid.posture import stance, trunk
+from footplant.humanoid.posture import stance, trunk, unit
 from footplant.skeleton import Roles, Skeleton
 
 _GOOD_STANCE = 0.3
@@ -51,16 +53,40 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
     rest = stance(roles, skeleton.rest_world[0][None])[0]
     if rest >= _GOOD_STANCE or len(frames) == 0:
         return roles
-    places = np.stack([pose_world(skeleton, frame)[0] for frame in frames])
+    poses = [pose_world(skeleton, frame) for frame in frames]
+    places, turned = np.stack([pose[0] for pose in poses]), np.stack([pose[1] for pose in poses])
     scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0)
     best = int(np.argmax(scores))
-    return replace(roles, reference=_straighten(skeleton, roles, frames[best])) if scores[best] > rest else roles
+    if scores[best] <= rest:
+        return roles
+    hinges = _hinges(roles, places, turned)
+    return replace(roles, reference=_straighten(skeleton, roles, frames[best], hinges))
 
 
-def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray) -> NDArray:
+def _hinges(roles: Roles, places: NDArray, turned: NDArray) -> dict[str, NDArray]:
+    """Axes about which knees and elbows bend in a motion, each in the frame of the bone above, where they agree."""
+    found = {}
+    for side in ("left", "right"):
+        for parts in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
+            joints = [roles.get(f"{side}_{part}") for part in parts]
+            if None in joints:
+                continue
+            a, b, c = (places[:, joint] for joint in joints)  # type: ignore[index]
+            axes = np.cross(unit(b - a), unit(c - b))
+            bent = np.linalg.norm(axes, axis=1) > np.sin(np.radians(20.0))
+            local = rotation.rotate(rotation.inverse(turned[bent, joints[0]]), axes[bent])
+            mean = local.sum(axis=0)
+            if bent.sum() >= 5 and np.linalg.norm(mean) > 0.9 * np.linalg.norm(local, axis=1).sum():
+                found[f"{side}_{parts[0]}"] = unit(mean)
+    return found
+
+
+def _straighten(
+    skeleton: Skeleton, roles: Roles, start: NDArray, hinges: Mapping[str, NDArray] = MappingProxyType({})
+) -> NDArray:
     """Local rotations (J, 4) of the reference pose, from a pose that stands somehow."""
     places, turned = pose_world(skeleton, start)
-    world = rotation.multiply(Alignment(skeleton, roles, places, turned).turns(), turned)
+    world = rotation.multiply(Alignment(skeleton, roles, places, turned, hinges).turns(), turned)
     local = np.array(world)
     local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
     return rotation.normalize(local)

@@ -1,0 +1,80 @@
+"""How far human joints turn, and by how much a motion turns them further.
+
+A joint's anatomical turn is A = Gp · L · G⁻¹, with L its local rotation and Gp, G the world rotations of its parent and
+itself in the reference pose: how far it has turned against its parent, seen in the reference pose's world axes, where x
+is the left side, y up and z forward. Limits bound the three components of A's rotation vector. In the T-pose that makes
+x the flexion of legs and trunk (knees bend by +x, hips by −x), and y and z the bending and the raising of the arms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.humanoid.reference import pose_world, reference_pose
+from footplant.skeleton import Character, Limits, Roles, Skeleton
+
+_FINGERS = ("index", "middle", "ring", "little")
+RANGES: dict[str, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
+    "spine": ((-40, 95), (-60, 60), (-45, 45)),
+    "neck": ((-75, 70), (-90, 90), (-55, 55)),
+    "clavicle": ((-40, 40), (-35, 35), (-25, 50)),
+    "upper_arm": ((-120, 120), (-150, 75), (-125, 125)),
+    "lower_arm": ((-110, 110), (-160, 20), (-90, 90)),
+    "hand": ((-60, 60), (-50, 50), (-95, 90)),
+    "thumb": ((-80, 80), (-80, 80), (-80, 80)),
+    "finger": ((-30, 30), (-40, 40), (-115, 45)),
+    "upper_leg": ((-140, 45), (-65, 65), (-40, 75)),
+    "lower_leg": ((-12, 160), (-45, 45), (-40, 40)),
+    "foot": ((-45, 70), (-45, 45), (-45, 45)),
+    "toes": ((-90, 60), (-25, 25), (-25, 25)),
+    "twist": ((-110, 110), (-110, 110), (-110, 110)),
+}
+"""Degrees about x, y and z, of the left side and of whole chains: ranges of healthy adults (Kapandji, The Physiology of
+the Joints; AAOS 1965) widened by 10 to 20 degrees for athletes and for markers on skin, and the elbow's z because a
+straight arm does not show its hinge. y and z change sign on the right.
+"""
+
+
+def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
+    """Limits for every joint that has a role; the others, and the hips, may turn freely (±∞)."""
+    lower, upper = np.full((len(skeleton), 3), -np.inf), np.full((len(skeleton), 3), np.inf)
+    column = len(roles.joints.get("neck", ())) + len(roles.joints.get("head", ()))
+    for role, chain in roles.joints.items():
+        side, _, part = role.partition("_")
+        part = part if side in ("left", "right") else role
+        kind = (
+            "twist" if part.endswith("_twist") else "finger" if part in _FINGERS else "neck" if part == "head" else part
+        )
+        if kind not in RANGES:
+            continue
+        shared = len(chain) if part == "spine" else column if kind == "neck" else 1
+        # a chain of vertebrae shares the range, and each of them may take a little more than its part
+        low, high = np.radians(np.array(RANGES[kind]).T) * min(1.0, 1.5 / shared)
+        if side == "right":
+            low, high = np.array([low[0], -high[1], -high[2]]), np.array([high[0], -low[1], -low[2]])
+        lower[list(chain)], upper[list(chain)] = low, high
+    return Limits(lower, upper)
+
+
+def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
+    """(F, J, 3) rotation vectors of all joints against their parents, from the reference pose, in its axes, radians."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    world = pose_world(skeleton, reference_pose(skeleton, roles))[1]
+    above = np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]])
+    local = np.asarray(rotations, float)
+    return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
+
+
+def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
+    """(F, J) radians by which joints are turned beyond the character's limits, 0 within them.
+
+    rotations: (F, J, 4) local rotations, as in `Motion.rotations`.
+    """
+    local = np.asarray(rotations, float)
+    if character.limits is None or character.roles is None:
+        return np.zeros(local.shape[:2])
+    turns = anatomical_turns(character, local)
+    beyond = np.maximum(np.maximum(turns - character.limits.upper, character.limits.lower - turns), 0.0)
+    return np.linalg.norm(beyond, axis=-1)
