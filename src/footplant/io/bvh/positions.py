@@ -34,37 +34,45 @@ def stays_at_zero(values: NDArray, offset: float) -> bool:
     return bool(np.median(np.abs(values)) < AT_ZERO * abs(offset))
 
 
-def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: str, notes: list[str]) -> NDArray:
-    """Per joint, whether position channels are added to OFFSET (True) or replace it.
+def judge_positions(channels: dict[int, list[tuple[int, NDArray]]], offsets: NDArray) -> NDArray:
+    """Per joint, whether its position channels, given as (axis, values), are added to OFFSET (True) or replace it.
 
     Channels that replace stay near OFFSET, channels that are added stay near zero. Where neither is clear, as for hips
     that wander over the floor, their height tells, which is the largest part of OFFSET: it is about zero where it is
     to be added. Where that is not so either the clear joints decide, and without any, channels replace: so do most
-    files. Of the root, which always wanders, only the height is asked.
+    files. Of the root, which always wanders, only the height is asked. An OFFSET of 0 does not matter: False.
     """
-    matters = np.zeros(len(plan.joints), bool)
-    matters[list(plan.places)] = True
-    matters &= np.abs(offsets).max(axis=1) > 0
-    if positions != "auto":
-        return matters & (positions == "add")
-    added, unclear = np.zeros(len(plan.joints), bool), []
-    for joint in np.flatnonzero(matters).tolist():
+    added, clear, unclear = np.zeros(len(offsets), bool), [], []
+    for joint, columns in channels.items():
+        if not offsets[joint].any():
+            continue
         near = far = 0.0
-        for column, axis in plan.places[joint]:
-            values = plan.values[:, column]
+        for axis, values in columns:
             near += float(np.mean(np.square(values - offsets[joint, axis])))
             far += float(np.mean(np.square(values)))
             if axis == np.argmax(np.abs(offsets[joint])):
                 added[joint] = stays_at_zero(values, offsets[joint, axis])
-        if joint > 0 and far < CLEAR**2 * near:
-            added[joint] = True
-        elif joint > 0 and near < CLEAR**2 * far:
-            added[joint] = False
-        elif joint > 0 and not added[joint]:
-            unclear.append(joint)
-    inner = np.flatnonzero(matters[1:]) + 1
-    clear = np.setdiff1d(inner, unclear)
+        if joint == 0:
+            continue
+        if min(near, far) < CLEAR**2 * max(near, far):
+            added[joint] = far < near
+        (clear if added[joint] or near < CLEAR**2 * far else unclear).append(joint)
     added[unclear] = 2 * added[clear].sum() > len(clear)
+    return added
+
+
+def find_added(plan: Plan, offsets: NDArray, names: tuple[str, ...], positions: str, notes: list[str]) -> NDArray:
+    """Per joint, whether position channels are added to OFFSET (True) or replace it, as told or as they show."""
+    matters = np.zeros(len(plan.joints), bool)
+    matters[list(plan.places)] = True
+    matters &= offsets.any(axis=1)
+    if positions != "auto":
+        return matters & (positions == "add")
+    added = judge_positions(
+        {joint: [(axis, plan.values[:, column]) for column, axis in columns] for joint, columns in plan.places.items()},
+        offsets,
+    )
+    inner = np.flatnonzero(matters[1:]) + 1
     if len(inner):
         summed = inner[added[inner]]
         what = "replace OFFSET"

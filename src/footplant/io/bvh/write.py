@@ -15,7 +15,7 @@ from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
 from footplant.io.bvh.header import MAX_LENGTH
 from footplant.io.bvh.layout import BvhLayout, channel_kind
-from footplant.io.bvh.positions import stays_at_zero
+from footplant.io.bvh.positions import judge_positions
 from footplant.motion import Motion
 
 PRECISION = 7
@@ -156,10 +156,18 @@ def _prepare(clip: Clip, units: str | float | None, up: str | None, precision: i
     ]  # fmt: skip
     added = np.array(layout.added) if layout else np.zeros(count, bool)
     offsets = np.array(skeleton.offsets)
-    # where readers could take the root's height for a part of it, or cannot know, OFFSET must not matter
-    height = int(np.argmax(np.abs(offsets[0])))
-    if len(motion) and (layout is None or (not added[0] and stays_at_zero(motion.root[:, height], offsets[0, height]))):
+    if layout is None:
         offsets[0] = 0.0
+    places = [motion.root] + [
+        np.broadcast_to(skeleton.offsets[joint], (len(motion), 3))
+        if motion.offsets is None
+        else motion.offsets[:, joint]
+        for joint in range(1, count)
+    ]
+    for joint in range(count):
+        _complete_positions(words[joint], places[joint], offsets[joint], precision)
+    if len(motion):
+        _make_unmistakable(words, places, offsets, added, precision)
     angles = _angles(motion, words)
     ends: list[list[tuple[float, ...]]] = [[] for _ in range(count)]
     for joint, end in zip(skeleton.end_parents.tolist(), skeleton.end_offsets.tolist()):
@@ -168,12 +176,8 @@ def _prepare(clip: Clip, units: str | float | None, up: str | None, precision: i
     for joint in range(count):
         if layout is None and not skeleton.children[joint] and not ends[joint]:
             ends[joint].append((0.0, 0.0, 0.0))
-        places = motion.root if joint == 0 else None if motion.offsets is None else motion.offsets[:, joint]
-        if places is None:
-            places = np.broadcast_to(offsets[joint], (len(motion), 3))
-        places = places - offsets[joint] if added[joint] else places
-        _complete_positions(words[joint], places, np.zeros(3) if added[joint] else offsets[joint], precision)
-        values.append([_column(word, places, angles[joint]) for word in words[joint]])
+        written = places[joint] - offsets[joint] if added[joint] else places[joint]
+        values.append([_column(word, written, angles[joint]) for word in words[joint]])
         extra = _rest_angles(skeleton.rest[joint], words[joint]) if keep_rest else ()
         numbers.append((*offsets[joint].tolist(), *extra))
     return _Figure(_names(clip, layout), skeleton.children, numbers, ends, words, values)
@@ -182,6 +186,30 @@ def _prepare(clip: Clip, units: str | float | None, up: str | None, precision: i
 def _column(word: str, places: NDArray, angles: dict[int, NDArray]) -> NDArray:
     axis, turns = channel_kind(word)
     return angles[axis] if turns else places[:, axis]
+
+
+def _make_unmistakable(
+    words: list[list[str]], places: list[NDArray], offsets: NDArray, added: NDArray, precision: int
+) -> None:
+    """Change OFFSETs and channels of joints that a reader would take wrongly: replacing for added, or the reverse.
+
+    This leaves alone what comes unchanged from a file. A joint that moves far from its OFFSET gets the middle of its
+    places for one, and if that does not help, 0, which can be neither replaced nor added wrongly.
+    """
+    for attempt in range(2):
+        channels = {}
+        for joint, place in enumerate(places):
+            axes = [axis for axis, turns in map(channel_kind, words[joint]) if not turns]
+            if axes:
+                written = place - offsets[joint] if added[joint] else place
+                channels[joint] = [(axis, written[:, axis]) for axis in axes]
+        wrong = np.flatnonzero(judge_positions(channels, offsets) != (added & offsets.any(axis=1)))
+        for joint in wrong.tolist():
+            added[joint] = False
+            offsets[joint] = places[joint].mean(axis=0) if joint and attempt == 0 else 0.0
+            _complete_positions(words[joint], places[joint], offsets[joint], precision)
+        if not len(wrong):
+            return
 
 
 def _complete_positions(words: list[str], places: NDArray, still: NDArray, precision: int) -> None:
