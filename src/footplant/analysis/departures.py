@@ -21,6 +21,8 @@ _SHARED_POWERS = (1.5, 2.0, 2.5, 3.0)
 _GONE = 10.0
 # twice the log-likelihood that a departure may lose by going like the others: by chance more than this in one of 100
 _UNLIKE = 11.3
+# a departure is clear when it explains this many times the noise's variance
+_CLEAR = 60.0
 # how many departures it takes to learn from
 _FEWEST = 3
 
@@ -69,7 +71,7 @@ def place_ends(
         edge = start if sign < 0 else end - 1
         edges = _edges(positions, cores, sign, segments, fps, max(noise, wander), gone)
         if noise > 200.0 * wander:
-            change = np.where(edges.open, _change_points(edges, kinds[point], fps), 0.0)
+            change = _change_points(edges, kinds[point], fps)
         else:
             change = _last_at_rest(edges)
         change = np.where(creeping, 0.0, change)
@@ -113,16 +115,19 @@ def _last_at_rest(edges: _Edges) -> NDArray:
 
 
 def _change_points(edges: _Edges, kind: NDArray, fps: float) -> NDArray:
-    """(B,) instants τ, in frames from the edge: alone, then together with the other departures of that kind."""
+    """(B,) instants τ, in frames from the edge: alone, then together with departures that go alike."""
     reach = edges.k[-1]
     instants = np.arange(-reach, reach, min(1.0, max(0.25, fps / 240.0)))
     fits = {power: _fit(edges, instants, power) for power in {*_POWERS, *_SHARED_POWERS}}
     change = _alone(edges, instants, fits)
     for one in np.unique(kind):
         members = np.flatnonzero((kind == one) & edges.open)
-        if len(members) >= _FEWEST:
-            change[members] = _together(edges, instants, fits, members, change[members])
-    return change
+        for group in _groups(edges, instants, fits, members, change.copy()):
+            belief = np.exp(group.gain - group.gain.max())
+            change[group.members] = belief @ group.changes / belief.sum()
+    # where the clip ends with the core, only a clear departure inside it counts
+    clear = _explained(*fits[2.0]).max(axis=1) > _CLEAR * edges.scale**2
+    return np.where(edges.open | (clear & (change < 0)), change, 0.0)
 
 
 def _fit(edges: _Edges, instants: NDArray, power: float) -> tuple[NDArray, NDArray]:
@@ -159,33 +164,45 @@ def _explained(match: NDArray, norm: NDArray) -> NDArray:
     return np.einsum("btk,btk->bt", match, match) / np.maximum(norm, 1e-300)
 
 
-def _together(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> NDArray:
-    """(n,) instants of the members, in groups that share one way of leaving; who fits no group keeps its own answer.
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Departures that share an amplitude and a power."""
+
+    members: NDArray
+    """(n,) rows of the edges."""
+    changes: NDArray
+    """(powers, n) instants τ, frames from the edge, for each of the shared powers."""
+    gain: NDArray
+    """(powers,) log-likelihood of each power."""
+    loss: NDArray
+    """(n,) twice the log-likelihood that each loses against an amplitude of its own."""
+
+
+def _groups(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> list[_Group]:
+    """The members in groups that leave alike; who fits in none is in none.
 
     Those that a common amplitude and power explain too badly are left for the next group: the feet of a limp, the
     steps into a walk.
     """
-    change = alone.copy()
-    rest = np.arange(len(members))
-    while len(rest) >= _FEWEST:
-        group = rest
-        while len(group) >= _FEWEST:
-            shared, loss = _share(edges, instants, fits, members[group], alone[group])
-            if (loss < _UNLIKE).all():
-                change[group] = shared
+    found = []
+    while len(members) >= _FEWEST:
+        group, rest = None, members
+        while len(rest) >= _FEWEST:
+            group = _share(edges, instants, fits, rest, alone[rest])
+            strangers = group.loss >= _UNLIKE
+            if not strangers.any():
                 break
             # a poor compromise may please nobody: only the worse half of the strangers leaves at a time
-            group = group[loss < max(_UNLIKE, float(np.median(loss[loss >= _UNLIKE])))]
-        if len(group) < _FEWEST:
+            rest = rest[group.loss < max(_UNLIKE, float(np.median(group.loss[strangers])))]
+        if group is None or len(rest) < _FEWEST:
             break
-        rest = np.setdiff1d(rest, group)
-    return change
+        found.append(group)
+        members = np.setdiff1d(members, rest)
+    return found
 
 
-def _share(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> tuple[NDArray, NDArray]:
-    """One amplitude and power for all members, by least squares: their τ, averaged over the likelihoods of the powers,
-    and twice the log-likelihood that each loses against an amplitude of its own.
-    """
+def _share(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDArray) -> _Group:
+    """One amplitude for all members and each of the powers, by least squares."""
     variance = edges.scale[members] ** 2
     rows = np.arange(len(members))
     gains, changes, owns = [], [], []
@@ -207,14 +224,32 @@ def _share(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDAr
         changes.append(instants[at])
         owns.append(0.5 * _explained(match, norm).max(axis=1))
     total = np.sum(gains, axis=1)
-    belief = np.exp(total - total.max())
     best = int(total.argmax())
-    return belief @ np.array(changes) / belief.sum(), 2.0 * (owns[best] - gains[best])
+    return _Group(members, np.array(changes), total, 2.0 * (owns[best] - gains[best]))
 
 
 def _shared_gain(match: NDArray, norm: NDArray, amplitude: NDArray) -> NDArray:
     """Log-likelihood (B, τ) gained over no departure at all, for an amplitude (3,) common to all members."""
     return match @ amplitude - 0.5 * norm * (amplitude @ amplitude)
+
+
+def rest_of(positions: NDArray, cores: Intervals, fps: float, noise: float, wander: float) -> Intervals:
+    """Each core without the slow beginning or end of a movement that it may contain: a heel that rises gently.
+
+    The ends are taken off where a short window strays more than `wander` metres and much more than the core's calmest.
+    """
+    trimmed = []
+    for point, start, end in cores:
+        track = positions[start:end, point] - positions[start, point]
+        length = int(np.clip(len(track) // 3, 3, max(round(0.15 * fps), 3)))
+        if len(track) > length:
+            sums = np.cumsum(np.insert(np.column_stack([track, (track**2).sum(axis=1)]), 0, 0.0, axis=0), axis=0)
+            mean = (sums[length:] - sums[:-length]) / length
+            spread = np.sqrt(np.maximum(mean[:, 3] - (mean[:, :3] ** 2).sum(axis=1), 0.0) / 3.0)
+            calm = np.flatnonzero(spread <= max(3.0 * spread.min(), 1.5 * noise, wander))
+            start, end = start + int(calm[0]), start + int(calm[-1]) + length
+        trimmed.append((point, start, end))
+    return trimmed
 
 
 def creep_of(positions: NDArray, cores: Intervals, fps: float, noise: float) -> NDArray:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.departures import creep_of, place_ends
+from footplant.analysis.departures import creep_of, place_ends, rest_of
 
 # the 20 % quantile of the length of a standard normal 3-vector, and its median
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
@@ -83,10 +83,12 @@ def find_stays(
         cores = _runs(still)
         noise = _noise_within(positions, cores, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
-    creeping = creep_of(positions, cores, fps, noise) > settings.rest * height
+    rests = rest_of(positions, cores, fps, noise, 0.001 * height)
+    creeping = creep_of(positions, rests, fps, noise) > settings.rest * height
     length = np.array([end - start for _, start, end in cores])
     if length[creeping].sum() > length[~creeping].sum():
         creeping[:] = True  # what creeps at most plants only seems to rest at the others
+    cores = [core if creeps else rest for core, rest, creeps in zip(cores, rests, creeping)]
     wander, gone = settings.wander * height, settings.gone * height
     ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
@@ -94,9 +96,9 @@ def find_stays(
     resting = creep_of(positions, ends, fps, noise) <= settings.rest * height
     edges = {frame for segment in segments for frame in segment}
     stays = []
-    for (point, start, end), rests in zip(ends, resting):
+    for (point, start, end), at_rest in zip(ends, resting):
         # the clip's edge cuts a stay anywhere, so a short rest there is no evidence of a turning point
-        enough = 2 if rests and not edges.isdisjoint((start, end)) else shortest
+        enough = 2 if at_rest and not edges.isdisjoint((start, end)) else shortest
         if end - start >= enough - 0.5:
             stays.append(Stay(point, start, end, np.median(positions[start:end, point], axis=0)))
     return stays, noise
