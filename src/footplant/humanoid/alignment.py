@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,22 @@ _CLEAR_BEND = np.radians(15.0)
 """An elbow or knee bent by more than this at rest shows the axis of its hinge."""
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a motion shows of a figure whose rest pose is no pose."""
+
+    hinges: Mapping[str, NDArray] = field(default_factory=dict)
+    """Role of a thigh or upper arm → axis (3,) in its frame about which its knee or elbow bends."""
+    slopes: Mapping[str, float] = field(default_factory=dict)
+    """Role of a foot → radians by which the line from ankle to ball slopes down when it stands flat."""
+
+
 class Alignment:
     """The world turn of every joint from a standing pose to the reference pose, found from the root outwards."""
 
-    def __init__(
-        self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray, hinges: Mapping[str, NDArray]
-    ) -> None:
-        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from, and known hinges.
-
-        hinges: role of a thigh or upper arm → axis (3,) in its frame about which its knee or elbow bends.
-        """
-        self.hinges = hinges
+    def __init__(self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray, seen: Seen) -> None:
+        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from, and what a motion has shown."""
+        self.seen = seen
         self.skeleton, self.roles, self.places, self.turned = skeleton, roles, places, turned
         self.role_of = {chain[0]: role for role, chain in roles.joints.items()}
         self.figure = self._figure_turn()
@@ -151,6 +157,8 @@ class Alignment:
             rotation.rotate(self.figure, self.places[joint] - self.places[shank]), -Y
         ) > np.radians(12.0)
         candidates = [before, self.figure] if splayed else [self.figure, before]
+        if f"{side}_foot" in self.seen.slopes:
+            return self._pitched(self.figure, line, self.seen.slopes[f"{side}_foot"])
         for turn in candidates:
             pointing = unit(rotation.rotate(turn, line))
             # ankle to ball slopes down by 5 to 45 degrees in people; cartoon feet and high heels slope more
@@ -160,6 +168,12 @@ class Alignment:
                     turn = rotation.multiply(rotation.between(ahead, Z), turn)
                 return turn
         return _align(before, line, np.array([0.0, -np.sin(np.radians(25.0)), np.cos(np.radians(25.0))]))
+
+    def _pitched(self, turn: NDArray, line: NDArray, slope: float) -> NDArray:
+        """A foot heading as it does, with the line from ankle to ball sloping down by an angle."""
+        ahead = rotation.rotate(turn, line) * [1.0, 0.0, 1.0]
+        ahead = unit(ahead) if _angle(ahead, Z) < np.radians(35.0) else Z
+        return _align(turn, line, np.cos(slope) * ahead - np.sin(slope) * Y)
 
     def _foot_line(self, side: str) -> NDArray | None:
         """From the ankle to the ball, or to the tip of a foot without toes."""
@@ -180,8 +194,8 @@ class Alignment:
 
     def _hinge(self, side: str, upper: str, middle: str, lower: str) -> NDArray | None:
         """The axis about which an elbow or knee bends, known or seen in a clear bend at rest, or None."""
-        if f"{side}_{upper}" in self.hinges:
-            return rotation.rotate(self.turned[self.roles[f"{side}_{upper}"]], self.hinges[f"{side}_{upper}"])
+        if f"{side}_{upper}" in self.seen.hinges:
+            return rotation.rotate(self.turned[self.roles[f"{side}_{upper}"]], self.seen.hinges[f"{side}_{upper}"])
         joints = [self.roles.get(f"{side}_{part}") for part in (upper, middle, lower)]
         if None in joints:
             return None

@@ -7,15 +7,13 @@ rotation in the reference pose.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.humanoid.alignment import Alignment
+from footplant.humanoid.alignment import Alignment, Seen
 from footplant.humanoid.names import read
 from footplant.humanoid.posture import stance, trunk, unit
 from footplant.skeleton import Roles, Skeleton
@@ -55,12 +53,24 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
         return roles
     poses = [pose_world(skeleton, frame) for frame in frames]
     places, turned = np.stack([pose[0] for pose in poses]), np.stack([pose[1] for pose in poses])
-    scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0)
+    scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0) * _heels_down(roles, places)
     best = int(np.argmax(scores))
     if scores[best] <= rest:
         return roles
-    hinges = _hinges(roles, places, turned)
-    return replace(roles, reference=_straighten(skeleton, roles, frames[best], hinges))
+    seen = Seen(_hinges(roles, places, turned), _slopes(roles, places))
+    return replace(roles, reference=_straighten(skeleton, roles, frames[best], seen))
+
+
+def _heels_down(roles: Roles, places: NDArray) -> NDArray:
+    """(F,) near 1 where both feet stand whole, which is where their ankles are lowest, down to 0.1 elsewhere."""
+    down = np.ones(len(places))
+    root = places[:, roles["hips"]]
+    for role in ("left_foot", "right_foot"):
+        if role in roles:
+            below = root[:, 1] - places[:, roles[role], 1]
+            far = max(float(np.percentile(below, 99)), 1e-12)
+            down *= 0.1 + 0.9 * np.exp(-(((far - below) / (0.06 * far)) ** 2))
+    return down
 
 
 def _hinges(roles: Roles, places: NDArray, turned: NDArray) -> dict[str, NDArray]:
@@ -81,12 +91,26 @@ def _hinges(roles: Roles, places: NDArray, turned: NDArray) -> dict[str, NDArray
     return found
 
 
-def _straighten(
-    skeleton: Skeleton, roles: Roles, start: NDArray, hinges: Mapping[str, NDArray] = MappingProxyType({})
-) -> NDArray:
+def _slopes(roles: Roles, places: NDArray) -> dict[str, float]:
+    """How each foot slopes from ankle to ball in the frames where both are lowest: there it stands flat."""
+    found = {}
+    for side in ("left", "right"):
+        foot, toes = roles.get(f"{side}_foot"), roles.get(f"{side}_toes")
+        if foot is None or toes is None:
+            continue
+        ankle, ball = places[:, foot, 1], places[:, toes, 1]
+        flat = (ankle <= np.percentile(ankle, 30)) & (ball <= np.percentile(ball, 30))
+        line = unit(places[:, toes] - places[:, foot])
+        slope = float(np.median(np.arcsin(np.clip(-line[flat, 1], -1.0, 1.0)))) if flat.any() else 0.0
+        if flat.sum() >= 5 and np.radians(-5.0) < slope < np.radians(55.0):
+            found[f"{side}_foot"] = slope
+    return found
+
+
+def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, seen: Seen | None = None) -> NDArray:
     """Local rotations (J, 4) of the reference pose, from a pose that stands somehow."""
     places, turned = pose_world(skeleton, start)
-    world = rotation.multiply(Alignment(skeleton, roles, places, turned, hinges).turns(), turned)
+    world = rotation.multiply(Alignment(skeleton, roles, places, turned, seen or Seen()).turns(), turned)
     local = np.array(world)
     local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
     return rotation.normalize(local)

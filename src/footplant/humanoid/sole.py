@@ -92,9 +92,9 @@ def _sole_of_bones(
         ahead = (tip - ankle) * [1.0, 0.0, 1.0]
         tip = ankle + ahead / np.linalg.norm(ahead) * _TIP_OF_HEIGHT * height
     else:
-        # toes lie level: an end far below the ball is drawn carelessly
-        level = tip[1] if ball is None else max(tip[1], ball[1] - 0.03 * leg)
-        low = min(low, level - _TIP_OVER_SOLE * leg)
+        # toes lie level: an end far below the ball is drawn carelessly and says nothing of the sole
+        if ball is None or tip[1] > ball[1] - 0.03 * leg:
+            low = min(low, tip[1] - _TIP_OVER_SOLE * leg)
     if ball is None:
         ball = ankle + _BALL_AHEAD * (tip - ankle)
     heel = ankle - _HEEL_BEHIND * (tip - ankle)
