@@ -71,7 +71,7 @@ def mesh_shapes(character: Character, skin: Skin, vertices: NDArray, view: View,
 
 
 def bone_shapes(character: Character, kinematics: Kinematics, frame: int, view: View, pose: int) -> Shapes:
-    """Rounded bones from each joint to its children and end sites, far ones first; far sides paler."""
+    """Rounded bones from each joint to its children and end sites, and shoes; far ones first, far sides paler."""
     height = figure_height(character, kinematics)
     skeleton, places = character.skeleton, kinematics.positions[frame]
     radii, colors = _bone_radii(character), side_colors(character)
@@ -79,20 +79,43 @@ def bone_shapes(character: Character, kinematics: Kinematics, frame: int, view: 
     bones += [
         (int(joint), places[joint], end) for joint, end in zip(skeleton.end_parents.tolist(), kinematics.ends[frame])
     ]
-    depths = np.array([0.5 * (view.depth(a) + view.depth(b)) for _, a, b in bones])
-    span = max(float(np.ptp(depths)), 1e-9) if len(depths) else 1.0
-    polygons, paints = [], []
     head = None if character.roles is None else character.roles.get("head")
-    for number in np.argsort(depths, kind="stable"):
-        joint, start, end = bones[number]
+    parts: list[tuple[float, int, NDArray]] = []
+    for joint, start, end in bones:
         if np.linalg.norm(end - start) < 1e-4 * height:
             continue
         first, last = (radius * height for radius in radii[joint])
         a, b = view.page(start, pose), view.page(end, pose)
-        polygons.append(_egg(a, b, first) if joint == head else _capsule(a, b, first, last))
-        far = 0.38 * (1.0 - (depths[number] - depths.min()) / span)
+        outline = _egg(a, b, first) if joint == head else _hull([(a, first), (b, last)])
+        parts.append((float(view.depth(0.5 * (start + end))), joint, outline))
+    for side in ("left", "right"):
+        parts += _shoe(character, kinematics, frame, side, view, pose)
+    parts.sort(key=lambda part: part[0])
+    nearest, farthest = (parts[-1][0], parts[0][0]) if parts else (0.0, 0.0)
+    paints = []
+    for depth, joint, _ in parts:
+        far = 0.38 * (nearest - depth) / max(nearest - farthest, 1e-9)
         paints.append(colors[joint] * (1.0 - far) + far)
-    return Shapes(polygons, np.array(paints).reshape(-1, 3), outlined=True)
+    return Shapes([outline for _, _, outline in parts], np.array(paints).reshape(-1, 3), outlined=True)
+
+
+def _shoe(
+    character: Character, kinematics: Kinematics, frame: int, side: str, view: View, pose: int
+) -> list[tuple[float, int, NDArray]]:
+    """What lies between ankle, heel and ball, and the toes: few skeletons have a heel, and feet look thin without."""
+    foot = None if character.roles is None else character.roles.get(f"{side}_foot")
+    points = [character.contacts.get(f"{side}_{part}") for part in ("heel", "ball", "toe")]
+    if foot is None or any(point is None for point in points):
+        return []
+    height, ankle = figure_height(character, kinematics), kinematics.positions[frame, foot]
+    thin = 0.009 * height
+    sole = [kinematics.point(point)[frame] for point in points if point is not None]
+    # the points are on the sole: move them in by the radius of the discs drawn there
+    sole = [place + (ankle - place) * thin / max(float(np.linalg.norm(ankle - place)), thin) for place in sole]
+    heel, ball, toe = (view.page(place, pose) for place in sole)
+    shoe = _hull([(view.page(ankle, pose), 0.019 * height), (heel, thin), (ball, thin)])
+    depth = float(view.depth(0.5 * (sole[0] + sole[1])))
+    return [(depth, foot, _hull([(ball, thin), (toe, 0.7 * thin)])), (depth + 1e-6, foot, shoe)]
 
 
 def _bone_radii(character: Character) -> list[tuple[float, float]]:
@@ -112,25 +135,24 @@ def _bone_radii(character: Character) -> list[tuple[float, float]]:
     return radii
 
 
-def _capsule(a: NDArray, b: NDArray, first: float, last: float) -> NDArray:
-    """The outline (N, 2) of two discs and all between them."""
-    along = b - a
-    length = float(np.hypot(*along))
-    if length <= abs(first - last):
-        center, radius = (a, first) if first >= last else (b, last)
-        angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
-        return center + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    heading = np.arctan2(along[1], along[0])
-    # where the common tangents touch: straight across for equal discs, further round for unequal ones
-    touch = np.arccos((first - last) / length)
-    back = heading + np.linspace(touch, 2.0 * np.pi - touch, 12)
-    front = heading + np.linspace(-touch, touch, 12)
-    return np.concatenate(
-        [
-            a + first * np.stack([np.cos(back), np.sin(back)], axis=1),
-            b + last * np.stack([np.cos(front), np.sin(front)], axis=1),
-        ]
-    )
+def _hull(discs: list[tuple[NDArray, float]]) -> NDArray:
+    """The outline (N, 2) of some discs (centre, radius) and all between them."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 28, endpoint=False)
+    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    points = sorted({(float(x), float(y)) for center, radius in discs for x, y in center + radius * ring})
+    outline: list[tuple[float, float]] = []
+    for row in (points, points[::-1]):
+        # one side of the hull, from one end to the other: turn left only
+        side: list[tuple[float, float]] = []
+        for x, y in row:
+            while len(side) > 1:
+                (ax, ay), (bx, by) = side[-2:]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
+                    break
+                side.pop()
+            side.append((x, y))
+        outline += side[:-1]
+    return np.array(outline)
 
 
 def _egg(a: NDArray, b: NDArray, radius: float) -> NDArray:

@@ -15,7 +15,7 @@ UP = np.array([0.0, 1.0, 0.0])
 STRAIGHT = 0.8
 """Net travel over the length of the path above which a clip counts as going one way."""
 NARROWEST, WIDEST = 0.34, 1.1
-"""Distances of neighbouring poses on the page, in body heights, between which their true places are kept."""
+"""Mean distance of neighbouring poses on the page, in body heights, between which their true places are kept."""
 EVEN = 0.62
 """Distance of neighbouring poses, in body heights, when they are spread evenly instead."""
 
@@ -72,10 +72,10 @@ def choose_view(
     goes = distance > 0.6 * height
     right = net / distance if goes else _three_quarters(character, kinematics)
     if goes and distance > STRAIGHT * path:
-        wanted = poses or int(np.clip(round(distance / (0.45 * height)) + 1, 7, 12))
-        spacing = distance / max(min(wanted, count) - 1, 1)
-        frames = _even_frames(count, wanted)
-        if NARROWEST * height <= spacing <= WIDEST * height:
+        frames = _even_frames(count, poses or int(np.clip(round(distance / (0.45 * height)) + 1, 7, 12)))
+        steps = np.diff(floor[frames] @ right) / height
+        # poses that would stand in one another (a pause, a step back) or far apart are spread evenly instead
+        if len(steps) and NARROWEST <= steps.mean() <= WIDEST and steps.min() >= 0.5 * NARROWEST:
             return View(right, frames, np.full(len(frames), -float(floor[0] @ right)), True)
     frames = _even_frames(count, poses or 10)
     # spread the centres of the poses, not their roots: a figure that lies or leans stays between its neighbours
