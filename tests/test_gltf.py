@@ -371,6 +371,57 @@ def test_compressed_meshes_are_left_out_with_a_note():
     assert len(take(found)) == 6
 
 
+def test_meshopt_leaves_skeleton_and_readable_takes():
+    made = figure()
+    document = json.loads(made.gltf())
+    document["buffers"].append({"byteLength": 1000, "extensions": {"EXT_meshopt_compression": {"fallback": True}}})
+    position = document["accessors"][0]["bufferView"]
+    output = document["accessors"][document["animations"][1]["samplers"][0]["output"]]["bufferView"]
+    for view in (position, output):
+        document["bufferViews"][view].update(buffer=1, extensions={"EXT_meshopt_compression": {"buffer": 0}})
+    found = read_one(json.dumps(document).encode())
+    assert found.skin is None
+    assert [t.name for t in found.takes] == ["bend"]
+    assert sum("meshopt" in note for note in found.notes) == 2
+    assert len(take(found)) == 6
+
+
+def test_quantised_meshes_are_read():
+    made = figure()
+    attributes = made.json["meshes"][0]["primitives"][0]["attributes"]
+    plain = read_one(made).skin
+    exact = Document("made.gltf", made.gltf()).floats(attributes["POSITION"], ("VEC3",))
+    attributes["POSITION"] = made.accessor(np.round(exact), "VEC3", "u2")
+    normals = made.view(np.tile(np.array([0, 0, 127, 0], "i1"), (6, 1)).tobytes(), byteStride=4)
+    made.json["accessors"].append(
+        {"bufferView": normals, "componentType": 5120, "normalized": True, "count": 6, "type": "VEC3"}
+    )
+    attributes["NORMAL"] = len(made.json["accessors"]) - 1
+    skin = read_one(made).skin
+    assert plain is not None
+    assert skin is not None
+    np.testing.assert_allclose(skin.vertices, plain.vertices, atol=1e-9)
+    # the mesh's z is the world's y, through the turned armature
+    np.testing.assert_allclose(skin.normals, np.tile([0.0, 1.0, 0.0], (6, 1)), atol=1e-9)
+
+
+def test_a_take_says_how_it_was_sampled_and_what_was_lost():
+    made = figure()
+    made.animate("odd", (2, "rotation", [0, 0.0331, 0.0907, 0.1411], [[0, 0, 0, 1.01]] * 4))
+    made.animate("grows", (2, "scale", [0, 1 / 30], [[1, 1, 1], [1, 2, 1]]))
+    found = read_one(made)
+    assert found.take_notes is not None
+    said = []
+    for number in range(4):
+        take(found, number)
+        said.append(" ".join(found.take_notes(number)))
+    assert said[0] == ""
+    assert "0.5 s apart" in said[1]
+    assert "no even grid" in said[2]
+    assert "not of unit length" in said[2]
+    assert "scales are animated (at 1 joints)" in said[3]
+
+
 def test_a_broken_take_does_not_keep_the_others_from_being_read():
     made = figure()
     made.json["accessors"][made.json["animations"][1]["samplers"][0]["output"]]["count"] = 8

@@ -26,7 +26,7 @@ SLOWEST, SMOOTH, FASTEST = 10.0, 24.0, 120.0
 grid are sampled at a rate from SMOOTH to FASTEST."""
 ON_GRID = 0.02
 """How far a key may lie from its frame, in frames."""
-MOST_SAMPLES = 4_000_000
+MOST_SAMPLES = 2_000_000
 """Frames × joints that one take may have when the file itself is smaller than that."""
 STILL = 1e-6
 """Node transforms that differ by less than this share are the same."""
@@ -80,6 +80,19 @@ class Animation:
     def fps(self) -> float:
         """Frames a second that the keys lie on, or that suit them."""
         return find_rate(self.times)
+
+    @property
+    def sampling(self) -> str | None:
+        """One sentence when frames are not what the file's keys are, else None."""
+        keys = np.unique(np.concatenate(self.times)) if self.times else np.zeros(1)
+        steps = np.diff(keys)
+        if _strays(keys - keys[0], self.fps) > ON_GRID:
+            return f"the take's keys lie on no even grid; it was sampled at {self.fps:g} frames a second"
+        if len(steps) and steps.min() * self.fps > 1.5:
+            return (
+                f"the take's keys are {steps.min():.3g} s apart or more; it was sampled at {self.fps:g} frames a second"
+            )
+        return None
 
     @property
     def frames(self) -> int:
@@ -274,8 +287,10 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
                 scaled += int(np.abs(curve - rest).max() > NOTABLE * np.abs(rest).max())
     if scaled:
         notes.append(
-            f"the scale of {scaled} joints is animated; bone lengths follow it, the thickness of the mesh does not"
+            f"scales are animated (at {scaled} joints); bone lengths follow, the thickness of the mesh does not"
         )
+    if animation.sampling:
+        notes.append(animation.sampling)
     pose = fold(scene, joints, turns, moves, stretches)
     rotations = np.empty((frames, len(nodes), 4))
     for joint, curve in enumerate(pose.rotations):
@@ -309,7 +324,7 @@ def _place_bones(
     moved = int((places != skeleton.offsets).any(axis=1).sum())
     if not moved:
         return skeleton, None
-    notes.append(f"the take holds {moved} joints at other places than the file's rest pose; its bones are those")
+    notes.append(f"the take's bones differ from those of the file's rest pose (at {moved} joints); they were taken")
     return replace(skeleton, offsets=places), None
 
 

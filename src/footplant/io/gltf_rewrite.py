@@ -222,7 +222,7 @@ def make_animation(packer: Packer, curves: Sequence[NodeCurves], times: NDArray)
 
 def _carry_over(animation: dict[str, Any], original: dict[str, Any], joints: set[int]) -> None:
     """Keep the original's curves of other things (faces, props, cameras), which the motion does not replace."""
-    for channel in original["channels"]:
+    for channel in original.get("channels") or []:
         target = channel["target"]
         if target.get("node") in joints and target.get("path") in ("translation", "rotation", "scale"):
             continue
