@@ -23,6 +23,13 @@ MOTIONS: dict[str, str] = {
     "turn-right": "walking along an arc to the right",
     "start": "standing, then walking off",
     "stop": "walking, then standing",
+    "stand": "standing at ease, breathing",
+    "jump": "a jump forward with both feet",
+    "kick": "a front kick out of a guard",
+    "punch": "a jab and a straight punch",
+    "reach": "picking something up from the floor",
+    "clap": "four claps in front of the chest",
+    "climb": "up a rope, hand over hand",
 }
 """Every sample motion and what it is."""
 
@@ -83,7 +90,7 @@ def make(name: str) -> Sample:
 
 
 def _generators() -> dict[str, Callable[[], Sample]]:
-    from footplant.samples import gait, start_stop
+    from footplant.samples import actions, gait, hands, start_stop
 
     return {
         "walk": gait.walk,
@@ -94,4 +101,11 @@ def _generators() -> dict[str, Callable[[], Sample]]:
         "turn-right": lambda: gait.walk(speed=1.15, turn=-0.6),
         "start": start_stop.start,
         "stop": start_stop.stop,
+        "stand": actions.stand,
+        "jump": actions.jump,
+        "kick": actions.kick,
+        "punch": actions.punch,
+        "reach": hands.reach,
+        "clap": hands.clap,
+        "climb": hands.climb,
     }

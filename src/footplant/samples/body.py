@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,7 @@ STRAIGHTEST = float(np.cos(0.035))
 """Largest distance of hip and ankle over thigh plus shank: the knee keeps four degrees of flexion."""
 HIPS_HEIGHT = 0.94
 """Height of the mannequin's pelvis joint in the rest pose, with straight legs, metres."""
-STANDING_HEIGHT = 0.935
+STANDING_HEIGHT = 0.9375
 """Height of its pelvis joint when it stands at ease, metres."""
 LEG_LENGTH = 0.82
 """Hip to ankle of the mannequin the motions are shaped for, metres."""
@@ -191,15 +191,37 @@ ARM = {
 
 
 def _place_hand(figure: Figure, motion: Motion, side: str, places, turns, swivel, weight) -> Motion:
-    """Blend the arm from its angles (weight 0) to the wrist's place and the hand's rotation (weight 1)."""
+    """Blend the arm from its angles (weight 0) to the wrist's place and the hand's rotation (weight 1).
+
+    Exact up to 97 % of the arm's reach; beyond, the elbow stays a little bent instead of snapping straight.
+    """
     frames = len(motion)
-    arm = limb.limb_of(figure.character, f"{side}_arm")
+    arm = replace(limb.limb_of(figure.character, f"{side}_arm"), flexion=(0.1, 2.7))
     weight = np.broadcast_to(np.asarray(weight, float), frames)
-    placed = limb.place(motion, arm, places, orientations=turns, swivel=swivel).motion
+    placed = limb.place(motion, arm, places, orientations=turns, swivel=swivel, softness=0.03).motion
     rotations = np.array(motion.rotations)
     for joint in (arm.upper, arm.lower, arm.end):
         rotations[:, joint] = rotation.slerp(motion.rotations[:, joint], placed.rotations[:, joint], weight)
     return Motion(motion.skeleton, motion.root, rotation.normalize(rotations), motion.fps)
+
+
+def hand_at(
+    figure: Figure, side: str, palm: ArrayLike, fingers: ArrayLike, facing: ArrayLike
+) -> tuple[NDArray, NDArray]:
+    """The wrist's places (F, 3) and the hand's rotations (F, 4) that put the palm somewhere.
+
+    palm: (F, 3) world places of the palm's contact point; fingers: the way they point; facing: the palm's normal. The
+    fingers' direction is kept, the normal as far as it is across it.
+    """
+    palm, fingers, facing = np.broadcast_arrays(*(np.atleast_2d(np.asarray(x, float)) for x in (palm, fingers, facing)))
+    along = fingers / np.linalg.norm(fingers, axis=-1, keepdims=True)
+    normal = facing - np.sum(facing * along, axis=-1, keepdims=True) * along
+    normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    # in the rest pose the fingers of the left hand point to +x, those of the right to −x, and both palms face down
+    x, y = SIDES[side] * along, -normal
+    turned = rotation.from_matrix(np.stack([x, y, np.cross(x, y)], axis=-1))
+    offset = figure.character.contacts[f"{side}_palm"].offset
+    return palm - rotation.rotate(turned, np.array(offset)), rotation.unroll(turned)
 
 
 def _place_leg(figure: Figure, motion: Motion, side: str, ankles, feet, toes, knees) -> Motion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,14 @@ def keyed(seconds: ArrayLike, keys: Sequence[tuple[float, ArrayLike]]) -> NDArra
     gap, slope = p1 - p0 - v0, v1 - v0
     out = p0 + u * (v0 + u * u * (10 * gap - 4 * slope + u * (-15 * gap + 7 * slope + u * (6 * gap - 3 * slope))))
     return out.reshape(seconds.shape + values.shape[1:])
+
+
+def through(seconds: ArrayLike, states: Sequence[tuple[float, State]]) -> NDArray:
+    """Quintic pieces through (time, state) pairs: place, velocity and acceleration are met; held outside."""
+    seconds = np.asarray(seconds, float)
+    times = np.array([time for time, _ in states])
+    out = np.where(seconds < times[0], states[0][1][0], states[-1][1][0]).astype(float)
+    for (start, first), (end, second) in pairwise(states):
+        inside = (seconds >= start) & (seconds <= end)
+        out[inside] = quintic((seconds[inside] - start) / (end - start), first, second, end - start)
+    return out

@@ -166,6 +166,27 @@ def track(figure: Figure, side: str, steps: Sequence[Footstep], seconds: NDArray
     return FootTrack(ankles, feet, toes, frames[:, 2], _contacts(side, steps))
 
 
+def planted(
+    figure: Figure, side: str, place: tuple[float, float], heading: float, pitch: NDArray, seconds: NDArray
+) -> FootTrack:
+    """A foot that stays where it is; a negative pitch (F,) lifts the heel about the ball while the toes stay flat."""
+    sole = _Sole.of(figure, side)
+    ankle = sole.on_toes((pitch, 0.0, 0.0), REST)[0]
+    turned, unturn = turn(y=heading), turn(y=-sole.yaw)
+    local = np.stack([np.full(len(pitch), sole.lateral), np.imag(ankle), np.real(ankle)], axis=-1)
+    ankles = rotation.rotate(turned, local) + np.array([place[0], 0.0, place[1]])
+    feet = rotation.multiply(rotation.multiply(turned, turn(x=-pitch)), unturn)
+    toes = np.broadcast_to(rotation.multiply(turned, unturn), feet.shape)
+    always = [(-np.inf, np.inf)]
+    contacts = {f"{side}_ball": always, f"{side}_toe": always, f"{side}_heel": _while_zero(pitch, seconds)}
+    return FootTrack(ankles, feet, toes, np.full(len(pitch), heading), contacts)
+
+
+def _while_zero(pitch: NDArray, seconds: NDArray) -> list[tuple[float, float]]:
+    edges = np.flatnonzero(np.diff(np.r_[False, pitch == 0.0, False].astype(int)))
+    return [(float(seconds[first]), float(seconds[last - 1])) for first, last in zip(edges[::2], edges[1::2])]
+
+
 def _stance(sole: _Sole, step: Footstep, t: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     pitch, toe = np.zeros(len(t)), np.zeros(len(t))
     early = t < step.flat
@@ -217,6 +238,11 @@ def _contacts(side: str, steps: Sequence[Footstep]) -> dict[str, list[tuple[floa
         found[f"{side}_ball"].append((second, step.ball_off))
         found[f"{side}_toe"].append((second, step.toe_off))
     return found
+
+
+def all_contacts(tracks: Mapping[str, FootTrack], fps: float, frames: int) -> Intervals:
+    """The contacts of both feet in frames."""
+    return frame_intervals({k: v for foot in tracks.values() for k, v in foot.contacts.items()}, fps, frames)
 
 
 def frame_intervals(contacts: Mapping[str, list[tuple[float, float]]], fps: float, frames: int) -> Intervals:

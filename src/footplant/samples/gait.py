@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from footplant.errors import MotionError
 from footplant.samples.body import ARM, SIDES, STANDING_HEIGHT, Figure, Pose, build
 from footplant.samples.curves import State, Waves, combined, wave
-from footplant.samples.footsteps import Footstep, Sample, Swing, frame_intervals, track
+from footplant.samples.footsteps import Footstep, Sample, Swing, all_contacts, track
 from footplant.samples.shapes import LIMP, RUN, SNEAK, WALK, FootShape, GaitShape
 from footplant.skeleton import Character
 
@@ -187,7 +187,7 @@ def travel(
             for side, foot in feet.items()
         },
     )
-    contacts = frame_intervals({k: v for foot in feet.values() for k, v in foot.contacts.items()}, fps, len(seconds))
+    contacts = all_contacts(feet, fps, len(seconds))
     return Sample(build(figure, pose, round(fps, 6)), figure.character, contacts)
 
 

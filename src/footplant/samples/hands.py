@@ -1,0 +1,185 @@
+"""Things done with the hands: picking something up, clapping, climbing a rope. The palms meet their points exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.samples.actions import feet_of, standing_feet
+from footplant.samples.body import SIDES, STANDING_HEIGHT, Figure, Pose, build, hand_at, turn
+from footplant.samples.curves import ease, keyed, wave
+from footplant.samples.footsteps import Sample, all_contacts, frame_intervals
+from footplant.samples.shapes import DEGREE, peak
+from footplant.skeleton import Character
+
+REACH_POINT = (-0.15, 0.07, 0.36)
+"""Where the thing to be picked up lies, metres; the mannequin stands at the origin and faces +z."""
+REACH_HOLD = (1.35, 1.95)
+"""Seconds in which the hand is on it."""
+CLAPS = (0.9, 1.45, 2.0, 2.55)
+"""Seconds at which the palms meet."""
+CLAP_HOLD = 0.05
+"""Seconds that they stay together."""
+CLAP_PLACE = (0.0, 1.22, 0.36)
+ROPE = 0.17
+"""Metres that the rope hangs in front of the pelvis, at x = 0."""
+
+
+def reach(
+    point: tuple[float, float, float] = REACH_POINT, *, fps: float = 120.0, character: Character | None = None
+) -> Sample:
+    """Crouches, picks something up from the floor with the right hand, and stands up with it.
+
+    point: where it lies, metres, on the mannequin's scale; the right palm rests there during `REACH_HOLD`.
+    """
+    figure = Figure.of(character)
+    length, tempo = figure.scale, figure.tempo
+    t = np.arange(round(3.6 * tempo * fps) + 1) / fps / tempo
+    begin, end = REACH_HOLD
+    down = keyed(t, [(0.3, 0.0), (begin - 0.08, 1.0), (end + 0.05, 1.0), (end + 1.05, 0.0)])
+    early = keyed(t, [(0.25, 0.0), (begin - 0.3, 1.0), (end + 0.1, 1.0), (end + 1.2, 0.0)])
+    feet = standing_feet(
+        figure, t * tempo, -26 * DEGREE * keyed(t, [(0.55, 0.0), (begin, 1.0), (end, 1.0), (2.7, 0.0)])
+    )
+    place, lifted = np.array(point), np.array([-0.17, 0.98, 0.30])
+    before = place + [0.0, 0.22, -0.06]
+    palm = keyed(t, [(0.2, before + [-0.02, 0.5, -0.15]), (begin - 0.22, before), (begin, place), (end, place),
+                     (end + 0.3, place + [0.0, 0.20, -0.03]), (end + 0.7, (-0.16, 0.74, 0.29)),
+                     (end + 1.15, lifted)])  # fmt: skip
+    held = ease((t - 0.45) / (begin - 0.65))
+    fingers = keyed(t, [(0.4, (0.0, -1.0, 0.35)), (begin, (0.15, -0.8, 0.6)), (end, (0.15, -0.8, 0.6)),
+                        (end + 1.1, (0.25, 0.15, 1.0))])  # fmt: skip
+    facing = keyed(
+        t, [(0.4, (1.0, 0.0, 0.0)), (begin, (0.9, -0.3, 0.0)), (end, (0.9, -0.3, 0.0)), (end + 1.1, (1.0, 0.2, 0.0))]
+    )
+    looking = [(0.1, 3.0), (0.6, 42.0), (begin, 60.0), (end, 58.0), (end + 0.6, 38.0), (end + 1.3, 12.0)]
+    resting = {"swing": (2 + 40 * down) * DEGREE, "elbow": (14 + 30 * down) * DEGREE, "spread": 0.13 + 0.1 * down}
+    pose = Pose(
+        hips=np.stack(
+            [-0.02 * length * down, figure.hips_height(STANDING_HEIGHT - 0.002 - 0.47 * down), -0.085 * length * down],
+            axis=-1,
+        ),
+        pelvis=np.stack([36 * DEGREE * early, 4 * DEGREE * down, -2 * DEGREE * down], axis=-1),
+        trunk=np.stack([60 * DEGREE * early, 10 * DEGREE * down, 11 * DEGREE * down], axis=-1),
+        gaze=np.stack([keyed(t, looking) * DEGREE, -10 * DEGREE * early], axis=-1),
+        arms={
+            "left": resting,
+            "right": {"swing": (2 + 60 * held) * DEGREE, "elbow": (14 + 24 * held) * DEGREE},
+        },
+        hands={"right": (*hand_at(figure, "right", length * palm, fingers, facing), 0.0, held)},
+        feet=feet_of(feet, {"left": 0.16, "right": -0.16}),
+    )  # fmt: skip
+    contacts = all_contacts(feet, fps, len(t))
+    contacts |= frame_intervals({"right_palm": [(begin * tempo, end * tempo)]}, fps, len(t))
+    return Sample(build(figure, pose, fps), figure.character, contacts)
+
+
+def clap(*, fps: float = 120.0, character: Character | None = None) -> Sample:
+    """Four claps in front of the chest; both palms are at one point for `CLAP_HOLD` seconds from each of `CLAPS`."""
+    figure = Figure.of(character)
+    tempo = figure.tempo
+    t = np.arange(round(3.6 * tempo * fps) + 1) / fps / tempo
+    feet = standing_feet(figure, t * tempo)
+    keys = [(0.3, 1.15)]
+    for number, hit in enumerate(CLAPS):
+        keys += [(hit, 0.0), (hit + CLAP_HOLD, 0.0)]
+        keys += [(0.5 * (hit + CLAP_HOLD + CLAPS[number + 1]) - 0.02, 1.0)] if number + 1 < len(CLAPS) else []
+    keys.append((CLAPS[-1] + 0.5, 1.15))
+    gap = keyed(t, keys)
+    raised = keyed(t, [(0.1, 0.0), (CLAPS[0] - 0.05, 1.0), (CLAPS[-1] + CLAP_HOLD + 0.03, 1.0), (3.35, 0.0)])
+    beat = 1.0 - np.clip(gap, 0.0, 1.0)
+    place = np.array(CLAP_PLACE)
+    hands = {}
+    for side, sign in SIDES.items():
+        palm = place + np.stack([sign * 0.16 * gap, -0.02 * gap, -0.015 * gap], axis=-1)
+        fingers = np.stack([-sign * 0.10 * gap, 0.62 + 0 * t, 0.78 + 0 * t], axis=-1)
+        facing = np.stack([-sign + 0 * t, 0.22 * gap, 0 * t], axis=-1)
+        hands[side] = (*hand_at(figure, side, _on_chest(figure, palm), fingers, facing), sign * 0.15, raised)
+    pose = Pose(
+        hips=np.stack([0 * t, figure.hips_height(STANDING_HEIGHT - 0.003 - 0.004 * beat * raised), 0 * t], axis=-1),
+        pelvis=(0.01, 0.0, 0.0),
+        trunk=np.stack([0.03 * raised + 0.015 * beat * raised, 0 * t, 0 * t], axis=-1),
+        gaze=np.stack([0.05 + 0.05 * raised + 0.02 * beat * raised, 0 * t], axis=-1),
+        arms={
+            side: {"swing": 0.03 + 0.5 * raised, "elbow": 0.25 + 1.2 * raised, "spread": 0.13 + 0.12 * raised}
+            for side in SIDES
+        },
+        hands=hands,
+        feet=feet_of(feet),
+    )
+    together = [(hit * tempo, (hit + CLAP_HOLD) * tempo) for hit in CLAPS]
+    contacts = all_contacts(feet, fps, len(t))
+    contacts |= frame_intervals({"left_palm": together, "right_palm": together}, fps, len(t))
+    return Sample(build(figure, pose, fps), figure.character, contacts)
+
+
+def _on_chest(figure: Figure, places: NDArray) -> NDArray:
+    """A place given for the mannequin's chest, for a figure with other legs, trunk and arms."""
+    arm = sum(
+        float(np.linalg.norm(figure.skeleton.offsets[figure.joint(f"left_{part}")])) for part in ("lower_arm", "hand")
+    )
+    shoulder = figure.rest("left_upper_arm")[1]
+    grow = arm / 0.54
+    return np.stack([grow * places[:, 0], shoulder + grow * (places[:, 1] - 1.42), grow * places[:, 2]], axis=-1)
+
+
+def climb(*, cycles: int = 3, fps: float = 120.0, character: Character | None = None) -> Sample:
+    """Up a rope, hand over hand: the feet clamp it and push, then each hand in turn takes hold higher up.
+
+    The rope hangs at x = 0, z = `ROPE` (times the figure's scale). A palm that grips is exactly at one point of it.
+    """
+    figure = Figure.of(character)
+    length = figure.scale
+    period = 1.9 * figure.tempo
+    pull = 0.34
+    t = np.arange(round((cycles * period + 0.2 * figure.tempo) * fps) + 1) / fps
+    phase = t / period
+    rise = _steps_up(phase, 0.34, 1.0)
+    height = figure.rest("hips")[1] + length * (0.32 + pull * rise)
+    hands, contacts = {}, {}
+    for side, (start, end) in {"left": (0.42, 0.66), "right": (0.76, 1.0)}.items():
+        hands[side], contacts[f"{side}_palm"] = _climbing_hand(figure, side, phase, period, start, end, pull)
+    feet_up = _steps_up(phase, 0.04, 0.34)
+    tuck = feet_up - rise
+    sole = figure.rest("hips")[1] + length * (0.32 - 0.66 + pull * feet_up)
+    feet = {}
+    for side, sign in SIDES.items():
+        ankles = np.stack([sign * 0.065 * length + 0 * t, sole, length * (ROPE - 0.075) + 0 * t], axis=-1)
+        foot = turn(x=(24 + 10 * tuck) * DEGREE, y=-sign * 16 * DEGREE, z=sign * 14 * DEGREE)
+        toes = rotation.multiply(foot, turn(x=-12 * DEGREE + 0 * t))
+        feet[side] = (ankles, foot, toes, sign * (14 + 8 * tuck) * DEGREE)
+    sway = wave(phase, [peak(1, 1.0, 0.55)])
+    pose = Pose(
+        hips=np.stack([0.010 * length * sway, height, length * (-0.03 - 0.05 * tuck)], axis=-1),
+        pelvis=np.stack([(-4 - 12 * tuck) * DEGREE, 3 * DEGREE * sway, 3 * DEGREE * sway], axis=-1),
+        trunk=np.stack([(6 + 20 * tuck) * DEGREE, 5 * DEGREE * sway, 4 * DEGREE * sway], axis=-1),
+        gaze=np.stack([-20 * DEGREE + 0 * t, 0.06 * sway], axis=-1),
+        arms={side: {"swing": 2.3 + 0 * t, "elbow": 0.9, "spread": 0.25} for side in SIDES},
+        hands=hands,
+        feet=feet,
+    )
+    return Sample(build(figure, pose, fps), figure.character, frame_intervals(contacts, fps, len(t)))
+
+
+def _steps_up(phase: NDArray, start: float, end: float) -> NDArray:
+    """A staircase that goes up by one a cycle, smoothly between two phases of it."""
+    cycle = np.floor(phase)
+    return cycle + ease((phase - cycle - start) / (end - start))
+
+
+def _climbing_hand(figure: Figure, side: str, phase: NDArray, period: float, start: float, end: float, pull: float):
+    """Wrist, hand, swivel and weight of one hand, and the seconds in which it grips."""
+    length, sign = figure.scale, SIDES[side]
+    cycle = np.floor(phase)
+    u = (phase - cycle - start) / (end - start)
+    # where the pelvis will be when this hand takes hold, so that it grips at the same height above the shoulders
+    at_grip = float(_steps_up(np.array([end - 1e-9]), 0.34, 1.0)[0])
+    grip = figure.rest("left_upper_arm")[1] + length * (0.32 + 0.46 + pull * (at_grip - 1.0 + cycle + ease(u)))
+    moving = np.clip(u, 0.0, 1.0)
+    off = 64.0 * (moving * (1.0 - moving)) ** 3
+    palm = np.stack([sign * 0.07 * off, grip, length * ROPE - 0.07 * off], axis=-1)
+    place, turned = hand_at(figure, side, palm, fingers=(0.0, 0.86, 0.5), facing=(-sign, 0.0, 0.0))
+    count = int(np.ceil(phase[-1])) + 1
+    grips = [((k - 1 + end) * period, (k + start) * period) for k in range(count)]
+    return (place, turned, -sign * 0.35, 1.0), grips
