@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 
 from bvh_text import one, simple, trees, write
 from conftest import shared_files
-from figures import random_motion
 from footplant import rotation
 from footplant.clip import Border, Clip
 from footplant.errors import FormatError
@@ -21,6 +20,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import mannequin
 from footplant.skeleton import Character
+from random_figures import random_motion
 
 REAL = shared_files("bvh/*/*.bvh")
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import footplant
-from figures import random_motion, random_skeleton
 from footplant import FormatError, Kinematics, Skin, Take, rotation
 from footplant.io import atomic, border
 from footplant.io.figure import RawFigure
+from random_figures import random_motion, random_skeleton
 
 TWO_PEOPLE = """HIERARCHY
 ROOT Ann

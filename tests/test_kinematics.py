@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from figures import random_motion
 from footplant import Character, Kinematics, Motion, Point, SkeletonError, rotation
+from random_figures import random_motion
 from twins import forward_numpy
 
 POINT = Point(9, (0.3, -0.2, 0.5))

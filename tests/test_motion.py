@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from figures import random_motion, random_skeleton
 from footplant import Kinematics, Motion, MotionError, concatenate, rest_motion, rotation
 from footplant.motion import ground_transform
+from random_figures import random_motion, random_skeleton
 
 seeds = st.integers(0, 1000)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from figures import random_skeleton
 from footplant import Character, Roles, Skeleton, SkeletonError, Skin, rotation
+from random_figures import random_skeleton
 
 THREE = {"names": ("a", "b", "c"), "parents": [-1, 0, 1], "offsets": np.eye(3)}
 

@@ -198,10 +198,9 @@ def to_euler(quaternions: ArrayLike, order: str) -> NDArray:
     sign = 1.0 if (second - first) % 3 == 1 else -1.0
     m = to_matrix(quaternions)
     sine = np.clip(sign * m[..., first, third], -1.0, 1.0)
-    locked = np.abs(sine) > 1.0 - 1e-12
-    middle = np.where(
-        locked, np.copysign(np.pi / 2, sine), np.arctan2(sine, np.hypot(m[..., first, first], m[..., first, second]))
-    )
+    cosine = np.hypot(m[..., first, first], m[..., first, second])
+    locked = cosine < 1e-9
+    middle = np.arctan2(sine, cosine)
     a = np.where(
         locked,
         np.arctan2(sign * m[..., third, second], m[..., second, second]),
