@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -168,7 +168,7 @@ def _head_ways(tree: Tree, start: int) -> list[tuple[tuple[int, ...], float]]:
     bones = [float(tree.lengths[joint]) for joint in way]
     # a last bone much longer than the one before, ending in nothing, is the top of the head
     leaf = not tree.skeleton.children[way[-1]] and tree.tips[way[-1]] == 0
-    if len(way) > 1 and leaf and (len(way) > 3 or (len(way) > 2 and bones[-1] > 1.4 * bones[-2])):
+    if len(way) > 1 and leaf and (len(way) > 3 or bones[-1] > 1.4 * bones[-2]):
         way.pop()
     named_neck = tree.readings[start].score("neck") > 0.5
     return [(tuple(way), 2.0 if named_neck else 0.0)]
@@ -176,9 +176,19 @@ def _head_ways(tree: Tree, start: int) -> list[tuple[tuple[int, ...], float]]:
 
 def _only_way_on(tree: Tree, joint: int) -> int | None:
     """The child of a joint that goes on where others end at once; None at a head, which has none or several."""
-    children = [child for child in tree.skeleton.children[joint] if tree.readings[child].kind != "helper"]
+    places = tree.skeleton.rest_world[0]
+    before = places[joint] - places[tree.skeleton.parents[joint]]
+    children = [
+        child for child in tree.skeleton.children[joint]
+        # hair and jaws turn back from the line of the neck
+        if tree.readings[child].kind != "helper" and float(_cosine(before, places[child] - places[joint])) > -0.2
+    ]  # fmt: skip
     if len(children) == 1:
         return children[0]
+    ends = sorted(float(tree.lengths[child]) for child in children if not tree.skeleton.children[child])
+    if any(a > 0.9 * b > 0 for a, b in pairwise(ends)):
+        # two ends alike: eyes or ears
+        return None
     on = [child for child in children if tree.skeleton.children[child]]
     return on[0] if len(on) == 1 and tree.reach[on[0]] > 0.5 * tree.reach[joint] else None
 
