@@ -405,7 +405,8 @@ def stance_shares(contacts):
     shares = []
     for side in ("left", "right"):
         mask = contacts.mask(f"{side}_heel") | contacts.mask(f"{side}_ball")
-        landings = np.flatnonzero(np.diff(mask.astype(int)) == 1)
+        # the first frames are no landing: the foot stood before the clip began
+        landings = [frame for frame in np.flatnonzero(np.diff(mask.astype(int)) == 1) if frame > 2]
         if len(landings) > 1:
             shares.append(mask[landings[0] + 1 : landings[-1] + 1].mean())
     return shares

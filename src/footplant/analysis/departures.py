@@ -69,8 +69,10 @@ def place_ends(
     ends = []
     for sign in (-1, 1):
         edge = start if sign < 0 else end - 1
-        edges = _edges(positions, cores, sign, segments, fps, max(noise, wander), gone)
-        if noise > 200.0 * wander:
+        noisy = noise > 200.0 * wander
+        inward = 0.15 if noisy else 0.5
+        edges = _edges(positions, cores, sign, segments, fps, inward, max(noise, wander), gone)
+        if noisy:
             change = _change_points(edges, kinds[point], fps)
         else:
             change = _last_at_rest(edges)
@@ -79,7 +81,10 @@ def place_ends(
     return [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *ends)]
 
 
-def _edges(positions, cores: Intervals, sign: int, segments, fps: float, least: float, gone: float) -> _Edges:
+def _edges(
+    positions, cores: Intervals, sign: int, segments, fps: float, inward: float, least: float, gone: float
+) -> _Edges:
+    """Look at one end of every core (−1: starts, 1: ends), at most `inward` seconds deep into it."""
     frames = len(positions)
     inner, outer = max(round(0.5 * fps), 3), max(round(0.15 * fps), 3)
     k = np.arange(-inner, outer + 1)
@@ -96,12 +101,12 @@ def _edges(positions, cores: Intervals, sign: int, segments, fps: float, least: 
     distance = np.linalg.norm(away, axis=2)
     # three axes: the median distance of Gaussian noise is 1.54 sigma
     scale = np.maximum(_masked_median(distance[..., None], inside)[:, 0] / 1.54, least)
-    # each end is looked for in its own half of the core, and not far inside, where real plants only wander
-    near = valid & (sign * (index - middle[:, None]) >= 0) & (k >= -outer)
+    # each end is looked for in its own half of the core
+    tells = k >= -max(round(inward * fps), 3)
+    near = valid & (sign * (index - middle[:, None]) >= 0) & tells
     left = (distance > np.maximum(_GONE * scale, gone)[:, None]) & near
     first_out = np.where(left.any(axis=1), left.argmax(axis=1), len(k))
     used = near & (np.arange(len(k)) <= first_out[:, None])
-    tells = k >= -outer
     away, used = (away * used[..., None])[:, tells], used[:, tells]
     return _Edges(k[tells], away, used, (valid & (k > 0)).any(axis=1), scale)
 
@@ -110,7 +115,7 @@ def _last_at_rest(edges: _Edges) -> NDArray:
     """(B,) frames from the edge: the last one before the point strays further than it does at rest."""
     strayed = edges.used & (np.linalg.norm(edges.away, axis=2) > 4.0 * edges.scale[:, None])
     beyond = np.where(edges.used, np.arange(len(edges.k)), -1).max(axis=1)
-    first = np.where(strayed.any(axis=1), strayed.argmax(axis=1) - 1, beyond)
+    first = np.where(strayed.any(axis=1), np.maximum(strayed.argmax(axis=1) - 1, 0), beyond)
     return edges.k[first].astype(float)
 
 
@@ -233,23 +238,28 @@ def _shared_gain(match: NDArray, norm: NDArray, amplitude: NDArray) -> NDArray:
     return match @ amplitude - 0.5 * norm * (amplitude @ amplitude)
 
 
-def rest_of(positions: NDArray, cores: Intervals, fps: float, noise: float, wander: float) -> Intervals:
-    """Each core without the slow beginning or end of a movement that it may contain: a heel that rises gently.
+def rests_of(
+    positions: NDArray, core: tuple[int, int, int], fps: float, noise: float, wander: float
+) -> tuple[Intervals, float]:
+    """The rests inside a core, without slow movements between them or at its ends: a heel that rises gently.
 
-    The ends are taken off where a short window strays more than `wander` metres and much more than the core's calmest.
+    A movement is where a short window strays more than `wander` metres, more than noise would and much more than the
+    core's calmest window. In noise the window is longer, or slow movements would drown. Also returned is how far the
+    calmest window strays, metres per axis.
     """
-    trimmed = []
-    for point, start, end in cores:
-        track = positions[start:end, point] - positions[start, point]
-        length = int(np.clip(len(track) // 3, 3, max(round(0.15 * fps), 3)))
-        if len(track) > length:
-            sums = np.cumsum(np.insert(np.column_stack([track, (track**2).sum(axis=1)]), 0, 0.0, axis=0), axis=0)
-            mean = (sums[length:] - sums[:-length]) / length
-            spread = np.sqrt(np.maximum(mean[:, 3] - (mean[:, :3] ** 2).sum(axis=1), 0.0) / 3.0)
-            calm = np.flatnonzero(spread <= max(3.0 * spread.min(), 1.5 * noise, wander))
-            start, end = start + int(calm[0]), start + int(calm[-1]) + length
-        trimmed.append((point, start, end))
-    return trimmed
+    point, start, end = core
+    track = positions[start:end, point] - positions[start, point]
+    length = int(np.clip(len(track) // 3, 3, max(round((0.15 if noise < wander else 0.35) * fps), 3)))
+    if len(track) <= length:
+        return [core], float(np.sqrt(track.var(axis=0).mean()))
+    sums = np.cumsum(np.insert(np.column_stack([track, (track**2).sum(axis=1)]), 0, 0.0, axis=0), axis=0)
+    mean = (sums[length:] - sums[:-length]) / length
+    spread = np.sqrt(np.maximum(mean[:, 3] - (mean[:, :3] ** 2).sum(axis=1), 0.0) / 3.0)
+    calmest = float(spread.min())
+    calm = np.flatnonzero(spread <= max(calmest * (3.0 if noise < wander else 1.0), 1.35 * noise, wander))
+    # windows that straddle a movement make a gap at least as long as they are; a shorter gap is chance
+    runs = np.split(calm, np.flatnonzero(np.diff(calm) >= length) + 1)
+    return [(point, start + int(run[0]), start + int(run[-1]) + length) for run in runs], calmest
 
 
 def creep_of(positions: NDArray, cores: Intervals, fps: float, noise: float) -> NDArray:

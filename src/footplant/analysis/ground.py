@@ -20,7 +20,9 @@ from footplant.errors import MotionError
 from footplant.geometry import Plane
 
 PROOF = 0.1
-"""Body heights; how far the body moves over a point at rest for that to prove a support."""
+"""Body heights; how far the body moves over a foot at rest for that to prove a support."""
+GRIP = 0.05
+"""Body heights; the same for a hand, which is seldom still in the world by accident while the body moves."""
 NEAR = 0.03
 """Body heights; how far from the ground a point may rest and still stand on it (5 cm for an adult)."""
 LOCAL = 0.4
@@ -146,8 +148,8 @@ def supported(
     start, end = np.array([stay.start for stay in stays]), np.array([stay.end for stay in stays])
     foot = np.array([foot_of[stay.point] for stay in stays])
     travel = np.array([0.0 if body is None else np.linalg.norm(np.ptp(body[a:b], axis=0)) for a, b in zip(start, end)])
-    proven = travel > PROOF * height
     feet = foot >= 0
+    proven = travel > np.where(feet, PROOF, GRIP) * height
     calm = 0.3 * fps
     elevation = places[:, 1] - _floor_under(places, end - start, proven & feet, feet, height, ground)
     # what is still for a moment only, and higher than a plant would be, is turning round in the air

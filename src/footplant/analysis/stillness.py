@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.departures import creep_of, place_ends, rest_of
+from footplant.analysis.departures import creep_of, place_ends, rests_of
 
 # the 20 % quantile of the length of a standard normal 3-vector, and its median
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
@@ -29,18 +29,18 @@ class Stillness:
     speed: float = 0.085
     """Body heights a second; a point slower than this is still, whatever the rest of the clip does (0.15 m/s for an
     adult)."""
-    share: float = 0.09
+    share: float = 0.1
     """Share of its own top speed around the frame below which a point is still too: in a run, feet that stand are
     tracked less exactly than in slow motion, and what is slow is a matter of comparison."""
-    fastest: float = 0.35
-    """Body heights a second; no point that is faster stands, whatever its top speed: it slides (0.6 m/s)."""
+    fastest: float = 0.45
+    """Body heights a second; no point that is faster stands, whatever its top speed: it slides (0.8 m/s)."""
     around: float = 0.6
     """Seconds before and after a frame in which the top speed is sought: about a step."""
     shortest: float = 0.05
     """Seconds; what is still for less is a turning point of the path, not a plant."""
-    rest: float = 0.015
-    """Body heights a second; a core that is usually faster creeps, and its ends are where it is no longer slow; one
-    that is slower rests, and its ends are where that rest ends (2.6 cm/s)."""
+    rest: float = 0.00005
+    """Body heights; a point that strays no further than this beyond its noise truly rests, and its stay ends where that
+    rest ends (0.1 mm). Any other creeps, and its stay ends where it is no longer slow."""
     wander: float = 0.0000005
     """Body heights; how far a planted point may stray even in clean data (1 µm for an adult)."""
     gone: float = 0.004
@@ -83,25 +83,33 @@ def find_stays(
         cores = _runs(still)
         noise = _noise_within(positions, cores, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
-    rests = rest_of(positions, cores, fps, noise, 0.001 * height)
-    creeping = creep_of(positions, rests, fps, noise) > settings.rest * height
-    length = np.array([end - start for _, start, end in cores])
-    if length[creeping].sum() > length[~creeping].sum():
-        creeping[:] = True  # what creeps at most plants only seems to rest at the others
-    cores = [core if creeps else rest for core, rest, creeps in zip(cores, rests, creeping)]
+    cores, creeping = _rests(positions, cores, fps, height, noise, settings)
     wander, gone = settings.wander * height, settings.gone * height
     ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
     shortest = max(settings.shortest * fps, 2.0)
-    resting = creep_of(positions, ends, fps, noise) <= settings.rest * height
     edges = {frame for segment in segments for frame in segment}
     stays = []
-    for (point, start, end), at_rest in zip(ends, resting):
+    for point, start, end in ends:
+        track = positions[start:end, point]
         # the clip's edge cuts a stay anywhere, so a short rest there is no evidence of a turning point
-        enough = 2 if at_rest and not edges.isdisjoint((start, end)) else shortest
+        rests = np.sqrt(track.var(axis=0).mean()) <= 1.35 * noise + settings.rest * height
+        enough = 2 if rests and not edges.isdisjoint((start, end)) else shortest
         if end - start >= enough - 0.5:
-            stays.append(Stay(point, start, end, np.median(positions[start:end, point], axis=0)))
+            stays.append(Stay(point, start, end, np.median(track, axis=0)))
     return stays, noise
+
+
+def _rests(positions, cores, fps: float, height: float, noise: float, settings: Stillness):
+    """Cores cut down to their rests, and which of them creep instead and stay as they are."""
+    found = [rests_of(positions, core, fps, noise, 0.001 * height) for core in cores]
+    rests, spread = [rests for rests, _ in found], np.array([calmest for _, calmest in found])
+    length = np.array([end - start for _, start, end in cores])
+    creeps = spread > 1.35 * noise + settings.rest * height
+    if length[creeps].sum() > length[~creeps].sum():
+        creeps[:] = True  # what creeps at most plants only seems to rest at the others
+    parts = [[core] if creep else rest for core, rest, creep in zip(cores, rests, creeps)]
+    return [part for group in parts for part in group], np.repeat(creeps, [len(group) for group in parts])
 
 
 def continuous_segments(positions: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
