@@ -212,7 +212,7 @@ def kick(height: float = 0.95, *, fps: float = 120.0, character: Character | Non
     reach = figure.leg_length * keyed(t, [(off, 0.86), (0.82, 0.60), (hit, 0.975), (hit + 0.05, 0.975), (1.30, 0.62),
                                           (down - 0.08, 0.86)])  # fmt: skip
     kicked = socket + np.stack([0.02 * length + 0 * t, -reach * np.cos(angle), reach * np.sin(angle)], axis=-1)
-    pitch = keyed(t, [(off, -0.9), (0.82, -0.45), (hit, 1.25), (hit + 0.05, 1.25), (1.32, -0.3), (down - 0.05, -0.15)])
+    pitch = keyed(t, [(off, -0.9), (0.82, -0.45), (hit, 1.25), (hit + 0.05, 1.25), (1.32, -0.3), (down - 0.05, -0.4)])
     pointed = turn(x=-pitch, y=0 * t)
     feet_pose = (
         ankles + away[:, None] * (kicked - ankles),

@@ -23,7 +23,7 @@ HIPS_HEIGHT = 0.94
 """Height of the mannequin's pelvis joint in the rest pose, with straight legs, metres."""
 STANDING_HEIGHT = 0.9375
 """Height of its pelvis joint when it stands at ease, metres."""
-LEG_LENGTH = 0.82
+LEG_LENGTH = float(np.hypot(0.82, 0.01))
 """Hip to ankle of the mannequin the motions are shaped for, metres."""
 
 

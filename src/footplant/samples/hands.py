@@ -61,7 +61,7 @@ def reach(
             axis=-1,
         ),
         pelvis=np.stack([36 * DEGREE * early, 4 * DEGREE * down, -2 * DEGREE * down], axis=-1),
-        trunk=np.stack([60 * DEGREE * early, 10 * DEGREE * down, 11 * DEGREE * down], axis=-1),
+        trunk=np.stack([61 * DEGREE * early, 10 * DEGREE * down, 11 * DEGREE * down], axis=-1),
         gaze=np.stack([keyed(t, looking) * DEGREE, -10 * DEGREE * early], axis=-1),
         arms={
             "left": resting,
