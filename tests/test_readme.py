@@ -58,3 +58,18 @@ def test_block_runs(number, folder):
         done = subprocess.run(FOOTPLANT + words[1:], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         assert done.stdout
+
+
+DOCUMENT_BLOCKS = [
+    (path.name, number, block)
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    for number, block in enumerate(
+        re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "number", "block"), DOCUMENT_BLOCKS)
+def test_python_of_the_documents_runs(name, number, block, tmp_path):
+    done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, f"docs/{name}, block {number}: {done.stderr}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -47,17 +47,15 @@ def convert(
     _refuse_to_overwrite(file, target, overwrite)
     options = _writing_options(target, to_units, to_up)
     clip = load_clip(file, take, figure, units, up, roles)
-    onto = None
-    if character is not None:
-        onto = load_character(character)
-        _require_same_joints(clip, onto, character)
     if target_format == "gltf" and take is not None:
         options["keep_takes"] = False
     lost = losses(clip, source_format, target_format, one_take=take is not None)
     if figure is not None or source_format != target_format:
         clip = replace(clip, others=())
+    if character is not None:
+        clip = _carry_over(clip, load_character(character), character)
     with working(f"writing {target}"):
-        save(target, clip, character=onto, **options)
+        save(target, clip, **options)
     facts: dict[str, Any] = {
         "input": file,
         "output": str(target),
@@ -67,7 +65,7 @@ def convert(
         "fps": clip.motion.fps,
         "joints": len(clip.motion.skeleton),
         "take": clip.name,
-        "character": (onto or clip.character).name,
+        "character": clip.character.name,
         "lost": lost,
         "notes": list(clip.notes),
     }
@@ -123,15 +121,37 @@ def _writing_options(target: Path, units: str | None, up: str | None) -> dict[st
     return options
 
 
-def _require_same_joints(clip: Clip, character: Character, file: str) -> None:
+def _carry_over(clip: Clip, character: Character, file: str) -> Clip:
+    """The motion on another character of the same skeleton, whatever the order of its joints."""
+    import numpy as np
+
+    from footplant import rotation
+    from footplant.motion import Motion
+
+    ours, theirs, motion = clip.motion.skeleton, character.skeleton, clip.motion
+    only = sorted(set(ours.names) ^ set(theirs.names))
+    if only:
+        _refuse(file, f"only one of the two has {_listing(only)}")
+    order = [ours.index(name) for name in theirs.names]
+    parents = [-1 if parent < 0 else order.index(parent) for parent in ours.parents[order].tolist()]
+    if parents != theirs.parents.tolist():
+        _refuse(file, "its joints hang together in another way")
+    length = np.linalg.norm(theirs.offsets[1:], axis=1).max(initial=0.0)
+    apart = np.linalg.norm(ours.offsets[order][1:] - theirs.offsets[1:], axis=1)
+    turned = rotation.angle(ours.rest[order][1:], theirs.rest[1:])
+    for what, values, limit in (("offset", apart, 0.01 * length), ("rest rotation", turned, 0.01)):
+        if values.size and values.max() > limit:
+            _refuse(file, f"{theirs.names[1 + int(values.argmax())]!r} has another {what}")
+    offsets = None if motion.offsets is None else motion.offsets[:, order]
+    motion = Motion(theirs, motion.root, motion.rotations[:, order], motion.fps, offsets)
+    return replace(clip, motion=motion, character=character)
+
+
+def _refuse(file: str, reason: str) -> NoReturn:
     from footplant.errors import FormatError
 
-    ours, theirs = clip.motion.skeleton, character.skeleton
-    if ours.names != theirs.names or ours.parents.tolist() != theirs.parents.tolist():
-        only = sorted(set(ours.names) ^ set(theirs.names))
-        different = f"only one has: {_listing(only)}" if only else "their trees differ"
-        raise FormatError(
-            f"expected the joints of the motion to write it onto this character, got {len(theirs)} joints against "
-            f"{len(ours)} ({different}); carrying a motion over to another skeleton is not there yet",
-            path=file,
-        )
+    raise FormatError(
+        f"expected a character with the skeleton of the motion, got one where {reason}; carrying a motion over to "
+        "another skeleton is not there yet",
+        path=file,
+    )

@@ -14,7 +14,7 @@ from footplant.cli.output import announce_compiling, note, print_json, print_tab
 if TYPE_CHECKING:
     from footplant.clip import Clip
 
-CLIPS = ("walk", "run", "jump", "kick", "climb")
+CLIPS = ("walk", "run", "turn-left", "jump", "kick")
 """The samples that the demo shows."""
 
 
@@ -40,11 +40,14 @@ def demo(
         return
     columns = ("sample", "#frames", "#plants", "#worst drift mm", "#read back mm", "files")
     rows = [
-        (name, r["frames"], r["plants"], r["worst_drift_mm"], f"{r['read_back_mm']:.4f}", " ".join(r["files"]))
+        (name, r["frames"], r["plants"], f"{r['worst_drift_mm']:.3f}", f"{r['read_back_mm']:.4f}", " ".join(r["files"]))
         for name, r in results.items()
     ]
     print_table("What Footplant sees in its samples", columns, rows)
-    print(f"Drift: how far a planted heel or ball strays. Results in {folder}/ after {seconds:.1f} s.")
+    print(
+        "Drift: how far a planted heel or ball strays. Read back: how far a joint is off after a trip through a file."
+    )
+    print(f"Results in {folder}/ after {seconds:.1f} s.")
     print(f"Next: open {folder}/walk.png, or try: footplant info {folder}/walk.glb")
 
 
@@ -81,7 +84,7 @@ def _show(name: str, folder: Path) -> dict[str, Any]:
     return {
         "frames": len(clip.motion),
         "plants": len(contacts.plants),
-        "worst_drift_mm": None if quality.worst_plant is None else quality.worst_plant.drift,
+        "worst_drift_mm": max((plant.drift for plant in quality.plants), default=0.0),
         "read_back_mm": 1000.0 * worst,
         "files": [file.name for file in files],
     }

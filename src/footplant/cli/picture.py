@@ -22,6 +22,7 @@ def plot(
     poses: Annotated[int | None, typer.Option(min=1, max=40, help="How many poses (default: as many as fit).")] = None,
     bones: Annotated[bool, typer.Option("--bones", help="Draw bones even where there is a mesh.")] = False,
     poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False,
+    dpi: Annotated[int, typer.Option(min=20, max=600, help="Dots per inch; the picture is 13 inches wide.")] = 130,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the picture.")] = None,
     json: Json = False,
 ) -> None:
@@ -36,7 +37,7 @@ def plot(
     clip = load_clip(file, take, figure, units, up, roles)
     with working(f"drawing {out}"):
         path = drawing.strip(
-            clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title or Path(file).name
+            clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title or Path(file).name, dpi=dpi
         )
     if json:
         print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})

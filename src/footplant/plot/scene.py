@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.kinematics import Kinematics
 from footplant.plot import body
-from footplant.plot.view import View, choose_view
+from footplant.plot.view import View, choose_view, figure_height
 from footplant.skeleton import Skin
 
 Plants = Mapping[str, Sequence[tuple[int, int]]]
@@ -62,7 +62,12 @@ def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool)
         for name, intervals in plants.items() if name in clip.character.contacts and "palm" not in name
         for start, end in intervals if end > start
     ]  # fmt: skip
-    ground = float(np.median([heights.mean() for heights in planted])) if planted else float(low.min())
+    ground = float(low.min())
+    if planted:
+        levels = np.array([heights.mean() for heights in planted])
+        # one floor with some noise, or steps and rungs: then the lowest
+        level = np.ptp(levels) < 0.1 * figure_height(clip.character, kinematics)
+        ground = float(np.median(levels) if level else levels.min())
     return Scene(clip, kinematics, view, plants, ground, skin, _outline(kinematics, skin, view.frames))
 
 
