@@ -141,10 +141,13 @@ def announce_compiling(*, always: bool = False) -> None:
         return
     import logging
 
+    class Printer(logging.Handler):
+        # looks stderr up when it prints, so that a spinner or a bar makes room for the line
+        def emit(self, record: logging.LogRecord) -> None:
+            note(f"footplant: {record.getMessage()}")
+
     logger = logging.getLogger("footplant.kernels")
     if not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("footplant: %(message)s"))
-        logger.addHandler(handler)
+        logger.addHandler(Printer())
         logger.setLevel(logging.INFO)
         logger.propagate = False
