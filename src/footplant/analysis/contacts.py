@@ -18,6 +18,7 @@ from footplant.analysis.ground import Ground, as_ground, estimate_ground, suppor
 from footplant.analysis.stillness import Stillness, find_stays
 from footplant.clip import Clip
 from footplant.errors import MotionError, SkeletonError
+from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -191,5 +192,9 @@ def contacts_of_points(
     )
     if known is None:
         feet = [plant for plant in plants if not plant.point.endswith("_palm")]
-        known = estimate_ground([plant.place for plant in feet], [len(plant) for plant in feet], height)
+        soles = positions[:, [i for i, limb in enumerate(limbs) if limb >= 0], 1]
+        if feet:
+            known = estimate_ground([plant.place for plant in feet], [len(plant) for plant in feet], height)
+        else:  # nothing stands: the ground is no higher than the lowest sole
+            known = Plane((0.0, float(soles.min()) if soles.size else 0.0, 0.0))
     return Contacts(plants, tuple(names), len(positions), float(fps), known, noise)

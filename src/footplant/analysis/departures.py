@@ -23,8 +23,8 @@ _GONE = 10.0
 _UNLIKE = 11.3
 # a departure is clear when it explains this many times the noise's variance
 _CLEAR = 60.0
-# how many departures it takes to learn from
-_FEWEST = 3
+# how many departures it takes to learn from, and how many ways of leaving are tried
+_FEWEST, _GROUPS = 3, 4
 
 Intervals = list[tuple[int, int, int]]
 """(point, first frame, first frame after it)."""
@@ -63,22 +63,19 @@ def place_ends(
     their slow core is the answer. `kinds` (P,) are equal for points that leave and land alike (both heels). `wander`
     and `gone` are metres, see `Stillness`.
     """
-    if not cores:
-        return []
-    point, start, end = np.array(cores).T
+    resting = [core for core, creeps in zip(cores, creeping) if not creeps]
+    if not resting:
+        return list(cores)
+    point, start, end = np.array(resting).T
+    noisy = noise > 200.0 * wander
     ends = []
-    for sign in (-1, 1):
-        edge = start if sign < 0 else end - 1
-        noisy = noise > 200.0 * wander
+    for sign, edge in ((-1, start), (1, end - 1)):
         inward = 0.15 if noisy else 0.5
-        edges = _edges(positions, cores, sign, segments, fps, inward, max(noise, wander), gone)
-        if noisy:
-            change = _change_points(edges, kinds[point], fps)
-        else:
-            change = _last_at_rest(edges)
-        change = np.where(creeping, 0.0, change)
+        edges = _edges(positions, resting, sign, segments, fps, inward, max(noise, wander), gone)
+        change = _change_points(edges, kinds[point], fps) if noisy else _last_at_rest(edges)
         ends.append(edge + sign * np.floor(change + 1e-9).astype(np.int64))
-    return [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *ends)]
+    placed = [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *ends)]
+    return placed + [core for core, creeps in zip(cores, creeping) if creeps]
 
 
 def _edges(
@@ -190,18 +187,18 @@ def _groups(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDA
     steps into a walk.
     """
     found = []
-    while len(members) >= _FEWEST:
-        group, rest = None, members
-        while len(rest) >= _FEWEST:
+    for _ in range(_GROUPS):
+        rest = members
+        for _ in range(_GROUPS):
+            if len(rest) < _FEWEST:
+                return found
             group = _share(edges, instants, fits, rest, alone[rest])
             strangers = group.loss >= _UNLIKE
             if not strangers.any():
+                found.append(group)
                 break
             # a poor compromise may please nobody: only the worse half of the strangers leaves at a time
             rest = rest[group.loss < max(_UNLIKE, float(np.median(group.loss[strangers])))]
-        if group is None or len(rest) < _FEWEST:
-            break
-        found.append(group)
         members = np.setdiff1d(members, rest)
     return found
 

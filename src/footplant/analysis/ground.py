@@ -25,6 +25,8 @@ GRIP = 0.05
 """Body heights; the same for a hand, which is seldom still in the world by accident while the body moves."""
 NEAR = 0.03
 """Body heights; how far from the ground a point may rest and still stand on it (5 cm for an adult)."""
+BIAS = 0.045
+"""Body heights; how far above the sole's true level a contact point may be taken by a skeleton that fits badly."""
 LOCAL = 0.4
 """Body heights; how far plants speak for the ground around them (less than a step)."""
 
@@ -162,7 +164,8 @@ def supported(
             beneath = feet & (overlap > 0) & (foot != foot[i]) & (places[:, 1] < places[i, 1] - NEAR * height)
             over = np.hypot(*(weight - places[i])[::2]) < 0.12 * height
             accepted[i] = over and not beneath.any()
-    lifted = _lifted(places, start, end, foot, elevation, height, accepted & feet)
+    points = np.array([stay.point for stay in stays])
+    lifted = _lifted(places, points, start, end, foot, elevation, height, accepted & feet)
     return (accepted & ~lifted).tolist()
 
 
@@ -182,15 +185,21 @@ def _floor_under(places, durations, proven, feet, height: float, ground: Ground 
     return np.where(near.any(axis=1), lowest_near, known[away.argmin(axis=1)])
 
 
-def _lifted(places, start, end, foot, elevation, height: float, accepted) -> NDArray:
+def _lifted(places, points, start, end, foot, elevation, height: float, accepted) -> NDArray:
     """A heel (or toe) that is still only because the rest of its foot stands: higher than that rest, off the ground."""
     lifted = np.zeros(len(places), bool)
     suspects = np.flatnonzero(accepted & (elevation > 0.02 * height))
     if len(suspects) == 0:
         return lifted
-    ground = estimate_ground(places[accepted], (end - start)[accepted].astype(float), height)
+    weights = (end - start).astype(float)
+    ground = estimate_ground(places[accepted], weights[accepted], height)
     # on a slope one end of a standing foot is higher than the other; on uneven ground nobody knows
     over = places[:, 1] - (ground.height(places[:, ::2]) if isinstance(ground, Plane) else 0.0)
+    # a point that is always higher than the others is no lifted one: the skeleton has its sole there
+    level = weighted_quantile(over[accepted], weights[accepted], 0.2)
+    for point in np.unique(points[suspects]):
+        own = accepted & (points == point)
+        over[points == point] -= np.clip(weighted_quantile(over[own], weights[own], 0.2) - level, 0.0, BIAS * height)
     for i in suspects:
         overlap = np.minimum(end, end[i]) - np.maximum(start, start[i])
         fellows = (foot == foot[i]) & accepted & (overlap > 0.5 * (end[i] - start[i]))

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant import humanoid
 from footplant.analysis import published
 from footplant.analysis.contacts import FEET, HANDS, TOES, Contacts, Plant, find_contacts
 from footplant.analysis.deviation import Deviation, deviation
@@ -305,7 +306,11 @@ def _published(
 
 
 def _limits(motion: Motion, character: Character) -> tuple[int | None, float | None]:
-    return None, None
+    """How many pairs of frame and joint are beyond the joint's limits, and by how many degrees at worst."""
+    if character.limits is None or character.roles is None:
+        return None, None
+    beyond = humanoid.limit_violations(character, motion.rotations)
+    return int((beyond > 1e-9).sum()), float(np.degrees(beyond.max(initial=0.0)))
 
 
 def _constraint_error(name: str, residual: ArrayLike, height: float) -> ConstraintError:

@@ -80,7 +80,7 @@ def find_stays(
     for _ in range(2):  # the second round knows the noise from the stays themselves
         for first, last in segments:
             still[first:last] = _still(positions[first:last], fps, height, noise, settings)
-        cores = _runs(still)
+        cores = sorted(core for first, last in segments for core in _runs(still[first:last], first))
         noise = _noise_within(positions, cores, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
     cores, creeping = _rests(positions, cores, fps, height, noise, settings)
@@ -120,7 +120,8 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
     step = np.partition(steps, fewest, axis=1)[:, fewest]
     around = np.concatenate([[np.nan], step, [np.nan]])
     neighbours = np.fmax(around[:-2], around[2:]) if frames > 2 else np.zeros_like(step)
-    jumps = (step > 5.0 * np.nan_to_num(neighbours)) & (step > 0.02 * height) & (step * fps > 3.0 * height)
+    alone = (step > 5.0 * np.nan_to_num(neighbours)) & (step > 0.02 * height) & (step * fps > 3.0 * height)
+    jumps = alone | (step * fps > 12.0 * height)  # no body moves as a whole at 20 m/s
     cuts = [0, *(np.flatnonzero(jumps) + 1).tolist(), frames]
     return list(pairwise(cuts))
 
@@ -203,11 +204,11 @@ def line_fits(positions: NDArray, reach: int) -> tuple[NDArray, NDArray, NDArray
     return slope, scatter, count
 
 
-def _runs(mask: NDArray) -> list[tuple[int, int, int]]:
-    """(point, start, end) of every run of True in a mask (F, P), by point and then by time."""
+def _runs(mask: NDArray, first: int) -> list[tuple[int, int, int]]:
+    """(point, start, end) of every run of True in a mask (F, P) that begins at frame `first`."""
     edges = np.diff(np.pad(mask, ((1, 1), (0, 0))).astype(np.int8), axis=0).T
     starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
-    return [(int(p), int(a), int(b)) for (p, a), (_, b) in zip(starts, ends)]
+    return [(int(p), first + int(a), first + int(b)) for (p, a), (_, b) in zip(starts, ends)]
 
 
 def _disjoint(intervals) -> list[tuple[int, int, int]]:
