@@ -9,6 +9,7 @@ from footplant.cli.output import console, note, print_facts, print_json, print_t
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.skeleton import Character
 
 
 def info(
@@ -55,7 +56,7 @@ def describe(clip: Clip, file: str) -> dict[str, Any]:
         "fps": motion.fps,
         "duration": motion.duration,
         "joints": len(skeleton),
-        "height": character.height,
+        "height": character.height or _extent(character),
         "up": clip.border.up,
         "units": clip.border.units,
         "scale": clip.border.scale,
@@ -77,6 +78,16 @@ def describe(clip: Clip, file: str) -> dict[str, Any]:
         "skin": None if skin is None else {"vertices": len(skin.vertices), "triangles": len(skin.faces)},
         "notes": list(clip.notes),
     }
+
+
+def _extent(character: Character) -> float:
+    """The height of a figure that is not human: how far its rest pose reaches from bottom to top, metres."""
+    import numpy as np
+
+    heights = [character.skeleton.rest_world[0][:, 1], character.skeleton.rest_ends[:, 1]]
+    if character.skin is not None and len(character.skin.vertices):
+        heights = [character.skin.vertices[:, 1]]
+    return float(np.ptp(np.concatenate(heights)))
 
 
 def _print_info(facts: dict[str, Any]) -> None:
