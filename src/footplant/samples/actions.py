@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -220,7 +222,7 @@ def kick(height: float = 0.95, *, fps: float = 120.0, character: Character | Non
         rotation.slerp(toes, rotation.multiply(pointed, turn(x=-0.35 + 0 * t)), away),
         (1 - 0.8 * away) * knees,
     )
-    pose.feet = {"left": pose.feet["left"], "right": feet_pose}
+    pose = replace(pose, feet={"left": pose.feet["left"], "right": feet_pose})
     return Sample(build(figure, pose, fps), figure.character, all_contacts(feet, fps, len(t)))
 
 
@@ -235,6 +237,6 @@ def _kick_steps(figure: Figure, off: float, down: float) -> list[Footstep]:
         ),
         Footstep(
             place, heading, strike=down, flat=down + 0.16 * tempo, landing=(-26 * DEGREE, 80 * DEGREE / tempo, 0.0),
-            swing=Swing(lift=(0.10 * length,)),
+            swing=Swing(lift=(0.10 * length,), push=(0.0, 25.0)),
         ),
     ]  # fmt: skip

@@ -21,6 +21,8 @@ STRAIGHTEST = float(np.cos(0.035))
 """Largest distance of hip and ankle over thigh plus shank: the knee keeps four degrees of flexion."""
 HIPS_HEIGHT = 0.94
 """Height of the mannequin's pelvis joint in the rest pose, with straight legs, metres."""
+FOOT_LENGTH = float(np.hypot(0.185, 0.01))
+"""Heel to ball of the mannequin, metres."""
 STANDING_HEIGHT = 0.9375
 """Height of its pelvis joint when it stands at ease, metres."""
 LEG_LENGTH = float(np.hypot(0.82, 0.01))
@@ -85,14 +87,20 @@ class Figure:
         return self.rest("hips")[1] - self.scale * (HIPS_HEIGHT - np.asarray(height, float))
 
     @cached_property
+    def step_share(self) -> float:
+        """How long its steps are for its legs, at most 1: about a fifth of a step is the roll over the foot."""
+        foot = float(np.linalg.norm(self.contact("left_ball") - self.contact("left_heel")))
+        return min(0.75 + 0.25 * foot / (FOOT_LENGTH * self.scale), 1.0)
+
+    @cached_property
     def tempo(self) -> float:
         """Times of a motion are multiplied by this, so that speed² over leg length (Froude's number) stays the same."""
         return float(np.sqrt(self.scale))
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Pose:
-    """What the body does over F frames; angles in radians, 0 is upright with hanging arms. Fill in and `build`."""
+    """What the body does over F frames; angles in radians, 0 is upright with hanging arms. `build` makes the motion."""
 
     hips: NDArray
     """(F, 3) metres; world place of the pelvis."""

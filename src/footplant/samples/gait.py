@@ -138,6 +138,8 @@ def cyclic(figure: Figure, shape: GaitShape, cycles: int, fps: float, curvature:
     """
     if cycles < 1:
         raise MotionError(f"expected at least 1 cycle, got {cycles}")
+    if figure.step_share < 1.0 - 1e-9:
+        shape = stretched(shape, figure.step_share)
     per_cycle = max(round(shape.cycle * figure.tempo * fps), 8)
     period = per_cycle / fps
     seconds = np.arange(cycles * per_cycle + 1) / fps

@@ -13,7 +13,7 @@ from footplant.samples.footsteps import Sample, all_contacts, frame_intervals
 from footplant.samples.shapes import DEGREE, peak
 from footplant.skeleton import Character
 
-REACH_POINT = (-0.15, 0.07, 0.36)
+REACH_POINT = (-0.14, 0.08, 0.50)
 """Where the thing to be picked up lies, metres; the mannequin stands at the origin and faces +z."""
 REACH_HOLD = (1.35, 1.95)
 """Seconds in which the hand is on it."""
@@ -53,16 +53,16 @@ def reach(
     facing = keyed(
         t, [(0.4, (1.0, 0.0, 0.0)), (begin, (0.9, -0.3, 0.0)), (end, (0.9, -0.3, 0.0)), (end + 1.1, (1.0, 0.2, 0.0))]
     )
-    looking = [(0.1, 3.0), (0.6, 42.0), (begin, 60.0), (end, 58.0), (end + 0.6, 38.0), (end + 1.3, 12.0)]
+    looking = [(0.1, 3.0), (0.6, 42.0), (begin, 70.0), (end, 68.0), (end + 0.6, 38.0), (end + 1.3, 12.0)]
     resting = {"swing": (2 + 40 * down) * DEGREE, "elbow": (14 + 30 * down) * DEGREE, "spread": 0.13 + 0.1 * down}
     pose = Pose(
         hips=np.stack(
             [-0.02 * length * down, figure.hips_height(STANDING_HEIGHT - 0.002 - 0.47 * down), -0.085 * length * down],
             axis=-1,
         ),
-        pelvis=np.stack([36 * DEGREE * early, 4 * DEGREE * down, -2 * DEGREE * down], axis=-1),
-        trunk=np.stack([61 * DEGREE * early, 10 * DEGREE * down, 11 * DEGREE * down], axis=-1),
-        gaze=np.stack([keyed(t, looking) * DEGREE, -10 * DEGREE * early], axis=-1),
+        pelvis=np.stack([40 * DEGREE * early, 4 * DEGREE * down, -2 * DEGREE * down], axis=-1),
+        trunk=np.stack([50 * DEGREE * early, 12 * DEGREE * down, -5 * DEGREE * down], axis=-1),
+        gaze=np.stack([keyed(t, looking) * DEGREE, -28 * DEGREE * early], axis=-1),
         arms={
             "left": resting,
             "right": {"swing": (2 + 60 * held) * DEGREE, "elbow": (14 + 24 * held) * DEGREE},

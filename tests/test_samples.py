@@ -1,0 +1,368 @@
+"""The sample motions: planted exactly, human in their angles, smooth, and closed where they should loop."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+import footplant
+from footplant import Kinematics, MotionError, SkeletonError, rotation, samples
+from footplant.motion import ground_transform
+from footplant.samples import gait, hands, start_stop
+from footplant.samples.body import Figure
+from footplant.samples.curves import ease, eased_integral, keyed, quintic, through
+
+CYCLIC = ("walk", "run", "sneak", "limp", "turn-left", "turn-right", "stand")
+TENTHS = np.arange(11) / 10
+TABLE = {
+    "hip": (30, 26, 17, 6, -4, -10, -5, 12, 27, 33),
+    "knee": (5, 17, 17, 10, 6, 12, 35, 60, 50, 17),
+    "ankle": (0, -4, 2, 6, 9, 8, -15, -8, 0, 1),
+}
+"""Published averages of an adult's walk, degrees at each tenth of the cycle from the heel strike."""
+
+
+def published(name: str, phases: np.ndarray) -> np.ndarray:
+    values = TABLE[name]
+    return CubicSpline(TENTHS, [*values, values[0]], bc_type="periodic")(phases)
+
+
+def between_degrees(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    cosine = np.sum(first * second, -1) / np.linalg.norm(first, axis=-1) / np.linalg.norm(second, axis=-1)
+    return np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+
+
+def body_angles(motion, character, side: str) -> dict[str, np.ndarray]:
+    """Flexion angles from joint positions alone, the same way for any figure; degrees, the pelvis' height in cm."""
+    positions, roles = Kinematics(motion).positions, character.roles
+    hips = positions[:, roles["hips"]]
+    # the way the figure goes: the pelvis' velocity over about a second, without its sway
+    half = int(0.5 * motion.fps)
+    padded = np.pad(hips, ((half, half), (0, 0)), mode="reflect", reflect_type="odd")
+    smooth = np.stack(
+        [np.convolve(padded[:, k], np.ones(2 * half + 1) / (2 * half + 1), "valid") for k in range(3)], -1
+    )
+    way = np.gradient(smooth, axis=0) * [1, 0, 1]
+    way /= np.maximum(np.linalg.norm(way, axis=-1, keepdims=True), 1e-9)
+
+    def at(role: str) -> np.ndarray:
+        return positions[:, roles[f"{side}_{role}"]]
+
+    def swing(vector: np.ndarray) -> np.ndarray:
+        return np.degrees(np.arctan2(np.sum(vector * way, -1), -vector[:, 1]))
+
+    thigh, shank, foot = at("lower_leg") - at("upper_leg"), at("foot") - at("lower_leg"), at("toes") - at("foot")
+    upper, fore = at("lower_arm") - at("upper_arm"), at("hand") - at("lower_arm")
+    return {
+        "hip": swing(thigh),
+        "knee": between_degrees(thigh, shank),
+        "ankle": 90 - between_degrees(-shank, foot),
+        "arm": swing(upper),
+        "elbow": between_degrees(upper, fore),
+        "height": hips[:, 1] * 175 / character.height,
+        "ahead": np.sum((at("foot") - hips) * way, -1),
+    }
+
+
+def mean_cycle(motion, character, first: int = 0) -> dict[str, np.ndarray]:
+    """The angles over one mean cycle of both sides, from where the foot is farthest ahead to where it is again."""
+    found: dict[str, list[np.ndarray]] = {}
+    for side in ("left", "right"):
+        angles = {name: values[first:] for name, values in body_angles(motion, character, side).items()}
+        ahead, half = angles["ahead"], int(0.25 * motion.fps)
+        peaks = [f for f in range(half, len(ahead) - 2) if ahead[f] == ahead[max(f - half, 0) : f + half].max()]
+        for start, end in pairwise(peaks):
+            for name, values in angles.items():
+                cycle = np.interp(np.linspace(start, end, 101)[:-1], np.arange(len(values)), values)
+                found.setdefault(name, []).append(cycle)
+    return {name: np.mean(cycles, axis=0) for name, cycles in found.items()}
+
+
+def likeness(ours: np.ndarray, theirs: np.ndarray, slack: int = 5) -> float:
+    """The best correlation of two cycles over shifts of a few per cent: a cycle's begin is not told better."""
+    return max(np.corrcoef(ours, np.roll(theirs, shift))[0, 1] for shift in range(-slack, slack + 1))
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_contact_points_do_not_move_while_planted(name):
+    clip, truth = samples.load(name), samples.ground_truth(name)
+    kinematics = Kinematics(clip.motion)
+    assert any(truth.values())
+    for point, intervals in truth.items():
+        places = kinematics.point(clip.character.contacts[point])
+        for start, end in intervals:
+            assert np.abs(places[start:end] - places[start]).max() < 1e-9, (point, start, end)
+            if not point.endswith("palm"):
+                assert np.abs(places[start:end, 1]).max() < 1e-9, (point, start, end)
+        if not point.endswith("palm"):
+            assert places[:, 1].min() > -1e-9, f"{point} goes under the floor"
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_truth_misses_no_plant(name):
+    """A sole point that rests on the floor outside the truth would be a plant that the truth forgot."""
+    clip, truth = samples.load(name), samples.ground_truth(name)
+    kinematics = Kinematics(clip.motion)
+    for point in (p for p in truth if not p.endswith("palm")):
+        places = kinematics.point(clip.character.contacts[point])
+        still = (np.linalg.norm(np.diff(places, axis=0), axis=-1) < 1e-7) & (places[1:, 1] < 1e-7)
+        planted = np.zeros(len(places), bool)
+        for start, end in truth[point]:
+            planted[start:end] = True
+        assert not (still & ~planted[1:] & ~planted[:-1]).any(), point
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_joints_stay_human_and_smooth(name):
+    clip = samples.load(name)
+    motion, roles = clip.motion, clip.character.roles
+    kinematics = Kinematics(motion)
+    for side in ("left", "right"):
+        for upper, lower, end, most in (
+            ("upper_leg", "lower_leg", "foot", 150),
+            ("upper_arm", "lower_arm", "hand", 155),
+        ):
+            a, b, c = (kinematics.positions[:, roles[f"{side}_{part}"]] for part in (upper, lower, end))
+            bent = between_degrees(b - a, c - b)
+            assert bent.max() < most, (side, lower)
+            # knees bend backwards and elbows forwards: the lower bone turns about one side of the hinge only
+            hinge = rotation.rotate(
+                kinematics.rotations[:, roles[f"{side}_{upper}"]],
+                [1.0, 0, 0] if lower == "lower_leg" else [0, -1.0 if side == "left" else 1.0, 0],
+            )
+            sign = np.sum(np.cross(b - a, c - b) * hinge, -1)
+            assert (bent[sign < 0] < 5).all(), f"{side} {lower} bends the wrong way"
+    spin = rotation.log(rotation.multiply(rotation.inverse(motion.rotations[:-1]), motion.rotations[1:])) * motion.fps
+    assert np.linalg.norm(spin, axis=-1).max() < 35, "a joint turns faster than a person's, rad/s"
+    jumps = np.linalg.norm(np.diff(spin, axis=0), axis=-1) * motion.fps
+    assert jumps.max() < 1000, f"{motion.skeleton.names[np.argmax(jumps.max(axis=0))]} jerks, rad/s²"
+    acceleration = np.linalg.norm(np.diff(kinematics.positions, 2, axis=0), axis=-1) * motion.fps**2
+    assert acceleration.max() < 220, "m/s²"
+
+
+@pytest.mark.parametrize("name", CYCLIC)
+def test_cyclic_motions_close(name):
+    motion = samples.load(name).motion
+    turn, shift = ground_transform(motion, len(motion) - 1, motion, 0)
+    carried, last = motion[0].transformed(turn, shift), motion[len(motion) - 1]
+    np.testing.assert_allclose(Kinematics(carried).positions, Kinematics(last).positions, atol=1e-9)
+    twice = motion.looped(2)
+    speeds = np.linalg.norm(np.diff(Kinematics(twice).positions, axis=0), axis=-1) * motion.fps
+    seam = len(motion) - 1
+    assert np.abs(speeds[seam] - speeds[seam - 1]).max() < 1.5 * np.abs(np.diff(speeds, axis=0)).max(initial=0.01)
+
+
+def test_walk_follows_the_published_curves():
+    sample = gait.walk()
+    angles = body_angles(sample.motion, sample.character, "left")
+    per_cycle = (len(sample.motion) - 1) // 4
+    phases = np.arange(per_cycle) / per_cycle
+    for name in TABLE:
+        ours, theirs = angles[name][per_cycle : 2 * per_cycle], published(name, phases)
+        assert np.corrcoef(ours, theirs)[0, 1] > 0.93, name
+        assert np.ptp(ours) == pytest.approx(np.ptp(theirs), rel=0.25), name
+    assert 0.035 < np.ptp(sample.motion.root[:, 1]) < 0.05
+    assert 0.04 < np.ptp(sample.motion.root[:, 0]) < 0.05
+    assert angles["arm"].min() == pytest.approx(-25, abs=4)
+    assert angles["arm"].max() == pytest.approx(15, abs=4)
+    assert 12 < angles["elbow"].min() < angles["elbow"].max() < 42
+    speed = (sample.motion.root[-1] - sample.motion.root[0])[2] / sample.motion.duration
+    assert speed == pytest.approx(1.35, rel=0.01)
+
+
+def test_walk_keeps_the_published_timing():
+    sample = gait.walk()
+    period = (len(sample.motion) - 1) / 4
+    (strike, heel_off), (_, toe_off) = sample.contacts["left_heel"][1], sample.contacts["left_toe"][1]
+    flat = sample.contacts["left_ball"][1][0]
+    assert (toe_off - strike) / period == pytest.approx(0.61, abs=0.02)
+    assert (flat - strike) / period == pytest.approx(0.09, abs=0.015)
+    rise = Kinematics(sample.motion).point(sample.character.contacts["left_heel"])[:, 1]
+    seen = heel_off + np.argmax(rise[heel_off:] > 0.005)
+    assert 0.38 < (seen - strike) / period < 0.46, "the heel is seen to leave (5 mm) at 40–45 %"
+
+
+@pytest.mark.parametrize("clip", ["02_01", "35_01"])
+def test_walk_moves_as_recorded_people_do(shared, clip):
+    theirs = footplant.load(shared / "bvh" / "cmu" / f"{clip}.bvh")
+    ours = samples.load("walk")
+    cycle, recorded = mean_cycle(ours.motion, ours.character), mean_cycle(theirs.motion, theirs.character, first=5)
+    for name, least in (("hip", 0.97), ("knee", 0.94), ("ankle", 0.8), ("arm", 0.97), ("height", 0.6)):
+        assert likeness(cycle[name], recorded[name]) > least, name
+    for name in ("hip", "knee", "ankle", "height"):
+        assert np.ptp(cycle[name]) == pytest.approx(np.ptp(recorded[name]), rel=0.26), name
+
+
+def test_run_moves_as_recorded_people_do(shared):
+    theirs = footplant.load(shared / "bvh" / "cmu" / "09_01.bvh")
+    ours = samples.load("run")
+    cycle, recorded = mean_cycle(ours.motion, ours.character), mean_cycle(theirs.motion, theirs.character, first=5)
+    for name, least in (("hip", 0.97), ("knee", 0.94), ("ankle", 0.9), ("height", 0.85)):
+        assert likeness(cycle[name], recorded[name]) > least, name
+
+
+def test_run_flies_twice_a_cycle_under_gravity():
+    sample = gait.run(cycles=3)
+    down = np.zeros(len(sample.motion), bool)
+    for intervals in sample.contacts.values():
+        for start, end in intervals:
+            down[start:end] = True
+    edges = np.flatnonzero(np.diff(np.r_[True, down, True].astype(int)))
+    flights = list(zip(edges[::2], edges[1::2]))
+    assert len(flights) == 6
+    acceleration = np.gradient(np.gradient(sample.motion.root[:, 1])) * sample.motion.fps**2
+    middle = [acceleration[start + 4 : end - 4].mean() for start, end in flights]
+    np.testing.assert_allclose(middle, -9.81, atol=1.5)
+    knee = body_angles(sample.motion, sample.character, "left")["knee"]
+    assert 85 < knee.max() < 100
+    stance = sum(end - start for start, end in sample.contacts["left_toe"][1:2]) + (
+        sample.contacts["left_ball"][1][0] - sample.contacts["left_heel"][1][0]
+    )
+    assert 0.33 < stance * 3 / (len(sample.motion) - 1) < 0.38
+
+
+def test_limp_spares_the_right_leg():
+    contacts = samples.ground_truth("limp")
+    stance = {s: contacts[f"{s}_toe"][1][1] - contacts[f"{s}_heel"][1][0] for s in ("left", "right")}
+    assert stance["right"] < 0.85 * stance["left"]
+
+
+def test_sneak_puts_the_toes_down_first():
+    contacts = samples.ground_truth("sneak")
+    assert contacts["left_ball"][1][0] < contacts["left_heel"][1][0]
+    assert samples.load("sneak").motion.root[:, 1].mean() < 0.85
+
+
+@pytest.mark.parametrize(("name", "side"), [("turn-left", 1), ("turn-right", -1)])
+def test_turns_turn(name, side):
+    motion = samples.load(name).motion
+    turned = rotation.heading(motion.rotations[-1, 0]) - rotation.heading(motion.rotations[0, 0])
+    way = np.linalg.norm(np.diff(motion.root[:, [0, 2]], axis=0), axis=-1).sum()
+    assert side * (turned % (side * 2 * np.pi)) == pytest.approx(0.6 * way, rel=0.12)
+
+
+def test_start_and_stop_begin_and_end_at_rest():
+    for sample, still, moving in ((start_stop.start(), 0, -2), (start_stop.stop(), -2, 0)):
+        speed = np.linalg.norm(np.diff(Kinematics(sample.motion).positions, axis=0), axis=-1) * sample.motion.fps
+        assert speed[still].max() < 1e-3
+        assert speed[moving, 0] == pytest.approx(1.35, abs=0.25)
+
+
+def test_jump_leaves_the_floor_and_falls_freely():
+    sample = samples.make("jump")
+    left, land = sample.contacts["left_toe"][0][1], sample.contacts["left_toe"][1][0]
+    height = sample.motion.root[left + 2 : land - 2, 1]
+    np.testing.assert_allclose(np.diff(height, 2) * sample.motion.fps**2, -9.81, atol=0.6)
+    toes = Kinematics(sample.motion).point(sample.character.contacts["right_toe"])[left + 5 : land - 5, 1]
+    assert toes.min() > 0.01
+
+
+def test_hands_meet_what_they_should():
+    reach, clap, climb = (samples.make(name) for name in ("reach", "clap", "climb"))
+    palm = Kinematics(reach.motion).point(reach.character.contacts["right_palm"])
+    ((start, end),) = reach.contacts["right_palm"]
+    assert (end - start) / reach.motion.fps > 0.3
+    np.testing.assert_allclose(palm[start:end], np.broadcast_to(hands.REACH_POINT, (end - start, 3)), atol=1e-9)
+    head = Kinematics(reach.motion)
+    looks = rotation.rotate(head.rotations[start, reach.character.roles["head"]], [0.0, 0, 1])
+    wants = np.array(hands.REACH_POINT) - head.positions[start, reach.character.roles["head"]]
+    assert between_degrees(looks[None], wants[None])[0] < 25
+    kinematics = Kinematics(clap.motion)
+    left, right = (kinematics.point(clap.character.contacts[f"{side}_palm"]) for side in ("left", "right"))
+    assert len(clap.contacts["left_palm"]) == len(hands.CLAPS)
+    for start, end in clap.contacts["left_palm"]:
+        np.testing.assert_allclose(left[start:end], right[start:end], atol=1e-9)
+    for side in ("left", "right"):
+        grips = Kinematics(climb.motion).point(climb.character.contacts[f"{side}_palm"])
+        heights = []
+        for start, end in climb.contacts[f"{side}_palm"]:
+            np.testing.assert_allclose(
+                grips[start:end, [0, 2]], np.broadcast_to([0, hands.ROPE], (end - start, 2)), atol=1e-9
+            )
+            heights.append(grips[start, 1])
+        assert (np.diff(heights) > 0.25).all()
+    gripping = np.zeros((2, len(climb.motion)), bool)
+    for row, side in enumerate(("left", "right")):
+        for start, end in climb.contacts[f"{side}_palm"]:
+            gripping[row, start:end] = True
+    assert gripping.any(axis=0).all(), "one hand always holds the rope"
+
+
+@pytest.mark.parametrize("name", ["short", "child", "sally", "longlegs"])
+def test_walk_fits_other_figures(name):
+    character = samples.load_character(name)
+    sample = gait.walk(character=character, cycles=2)
+    kinematics = Kinematics(sample.motion)
+    for point, intervals in sample.contacts.items():
+        places = kinematics.point(character.contacts[point])
+        assert places[:, 1].min() > -5e-4
+        for start, end in intervals:
+            assert np.abs(places[start:end] - places[start]).max() < 1e-9
+    figure = Figure(character)
+    speed = (sample.motion.root[-1] - sample.motion.root[0])[2] / sample.motion.duration
+    assert speed**2 / figure.leg_length == pytest.approx(1.35**2 / 0.82, rel=0.2), "Froude's number is kept"
+
+
+@pytest.mark.parametrize(
+    "options", [{"speed": 0.9}, {"speed": 1.6}, {"stride": 1.2, "cadence": 100.0}, {"turn": 0.8}, {"step_width": 0.2}]
+)
+def test_walk_takes_other_paces(options):
+    sample = gait.walk(**options, cycles=2)
+    kinematics = Kinematics(sample.motion)
+    for point, intervals in sample.contacts.items():
+        places = kinematics.point(sample.character.contacts[point])
+        assert places[:, 1].min() > -5e-4
+        assert max(np.abs(places[a:b] - places[a]).max() for a, b in intervals) < 1e-9
+    speed = (sample.motion.root[-1] - sample.motion.root[0])[2] / sample.motion.duration
+    if "speed" in options:
+        assert speed == pytest.approx(options["speed"], rel=0.02)
+    if "cadence" in options:
+        assert speed == pytest.approx(1.0, rel=0.02)
+
+
+def test_truth_at_other_rates_stays_inside_the_plants():
+    for fps in (30.0, 60.0, 25.0):
+        truth, fine = samples.ground_truth("walk", fps), samples.ground_truth("walk")
+        assert truth.keys() == fine.keys()
+        for point, intervals in truth.items():
+            assert len(intervals) == len(fine[point])
+            for (start, end), (first, last) in zip(intervals, fine[point]):
+                assert first <= start * 120 / fps + 1e-6
+                assert (end - 1) * 120 / fps <= last - 1 + 1e-6
+                assert (end - start) * 120 / fps == pytest.approx(last - first, abs=2 * 120 / fps)
+
+
+def test_names_load_once_and_unknown_ones_are_errors():
+    assert samples.load("walk").motion is samples.load("walk").motion
+    assert footplant.load("sample:walk").motion is samples.load("walk").motion
+    assert set(samples.CHARACTERS) == set(samples.characters.NAMES)
+    with pytest.raises(MotionError, match="expected a sample motion among walk, run"):
+        samples.load("moonwalk")
+    with pytest.raises(MotionError, match="at most two"):
+        gait.walk(1.0, 1.4, 110.0)
+    turned = samples.load_character("mannequin").skeleton.turned(rotation.exp([0.0, 0.5, 0.0]))
+    with pytest.raises(SkeletonError, match="made from the mannequin"):
+        gait.walk(character=footplant.Character(turned))
+
+
+def test_curves_are_smooth_where_they_join():
+    start, end = (1.0, -2.0, 3.0), (4.0, 0.5, -1.0)
+    u = np.linspace(0, 1, 100001)
+    values = quintic(u, start, end, 2.0)
+    step = 2.0 / 1e5
+    assert values[0] == 1.0
+    assert values[-1] == pytest.approx(4.0)
+    assert np.diff(values)[0] / step == pytest.approx(-2.0, abs=1e-3)
+    assert np.diff(values)[-1] / step == pytest.approx(0.5, abs=1e-3)
+    assert through([0.0, 1.0, 9.0], [(0.5, start), (2.5, end)]).tolist()[::2] == [1.0, 4.0]
+    times = np.linspace(-0.5, 3.5, 4001)
+    keys = [(0.0, 0.0), (1.0, 2.0), (1.5, 2.0), (3.0, -1.0)]
+    curve = keyed(times, keys)
+    assert curve.max() <= 2.0 + 1e-12
+    assert curve.min() >= -1.0 - 1e-12
+    assert (curve[(times >= 1.0) & (times <= 1.5)] == 2.0).all()
+    assert np.abs(np.diff(curve, 3)).max() < 1e-6
+    np.testing.assert_allclose(np.gradient(eased_integral(u * 1.5), u * 1.5)[1:-1], ease(u * 1.5)[1:-1], atol=1e-4)
