@@ -1,0 +1,131 @@
+"""The reference pose, and the mirror that stands on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data
+from figures import turned_at_random
+from footplant import humanoid, rotation
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion, rest_motion
+from footplant.samples import mannequin
+from footplant.skeleton import Roles, Skeleton
+
+SKELETON = mannequin.skeleton()
+ROLES = mannequin.roles(SKELETON)
+
+
+def check_pose(skeleton: Skeleton, roles: Roles) -> None:
+    """What `reference_pose` promises."""
+    places, _ = humanoid.pose_world(skeleton, humanoid.reference_pose(skeleton, roles))
+
+    def line(a: str, b: str) -> np.ndarray:
+        vector = places[roles[b]] - places[roles[a]]
+        return vector / np.linalg.norm(vector)
+
+    top = "neck" if "neck" in roles else "head"
+    if "spine" in roles:
+        np.testing.assert_allclose(line("spine", top), [0, 1, 0], atol=1e-9)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        for a, b in (("upper_arm", "lower_arm"), ("lower_arm", "hand")):
+            np.testing.assert_allclose(line(f"{side}_{a}", f"{side}_{b}"), [sign, 0, 0], atol=1e-9)
+        np.testing.assert_allclose(line(f"{side}_upper_leg", f"{side}_lower_leg"), [0, -1, 0], atol=1e-9)
+        if skeleton.parents[roles[f"{side}_foot"]] != 0:
+            np.testing.assert_allclose(line(f"{side}_lower_leg", f"{side}_foot"), [0, -1, 0], atol=1e-9)
+        if f"{side}_toes" in roles:
+            toes = line(f"{side}_foot", f"{side}_toes")
+            assert toes[2] > 0.2
+            assert abs(np.arctan2(toes[0], toes[2])) < np.radians(36)
+    assert line("right_upper_leg", "left_upper_leg")[0] > 0.95
+
+
+def test_mannequin_stands_in_it_already():
+    pose = humanoid.reference_pose(SKELETON, ROLES)
+    assert rotation.angle(pose, SKELETON.rest).max() < np.radians(4)
+    check_pose(SKELETON, ROLES)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_from_any_direction_and_bend(seed):
+    """An A-pose, arms down, bent limbs, another heading: the same reference, up to the twist that nothing shows."""
+    rng = np.random.default_rng(seed)
+    rest = np.array(SKELETON.rest)
+    drop = rng.uniform(0, 1.5)
+    for side, sign in (("Left", 1.0), ("Right", -1.0)):
+        rest[SKELETON.index(side + "UpperArm")] = rotation.exp(np.array([0, 0, -sign * drop]))
+        rest[SKELETON.index(side + "LowerArm")] = rotation.exp(np.array([0, -sign * rng.uniform(0, 1.0), 0]))
+        rest[SKELETON.index(side + "LowerLeg")] = rotation.exp(np.array([rng.uniform(0, 0.6), 0, 0]))
+    figure, _ = turned_at_random(replace(SKELETON, rest=rest), seed)
+    check_pose(figure, ROLES)
+    plain = humanoid.pose_world(SKELETON, humanoid.reference_pose(SKELETON, ROLES))[1]
+    bent = humanoid.pose_world(figure, humanoid.reference_pose(figure, ROLES))[1]
+    # arms keep their roll: elbows bend about the same axis whatever the rest pose was
+    for role in ("left_upper_arm", "right_upper_arm", "left_lower_arm", "left_upper_leg", "right_lower_leg", "spine"):
+        assert rotation.angle(plain[ROLES[role]], bent[ROLES[role]]) < np.radians(6), role
+
+
+def test_a_motion_tells_where_the_rest_pose_is_none():
+    """All bones along +x at rest, as some exporters write them: a standing frame shows how the figure is made."""
+    rng = np.random.default_rng(3)
+    frames = rest_motion(SKELETON, 30) + 0.02 * rng.normal(size=(30, len(SKELETON) + 1, 3))
+    # every joint's frame is turned so that its own bone lies along x; offsets follow, the motion stays what it was
+    world = np.array(rotation.identity(len(SKELETON)))
+    for joint, children in enumerate(SKELETON.children):
+        if children:
+            world[joint] = rotation.between([1.0, 0, 0], SKELETON.offsets[children[0]])
+    offsets, local = np.array(SKELETON.offsets), np.array(frames.rotations)
+    for joint in range(1, len(SKELETON)):
+        offsets[joint] = rotation.rotate(rotation.inverse(world[SKELETON.parents[joint]]), SKELETON.offsets[joint])
+        local[:, joint] = rotation.multiply(
+            rotation.multiply(rotation.inverse(world[SKELETON.parents[joint]]), local[:, joint]), world[joint]
+        )
+    local[:, 0] = rotation.multiply(local[:, 0], world[0])
+    figure = Skeleton(SKELETON.names, SKELETON.parents, offsets)
+    np.testing.assert_allclose(
+        Kinematics(Motion(figure, frames.root, local)).positions, Kinematics(frames).positions, atol=1e-9
+    )
+    roles = humanoid.with_reference(figure, ROLES, local)
+    assert roles.reference is not None
+    check_pose(figure, roles)
+    assert humanoid.with_reference(SKELETON, ROLES, frames.rotations).reference is None
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "bvh/cmu/02_01.bvh", "bvh/other/rokoko_jesse_dance.bvh", "bvh/other/imusim_16_15.bvh",
+        "bvh/other/soma_zero_frame0.bvh", "bvh/other/fair1_zombie.bvh", "bvh/other/makehuman_tpose.bvh",
+        "bvh/other/pybvh_test2.bvh", "gltf/godot_mannequiny.glb", "gltf/CesiumMan.glb",
+    ],
+)  # fmt: skip
+def test_real_figures(shared, file):
+    clip = footplant.load(shared_data(*file.split("/")))
+    roles = clip.character.require_roles()
+    check_pose(clip.motion.skeleton, roles)
+    motion = replace(clip.motion[:: max(1, len(clip.motion) // 20)], offsets=None)
+    partner, _ = humanoid.mirror_map(motion.skeleton, roles)
+    assert np.array_equal(partner[partner], np.arange(len(partner)))
+    for role in ("left_foot", "left_hand"):
+        assert partner[roles[role]] == roles[role.replace("left", "right")]
+    mirrored = motion.mirrored(roles)
+    places = Kinematics(motion).positions
+    twice = Kinematics(mirrored.mirrored(roles)).positions
+    np.testing.assert_allclose(twice, places, atol=1e-9)
+    # people are not quite symmetric, but nearly
+    off = np.linalg.norm(Kinematics(mirrored).positions - places[:, partner] * [-1, 1, 1], axis=-1)
+    assert off.max() < 0.06 * clip.character.height
+
+
+def test_mirror_of_a_symmetric_figure_is_exact():
+    rng = np.random.default_rng(0)
+    motion = rest_motion(SKELETON, 4) + 0.7 * rng.normal(size=(4, len(SKELETON) + 1, 3))
+    partner, _ = humanoid.mirror_map(SKELETON, ROLES)
+    places = Kinematics(motion).positions
+    mirrored = motion.mirrored(ROLES)
+    np.testing.assert_allclose(Kinematics(mirrored).positions, places[:, partner] * [-1, 1, 1], atol=1e-12)
+    np.testing.assert_allclose(Kinematics(mirrored.mirrored(ROLES)).positions, places, atol=1e-12)
