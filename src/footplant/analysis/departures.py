@@ -120,7 +120,8 @@ def _change_points(edges: _Edges, kind: NDArray, fps: float) -> NDArray:
     """(B,) instants τ, in frames from the edge: alone, then together with departures that go alike."""
     reach = edges.k[-1]
     instants = np.arange(-reach, reach, min(1.0, max(0.25, fps / 240.0)))
-    fits = {power: _fit(edges, instants, power) for power in {*_POWERS, *_SHARED_POWERS}}
+    turned = _turned(edges)
+    fits = {power: _fit(edges, turned, instants, power) for power in {*_POWERS, *_SHARED_POWERS}}
     change = _alone(edges, instants, fits)
     for one in np.unique(kind):
         members = np.flatnonzero((kind == one) & edges.open)
@@ -132,21 +133,24 @@ def _change_points(edges: _Edges, kind: NDArray, fps: float) -> NDArray:
     return np.where(edges.open | (clear & (change < 0)), change, 0.0)
 
 
-def _fit(edges: _Edges, instants: NDArray, power: float) -> tuple[NDArray, NDArray]:
-    """Σ y·b (B, τ, 3) and Σ b² (B, τ) for the basis b = (k − τ)₊^p: all that least squares needs to know.
-
-    Directions over the ground are turned so that every departure goes along +x: in a walk around a corner the steps
-    are alike in all but their heading.
-    """
+def _fit(edges: _Edges, turned: NDArray, instants: NDArray, power: float) -> tuple[NDArray, NDArray]:
+    """Σ y·b (B, τ, 3) and Σ b² (B, τ) for the basis b = (k − τ)₊^p: all that least squares needs to know."""
     basis = np.maximum(edges.k[:, None] - instants, 0.0) ** power
+    match = (turned.reshape(-1, turned.shape[2]) @ basis).reshape(len(turned), 3, -1)
+    return np.ascontiguousarray(match.transpose(0, 2, 1)), edges.used.astype(float) @ basis**2
+
+
+def _turned(edges: _Edges) -> NDArray:
+    """(B, 3, W) the departures, turned over the ground so that each goes along +x.
+
+    In a walk around a corner the steps are alike in all but their heading.
+    """
     heading = (edges.away * (edges.used * (edges.k - edges.k[0]))[..., None] ** 2).sum(axis=1)
     length = np.hypot(heading[:, 0], heading[:, 2])
-    cos, sin = (
-        np.divide(heading[:, i], length, out=np.full(len(length), d), where=length > 0) for i, d in ((0, 1.0), (2, 0.0))
-    )
+    cos = np.divide(heading[:, 0], length, out=np.ones(len(length)), where=length > 0)[:, None]
+    sin = np.divide(heading[:, 2], length, out=np.zeros(len(length)), where=length > 0)[:, None]
     x, y, z = np.moveaxis(edges.away, 2, 0)
-    turned = np.stack([x * cos[:, None] + z * sin[:, None], y, z * cos[:, None] - x * sin[:, None]], axis=2)
-    return np.einsum("bwk,wt->btk", turned, basis, optimize=True), edges.used.astype(float) @ basis**2
+    return np.stack([x * cos + z * sin, y, z * cos - x * sin], axis=1)
 
 
 def _alone(edges: _Edges, instants: NDArray, fits) -> NDArray:
@@ -213,8 +217,8 @@ def _share(edges: _Edges, instants: NDArray, fits, members: NDArray, alone: NDAr
         at = np.clip(np.searchsorted(instants, alone), 0, len(instants) - 1)
         amplitude = match[rows, at].sum(axis=0) / max(norm[rows, at].sum(), 1e-300)
         # the amplitude and all τ can slide together along a ridge, where alternating would creep: try many sizes first
-        sizes = amplitude * np.geomspace(0.2, 5.0, 33)[:, None]
-        few = slice(None, None, 1 + len(members) // 60)
+        sizes = amplitude * np.geomspace(0.2, 5.0, 21)[:, None]
+        few = slice(None, None, 1 + len(members) // 40)
         best = np.argmax([_shared_gain(match[few], norm[few], size).max(axis=1).sum() for size in sizes])
         amplitude = sizes[best]
         for _ in range(3):
