@@ -37,7 +37,8 @@ _CMU = (
 _POSER = (
     "hips=hip; spine=abdomen,chest; neck=neck; head=head",
     "eye=%Eye; clavicle=@Collar; upper_arm=@Shldr; lower_arm=@ForeArm; hand=@Hand; thumb=@Thumb[1-2]; "
-    "index=@Index[1-2]; middle=@Mid[1-2]; ring=@Ring[1-2]; little=@Pinky[1-2]; upper_leg=@Thigh; lower_leg=@Shin; foot=@Foot",
+    "index=@Index[1-2]; middle=@Mid[1-2]; ring=@Ring[1-2]; little=@Pinky[1-2]; "
+    "upper_leg=@Thigh; lower_leg=@Shin; foot=@Foot",
     ("l", "r"),
 )  # fmt: skip
 _FAIR = (
@@ -51,7 +52,8 @@ _MAKEHUMAN = (
     "eye=eye.@; clavicle=clavicle.@; upper_arm=upperarm01.@; lower_arm=lowerarm01.@; hand=wrist.@; "
     "thumb=finger1-[1-3].@; index=finger2-[1-3].@; middle=finger3-[1-3].@; ring=finger4-[1-3].@; "
     "little=finger5-[1-3].@; upper_leg=upperleg01.@; lower_leg=lowerleg01.@; foot=foot.@; toes=toe1-1.@; "
-    "upper_arm_twist=upperarm02.@; lower_arm_twist=lowerarm02.@; upper_leg_twist=upperleg02.@; lower_leg_twist=lowerleg02.@",
+    "upper_arm_twist=upperarm02.@; lower_arm_twist=lowerarm02.@; "
+    "upper_leg_twist=upperleg02.@; lower_leg_twist=lowerleg02.@",
     ("L", "R"),
 )  # fmt: skip
 _CESIUM = (

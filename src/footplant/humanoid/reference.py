@@ -51,8 +51,7 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
     rest = stance(roles, skeleton.rest_world[0][None])[0]
     if rest >= _GOOD_STANCE or len(frames) == 0:
         return roles
-    poses = [pose_world(skeleton, frame) for frame in frames]
-    places, turned = np.stack([pose[0] for pose in poses]), np.stack([pose[1] for pose in poses])
+    places, turned = pose_world(skeleton, frames)
     scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0) * _heels_down(roles, places)
     best = int(np.argmax(scores))
     if scores[best] <= rest:
@@ -117,12 +116,14 @@ def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, seen: Seen | N
 
 
 def pose_world(skeleton: Skeleton, local: NDArray) -> tuple[NDArray, NDArray]:
-    """World positions (J, 3) and rotations (J, 4) of a pose, with joint 0 where the rest pose has it."""
-    positions, rotations = np.array(skeleton.offsets), np.array(local)
+    """World positions (…, J, 3) and rotations (…, J, 4) of poses (…, J, 4), with joint 0 where the rest pose has it."""
+    rotations = np.array(local, float)
+    positions = np.array(np.broadcast_to(skeleton.offsets, (*rotations.shape[:-1], 3)))
     for joint in range(1, len(skeleton)):
         parent = skeleton.parents[joint]
-        positions[joint] = positions[parent] + rotation.rotate(rotations[parent], skeleton.offsets[joint])
-        rotations[joint] = rotation.multiply(rotations[parent], local[joint])
+        offset = rotation.rotate(rotations[..., parent, :], skeleton.offsets[joint])
+        positions[..., joint, :] = positions[..., parent, :] + offset
+        rotations[..., joint, :] = rotation.multiply(rotations[..., parent, :], rotations[..., joint, :])
     return positions, rotations
 
 

@@ -116,6 +116,8 @@ def _judge(tree: Tree, body: Body, role: str, chain: tuple[int, ...]) -> tuple[f
         sure, why = 0.7, f"the name {quoted} says nothing; found by the tree and the lengths of the bones"
     else:
         sure, why = 0.6, f"the name {quoted} would suggest something else; its place in the tree decides"
+    if role == "hips" and score < 0.75:
+        sure, why = max(sure, 0.75), f"{quoted} carries both legs and the spine"
     sure *= body.fit
     if sided:
         named = {reading.side for reading in readings} - {None}
