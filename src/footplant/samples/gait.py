@@ -101,7 +101,7 @@ def stretched(shape: GaitShape, ratio: float) -> GaitShape:
             leaving_toe=combined(foot.leaving_toe, ratio**0.5),
             settle=foot.settle * ratio,
             rise=foot.rise * ratio,
-            swing=_higher(scaled_swing(foot.swing, ratio, 1.0), 0.06 * abs(ratio - 1.0)),
+            swing=_higher(scaled_swing(foot.swing, ratio, 1.0), 0.06 * max(1.0 - ratio, 2.0 * (ratio - 1.0))),
         )
         for side, foot in shape.feet.items()
     }
