@@ -94,6 +94,9 @@ def test_mesh_tells_the_sole(shared):
     floor = skin.vertices[:, 1].min()
     for label in ("left_heel", "right_heel"):
         assert kinematics.point(contacts[label])[0, 1] == pytest.approx(floor, abs=0.03)
+    span = kinematics.point(contacts["left_toe"])[0] - kinematics.point(contacts["left_heel"])[0]
+    assert np.linalg.norm(span) == pytest.approx(0.26, abs=0.03)
+    assert abs(span[1]) < 0.02
 
 
 def test_anatomical_axes():

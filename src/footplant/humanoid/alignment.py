@@ -153,9 +153,9 @@ class Alignment:
         if line is None:
             return before
         shank = self.roles.get(f"{side}_lower_leg")
-        splayed = shank is not None and _angle(
-            rotation.rotate(self.figure, self.places[joint] - self.places[shank]), -Y
-        ) > np.radians(12.0)
+        bone = np.zeros(3) if shank is None else rotation.rotate(self.figure, self.places[joint] - self.places[shank])
+        # legs drawn far apart (as in CMU's BVH files) have feet that are square to them and not level
+        splayed = abs(np.arctan2(bone[0], -bone[1])) > np.radians(12.0)
         candidates = [before, self.figure] if splayed else [self.figure, before]
         if f"{side}_foot" in self.seen.slopes:
             return self._pitched(self.figure, line, self.seen.slopes[f"{side}_foot"])

@@ -116,12 +116,15 @@ def _sole_of_mesh(
         return None
     back, front = float(sole[:, 2].min()), float(sole[:, 2].max())
     rear, ahead = sole[sole[:, 2] < back + 0.12 * length], sole[sole[:, 2] > front - 0.12 * length]
-    at_ball = places[toes][2] if toes is not None and back < places[toes][2] < front else back + 0.7 * length
-    across = sole[np.abs(sole[:, 2] - at_ball) < 0.15 * length]
-    middle = _middle(across if len(across) else sole)
+    if toes is not None and back < places[toes][2] < front:
+        ball = places[toes]
+    else:
+        at_ball = back + 0.7 * length
+        across = sole[np.abs(sole[:, 2] - at_ball) < 0.15 * length]
+        ball = np.array([_middle(across if len(across) else sole), low, at_ball])
     return (
         np.array([_middle(rear), low, back]),
-        np.array([middle, low, at_ball]),
+        np.array([ball[0], low, ball[2]]),
         np.array([_middle(ahead), low, front]),
     )
 
