@@ -21,6 +21,8 @@ STRAIGHTEST = float(np.cos(0.035))
 """Largest distance of hip and ankle over thigh plus shank: the knee keeps four degrees of flexion."""
 HIPS_HEIGHT = 0.94
 """Height of the mannequin's pelvis joint in the rest pose, with straight legs, metres."""
+ARM_LENGTH = 0.54
+"""Shoulder to wrist of the mannequin, metres."""
 FOOT_LENGTH = float(np.hypot(0.185, 0.01))
 """Heel to ball of the mannequin, metres."""
 STANDING_HEIGHT = 0.9375
@@ -85,6 +87,12 @@ class Figure:
     def hips_height(self, height: ArrayLike) -> NDArray:
         """The height of this figure's pelvis joint that bends its legs as a height of the mannequin's does, metres."""
         return self.rest("hips")[1] - self.scale * (HIPS_HEIGHT - np.asarray(height, float))
+
+    @cached_property
+    def arm_scale(self) -> float:
+        """The length of its arms over the mannequin's."""
+        bones = (self.skeleton.offsets[self.joint(f"left_{part}")] for part in ("lower_arm", "hand"))
+        return sum(float(np.linalg.norm(bone)) for bone in bones) / ARM_LENGTH
 
     @cached_property
     def step_share(self) -> float:

@@ -118,6 +118,11 @@ def stretched(shape: GaitShape, ratio: float) -> GaitShape:
     )
 
 
+def fitted(shape: GaitShape, figure: Figure) -> GaitShape:
+    """The gait with the steps that suit the figure's feet."""
+    return shape if figure.step_share > 1.0 - 1e-9 else stretched(shape, figure.step_share)
+
+
 def _higher(swing: Swing, lift: float) -> Swing:
     return replace(swing, lift=(swing.lift[0] + lift, *swing.lift[1:]))
 
@@ -138,8 +143,7 @@ def cyclic(figure: Figure, shape: GaitShape, cycles: int, fps: float, curvature:
     """
     if cycles < 1:
         raise MotionError(f"expected at least 1 cycle, got {cycles}")
-    if figure.step_share < 1.0 - 1e-9:
-        shape = stretched(shape, figure.step_share)
+    shape = fitted(shape, figure)
     per_cycle = max(round(shape.cycle * figure.tempo * fps), 8)
     period = per_cycle / fps
     seconds = np.arange(cycles * per_cycle + 1) / fps

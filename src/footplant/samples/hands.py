@@ -31,7 +31,8 @@ def reach(
 ) -> Sample:
     """Crouches, picks something up from the floor with the right hand, and stands up with it.
 
-    point: where it lies, metres, on the mannequin's scale; the right palm rests there during `REACH_HOLD`.
+    point: where it lies, metres, on the mannequin's scale; the right palm rests there during `REACH_HOLD`. A figure
+    whose arms are too short for its legs holds its hand as near as it can.
     """
     figure = Figure.of(character)
     length, tempo = figure.scale, figure.tempo
@@ -116,36 +117,34 @@ def clap(*, fps: float = 120.0, character: Character | None = None) -> Sample:
 
 def _on_chest(figure: Figure, places: NDArray) -> NDArray:
     """A place given for the mannequin's chest, for a figure with other legs, trunk and arms."""
-    arm = sum(
-        float(np.linalg.norm(figure.skeleton.offsets[figure.joint(f"left_{part}")])) for part in ("lower_arm", "hand")
-    )
-    shoulder = figure.rest("left_upper_arm")[1]
-    grow = arm / 0.54
+    shoulder, grow = figure.rest("left_upper_arm")[1], figure.arm_scale
     return np.stack([grow * places[:, 0], shoulder + grow * (places[:, 1] - 1.42), grow * places[:, 2]], axis=-1)
 
 
 def climb(*, cycles: int = 3, fps: float = 120.0, character: Character | None = None) -> Sample:
     """Up a rope, hand over hand: the feet clamp it and push, then each hand in turn takes hold higher up.
 
-    The rope hangs at x = 0, z = `ROPE` (times the figure's scale). A palm that grips is exactly at one point of it.
+    The rope hangs at x = 0, z = `ROPE` for the mannequin and nearer for shorter arms. A palm that grips is exactly at one point of it.
     """
     figure = Figure.of(character)
     length = figure.scale
     period = 1.9 * figure.tempo
-    pull = 0.34
+    # somebody with short arms takes smaller bites
+    bite = min(figure.arm_scale / length, 1.0)
+    pull = 0.34 * bite
     t = np.arange(round((cycles * period + 0.2 * figure.tempo) * fps) + 1) / fps
     phase = t / period
     rise = _steps_up(phase, 0.34, 1.0)
     height = figure.rest("hips")[1] + length * (0.32 + pull * rise)
     hands, contacts = {}, {}
     for side, (start, end) in {"left": (0.42, 0.66), "right": (0.76, 1.0)}.items():
-        hands[side], contacts[f"{side}_palm"] = _climbing_hand(figure, side, phase, period, start, end, pull)
+        hands[side], contacts[f"{side}_palm"] = _climbing_hand(figure, side, phase, period, start, end, bite)
     feet_up = _steps_up(phase, 0.04, 0.34)
     tuck = feet_up - rise
     sole = figure.rest("hips")[1] + length * (0.32 - 0.66 + pull * feet_up)
     feet = {}
     for side, sign in SIDES.items():
-        ankles = np.stack([sign * 0.065 * length + 0 * t, sole, length * (ROPE - 0.075) + 0 * t], axis=-1)
+        ankles = np.stack([sign * 0.065 * length + 0 * t, sole, length * (bite * ROPE - 0.075) + 0 * t], axis=-1)
         foot = turn(x=(24 + 10 * tuck) * DEGREE, y=-sign * 16 * DEGREE, z=sign * 14 * DEGREE)
         toes = rotation.multiply(foot, turn(x=-12 * DEGREE + 0 * t))
         feet[side] = (ankles, foot, toes, sign * (14 + 8 * tuck) * DEGREE)
@@ -168,17 +167,17 @@ def _steps_up(phase: NDArray, start: float, end: float) -> NDArray:
     return cycle + ease((phase - cycle - start) / (end - start))
 
 
-def _climbing_hand(figure: Figure, side: str, phase: NDArray, period: float, start: float, end: float, pull: float):
+def _climbing_hand(figure: Figure, side: str, phase: NDArray, period: float, start: float, end: float, bite: float):
     """Wrist, hand, swivel and weight of one hand, and the seconds in which it grips."""
     length, sign = figure.scale, SIDES[side]
     cycle = np.floor(phase)
     u = (phase - cycle - start) / (end - start)
     # where the pelvis will be when this hand takes hold, so that it grips at the same height above the shoulders
     at_grip = float(_steps_up(np.array([end - 1e-9]), 0.34, 1.0)[0])
-    grip = figure.rest("left_upper_arm")[1] + length * (0.32 + 0.46 + pull * (at_grip - 1.0 + cycle + ease(u)))
+    grip = figure.rest("left_upper_arm")[1] + length * (0.32 + bite * (0.46 + 0.34 * (at_grip - 1.0 + cycle + ease(u))))
     moving = np.clip(u, 0.0, 1.0)
     off = 64.0 * (moving * (1.0 - moving)) ** 3
-    palm = np.stack([sign * 0.07 * off, grip, length * ROPE - 0.07 * off], axis=-1)
+    palm = np.stack([sign * 0.07 * off, grip, length * bite * ROPE - 0.07 * off], axis=-1)
     place, turned = hand_at(figure, side, palm, fingers=(0.0, 0.86, 0.5), facing=(-sign, 0.0, 0.0))
     count = int(np.ceil(phase[-1])) + 1
     grips = [((k - 1 + end) * period, (k + start) * period) for k in range(count)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from footplant.samples.body import SIDES, Figure
 from footplant.samples.curves import ease, eased_integral
 from footplant.samples.footsteps import Footstep, Sample
-from footplant.samples.gait import paced, stepped, stretched, travel
+from footplant.samples.gait import fitted, paced, stepped, stretched, travel
 from footplant.samples.shapes import DEGREE, WALK, GaitShape
 from footplant.skeleton import Character
 
@@ -28,7 +28,8 @@ def start(
     speed: float | None = None, *, steps: int = 5, fps: float = 120.0, character: Character | None = None
 ) -> Sample:
     """Standing, then walking off with the right foot; `steps` of it. speed: metres a second once under way."""
-    figure, shape = Figure.of(character), paced(WALK, speed, None, None)
+    figure = Figure.of(character)
+    shape = fitted(paced(WALK, speed, None, None), figure)
     period, stride = shape.cycle * figure.tempo, shape.stride * figure.scale
     begin = 0.9 * figure.tempo
     frames = round((begin + (0.5 * steps + 0.5) * period) * fps) + 1
@@ -57,7 +58,8 @@ def stop(
     speed: float | None = None, *, steps: int = 4, fps: float = 120.0, character: Character | None = None
 ) -> Sample:
     """Walking, then standing; the left foot comes to rest first. speed: metres a second before."""
-    figure, shape = Figure.of(character), paced(WALK, speed, None, None)
+    figure = Figure.of(character)
+    shape = fitted(paced(WALK, speed, None, None), figure)
     period, stride = shape.cycle * figure.tempo, shape.stride * figure.scale
     cycles = int(np.ceil(steps / 2))
     last = cycles * period
