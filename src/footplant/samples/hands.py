@@ -124,7 +124,8 @@ def _on_chest(figure: Figure, places: NDArray) -> NDArray:
 def climb(*, cycles: int = 3, fps: float = 120.0, character: Character | None = None) -> Sample:
     """Up a rope, hand over hand: the feet clamp it and push, then each hand in turn takes hold higher up.
 
-    The rope hangs at x = 0, z = `ROPE` for the mannequin and nearer for shorter arms. A palm that grips is exactly at one point of it.
+    The rope hangs at x = 0, z = `ROPE` for the mannequin, nearer for shorter arms. A palm that grips is exactly at one
+    point of it.
     """
     figure = Figure.of(character)
     length = figure.scale
