@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 import random
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -549,6 +550,19 @@ def test_memory_stays_within_ten_times_the_file():
     assert peak < 9 * len(data)
     assert worst < 10 * len(often)
     assert any("more memory than" in note for note in found.notes)
+
+
+def test_odd_giants_are_read_or_refused_in_good_time():
+    pairs = Made(nodes=[{"children": [5000 + number]} for number in range(5000)] + [{}] * 5000)
+    skins = Made(nodes=pairs.json["nodes"], skins=[{"joints": [number, 5000 + number]} for number in range(5000)])
+    chain_of_meshes = Made(nodes=[{"children": [number + 1], "mesh": 0} for number in range(3000)] + [{}])
+    chain_of_meshes.json["skins"] = [{"joints": [0]}]
+    chain_of_meshes.json["meshes"] = [{"primitives": [{"attributes": {}}]}]
+    start = time.process_time()
+    assert len(read(pairs)) == len(read(skins)) == 64
+    assert len(read_one(chain_of_meshes).skeleton) == 1
+    fails(Made(nodes=[{"children": list(range(1, 10_001))}] + [{}] * 10_000), "expected at most 8192 joints, got 10001")
+    assert time.process_time() - start < 20
 
 
 WILD = [

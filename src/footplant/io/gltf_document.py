@@ -172,6 +172,11 @@ class Document:
         """Every buffer view's object."""
         return self.top.objects("bufferViews")
 
+    @cached_property
+    def skins(self) -> list[Json]:
+        """Every skin's object."""
+        return self.top.objects("skins")
+
     def view_bytes(self, number: int) -> tuple[memoryview, int | None]:
         """A buffer view's bytes and its stride (None when the elements lie without gaps)."""
         view = self.views[number]

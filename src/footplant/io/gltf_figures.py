@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from footplant.errors import FormatError
 from footplant.io.gltf_scene import Base, Joints, Scene, base_above, looks_like_end
+
+MOST_JOINTS = 8192
+"""Joints that one figure may have."""
+MOST_FIGURES = 64
+"""Figures of one file that are read; a crowd of props is no crowd of people."""
 
 
 def read_skins(scene: Scene) -> list[list[int]]:
     """The joint nodes of each skin, checked."""
     count = len(scene.entries)
     skins = []
-    for skin in scene.document.top.objects("skins"):
+    for skin in scene.document.skins:
         joints = skin.indices("joints", count)
         if not joints:
             skin.fail("joints", "expected at least one joint, got none")
@@ -30,8 +36,18 @@ def find_figures(
     them moves, the figure begins there. A file without skins gives its node trees.
     """
     if skins:
-        return [_skinned(scene, seeds, moving) for seeds in _group(scene, skins)]
+        groups = _largest(_group(scene, skins), len, notes)
+        return [_skinned(scene, seeds, moving) for seeds in groups]
     return _trees(scene, moving, notes)
+
+
+def _largest(items: list, size: Callable, notes: list[str]) -> list:
+    """At most MOST_FIGURES of the figures, the largest, in their order."""
+    if len(items) <= MOST_FIGURES:
+        return items
+    notes.append(f"the file has {len(items)} figures; the {MOST_FIGURES} largest were read")
+    kept = sorted(range(len(items)), key=lambda number: -size(items[number]))[:MOST_FIGURES]
+    return [items[number] for number in sorted(kept)]
 
 
 def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
@@ -57,7 +73,7 @@ def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
         first = find(tops[joints[0]])
         for node in joints:
             leader[find(tops[node])] = first
-        root = scene.document.top.objects("skins")[number].index("skeleton", len(scene.entries), None)
+        root = scene.document.skins[number].index("skeleton", len(scene.entries), None)
         if root is not None:
             leader[find(first)] = find(declared.setdefault(root, first))
     # a figure that hangs below the connecting nodes of another is part of it
@@ -131,35 +147,40 @@ def _skinned(scene: Scene, seeds: set[int], moving: Callable[[set[int]], set[int
 
 def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str]) -> list[Joints]:
     """Every node tree as a figure; lone nodes (lamps, cameras) are left out when there is a real tree."""
-    figures = []
     moved = moving(set(scene.order))
+    trees = []
     for top in scene.roots:
         tree = _below(scene, top)
         bones = {node for node in tree if node in moved or not _is_thing(scene, node)}
-        if not bones:
-            continue
-        root = top
-        if moved.intersection(tree):
-            # static nodes on top with one bone below say where the figure stands: no joints
-            while root not in moved:
-                branches = [child for child in scene.children[root] if bones.intersection(_below(scene, child))]
-                if len(branches) != 1:
-                    break
-                root = branches[0]
-        figures.append(make_joints(scene, bones.intersection(_below(scene, root)), root))
-    if not figures:
+        if bones:
+            trees.append((top, bones, bool(moved.intersection(tree))))
+    real = [tree for tree in trees if len(tree[1]) > 1]
+    if not real:
         notes.append("the file has no skeleton; its nodes were taken for one")
-        inside = {node for top in scene.roots for node in _below(scene, top)}
         top, *others = scene.roots
-        return [make_joints(scene, inside, -1 if others else top)]
-    largest = max(len(figure.nodes) for figure in figures)
-    if largest == 1:
-        notes.append("the file has no skeleton; its nodes were taken for one")
-        return figures
-    kept = [figure for figure in figures if len(figure.nodes) > 1]
-    if len(kept) < len(figures):
-        notes.append(f"{len(figures) - len(kept)} single nodes beside the figure were left out")
-    return kept
+        inside = [node for _, bones, _ in trees for node in bones] or list(scene.roots)
+        return [make_joints(scene, set(inside[:MOST_FIGURES]), -1 if others else top)]
+    if len(real) < len(trees):
+        notes.append(f"{len(trees) - len(real)} single nodes beside the figure were left out")
+    figures = []
+    for top, bones, moves in _largest(real, lambda tree: len(tree[1]), notes):
+        root = _first_bone(scene, top, bones, moved) if moves else top
+        figures.append(make_joints(scene, bones.intersection(_below(scene, root)), root))
+    return figures
+
+
+def _first_bone(scene: Scene, top: int, bones: set[int], moved: set[int]) -> int:
+    """Where a moving figure begins: static nodes on top with one bone below only say where it stands."""
+    holds = set(bones)
+    for node in reversed(_below(scene, top)):
+        if node in holds and node != top:
+            holds.add(scene.parents[node])
+    while top not in moved:
+        branches = [child for child in scene.children[top] if child in holds]
+        if len(branches) != 1:
+            break
+        top = branches[0]
+    return top
 
 
 def _below(scene: Scene, top: int) -> list[int]:
@@ -198,6 +219,10 @@ def make_joints(scene: Scene, inside: set[int], root: int) -> Joints:
             node = scene.parents[node]
     if root < 0:
         inside = _connect(scene, inside)
+    if len(inside) > MOST_JOINTS:
+        raise FormatError(
+            f"expected at most {MOST_JOINTS} joints, got {len(inside)}", path=scene.document.path, where="nodes"
+        )
     nodes: list[int] = [] if root >= 0 else [-1]
     parents: list[int] = [] if root >= 0 else [-1]
     bases: list[Base | None] = [] if root >= 0 else [None]

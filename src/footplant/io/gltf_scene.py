@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class Scene:
     """(N, 4) unit quaternions (w, x, y, z)."""
     stretches: NDArray
     """(N, 3, 3); diagonal unless the node has a matrix with shear."""
+    bases: dict[int, Base] = field(default_factory=dict)
+    """The frames of nodes at rest, as far as they were asked for: see `base_above`."""
 
     def name(self, node: int) -> str:
         """What the file calls a node, or node_N."""
@@ -199,17 +201,19 @@ def mirror_fix(stretch: NDArray) -> NDArray:
 def base_above(scene: Scene, node: int) -> Base:
     """What stands above a node at rest."""
     chain, place = [], scene.parents[node]
-    while place >= 0:
+    while place >= 0 and place not in scene.bases:
         chain.append(place)
         place = scene.parents[place]
-    position, turn, stretch = np.zeros(3), rotation.identity(), np.eye(3)
+    base = scene.bases[place] if place >= 0 else Base(np.zeros(3), rotation.identity(), np.eye(3))
     for above in reversed(chain):
-        position = position + rotation.rotate(turn, stretch @ scene.translations[above])
         local = rotation.multiply(scene.rotations[above], mirror_fix(scene.stretches[above]))
-        spread = stretch @ rotation.to_matrix(scene.rotations[above]) @ scene.stretches[above]
-        stretch = rotation.to_matrix(local).T @ spread
-        turn = rotation.normalize(rotation.multiply(turn, local))
-    return Base(position, turn, stretch)
+        spread = base.stretch @ rotation.to_matrix(scene.rotations[above]) @ scene.stretches[above]
+        base = scene.bases[above] = Base(
+            base.position + rotation.rotate(base.rotation, base.stretch @ scene.translations[above]),
+            rotation.normalize(rotation.multiply(base.rotation, local)),
+            rotation.to_matrix(local).T @ spread,
+        )
+    return base
 
 
 @dataclass(eq=False)

@@ -66,7 +66,7 @@ class _Part:
 def read_bind_matrices(scene: Scene, number: int, joints: int) -> NDArray | None:
     """The inverse bind matrices of a skin (joints, 4, 4), identities when absent; None when they are compressed."""
     document = scene.document
-    skin = document.top.objects("skins")[number]
+    skin = document.skins[number]
     accessor = skin.index("inverseBindMatrices", len(document.accessors), None)
     if accessor is None:
         return np.broadcast_to(np.eye(4), (joints, 4, 4))
@@ -85,15 +85,15 @@ def read_skin(
     document = scene.document
     number = {node: joint for joint, node in enumerate(joints.nodes) if node >= 0}
     binder = _Binder(scene, joints, skeleton)
-    meshes = document.top.objects("meshes")
+    shapes = [mesh.objects("primitives") for mesh in document.top.objects("meshes")]
     known: dict[tuple[int, int], _Primitive | None] = {}
     parts: list[_Part] = []
     size = 0
     for node in scene.order:
         entry = scene.entries[node]
-        mesh = entry.index("mesh", len(meshes), None)
+        mesh = entry.index("mesh", len(shapes), None)
         skin = entry.index("skin", len(skins), None)
-        if mesh is None:
+        if mesh is None or not shapes[mesh]:
             continue
         if skin is not None:
             if skins[skin][0] not in number:
@@ -108,7 +108,7 @@ def read_skin(
             if rigid is None:
                 continue
             index, carry = np.array([rigid[0]]), rigid[1][None]
-        for place, primitive in enumerate(meshes[mesh].objects("primitives")):
+        for place, primitive in enumerate(shapes[mesh]):
             if (mesh, place) not in known:
                 known[mesh, place] = _read_primitive(document, primitive, notes)
             shape = known[mesh, place]
