@@ -87,7 +87,7 @@ class HeightField:
         along_x, along_z = np.zeros_like(total), np.zeros_like(total)
         for i in range(4):
             for k in range(4):
-                at = np.clip(cell + (i - 1, k - 1), 0, size - 1)
+                at = np.clip(cell + np.array([i - 1, k - 1]), 0, size - 1).astype(np.int64)
                 h = self.heights[at[..., 0], at[..., 1]]
                 total += weights[i][..., 0] * weights[k][..., 1] * h
                 along_x += slopes[i][..., 0] * weights[k][..., 1] * h
@@ -214,7 +214,7 @@ class Box:
         """The nearest point of the surface; from inside, through the nearest face."""
         local, half = self._local(points), np.asarray(self.half, float)
         clamped = np.clip(local, -half, half)
-        inside = (np.abs(local) < half).all(axis=-1)
+        inside = np.asarray((np.abs(local) < half).all(axis=-1))
         face = np.argmin(half - np.abs(local), axis=-1)
         pushed = np.where(np.arange(3) == face[..., None], np.where(local < 0, -half, half), local)
         return rotation.rotate(self.turn, np.where(inside[..., None], pushed, clamped)) + self.center

@@ -43,7 +43,7 @@ class Spline:
 def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, stop: float) -> Spline:
     """The local least-squares fit of scattered data (N,), (N, D) on knots of a spacing over [start, stop].
 
-    Lee & Shin 1999, section 4.1, eqs (9)–(11): each control point is the weighted mean of what the data near it would
+    Lee & Shin 1999, section 3.2: each control point is the weighted mean of what the data near it would
     each like it to be; there is no linear system, and a control point without data is 0.
     """
     from footplant.kernels import spline as kernel
@@ -64,7 +64,7 @@ def fit_multilevel(
 ) -> list[Spline]:
     """Splines of halving spacing, each fitted to what the ones before it left over; their sum is the curve.
 
-    Lee & Shin 1999, section 4.2. Sum the curves only where values add (positions); rotations compose level by level.
+    Lee & Shin 1999, section 3.2. Sum the curves only where values add (positions); rotations compose level by level.
     """
     residual = np.array(values, float)
     splines = []

@@ -1,6 +1,6 @@
 """The closed-form limb: shoulder–elbow–wrist or hip–knee–ankle met exactly, with one free swivel.
 
-Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4.2.
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 5.3.
 """
 
 from __future__ import annotations

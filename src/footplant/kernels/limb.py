@@ -1,4 +1,4 @@
-"""A limb of two bones in closed form (Lee & Shin 1999, section 4.2): hinge, aim, swivel.
+"""A limb of two bones in closed form (Lee & Shin 1999, section 5.3): hinge, aim, swivel.
 
 All vectors of the hinge are in the frame of the upper joint (shoulder, hip), all goals in the world. The hinge turns
 about a fixed axis; bones need not be perpendicular to it, nor in one plane.
