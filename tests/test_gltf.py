@@ -19,9 +19,9 @@ from conftest import shared_files
 from footplant import FormatError, Kinematics, rest_motion
 from footplant.io import gltf
 from footplant.io.figure import RawFigure
-from footplant.io.gltf_animation import find_rate
-from footplant.io.gltf_document import Document
-from footplant.io.gltf_skin import triangles
+from footplant.io.gltf.animation import find_rate
+from footplant.io.gltf.document import Document
+from footplant.io.gltf.skin import triangles
 from footplant.motion import Motion
 from footplant.skinning import linear_blend
 from gltf_made import Made, figure, quaternion

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 import footplant
 from footplant import Character, Clip, FormatError, Kinematics, Motion, Skeleton, Skin, rest_motion
 from footplant.io import gltf
-from footplant.io.gltf_document import Document
-from footplant.io.gltf_write import bone_skin, strongest
+from footplant.io.gltf.document import Document
+from footplant.io.gltf.write import bone_skin, strongest
 from gltf_made import Made, figure, quaternion
 from test_gltf import trees
 

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from footplant.errors import FormatError
 from footplant.io.gltf import read_figures
-from footplant.io.gltf_document import Document
+from footplant.io.gltf.document import Document
 from gltf_made import Made, figure
 
 _NOWHERE = Path(__file__).resolve().parent / "no-such-folder" / "fuzz.gltf"

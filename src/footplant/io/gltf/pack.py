@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import FormatError
 from footplant.io.atomic import write_atomic
-from footplant.io.gltf_document import BIN_CHUNK, JSON_CHUNK, MAGIC, Document
+from footplant.io.gltf.document import BIN_CHUNK, JSON_CHUNK, MAGIC, Document
 
 _COMPONENT_TYPES = {"f4": 5126, "u1": 5121, "u2": 5123, "u4": 5125}
 _MIME_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import FormatError
-from footplant.io.gltf_document import Document
-from footplant.io.gltf_json import Json
+from footplant.io.gltf.document import Document
+from footplant.io.gltf.json import Json
 from footplant.skeleton import Skeleton
 
 DEEPEST = 4096

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
-from footplant.io.gltf_document import Document
-from footplant.io.gltf_json import Json, describe
-from footplant.io.gltf_scene import NOTABLE, Joints, Scene, fold
+from footplant.io.gltf.document import Document
+from footplant.io.gltf.json import Json, describe
+from footplant.io.gltf.scene import NOTABLE, Joints, Scene, fold
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Clip
-from footplant.io.gltf_pack import VERTEX_DATA, VERTEX_INDICES, Packer
-from footplant.io.gltf_rewrite import NodeCurves, make_animation
-from footplant.io.gltf_scene import END_SITE
+from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, Packer
+from footplant.io.gltf.rewrite import NodeCurves, make_animation
+from footplant.io.gltf.scene import END_SITE
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton, Skin
 from footplant.skinning import vertex_normals

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
-from footplant.io.gltf_json import REQUIRED, Json, describe
+from footplant.io.gltf.json import REQUIRED, Json, describe
 
 MAGIC = b"glTF"
 JSON_CHUNK, BIN_CHUNK = 0x4E4F534A, 0x004E4942

@@ -1,7 +1,7 @@
 """A motion onto a loaded glTF character: everything of the file stays as it was, only animations are written.
 
 The joints' rotations and places are carried back into the nodes' own frames, through the scales and static nodes that
-reading folded away (see `gltf_scene`), so that other readers put every joint where our forward kinematics has it.
+reading folded away (see `scene`), so that other readers put every joint where our forward kinematics has it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Clip, Take
 from footplant.io.atomic import write_atomic
-from footplant.io.gltf_animation import STILL, Animation, list_takes, read_motion
-from footplant.io.gltf_document import Document
-from footplant.io.gltf_pack import Packer
-from footplant.io.gltf_scene import Joints, Scene, fold, mirror_fix
+from footplant.io.gltf.animation import STILL, Animation, list_takes, read_motion
+from footplant.io.gltf.document import Document
+from footplant.io.gltf.pack import Packer
+from footplant.io.gltf.scene import Joints, Scene, fold, mirror_fix
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Skeleton
 

@@ -1,7 +1,7 @@
 """glTF meshes as one skin: skinned and rigid primitives in one mesh space, with one bind matrix a joint.
 
 A skinned vertex stands at Σ w·W_j·IBM_j·v, whatever its mesh's own node says. With W_j = T(p_j)·Q_j·M_j (see
-`gltf_scene`) the bind matrix of our joint is M_j·IBM_j. Several skins may bind one joint with different matrices; the
+`scene`) the bind matrix of our joint is M_j·IBM_j. Several skins may bind one joint with different matrices; the
 vertices of the later ones are carried into the space of the first.
 """
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import FormatError
-from footplant.io.gltf_document import Document
-from footplant.io.gltf_json import Json
-from footplant.io.gltf_scene import Joints, Scene, base_above, rest_pose
+from footplant.io.gltf.document import Document
+from footplant.io.gltf.json import Json
+from footplant.io.gltf.scene import Joints, Scene, base_above, rest_pose
 from footplant.skeleton import Skeleton, Skin
 
 LEAST_BYTES = 1 << 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from footplant.errors import FormatError
-from footplant.io.gltf_scene import Base, Joints, Scene, base_above, looks_like_end
+from footplant.io.gltf.scene import Base, Joints, Scene, base_above, looks_like_end
 
 MOST_JOINTS = 8192
 """Joints that one figure may have."""

@@ -2,8 +2,8 @@
 
 Metres and y up by definition. Reading: `read_figures` (a figure per skeleton, a take per animation). What glTF has and
 our model has not (scale, STEP and CUBICSPLINE curves, key times) is folded into offsets and frames so that joints stand
-where other readers put them; see `gltf_scene` and `gltf_animation`. Writing: onto the character's own file where it
-came from one (`gltf_rewrite`), else a new file (`gltf_write`); always one self-contained file.
+where other readers put them; see `scene` and `animation`. Writing: onto the character's own file where it
+came from one (`rewrite`), else a new file (`write`); always one self-contained file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.figure import RawFigure
-from footplant.io.gltf_animation import Animation, list_takes, moving_nodes, read_animations, read_motion
-from footplant.io.gltf_document import Document, read_document
-from footplant.io.gltf_figures import find_figures, read_skins
-from footplant.io.gltf_rewrite import GltfSource, fits, rewrite
-from footplant.io.gltf_scene import Joints, Scene, make_skeleton, read_scene
-from footplant.io.gltf_skin import read_bind_matrices, read_skin
-from footplant.io.gltf_write import write_new
+from footplant.io.gltf.animation import Animation, list_takes, moving_nodes, read_animations, read_motion
+from footplant.io.gltf.document import Document, read_document
+from footplant.io.gltf.figures import find_figures, read_skins
+from footplant.io.gltf.rewrite import GltfSource, fits, rewrite
+from footplant.io.gltf.scene import Joints, Scene, make_skeleton, read_scene
+from footplant.io.gltf.skin import read_bind_matrices, read_skin
+from footplant.io.gltf.write import write_new
 from footplant.motion import Motion
 
 extensions = (".glb", ".gltf")
