@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,14 @@ for module in kernels.modules():
 print(json.dumps(missed))
 """
     assert run(script) == {}
+
+
+def test_folders_of_long_ago_are_forgotten_and_newer_ones_kept(tmp_path):
+    for name, days in (("kernels-old", 90), ("kernels-new", 3), ("else", 90)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("")
+        age = time.time() - days * 86400
+        os.utime(tmp_path / name / "file", (age, age))
+        os.utime(tmp_path / name, (age, age))
+    folder = run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["folder"]
+    assert {entry.name for entry in tmp_path.iterdir()} == {"kernels-new", "else", Path(folder).name}

@@ -14,7 +14,7 @@ from footplant.errors import FormatError, HumanoidError
 from footplant.io.figure import RawFigure
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
-from footplant.skeleton import Character, Roles, Skin
+from footplant.skeleton import Roles, Skin
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048, "cmu": 0.0254 / 0.45}
 """Metres per unit, by the names that `units=` takes."""
@@ -141,8 +141,3 @@ def send_out(motion: Motion, border: Border) -> Motion:
     """The motion in a file's own units and axes again: the inverse of what `bring_in` did."""
     turn = rotation.inverse(np.array(border.turn))
     return _convert(motion, 1.0 / border.scale, turn)
-
-
-def with_motion(clip: Clip, motion: Motion, character: Character | None = None) -> Clip:
-    """The same clip with another motion (and character): how an edit hands on what the file said."""
-    return replace(clip, motion=motion, character=character or clip.character)

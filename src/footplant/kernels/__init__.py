@@ -10,11 +10,14 @@ user's cache folder under a hash of all kernel sources instead, falls back to th
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -73,12 +76,24 @@ def _is_ours_and_writable(candidate: Path, folder: Path) -> bool:
         return False
 
 
+def _forget_old_folders(candidate: Path, days: float = 30.0) -> None:
+    """Delete what versions of long ago have left: folders whose newest file is older than some days."""
+    for folder in candidate.glob("kernels-*"):
+        with contextlib.suppress(OSError):
+            newest = max(entry.stat().st_mtime for entry in (folder, *folder.iterdir()))
+            if time.time() - newest > days * 86400:
+                shutil.rmtree(folder)
+
+
 @cache
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept; None when no folder can be written (then they are compiled in every process)."""
     for candidate in _candidate_folders():
         folder = candidate / f"kernels-{sources_hash()}"
+        is_new = not folder.exists()
         if _is_ours_and_writable(candidate, folder):
+            if is_new:
+                _forget_old_folders(candidate)
             return folder
     return None
 
