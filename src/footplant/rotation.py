@@ -24,7 +24,9 @@ def identity(*shape: int) -> NDArray:
 def normalize(quaternions: ArrayLike) -> NDArray:
     """Divide by the norm; a quaternion of zero length becomes the identity."""
     quaternions = np.asarray(quaternions, float)
-    norm = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    w, x, y, z = np.moveaxis(quaternions, -1, 0)
+    # summed by hand: a reduction adds in an order that depends on the shape, and one frame must equal one of many
+    norm = np.sqrt(w * w + x * x + y * y + z * z)[..., None]
     safe = np.where(norm > 0, norm, 1.0)
     return np.where(norm > 0, quaternions / safe, IDENTITY)
 

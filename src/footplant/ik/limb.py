@@ -197,7 +197,7 @@ def solve(
     frames = max(len(goals), len(origins), len(np.atleast_2d(parents)), len(np.atleast_2d(uppers)))
 
     def rows(array: ArrayLike, width: int) -> NDArray:
-        return np.array(np.broadcast_to(np.asarray(array, float), (frames, width)))
+        return np.array(np.broadcast_to(np.asarray(array, float), (frames, width)), order="C")
 
     new_uppers, new_lowers = np.empty((frames, 4)), np.empty((frames, 4))
     residual, bent, status = np.empty(frames), np.empty(frames), np.empty(frames, np.int64)
