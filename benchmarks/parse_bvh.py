@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from timing import cpu_seconds, main
+from timing import cpu_seconds, main, times_faster
 
 JOINTS, FRAMES = 31, 12_000
 
@@ -104,14 +103,7 @@ def run() -> dict[str, float]:
             "parse_bvh.write_seconds": writing,
             "parse_bvh.write_megabytes_per_second": megabytes / writing,
         }
-        for name, read in PEERS.items():
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    theirs = cpu_seconds(lambda read=read: read(str(path)), repeats=3)
-            except ImportError:
-                continue
-            figures[f"parse_bvh.times_faster_than_{name}"] = theirs / ours
+        figures |= times_faster("parse_bvh", PEERS, str(path), ours)
     return figures
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from timing import cpu_seconds, main
+from timing import cpu_seconds, main, times_faster
 
 JOINTS, TAKES, FRAMES = 60, 10, 450
 
@@ -77,14 +76,7 @@ def run() -> dict[str, float]:
             "parse_gltf.megabytes_per_second": megabytes / ours,
             "parse_gltf.write_seconds": writing,
         }
-        for name, other in PEERS.items():
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    theirs = cpu_seconds(lambda other=other: other(str(path)), repeats=3)
-            except ImportError:
-                continue
-            figures[f"parse_gltf.times_faster_than_{name}"] = theirs / ours
+        figures |= times_faster("parse_gltf", PEERS, str(path), ours)
     return figures
 
 
