@@ -30,7 +30,7 @@ def test_contact_points_of_the_mannequin():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_sole_is_one_level_plane(side):
-    places, turned = humanoid.pose_world(SKELETON, humanoid.reference_pose(SKELETON, ROLES))
+    places, turned = SKELETON.posed(humanoid.reference_pose(SKELETON, ROLES))
     points = [CHARACTER.contacts[f"{side}_{label}"] for label in ("heel", "ball", "toe")]
     world = np.array([places[p.joint] + rotation.rotate(turned[p.joint], np.array(p.offset)) for p in points])
     assert np.ptp(world[:, 1]) < 1e-9
@@ -47,7 +47,7 @@ def test_feet_without_toes():
     heel, toe = character.contacts["left_heel"], character.contacts["left_toe"]
     ankle = skeleton.index("LeftFoot")
     assert heel.joint == toe.joint == ankle
-    turn = humanoid.pose_world(skeleton, humanoid.reference_pose(skeleton, roles))[1][ankle]
+    turn = skeleton.posed(humanoid.reference_pose(skeleton, roles))[1][ankle]
     back, front = rotation.rotate(turn, np.array(heel.offset)), rotation.rotate(turn, np.array(toe.offset))
     assert 0.2 < front[2] - back[2] < 0.32
     assert back[1] == pytest.approx(front[1])

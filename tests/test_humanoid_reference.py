@@ -22,7 +22,7 @@ ROLES = mannequin.roles(SKELETON)
 
 def check_pose(skeleton: Skeleton, roles: Roles) -> None:
     """What `reference_pose` promises."""
-    places, _ = humanoid.pose_world(skeleton, humanoid.reference_pose(skeleton, roles))
+    places, _ = skeleton.posed(humanoid.reference_pose(skeleton, roles))
 
     def line(a: str, b: str) -> np.ndarray:
         vector = places[roles[b]] - places[roles[a]]
@@ -62,8 +62,8 @@ def test_from_any_direction_and_bend(seed):
         rest[SKELETON.index(side + "LowerLeg")] = rotation.exp(np.array([rng.uniform(0, 0.6), 0, 0]))
     figure, _ = turned_at_random(replace(SKELETON, rest=rest), seed)
     check_pose(figure, ROLES)
-    plain = humanoid.pose_world(SKELETON, humanoid.reference_pose(SKELETON, ROLES))[1]
-    bent = humanoid.pose_world(figure, humanoid.reference_pose(figure, ROLES))[1]
+    plain = SKELETON.posed(humanoid.reference_pose(SKELETON, ROLES))[1]
+    bent = figure.posed(humanoid.reference_pose(figure, ROLES))[1]
     # arms keep their roll: elbows bend about the same axis whatever the rest pose was
     for role in ("left_upper_arm", "right_upper_arm", "left_lower_arm", "left_upper_leg", "right_lower_leg", "spine"):
         assert rotation.angle(plain[ROLES[role]], bent[ROLES[role]]) < np.radians(6), role

@@ -33,17 +33,16 @@ def normalize(quaternions: ArrayLike) -> NDArray:
 
 def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
     """The Hamilton product a·b: first b, then a."""
-    aw, ax, ay, az = np.moveaxis(np.asarray(a, float), -1, 0)
-    bw, bx, by, bz = np.moveaxis(np.asarray(b, float), -1, 0)
-    return np.stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ],
-        axis=-1,
-    )
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    aw, ax, ay, az = (a[..., k] for k in range(4))
+    bw, bx, by, bz = (b[..., k] for k in range(4))
+    w = aw * bw - ax * bx - ay * by - az * bz
+    product = np.empty((*np.shape(w), 4))
+    product[..., 0] = w
+    product[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    product[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    product[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return product
 
 
 def inverse(quaternions: ArrayLike) -> NDArray:
@@ -54,9 +53,15 @@ def inverse(quaternions: ArrayLike) -> NDArray:
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
     """Turn vectors (…, 3) by unit quaternions (…, 4)."""
     quaternions, vectors = np.asarray(quaternions, float), np.asarray(vectors, float)
-    w, u = quaternions[..., :1], quaternions[..., 1:]
-    t = 2.0 * np.cross(u, vectors)
-    return vectors + w * t + np.cross(u, t)
+    w, x, y, z = (quaternions[..., k] for k in range(4))
+    a, b, c = (vectors[..., k] for k in range(3))
+    # by hand: for a single bone, which is what this is called with most, np.cross takes ten times as long
+    ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    turned = np.empty((*np.shape(ta), 3))
+    turned[..., 0] = a + w * ta + (y * tc - z * tb)
+    turned[..., 1] = b + w * tb + (z * ta - x * tc)
+    turned[..., 2] = c + w * tc + (x * tb - y * ta)
+    return turned
 
 
 def exp(vectors: ArrayLike) -> NDArray:

@@ -143,14 +143,32 @@ class Skeleton:
         return tuple(np.flatnonzero(inside).tolist())
 
     @cached_property
+    def levels(self) -> tuple[NDArray, ...]:
+        """The joints below joint 0 by their depth in the tree: all of one level can be posed at once."""
+        depth = np.zeros(len(self), int)
+        for joint in range(1, len(self)):
+            depth[joint] = depth[self.parents[joint]] + 1
+        return tuple(np.flatnonzero(depth == level) for level in range(1, int(depth.max()) + 1))
+
+    @cached_property
     def rest_world(self) -> tuple[NDArray, NDArray]:
         """World positions (J, 3), metres, and rotations (J, 4) of the rest pose."""
-        positions, rotations = np.array(self.offsets), np.array(self.rest)
-        for joint in range(1, len(self)):
-            parent = self.parents[joint]
-            positions[joint] = positions[parent] + rotation.rotate(rotations[parent], self.offsets[joint])
-            rotations[joint] = rotation.multiply(rotations[parent], self.rest[joint])
+        positions, rotations = self.posed(self.rest)
         return frozen(positions), frozen(rotations)
+
+    def posed(self, local: NDArray) -> tuple[NDArray, NDArray]:
+        """World positions (…, J, 3), metres, and rotations (…, J, 4) of poses (…, J, 4), joint 0 where it is at rest.
+
+        For a few poses; whole motions are quicker in `Kinematics`.
+        """
+        rotations = np.array(local, float)
+        positions = np.array(np.broadcast_to(self.offsets, (*rotations.shape[:-1], 3)))
+        for joints in self.levels:
+            above = rotations[..., self.parents[joints], :]
+            moved = rotation.rotate(above, self.offsets[joints])
+            positions[..., joints, :] = positions[..., self.parents[joints], :] + moved
+            rotations[..., joints, :] = rotation.multiply(above, rotations[..., joints, :])
+        return positions, rotations
 
     @cached_property
     def rest_ends(self) -> NDArray:

@@ -12,7 +12,7 @@ from footplant.humanoid.body import make_character
 from footplant.humanoid.limits import anatomical_turns, joint_limits, limit_violations
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import find_units, find_up, leg_length, standing_height
-from footplant.humanoid.reference import mirror_map, pose_world, reference_pose, with_reference
+from footplant.humanoid.reference import mirror_map, reference_pose, with_reference
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
 from footplant.humanoid.sole import contact_points
 
@@ -29,7 +29,6 @@ __all__ = [
     "limit_violations",
     "make_character",
     "mirror_map",
-    "pose_world",
     "read_corrections",
     "reference_pose",
     "segment_masses",

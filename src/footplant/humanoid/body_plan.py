@@ -108,10 +108,10 @@ def _join(tree: Tree, legs, arms, poses: NDArray) -> _Plan | None:
         return None
     hips = tree.common(leg_pair.parent, arm_pair.parent)
     chest = arm_pair.parent
-    trunk = tree.path_length(_path(tree, hips, chest))
+    trunk = tree.path_length(_path(tree, hips, chest)) or _trunk_of_one_joint(tree, leg_limbs, arm_limbs)
     to_legs = tree.path_length(_path(tree, hips, leg_pair.parent))
-    leg_length = float(np.mean([_limb_length(tree, limb, LEG) for limb in leg_limbs]))
-    arm_length = float(np.mean([_limb_length(tree, limb, ARM) for limb in arm_limbs]))
+    leg_length = float(np.mean([limb.length for limb in leg_limbs]))
+    arm_length = float(np.mean([limb.length for limb in arm_limbs]))
     head_path, head_score = _find_head(tree, hips, chest, branches, leg_length + trunk, poses)
     score = sum(limb.score for limb in (*leg_limbs, *arm_limbs)) + head_score
     score -= (np.log(leg_length / arm_length / 1.5) / 0.5) ** 2
@@ -122,11 +122,12 @@ def _join(tree: Tree, legs, arms, poses: NDArray) -> _Plan | None:
     return _Plan(leg_pair, arm_pair, leg_limbs, arm_limbs, hips, chest, head_path, float(score))
 
 
-def _limb_length(tree: Tree, limb: Limb, kind: tuple[str, ...]) -> float:
-    upper, end = ("upper_leg", "foot") if kind is LEG else ("upper_arm", "hand")
-    start = limb.path.index(limb.joints[upper])
-    stop = limb.path.index(limb.joints[end]) + 1 if end in limb.joints else len(limb.path)
-    return max(tree.path_length(limb.path[start:stop]), 1e-9)
+def _trunk_of_one_joint(tree: Tree, leg_limbs: tuple[Limb, Limb], arm_limbs: tuple[Limb, Limb]) -> float:
+    """Length of a trunk whose one joint carries legs and arms: from the hip joints to the shoulders at rest."""
+    places = tree.skeleton.rest_world[0]
+    low = np.mean([places[limb.joints["upper_leg"]] for limb in leg_limbs], axis=0)
+    high = np.mean([places[limb.joints["upper_arm"]] for limb in arm_limbs], axis=0)
+    return float(np.linalg.norm(high - low))
 
 
 def _path(tree: Tree, ancestor: int, joint: int) -> tuple[int, ...]:

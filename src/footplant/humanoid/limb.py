@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, combinations
 from math import log
 
@@ -17,6 +17,9 @@ _NAME_WEIGHT = 3.0
 _LONGEST_PATH = 12
 _MOST_BEFORE = 4
 """How many joints of a branch may come before the first one with a role."""
+_BEST_BRANCHES = 2.2
+"""What the branches of the tree can add to a score at most; see `_branches`."""
+_TRIED_FIRST = 20
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Limb:
     """Names and shape together; larger fits better."""
     shape_score: float
     """The shape's part of it: about 0 as in a human, negative otherwise."""
+    length: float
+    """From the hip joint to the ankle or from the shoulder to the wrist, in the skeleton's units."""
 
 
 class _Path:
@@ -45,10 +50,12 @@ class _Path:
         self.end = self.along[-1] + float(tree.tips[joints[-1]])
         self.reach = [float(tree.reach[joint]) for joint in joints]
         self.forks = [int(tree.forks[joint]) for joint in joints]
+        self.by_role = [[tree.readings[joint].score(role) for joint in joints] for role in kind]
         self.names = [{role: tree.readings[joint].score(role) for role in kind} for joint in joints]
         bones = [tree.readings[joint].kind == "bone" for joint in joints]
         self.parts = [tree.readings[joint].parts if bone else {} for joint, bone in zip(joints, bones)]
         self.bends = [_bends_at(tree, joints, place) for place in range(len(joints))]
+        self.digits = [place for place, parts in enumerate(self.parts) if _is_finger(parts)]
         self.toe = [_first_number(tree.readings[joint].words) for joint in joints]
         self.nothing = 1e-6 * tree.size
         self.aside = [False] * len(joints)
@@ -65,30 +72,56 @@ class _Places:
     second: int
     third: int | None
     optional: int | None
+    in_order: tuple[int | None, ...]
+    """The four places in the order of the roles."""
+    roles: dict[str, int]
+    """Role → place."""
+    last: int
+    """The outermost place."""
 
-    def roles(self, kind: tuple[str, ...]) -> dict[str, int]:
-        """Role → place."""
-        four = (self.first, self.second, self.third, self.optional)
-        order = four if kind is LEG else (four[3], *four[:3])
-        return {role: place for role, place in zip(kind, order) if place is not None}
+
+def _places(
+    kind: tuple[str, ...], first: int, second: int, third: int | None = None, optional: int | None = None
+) -> _Places:
+    four = (first, second, third, optional) if kind is LEG else (optional, first, second, third)
+    roles = {role: place for role, place in zip(kind, four) if place is not None}
+    return _Places(first, second, third, optional, four, roles, max(roles.values()))
 
 
 def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
     """The best reading of the branch at `start` as a leg or an arm, or None when it has fewer than two bones."""
-    best: Limb | None = None
-    seen: set[tuple[tuple[str, int], ...]] = set()
+    candidates: list[tuple[float, _Path, _Places]] = []
+    before: tuple[int, ...] = ()
     for way in tree.ways_down(start):
-        path = _Path(tree, way[:_LONGEST_PATH], kind)
-        for places in _choices(len(path.joints), kind):
-            roles = places.roles(kind)
-            key = tuple((role, path.joints[place]) for role, place in roles.items())
-            if key in seen:
-                continue
-            seen.add(key)
-            limb = _judge(path, places, roles)
+        joints = way[:_LONGEST_PATH]
+        # ways come depth first: what this one shares with any before it, it shares with the last
+        shared = next((n for n, (a, b) in enumerate(zip(joints, before)) if a != b), min(len(joints), len(before)))
+        before = joints
+        if shared < len(joints):
+            path = _Path(tree, joints, kind)
+            candidates += [
+                (_at_best(path, places), path, places)
+                for places in _choices(len(joints), kind) if places.last >= shared
+            ]  # fmt: skip
+    best: Limb | None = None
+    floor = -np.inf
+    for _, path, places in sorted(candidates, key=lambda candidate: -candidate[0])[:_TRIED_FIRST]:
+        limb = _judge(path, places)
+        floor = max(floor, limb.score) if limb else floor
+    for bound, path, places in candidates:
+        if bound >= floor - 1e-6:
+            limb = _judge(path, places, floor)
             if limb and (best is None or limb.score > best.score + 1e-9):
-                best = limb
+                best, floor = limb, max(floor, limb.score)
     return best
+
+
+def _at_best(path: _Path, places: _Places) -> float:
+    """What a choice of places can score at most, from its names alone: most need no closer look."""
+    total = 0.0
+    for scores, place in zip(path.by_role, places.in_order):
+        total += 0.0 if place is None else scores[place]
+    return _NAME_WEIGHT * total + _BEST_BRANCHES
 
 
 def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tuple[Limb, Limb] | None:
@@ -110,53 +143,73 @@ def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tupl
 def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | None:
     """The branch at `start` read with the same places as a limb on the other side."""
     order = [limb.places.get(role) for role in (kind if kind is LEG else (*kind[1:], kind[0]))]
-    places = _Places(*order)  # type: ignore[arg-type]
+    places = _places(kind, *order)  # type: ignore[arg-type]
     best: Limb | None = None
     for way in tree.ways_down(start):
         if len(way) > max(limb.places.values()):
-            found = _judge(_Path(tree, way[:_LONGEST_PATH], kind), places, limb.places)
+            found = _judge(_Path(tree, way[:_LONGEST_PATH], kind), places)
             if found and (best is None or found.score > best.score):
                 best = found
     return best
 
 
-def _choices(count: int, kind: tuple[str, ...]) -> Iterator[_Places]:
-    for first, second, third in combinations(range(count), 3):
-        if first <= _MOST_BEFORE:
-            yield _Places(first, second, third, None)
-    for a, b, c, d in combinations(range(count), 4):
-        if a <= _MOST_BEFORE:
-            yield _Places(a, b, c, d) if kind is LEG else _Places(b, c, d, a)
-    if count >= 2:
-        # feet or hands that hang elsewhere in the tree, or are missing
-        yield _Places(0, 1, None, None)
+@cache
+def _choices(count: int, kind: tuple[str, ...]) -> tuple[_Places, ...]:
+    """All choices of places on a path of so many joints, those with feet or hands before those without."""
+    starts = range(min(count, _MOST_BEFORE + 1))
+    threes = [three for three in combinations(range(count), 3) if three[0] in starts]
+    fours = [four for four in combinations(range(count), 4) if four[0] in starts]
+    out = [_places(kind, *three) for three in threes]
+    out += [_places(kind, *(four if kind is LEG else (*four[1:], four[0]))) for four in fours]
+    # feet or hands that hang elsewhere in the tree, or are missing
+    out += [_places(kind, *two) for two in combinations(range(count), 2) if two[0] in starts]
+    if kind is ARM:
+        out += [_places(kind, second, third, None, first) for first, second, third in threes]
+    return tuple(out)
 
 
-def _judge(path: _Path, places: _Places, roles: dict[str, int]) -> Limb | None:
+def _judge(path: _Path, places: _Places, floor: float = -np.inf) -> Limb | None:
+    """The limb that a choice of places makes; None when it cannot be one, or cannot score as much as `floor`."""
+    roles = places.roles
     names = [path.names[place][role] for role, place in roles.items()]
     named = min(names) > 0.9
-    proportions = _proportions(path, places, named)
-    if proportions is None:
+    bones = _bones(path, places)
+    proportions = None if bones is None else _proportions(path, places, *bones)
+    if bones is None or proportions is None:
         return None
-    shape = proportions + _branches(path, places, set(roles.values()), named)
     # cartoon proportions do not matter where the names are plain
     weight = 0.5 if sum(names) > 0.6 * len(names) else 1.0
+    if _NAME_WEIGHT * sum(names) + weight * (proportions + _BEST_BRANCHES) < floor - 1e-6:
+        return None
+    shape = proportions + _branches(path, places, set(roles.values()), named)
     score = _NAME_WEIGHT * (sum(names) - _names_left_out(path, roles)) + weight * shape
     joints = {role: path.joints[place] for role, place in roles.items()}
-    return Limb(joints, roles, path.joints, score, shape)
+    return Limb(joints, roles, path.joints, score, shape, sum(bones))
 
 
-def _proportions(path: _Path, places: _Places, named: bool) -> float | None:
-    """How human the lengths are, 0 downwards; None when a bone has no length."""
-    leg, along = path.kind is LEG, path.along
+def _bones(path: _Path, places: _Places) -> tuple[float, float] | None:
+    """Lengths of the upper and the lower bone; None when one has none."""
+    along = path.along
     upper = along[places.second] - along[places.first]
-    lower = (path.end if places.third is None else along[places.third]) - along[places.second]
-    if places.third is None and lower <= 0.0 and named:
+    if places.third is not None:
+        end = along[places.third]
+    else:
+        # without a joint of its own the wrist is where the fingers begin
+        end = next((along[place] for place in path.digits if place > places.second), path.end)
+    lower = end - along[places.second]
+    if places.third is None and lower <= path.nothing and path.names[places.second][_lower(path.kind)] >= 0.5:
         # named, but without an end that would tell its length
         lower = upper
-    if upper <= path.nothing or lower <= path.nothing:
-        return None
-    both = upper + lower
+    return (upper, lower) if upper > path.nothing and lower > path.nothing else None
+
+
+def _lower(kind: tuple[str, ...]) -> str:
+    return "lower_leg" if kind is LEG else "lower_arm"
+
+
+def _proportions(path: _Path, places: _Places, upper: float, lower: float) -> float | None:
+    """How human the lengths are, 0 downwards; None when the foot has no length."""
+    leg, along, both = path.kind is LEG, path.along, upper + lower
     score = -_bell(upper / lower, 1.0 if leg else 1.1, 0.3)
     # the hip joint and the shoulder are beside the middle line, and not far from it
     beside = along[places.first] / both
@@ -231,6 +284,10 @@ def _names_left_out(path: _Path, roles: dict[str, int]) -> float:
             later = [role for role in path.kind if roles.get(role, place + 1) > place]
             total += 0.5 * max((path.parts[place].get(role, 0.0) for role in later), default=0.0)
     return total
+
+
+def _is_finger(parts: dict[str, float]) -> bool:
+    return bool(parts) and max(parts, key=lambda part: parts[part]) in ("thumb", "index", "middle", "ring", "little")
 
 
 def _first_number(words: tuple[str, ...]) -> int:

@@ -51,7 +51,7 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
     rest = stance(roles, skeleton.rest_world[0][None])[0]
     if rest >= _GOOD_STANCE or len(frames) == 0:
         return roles
-    places, turned = pose_world(skeleton, frames)
+    places, turned = skeleton.posed(frames)
     scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0) * _heels_down(roles, places)
     best = int(np.argmax(scores))
     if scores[best] <= rest:
@@ -108,23 +108,11 @@ def _slopes(roles: Roles, places: NDArray) -> dict[str, float]:
 
 def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, seen: Seen | None = None) -> NDArray:
     """Local rotations (J, 4) of the reference pose, from a pose that stands somehow."""
-    places, turned = pose_world(skeleton, start)
+    places, turned = skeleton.posed(start)
     world = rotation.multiply(Alignment(skeleton, roles, places, turned, seen or Seen()).turns(), turned)
     local = np.array(world)
     local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
     return rotation.normalize(local)
-
-
-def pose_world(skeleton: Skeleton, local: NDArray) -> tuple[NDArray, NDArray]:
-    """World positions (…, J, 3) and rotations (…, J, 4) of poses (…, J, 4), with joint 0 where the rest pose has it."""
-    rotations = np.array(local, float)
-    positions = np.array(np.broadcast_to(skeleton.offsets, (*rotations.shape[:-1], 3)))
-    for joint in range(1, len(skeleton)):
-        parent = skeleton.parents[joint]
-        offset = rotation.rotate(rotations[..., parent, :], skeleton.offsets[joint])
-        positions[..., joint, :] = positions[..., parent, :] + offset
-        rotations[..., joint, :] = rotation.multiply(rotations[..., parent, :], rotations[..., joint, :])
-    return positions, rotations
 
 
 def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
@@ -133,7 +121,7 @@ def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
     Partners are the same role of the other side; joints without a role go by name, then by place in the reference pose
     (below partners only), else they are their own.
     """
-    places, world = pose_world(skeleton, reference_pose(skeleton, roles))
+    places, world = skeleton.posed(reference_pose(skeleton, roles))
     partner = np.full(len(skeleton), -1)
     for role, chain in roles.joints.items():
         side, _, part = role.partition("_")

@@ -115,7 +115,7 @@ def mirror_pairs(tree: Tree) -> list[LimbPair]:
     """All pairs of siblings long enough for a limb whose names or lengths mirror one another."""
     pairs = []
     for parent, children in enumerate(tree.skeleton.children):
-        long = [c for c in children if tree.reach[c] > 0.08 * tree.size]
+        long = [c for c in children if tree.reach[c] > (0.03 if _begins_limb(tree.readings[c]) else 0.08) * tree.size]
         for a, b in combinations(long, 2):
             ra, rb = tree.readings[a], tree.readings[b]
             if ra.side and rb.side:
@@ -125,6 +125,12 @@ def mirror_pairs(tree: Tree) -> list[LimbPair]:
                 continue
             pairs.append(LimbPair(parent, a, b))
     return pairs
+
+
+def _begins_limb(reading: Reading) -> bool:
+    """Whether a name says plainly that a leg or an arm begins here, however short it is beside the rest."""
+    plain = ("upper_leg", "upper_arm", "clavicle")
+    return reading.side is not None and any(reading.score(part) >= 0.9 for part in plain)
 
 
 def _alike(tree: Tree, a: int, b: int) -> bool:
