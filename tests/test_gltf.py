@@ -223,6 +223,21 @@ def test_positions_are_those_of_the_matrices_under_any_scale(tree):
         np.testing.assert_allclose(positions[frame], expected, atol=1e-4 * (1.0 + np.abs(expected).max()))
 
 
+def test_bones_of_a_take_much_smaller_than_its_rest_pose():
+    turn = quaternion("x", 6)
+    nodes = [
+        {"rotation": turn, "scale": [1, 1, 100], "children": [1]},
+        {"rotation": turn, "scale": [1, 1, 100], "children": [2]},
+        {"rotation": turn, "translation": [1, 0, 0], "scale": [100, 100, 100], "children": [3]},
+        {"rotation": turn, "translation": [0, 0, 1]},
+    ]
+    made = Made(nodes=copy.deepcopy(nodes), skins=[{"joints": [0, 1, 2, 3]}])
+    made.animate("small", (0, "scale", np.arange(2) / 30, [[0.2, 0.2, 0.2]] * 2))
+    found = read_one(made)
+    nodes[0]["scale"] = [0.2, 0.2, 0.2]
+    np.testing.assert_allclose(Kinematics(take(found)).positions[0], world_matrices(nodes)[:, :3, 3], atol=1e-3)
+
+
 def skinned_by_hand(made: Made, positions: np.ndarray) -> np.ndarray:
     """Vertices of `figure` in the world by Σ w·W·IBM·v."""
     document = Document("made.gltf", made.gltf())

@@ -255,6 +255,13 @@ RIGS = {
         "upper_leg=@足; lower_leg=@ひざ; foot=@足首; toes=@つま先",
         "首", ("左", "右"), "センター", extras=[("@目", "頭", (0.03, 1.62, 0.08))], roles={"eye": "@目"},
     ),
+    "arms on a control beside the spine": Rig(
+        "body_ctrl", "spine_1,spine_2,spine_3", "skull",
+        "upper_arm=upper_arm_@; lower_arm=lower_arm_@; hand=palm_@; "
+        "upper_leg=thigh_@; lower_leg=shin_@; foot=foot_@; toes=toes_@", "neck", ("l", "r"), "global",
+        extras=[("torso_ctrl", "body_ctrl", (0, 1.4, 0)), ("pelvis", "body_ctrl", (0, 0.94, 0)),
+                ("knee_pole_@", "global", (0.1, 0.5, 0.6))], arms_on="torso_ctrl", legs_on="pelvis",
+    ),
     "words the other way round": Rig(
         "Pelvis", "Spine_Lower,Spine_Upper", "Head",
         "clavicle=Clavicle_@; upper_arm=Arm_Upper_@; lower_arm=Arm_Lower_@; hand=Hand_@; "

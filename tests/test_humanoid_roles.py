@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from figures import Rig, build
 from footplant import humanoid
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.names import read
@@ -92,6 +95,42 @@ def test_unknown_joint_lists_what_exists():
         humanoid.find_roles(mannequin.skeleton(), corrections={"hips": ("Pelvis",)})
     with pytest.raises(HumanoidError, match="expected a role among"):
         humanoid.find_roles(mannequin.skeleton(), corrections={"belly": ("Hips",)})
+
+
+def test_short_legs_feet_apart_and_no_hands():
+    """Cartoon characters for games: feet driven by bones of their own, fingers on the forearm, legs shorter still."""
+    fingers = [
+        (f"{finger}{joint}.@", "LowerArm.@" if joint == 1 else f"{finger}1.@", (0.75 + 0.2 * joint, 1.42, place))
+        for finger, place in (("Thumb", 0.1), ("Index", 0.05), ("Pinky", -0.05)) for joint in (1, 2)
+    ]  # fmt: skip
+    rig = Rig(
+        "Body", "Hips,Abdomen,Torso", "Head",
+        "clavicle=Shoulder.@; upper_arm=UpperArm.@; lower_arm=LowerArm.@; upper_leg=UpperLeg.@; lower_leg=LowerLeg.@",
+        "Neck", ("L", "R"), "Root",
+        extras=[("Foot.@", "Root", (0.09, 0.08, -0.01)), ("PoleTarget.@", "Root", (0.09, 0.5, 1.5)), *fingers],
+        roles={"foot": "Foot.@", "thumb": "Thumb1.@,Thumb2.@", "index": "Index1.@,Index2.@"},
+    )  # fmt: skip
+    skeleton, expected = build(rig)
+    offsets = np.array(skeleton.offsets)
+    for side in "LR":
+        offsets[skeleton.index(f"LowerLeg.{side}")] *= 0.4
+    figure = replace(skeleton, offsets=offsets)
+    roles = humanoid.find_roles(figure)
+    found = {role: tuple(figure.names[joint] for joint in chain) for role, chain in roles.joints.items()}
+    assert {role: found.get(role) for role in expected} == expected
+    assert "left_hand" not in found
+
+
+def test_a_trunk_of_one_joint():
+    rig = Rig(
+        "Torso", "", "Head",
+        "upper_arm=Arm.@; lower_arm=Elbow.@; hand=Hand.@; upper_leg=Thigh.@; lower_leg=Knee.@; foot=Foot.@",
+        "", ("L", "R"),
+    )  # fmt: skip
+    skeleton, expected = build(rig)
+    roles = humanoid.find_roles(skeleton)
+    found = {role: tuple(skeleton.names[joint] for joint in chain) for role, chain in roles.joints.items()}
+    assert {role: found.get(role, ()) for role in expected} == expected
 
 
 def test_chain_is_refused():

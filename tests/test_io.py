@@ -14,6 +14,7 @@ import footplant
 from footplant import FormatError, Kinematics, Skin, Take, rotation
 from footplant.io import atomic, border
 from footplant.io.figure import RawFigure
+from footplant.samples import mannequin
 from random_figures import random_motion, random_skeleton
 
 TWO_PEOPLE = """HIERARCHY
@@ -101,6 +102,16 @@ def test_the_border_brings_up_to_y_and_sends_out_again(up):
     back = border.send_out(clip.motion, clip.border)
     assert np.allclose(Kinematics(back).positions, before, atol=1e-9)
     assert np.allclose(back.skeleton.offsets, motion.skeleton.offsets, atol=1e-9)
+
+
+def test_doubtful_units_are_kept_and_said():
+    skeleton = mannequin.skeleton()
+    giant = border.bring_in(RawFigure("", skeleton.scaled(100.0), scale=1.0, up="y"), "giant.glb")
+    assert giant.character.height == pytest.approx(100 * border.bring_in(RawFigure("", skeleton), "a").character.height)
+    assert any("--units cm" in note for note in giant.notes)
+    for factor in (0.2, 1.0, 3.0):
+        figure = RawFigure("", skeleton.scaled(factor), scale=1.0, up="y")
+        assert not border.bring_in(figure, "figure.glb").notes
 
 
 def test_the_border_takes_the_skin_along():

@@ -55,11 +55,13 @@ def find_body(tree: Tree, positions: ArrayLike | None = None) -> Body:
     refuse_quadruped(tree, plan, poses)
     plan = _same_side_first(tree, plan, poses)
     hips = _carrier(tree, plan)
-    chest_path = _path(tree, hips, plan.chest)[1:]
-    neck_start = next((n for n, j in enumerate(chest_path) if tree.readings[j].score("neck") > 0.5), len(chest_path))
-    spine = chest_path[:neck_start]
-    neck = chest_path[neck_start:] + plan.head_path[:-1]
     head = plan.head_path[-1] if plan.head_path else None
+    column, neck = _path(tree, hips, plan.chest)[1:], plan.head_path[:-1]
+    if head is not None and plan.chest != plan.hips and tree.skeleton.parents[plan.head_path[0]] == plan.hips:
+        # the arms hang on a control of their own: the spine is what leads to the head
+        column, neck = _path(tree, hips, head)[1:-1], ()
+    neck_start = next((n for n, j in enumerate(column) if tree.readings[j].score("neck") > 0.5), len(column))
+    spine, neck = column[:neck_start], column[neck_start:] + neck
     if head is None and neck:
         neck, head = neck[:-1], neck[-1]
     first_is_left, sure, reason = _tell_sides(tree, plan, poses)
@@ -138,22 +140,31 @@ def _find_head(tree: Tree, hips: int, chest: int, limbs: set[int], body: float, 
     """The way from above the chest to the head, and how well it fits."""
     best: tuple[tuple[int, ...], float] = ((), -3.0)
     path = _path(tree, hips, chest)
-    for height, joint in enumerate(path[1:] or path, start=1):
+    above = set(tree.ancestors(chest))
+    for height, joint in enumerate(path):
         for child in tree.skeleton.children[joint]:
-            if child in limbs or child in path:
+            if child in above or limbs & set(tree.skeleton.descendants(child)):
                 continue
-            for way, score in _head_ways(tree, child):
+            # a spine of its own beside the joint that carries the arms
+            own_spine = joint == hips and len(path) > 1
+            for way, score in _head_ways(tree, child, longest=3 + len(path) * own_spine):
                 length = tree.lengths[child] + tree.path_length(way)
+                if own_spine:
+                    length -= tree.path_length(path)
+                    straight = _straight_on(poses, hips, chest, way[-1])
+                    score -= 4.0 * (straight < 0.5 or len(way) < 2)
+                else:
+                    straight = _straight_on(poses, hips, joint, way[-1])
                 score -= 0.5 * max(0.0, np.log(max(length, 1e-6) / (0.4 * body))) ** 2 / 0.2
-                score -= 0.7 * (len(path) - height)
-                score += _straight_on(poses, hips, joint, way[-1])
+                score -= 0.7 * (len(path) - max(height, 1))
+                score += straight
                 if score > best[1]:
                     best = (way, score)
     return best
 
 
-def _head_ways(tree: Tree, start: int) -> list[tuple[tuple[int, ...], float]]:
-    """Ways from a child of the chest to something that may be the head."""
+def _head_ways(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ...], float]]:
+    """Ways from a joint above the chest (or hips) to what may be the head; the last of more than `longest` is not."""
     below = tree.skeleton.descendants(start)
     named = [joint for joint in below if tree.readings[joint].score("head") > 0.5]
     if named:
@@ -169,7 +180,7 @@ def _head_ways(tree: Tree, start: int) -> list[tuple[tuple[int, ...], float]]:
     bones = [float(tree.lengths[joint]) for joint in way]
     # a last bone much longer than the one before, ending in nothing, is the top of the head
     leaf = not tree.skeleton.children[way[-1]] and tree.tips[way[-1]] == 0
-    if len(way) > 1 and leaf and (len(way) > 3 or bones[-1] > 1.4 * bones[-2]):
+    if len(way) > 1 and leaf and (len(way) > longest or bones[-1] > 1.4 * bones[-2]):
         way.pop()
     named_neck = tree.readings[start].score("neck") > 0.5
     return [(tuple(way), 2.0 if named_neck else 0.0)]

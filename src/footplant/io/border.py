@@ -27,6 +27,8 @@ UP_TURNS = {
     "-x": rotation.from_axis_angle([0, 0, 1.0], -np.pi / 2),
 }
 """The turn that brings each vertical axis to +y."""
+BELIEVABLE = (0.2, 12.0)
+"""Standing heights of toys and giants, metres; beyond them stated units are doubted."""
 
 
 def bring_in(
@@ -94,6 +96,8 @@ def _find_border(
         name, scale = _unit_name(float(units)), float(units)
     elif figure.scale is not None:
         name, scale = _unit_name(figure.scale), figure.scale
+        if roles is not None:
+            notes.extend(_doubt_units(humanoid.standing_height(figure.skeleton, roles), scale))
     else:
         name, scale, note = humanoid.find_units(figure.skeleton, roles, UNITS)
         if note:
@@ -103,6 +107,18 @@ def _find_border(
     declared = (forced_up or figure.up is not None) and (forced_units or figure.scale is not None)
     turn = tuple(float(value) for value in UP_TURNS[up])
     return Border(units=name, scale=scale, up=up, declared=declared, turn=turn)  # type: ignore[arg-type]
+
+
+def _doubt_units(height: float, scale: float) -> list[str]:
+    """A note when the units that a file states make a giant or a dwarf of a figure that other units make human."""
+    low, high = BELIEVABLE
+    better = [name for name in ("cm", "mm", "m") if 1.2 <= height * UNITS[name] <= 2.2]
+    if low <= height * scale <= high or not better:
+        return []
+    return [
+        f"the figure stands {height * scale:.3g} m by the units its format states; it may have been meant in "
+        f'{better[0]}: units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m'
+    ]
 
 
 def _unit_name(scale: float) -> str:

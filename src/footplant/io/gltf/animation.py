@@ -309,8 +309,10 @@ def _place_bones(
     Animations hold translations of every joint in many files. Where all are constant the take has constant bones, at
     other places than the rest pose perhaps: then they are the skeleton's.
     """
-    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
     inner = list(enumerate(curves))[1:]
+    reach = sum(float(np.linalg.norm(curve.mean(axis=0))) for _, curve in inner)
+    # scales can make a take much smaller than its rest pose, and what is little there is not little here
+    size = max(min(float(np.ptp(skeleton.rest_world[0], axis=0).max()), reach), 1e-9)
     if any(np.ptp(curve, axis=0).max() > STEADY * size for _, curve in inner if len(curve) > 1):
         offsets = np.empty((frames, len(curves), 3))
         for joint, curve in enumerate(curves):
