@@ -2,88 +2,33 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import importlib
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 
 import footplant
-from footplant import Kinematics, MotionError, SkeletonError, rotation, samples
+from footplant import Kinematics, MotionError, SkeletonError, humanoid, rotation, samples
 from footplant.motion import ground_transform
 from footplant.samples import gait, hands, start_stop
 from footplant.samples.body import Figure
 from footplant.samples.curves import ease, eased_integral, keyed, quintic, through
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+measure = importlib.import_module("gait_against_capture")
+
 CYCLIC = ("walk", "run", "sneak", "limp", "turn-left", "turn-right", "stand")
-TENTHS = np.arange(11) / 10
-TABLE = {
-    "hip": (30, 26, 17, 6, -4, -10, -5, 12, 27, 33),
-    "knee": (5, 17, 17, 10, 6, 12, 35, 60, 50, 17),
-    "ankle": (0, -4, 2, 6, 9, 8, -15, -8, 0, 1),
-}
-"""Published averages of an adult's walk, degrees at each tenth of the cycle from the heel strike."""
-
-
-def published(name: str, phases: np.ndarray) -> np.ndarray:
-    values = TABLE[name]
-    return CubicSpline(TENTHS, [*values, values[0]], bc_type="periodic")(phases)
 
 
 def between_degrees(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    cosine = np.sum(first * second, -1) / np.linalg.norm(first, axis=-1) / np.linalg.norm(second, axis=-1)
-    return np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    return measure.angle_between(first, second)
 
 
-def body_angles(motion, character, side: str) -> dict[str, np.ndarray]:
-    """Flexion angles from joint positions alone, the same way for any figure; degrees, the pelvis' height in cm."""
-    positions, roles = Kinematics(motion).positions, character.roles
-    hips = positions[:, roles["hips"]]
-    # the way the figure goes: the pelvis' velocity over about a second, without its sway
-    half = int(0.5 * motion.fps)
-    padded = np.pad(hips, ((half, half), (0, 0)), mode="reflect", reflect_type="odd")
-    smooth = np.stack(
-        [np.convolve(padded[:, k], np.ones(2 * half + 1) / (2 * half + 1), "valid") for k in range(3)], -1
-    )
-    way = np.gradient(smooth, axis=0) * [1, 0, 1]
-    way /= np.maximum(np.linalg.norm(way, axis=-1, keepdims=True), 1e-9)
-
-    def at(role: str) -> np.ndarray:
-        return positions[:, roles[f"{side}_{role}"]]
-
-    def swing(vector: np.ndarray) -> np.ndarray:
-        return np.degrees(np.arctan2(np.sum(vector * way, -1), -vector[:, 1]))
-
-    thigh, shank, foot = at("lower_leg") - at("upper_leg"), at("foot") - at("lower_leg"), at("toes") - at("foot")
-    upper, fore = at("lower_arm") - at("upper_arm"), at("hand") - at("lower_arm")
-    return {
-        "hip": swing(thigh),
-        "knee": between_degrees(thigh, shank),
-        "ankle": 90 - between_degrees(-shank, foot),
-        "arm": swing(upper),
-        "elbow": between_degrees(upper, fore),
-        "height": hips[:, 1] * 175 / character.height,
-        "ahead": np.sum((at("foot") - hips) * way, -1),
-    }
-
-
-def mean_cycle(motion, character, first: int = 0) -> dict[str, np.ndarray]:
-    """The angles over one mean cycle of both sides, from where the foot is farthest ahead to where it is again."""
-    found: dict[str, list[np.ndarray]] = {}
-    for side in ("left", "right"):
-        angles = {name: values[first:] for name, values in body_angles(motion, character, side).items()}
-        ahead, half = angles["ahead"], int(0.25 * motion.fps)
-        peaks = [f for f in range(half, len(ahead) - 2) if ahead[f] == ahead[max(f - half, 0) : f + half].max()]
-        for start, end in pairwise(peaks):
-            for name, values in angles.items():
-                cycle = np.interp(np.linspace(start, end, 101)[:-1], np.arange(len(values)), values)
-                found.setdefault(name, []).append(cycle)
-    return {name: np.mean(cycles, axis=0) for name, cycles in found.items()}
-
-
-def likeness(ours: np.ndarray, theirs: np.ndarray, slack: int = 5) -> float:
-    """The best correlation of two cycles over shifts of a few per cent: a cycle's begin is not told better."""
-    return max(np.corrcoef(ours, np.roll(theirs, shift))[0, 1] for shift in range(-slack, slack + 1))
+def body_angles(sample) -> dict[str, np.ndarray]:
+    """The curves of the left side of a sample that goes along +z, from joint positions alone."""
+    return measure.body_curves(Kinematics(sample.motion), sample.character, "left", np.array([0.0, 0.0, 1.0]))
 
 
 @pytest.mark.parametrize("name", samples.names())
@@ -157,14 +102,15 @@ def test_cyclic_motions_close(name):
 
 def test_walk_follows_the_published_curves():
     sample = gait.walk()
-    angles = body_angles(sample.motion, sample.character, "left")
+    angles = body_angles(sample)
     per_cycle = (len(sample.motion) - 1) // 4
     phases = np.arange(per_cycle) / per_cycle
-    for name in TABLE:
-        ours, theirs = angles[name][per_cycle : 2 * per_cycle], published(name, phases)
-        assert np.corrcoef(ours, theirs)[0, 1] > 0.93, name
-        assert np.ptp(ours) == pytest.approx(np.ptp(theirs), rel=0.25), name
-    assert 0.035 < np.ptp(sample.motion.root[:, 1]) < 0.05
+    for name in measure.TABLE:
+        ours, theirs = angles[name][per_cycle : 2 * per_cycle], measure.table_curve(name, phases)
+        assert np.corrcoef(ours, theirs)[0, 1] > 0.95, name
+        assert np.ptp(ours) == pytest.approx(np.ptp(theirs), rel=0.2), name
+    # 4 to 5 cm in the textbook, 2 to 3 cm in most captures; this lies within a quarter of both
+    assert 0.032 < np.ptp(sample.motion.root[:, 1]) < 0.05
     assert 0.04 < np.ptp(sample.motion.root[:, 0]) < 0.05
     assert angles["arm"].min() == pytest.approx(-25, abs=4)
     assert angles["arm"].max() == pytest.approx(15, abs=4)
@@ -185,23 +131,45 @@ def test_walk_keeps_the_published_timing():
     assert 0.38 < (seen - strike) / period < 0.46, "the heel is seen to leave (5 mm) at 40–45 %"
 
 
-@pytest.mark.parametrize("clip", ["02_01", "35_01"])
-def test_walk_moves_as_recorded_people_do(shared, clip):
-    theirs = footplant.load(shared / "bvh" / "cmu" / f"{clip}.bvh")
-    ours = samples.load("walk")
-    cycle, recorded = mean_cycle(ours.motion, ours.character), mean_cycle(theirs.motion, theirs.character, first=5)
-    for name, least in (("hip", 0.97), ("knee", 0.94), ("ankle", 0.8), ("arm", 0.97), ("height", 0.6)):
-        assert likeness(cycle[name], recorded[name]) > least, name
-    for name in ("hip", "knee", "ankle", "height"):
-        assert np.ptp(cycle[name]) == pytest.approx(np.ptp(recorded[name]), rel=0.26), name
+@pytest.fixture(scope="module")
+def figures(shared):
+    """What the benchmark says; it is asked once."""
+    assert (shared / "bvh") == measure.DATA
+    return measure.run()
 
 
-def test_run_moves_as_recorded_people_do(shared):
-    theirs = footplant.load(shared / "bvh" / "cmu" / "09_01.bvh")
-    ours = samples.load("run")
-    cycle, recorded = mean_cycle(ours.motion, ours.character), mean_cycle(theirs.motion, theirs.character, first=5)
-    for name, least in (("hip", 0.97), ("knee", 0.94), ("ankle", 0.9), ("height", 0.85)):
-        assert likeness(cycle[name], recorded[name]) > least, name
+@pytest.mark.parametrize("motion", ["walk", "run"])
+@pytest.mark.parametrize("name", ["hip", "knee", "ankle", "pelvis", "arm", "elbow"])
+def test_gaits_move_as_recorded_people_do(figures, motion, name):
+    """Unshifted against the mean over subjects; ranges within a quarter."""
+    beside = f"gait.{motion}.ensemble.{name}"
+    assert figures[f"{beside}.correlation"] >= 0.9
+    # two of the five walkers hardly swing their arms (13 degrees; the others 30), so the middle one is asked
+    ratio = "ratio_to_median_range" if (motion, name) == ("walk", "arm") else "range_ratio"
+    assert 0.75 <= figures[f"{beside}.{ratio}"] <= 1.25
+
+
+@pytest.mark.parametrize("clip", ["02_01", "35_01", "imusim_16_15"])
+def test_walk_moves_as_each_of_them(figures, clip):
+    for name, least in (("hip", 0.98), ("knee", 0.94), ("ankle", 0.87), ("arm", 0.96), ("pelvis", 0.75)):
+        assert figures[f"gait.walk.{clip}.{name}.correlation"] > least, name
+    for name in ("hip", "knee", "ankle"):
+        assert figures[f"gait.walk.{clip}.{name}.range_ratio"] == pytest.approx(1.0, abs=0.25), name
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_no_joint_goes_beyond_human_limits(name):
+    clip = samples.load(name)
+    beyond = np.degrees(humanoid.limit_violations(clip.character, clip.motion.rotations))
+    frame, joint = np.unravel_index(np.argmax(beyond), beyond.shape)
+    assert beyond.max() == 0.0, f"{clip.motion.skeleton.names[joint]} by {beyond.max():.1f} degrees in frame {frame}"
+
+
+def test_run_keeps_a_steady_pace():
+    motion = gait.run().motion
+    speed = np.gradient(motion.root[:, 2]) * motion.fps
+    assert speed.mean() == pytest.approx(3.0, rel=0.01)
+    assert 0.15 < np.ptp(speed) / 2 < 0.3
 
 
 def test_run_flies_twice_a_cycle_under_gravity():
@@ -216,7 +184,7 @@ def test_run_flies_twice_a_cycle_under_gravity():
     acceleration = np.gradient(np.gradient(sample.motion.root[:, 1])) * sample.motion.fps**2
     middle = [acceleration[start + 4 : end - 4].mean() for start, end in flights]
     np.testing.assert_allclose(middle, -9.81, atol=1.5)
-    knee = body_angles(sample.motion, sample.character, "left")["knee"]
+    knee = body_angles(sample)["knee"]
     assert 85 < knee.max() < 100
     stance = sum(end - start for start, end in sample.contacts["left_toe"][1:2]) + (
         sample.contacts["left_ball"][1][0] - sample.contacts["left_heel"][1][0]

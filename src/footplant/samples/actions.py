@@ -83,14 +83,14 @@ def jump(
     takeoff, touch = 1.02, 0.90
     up = (touch - takeoff) / flight + 0.5 * GRAVITY * flight
     height = through(t, [
-        (0.35, (STANDING_HEIGHT, 0, 0)), (crouch, (0.64, 0, 7.0)), (off, (takeoff, up, -GRAVITY)),
-        (land, (touch, up - GRAVITY * flight, -GRAVITY)), (land + 0.30, (0.66, 0, 7.0)),
+        (0.35, (STANDING_HEIGHT, 0, 0)), (crouch, (0.67, 0, 7.0)), (off, (takeoff, up, -GRAVITY)),
+        (land, (touch, up - GRAVITY * flight, -GRAVITY)), (land + 0.30, (0.70, 0, 7.0)),
         (land + 1.15, (STANDING_HEIGHT, 0, 0)),
     ])  # fmt: skip
     ahead = (distance - 0.30) / flight
     forward = through(t, [
         (0.35, (0, 0, 0)), (crouch, (-0.07, 0, 1.5)), (off, (0.17, ahead, 0)),
-        (land, (0.17 + ahead * flight, ahead, 0)), (land + 0.34, (distance - 0.02, 0, -0.5)),
+        (land, (0.17 + ahead * flight, ahead, 0)), (land + 0.34, (distance - 0.05, 0, -0.5)),
         (land + 1.15, (distance, 0, 0)),
     ])  # fmt: skip
     bend = keyed(t, [

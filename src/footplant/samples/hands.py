@@ -43,14 +43,14 @@ def reach(
     feet = standing_feet(
         figure, t * tempo, -26 * DEGREE * keyed(t, [(0.55, 0.0), (begin, 1.0), (end, 1.0), (2.7, 0.0)])
     )
-    place, lifted = np.array(point), np.array([-0.17, 0.98, 0.30])
+    place, lifted = np.array(point), np.array([-0.17, 1.08, 0.35])
     before = place + [0.0, 0.22, -0.06]
     palm = keyed(t, [(0.2, before + [-0.02, 0.5, -0.15]), (begin - 0.22, before), (begin, place), (end, place),
-                     (end + 0.3, place + [0.0, 0.20, -0.03]), (end + 0.7, (-0.16, 0.74, 0.29)),
+                     (end + 0.3, place + [0.0, 0.20, -0.03]), (end + 0.7, (-0.16, 0.84, 0.32)),
                      (end + 1.15, lifted)])  # fmt: skip
     held = ease((t - 0.45) / (begin - 0.65))
     fingers = keyed(t, [(0.4, (0.0, -1.0, 0.35)), (begin, (0.15, -0.8, 0.6)), (end, (0.15, -0.8, 0.6)),
-                        (end + 1.1, (0.25, 0.15, 1.0))])  # fmt: skip
+                        (end + 0.7, (0.2, -0.6, 0.8)), (end + 1.15, (0.25, -0.1, 1.0))])  # fmt: skip
     facing = keyed(
         t, [(0.4, (1.0, 0.0, 0.0)), (begin, (0.9, -0.3, 0.0)), (end, (0.9, -0.3, 0.0)), (end + 1.1, (1.0, 0.2, 0.0))]
     )
@@ -146,7 +146,7 @@ def climb(*, cycles: int = 3, fps: float = 120.0, character: Character | None = 
     feet = {}
     for side, sign in SIDES.items():
         ankles = np.stack([sign * 0.065 * length + 0 * t, sole, length * (bite * ROPE - 0.075) + 0 * t], axis=-1)
-        foot = turn(x=(24 + 10 * tuck) * DEGREE, y=-sign * 16 * DEGREE, z=sign * 14 * DEGREE)
+        foot = turn(x=(24 + 10 * tuck) * DEGREE, y=-sign * 16 * DEGREE, z=-sign * 8 * DEGREE)
         toes = rotation.multiply(foot, turn(x=-12 * DEGREE + 0 * t))
         feet[side] = (ankles, foot, toes, sign * (14 + 8 * tuck) * DEGREE)
     sway = wave(phase, [peak(1, 1.0, 0.55)])
@@ -178,8 +178,8 @@ def _climbing_hand(figure: Figure, side: str, phase: NDArray, period: float, sta
     grip = figure.rest("left_upper_arm")[1] + length * (0.32 + bite * (0.46 + 0.34 * (at_grip - 1.0 + cycle + ease(u))))
     moving = np.clip(u, 0.0, 1.0)
     off = 64.0 * (moving * (1.0 - moving)) ** 3
-    palm = np.stack([sign * 0.07 * off, grip, length * bite * ROPE - 0.07 * off], axis=-1)
-    place, turned = hand_at(figure, side, palm, fingers=(0.0, 0.86, 0.5), facing=(-sign, 0.0, 0.0))
+    palm = np.stack([sign * 0.07 * off, grip, length * bite * ROPE - 0.03 * off], axis=-1)
+    place, turned = hand_at(figure, side, palm, fingers=(-0.2 * sign, 0.95, 0.2), facing=(-sign, 0.0, 0.0))
     count = int(np.ceil(phase[-1])) + 1
     grips = [((k - 1 + end) * period, (k + start) * period) for k in range(count)]
-    return (place, turned, -sign * 0.35, 1.0), grips
+    return (place, turned, -sign * 0.25, 1.0), grips
