@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -298,6 +300,17 @@ def test_rig_in_any_order_place_size_and_direction(rig):
     mixed, _ = shuffled(skeleton, 5)
     for figure in (mixed, skeleton.scaled(100.0), mixed.scaled(0.01), turned_at_random(mixed, 7)[0]):
         assert named(figure, humanoid.find_roles(figure)) == expected
+
+
+@pytest.mark.parametrize("rig", RIGS)
+def test_rig_named_with_the_figure_or_by_running_numbers(rig):
+    """A figure's own name before every joint's may hold any word, and some exporters count the nodes in their names."""
+    skeleton, _ = build(RIGS[rig])
+    expected = humanoid.find_roles(skeleton).joints
+    prefixed = tuple(f"vis_left_hand_{name}" for name in skeleton.names)
+    numbered = tuple(f"{name}_{number:02d}" for number, name in enumerate(skeleton.names))
+    for names in (prefixed, numbered):
+        assert humanoid.find_roles(replace(skeleton, names=names)).joints == expected
 
 
 @pytest.mark.parametrize("rig", RIGS)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.humanoid.names import read
+from footplant.humanoid.names import read_all
 from footplant.humanoid.posture import leg_cosines, trunk
 from footplant.humanoid.shape import Tree
 from footplant.skeleton import Roles, Skeleton
@@ -33,7 +33,7 @@ def standing_height(skeleton: Skeleton, roles: Roles) -> float:
     spine, neck, head and crown. Sole and crown come from end sites where they are plausible, else from the shares of
     anthropometric tables (Winter 2009, figure 4.1).
     """
-    tree = Tree(skeleton, tuple(read(name) for name in skeleton.names))
+    tree = Tree(skeleton, read_all(skeleton.names))
     leg = leg_length(skeleton, roles)
     below = _sole_below_ankle(skeleton, roles, leg)
     column = _column_length(skeleton, roles)
@@ -139,7 +139,7 @@ def find_units(skeleton: Skeleton, roles: Roles | None, units: Mapping[str, floa
 
 
 def _guess_units(skeleton: Skeleton, units: Mapping[str, float]) -> tuple[str, float, str | None]:
-    size = Tree(skeleton, tuple(read(name) for name in skeleton.names)).size
+    size = Tree(skeleton, read_all(skeleton.names)).size
     name = "m" if size < 5 else "cm" if size < 1500 else "mm"
     scale = units.get(name, 1.0)
     return name, scale, f"not a human figure, so its units are a guess from its extent ({size:.4g} units): {name}"

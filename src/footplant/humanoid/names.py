@@ -7,8 +7,9 @@ A name is cut into words (camel case, digits, punctuation, and known words writt
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 LEFT = frozenset({"left", "l", "lft", "lt", "左"})
 RIGHT = frozenset({"right", "r", "rgt", "rt", "右"})
@@ -89,6 +90,9 @@ _WORDS = frozenset(
 ) | {"left", "right", "左", "右"}
 _PIECES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\x00-\x7f]+")
 _VERTEBRA = re.compile(r"^j?(?:L[1-5]|T\d{1,2}|C[1-7])(?:S1|L[1-5]|T\d{1,2}|C[1-7]|Head)?$")
+_SEPARATOR = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]")
+_RUNNING_NUMBER = re.compile(r"_[0-9]{1,4}$")
+_NEARLY_ALL = 0.9
 _PLURALS = {"thighs": "thigh", "eyes": "eye", "mid2": "mid", "pinkys": "pinky", "fing": "finger", "ankles": "ankle"}
 _GENERIC = {
     "leg": {"upper_leg": 0.5, "lower_leg": 0.5, "foot": 0.3, "toes": 0.2},
@@ -123,6 +127,25 @@ class Reading:
         if not self.parts:
             return 0.0
         return self.parts.get(part, -1.0)
+
+
+@lru_cache(maxsize=64)
+def read_all(names: tuple[str, ...]) -> tuple[Reading, ...]:
+    """Read the names of a whole figure, without what nearly all of them begin with and without running numbers."""
+    prefix = _shared_prefix(names)
+    bare = [name.removeprefix(prefix) or name for name in names]
+    numbers = [number.group() for name in bare if (number := _RUNNING_NUMBER.search(name))]
+    # exporters that count the nodes number all of them differently; fingers and spines have numbers again and again
+    if len(numbers) >= _NEARLY_ALL * len(names) and len(set(numbers)) == len(numbers):
+        bare = [_RUNNING_NUMBER.sub("", name) or name for name in bare]
+    return tuple(read(name) for name in bare)
+
+
+def _shared_prefix(names: tuple[str, ...]) -> str:
+    """The longest beginning, up to a separator, of nearly all names of a figure: its own name, or that of the rig."""
+    counts = Counter(name[: cut.end()] for name in names for cut in _SEPARATOR.finditer(name) if cut.end() < len(name))
+    shared = [prefix for prefix, count in counts.items() if count >= max(_NEARLY_ALL * len(names), 5)]
+    return max(shared, key=len, default="")
 
 
 @cache

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.humanoid.alignment import Alignment, Seen
-from footplant.humanoid.names import read
+from footplant.humanoid.names import read_all
 from footplant.humanoid.posture import stance, trunk, unit
 from footplant.skeleton import Roles, Skeleton
 
@@ -129,14 +129,15 @@ def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
         mirrored = chain if other is None else roles.joints.get(f"{other}_{part}", ())
         if len(mirrored) == len(chain):
             partner[list(chain)] = mirrored
-    by_key = {(reading.key, reading.side): joint for joint, reading in enumerate(map(read, skeleton.names))}
+    readings = read_all(skeleton.names)
+    by_key = {(reading.key, reading.side): joint for joint, reading in enumerate(readings)}
     height = float(np.ptp(places, axis=0).max())
     for joint in range(len(skeleton)):
         if partner[joint] >= 0:
             continue
         above = int(skeleton.parents[joint])
         across = 0 if above < 0 else int(partner[above])
-        reading = read(skeleton.names[joint])
+        reading = readings[joint]
         other = {"left": "right", "right": "left"}.get(reading.side or "")
         named = by_key.get((reading.key, other)) if other else None
         if named is not None and partner[named] in (-1, joint) and named != joint:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.body_plan import Body, find_body
 from footplant.humanoid.details import find_details
-from footplant.humanoid.names import read
+from footplant.humanoid.names import read_all
 from footplant.humanoid.shape import Tree
 from footplant.skeleton import Roles, Skeleton
 
@@ -47,7 +47,7 @@ def find_roles(
     """
     forced = {role: (_joints(skeleton, role, names), "the file says so") for role, names in (declared or {}).items()}
     forced |= {role: (_joints(skeleton, role, names), "as corrected") for role, names in (corrections or {}).items()}
-    tree = Tree(skeleton, tuple(read(name) for name in skeleton.names))
+    tree = Tree(skeleton, read_all(skeleton.names))
     try:
         body = find_body(tree, positions)
         joints, confidence, reasons = _collect(tree, body)
