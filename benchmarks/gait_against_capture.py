@@ -191,6 +191,19 @@ def likeness(ours: NDArray, theirs: NDArray) -> dict[str, float]:
     }
 
 
+def at_their_pace(cycles: dict[str, Cycle]) -> dict[str, float]:
+    """Ratios of ranges for a sample walk that is as fast for its legs as the captures are on average."""
+    from footplant.samples.body import LEG_LENGTH
+    from footplant.samples.gait import walk
+
+    sample = walk(speed=LEG_LENGTH * float(np.mean([cycle.speed for cycle in cycles.values()])))
+    ours, theirs = mean_cycle(sample.motion, sample.character), ensemble(cycles)
+    return {
+        f"gait.walk.cmu.{name}.range_ratio_at_their_pace": float(np.ptp(ours.curves[name]) / np.ptp(theirs[name]))
+        for name in CURVES
+    }
+
+
 def run() -> dict[str, float]:
     """Sample walk and run beside captures and the textbook: correlations and ratios of ranges of their mean cycles."""
     figures: dict[str, float] = {}
@@ -203,6 +216,10 @@ def run() -> dict[str, float]:
                     figures[f"gait.walk.textbook.{name}.{what}"] = value
         cycles = captured(gait)
         beside = {"ensemble": ensemble(cycles)} if cycles else {}
+        only = {clip: cycle for clip, cycle in cycles.items() if clip != "toolbox_walk01"}
+        if gait == "walk" and only:
+            beside["cmu"] = ensemble(only)
+            figures |= at_their_pace(only)
         for clip, curves in (beside | {clip: cycle.curves for clip, cycle in cycles.items()}).items():
             for name in CURVES:
                 for what, value in likeness(ours.curves[name], curves[name]).items():

@@ -187,11 +187,13 @@ def kick(height: float = 0.95, *, fps: float = 120.0, character: Character | Non
     off, hit, down = 0.62, 1.05, 1.72
     steps = _kick_steps(figure, off * tempo, down * tempo)
     feet = {"left": _fighting_feet(figure, t * tempo, 0 * t)["left"], "right": track(figure, "right", steps, t * tempo)}
-    over = keyed(t, [(0.15, 0.0), (off - 0.02, 1.0), (down - 0.25, 1.0), (down + 0.35, 0.0)])
+    over = keyed(t, [(0.1, 0.0), (off + 0.1, 1.0), (down - 0.25, 1.0), (down + 0.35, 0.0)])
+    # the leg that stands straightens when the other is off the floor, not before
+    tall = keyed(t, [(off - 0.22, 0.0), (off + 0.2, 1.0), (down - 0.3, 1.0), (down + 0.3, 0.0)])
     snap = keyed(t, [(0.80, 0.0), (hit, 1.0), (hit + 0.05, 1.0), (1.34, 0.0)])
     knee = keyed(t, [(off - 0.1, 0.0), (0.82, 1.0), (1.30, 1.0), (down - 0.05, 0.0)])
     hips = np.stack(
-        [length * (-0.02 + 0.10 * over), figure.hips_height(0.872 + 0.035 * over + 0.012 * snap),
+        [length * (-0.02 + 0.10 * over), figure.hips_height(0.872 + 0.035 * tall + 0.012 * snap),
          length * (-0.06 + 0.15 * over + 0.03 * snap)], axis=-1,
     )  # fmt: skip
     pelvis = np.stack([0.06 - 0.20 * knee - 0.12 * snap, -0.35 + 0.42 * over + 0.12 * snap, 0.06 * knee], axis=-1)
