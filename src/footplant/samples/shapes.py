@@ -3,9 +3,9 @@
 The walk was fitted once, by least squares, to hip, knee and ankle curves half-way between the textbook averages of an
 adult at natural speed and the mean of five recorded walkers, with penalties on sudden changes of the joints' speeds, on
 toes that come nearer than 13 mm to the floor while they swing, and on a heel that creeps in. The run was fitted in the
-same way to curves drawn by hand, typical of running at 3 m/s, with the knee up to about 95 degrees in swing; they were
-checked against a recorded run. `benchmarks/gait_against_capture.py` measures what came of it. The other gaits are
-variations made by hand.
+same way to curves drawn by hand, with the knee up to about 95 degrees in swing; their timing and that of the pelvis and
+the arms were moved towards one recorded run. So `benchmarks/gait_against_capture.py`, which measures what came of it,
+looks at people who went into it. The other gaits are variations made by hand.
 """
 
 from __future__ import annotations
