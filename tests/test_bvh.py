@@ -111,7 +111,7 @@ def test_names_that_come_twice():
     for number, name in enumerate(["a", "a", "a_2", "a"]):
         text = text.replace(f"joint {number}\n", f"{name}\n")
     assert one(text).skeleton.names == ("a", "a_3", "a_2", "a_4")
-    assert "2 joints had no name or the name of another" in notes(text)
+    assert "2 joints without a name, or with that of another, got a number" in notes(text)
 
 
 def test_two_roots():
@@ -307,3 +307,9 @@ def test_real_files_have_the_frames_joints_and_rates_that_are_stated(shared):
         # one file states a frame less than it has
         extra = f"declared Frames {row['frames']} but {figure.takes[0].frames} rows" in row["note"]
         assert figure.takes[0].frames == int(row["frames"]) or extra, name
+
+
+def test_a_single_figure_and_its_take_are_called_like_the_file(tmp_path):
+    (tmp_path / "jump 1.bvh").write_text(simple())
+    (figure,) = bvh.load(tmp_path / "jump 1.bvh")
+    assert (figure.name, figure.takes[0].name) == ("jump 1", "jump 1")

@@ -435,7 +435,7 @@ def test_a_take_says_how_it_was_sampled_and_what_was_lost():
     assert "0.5 s apart" in said[1]
     assert "no even grid" in said[2]
     assert "not of unit length" in said[2]
-    assert "scales are animated (at 1 joints)" in said[3]
+    assert "scales are animated (at 1 joint)" in said[3]
 
 
 def test_a_broken_take_does_not_keep_the_others_from_being_read():

@@ -13,6 +13,8 @@ from footplant.humanoid.limb import ARM, LEG, Limb, fit_pair
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
 _POSES = 60
+FEWEST_JOINTS = 10
+"""Two bones for each limb, a trunk and a head."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +360,7 @@ def _why_none(tree: Tree, pairs: list[LimbPair]) -> str:
     fingers = sum(1 for r in tree.readings if set(r.parts) & {"thumb", "index", "middle", "ring", "little"})
     if fingers > 0.5 * len(skeleton):
         return "no human figure: most joints are those of fingers, so it looks like a hand"
-    if len(skeleton) < 10:
+    if len(skeleton) < FEWEST_JOINTS:
         return f"no human figure: {len(skeleton)} joints are too few for legs, arms and a head"
     if all(len(children) <= 1 for children in skeleton.children):
         return "no human figure: the joints form a chain without branches"

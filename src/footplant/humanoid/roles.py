@@ -9,7 +9,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from footplant.errors import FormatError, HumanoidError
-from footplant.humanoid.body_plan import Body, find_body
+from footplant.humanoid.body_plan import FEWEST_JOINTS, Body, find_body
 from footplant.humanoid.details import find_details
 from footplant.humanoid.names import read_all
 from footplant.humanoid.shape import Tree
@@ -53,7 +53,9 @@ def find_roles(
         joints, confidence, reasons = _collect(tree, body)
     except HumanoidError as error:
         if not forced:
-            raise HumanoidError(f"{error}; if it is human-like all the same, {HELP}") from None
+            # with fewer joints than limbs need, naming them would not help
+            advice = f"; if it is human-like all the same, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
+            raise HumanoidError(f"{error}{advice}") from None
         joints, confidence, reasons = {}, {}, {}
     claimed = {joint for chain, _ in forced.values() for joint in chain}
     for role in [role for role, chain in joints.items() if role in forced or claimed & set(chain)]:

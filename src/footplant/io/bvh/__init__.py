@@ -57,10 +57,13 @@ def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto
     for first, last in pairwise(starts):
         plans.append(Plan(header.joints, first, last, plans[-1].next_column if plans else 0))
     read_rows(data, path, header, plans)
-    return tuple(_figure(plan, header, number, positions) for number, plan in enumerate(plans))
+    take = Path(path).stem if path else ""
+    figures = [_figure(plan, header, number, positions, take) for number, plan in enumerate(plans)]
+    # a root's name only tells figures apart: alone it is nearly always "Hips", and the file's own name says more
+    return tuple(figures) if len(figures) > 1 else (replace(figures[0], name=take),)
 
 
-def _figure(plan: Plan, header: Header, number: int, positions: str) -> RawFigure:
+def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawFigure:
     notes = list(header.notes)
     joints = plan.joints
     raw_names = tuple(joint.raw_name for joint in joints)
@@ -97,7 +100,7 @@ def _figure(plan: Plan, header: Header, number: int, positions: str) -> RawFigur
     if not frames:
         return figure
     motion = Motion(skeleton, root, plan.rotations, header.fps, moving)
-    return replace(figure, takes=(Take(names[0], frames, header.fps),), read_take=lambda take: motion)
+    return replace(figure, takes=(Take(take or names[0], frames, header.fps),), read_take=lambda take: motion)
 
 
 def _rest_rotation(joint: Joint) -> NDArray:

@@ -210,7 +210,8 @@ def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> Non
         else:
             raise scanner.error(f"expected OFFSET, CHANNELS, JOINT, End Site or '}}', got {show(word)}")
     if bare:
-        notes.append(f"{len(bare)} joints have no OFFSET (first {show(bare[0].raw_name)}); 0 0 0 was taken")
+        have = "1 joint has" if len(bare) == 1 else f"{len(bare)} joints have"
+        notes.append(f"{have} no OFFSET (first {show(bare[0].raw_name)}); 0 0 0 was taken")
 
 
 def _only_once(scanner: Scanner, seen: set[str], what: str, joint: Joint) -> None:

@@ -64,5 +64,6 @@ def unique_names(names: list[str], notes: list[str]) -> tuple[str, ...]:
         seen.add(unique)
         out.append(unique)
     if changed:
-        notes.append(f"{changed} joints had no name or the name of another; they got a number")
+        some = "1 joint" if changed == 1 else f"{changed} joints"
+        notes.append(f"{some} without a name, or with that of another, got a number")
     return tuple(out)

@@ -286,9 +286,8 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
                 stretches[joint] = curve[:, :, None] * np.eye(3)
                 scaled += int(np.abs(curve - rest).max() > NOTABLE * np.abs(rest).max())
     if scaled:
-        notes.append(
-            f"scales are animated (at {scaled} joints); bone lengths follow, the thickness of the mesh does not"
-        )
+        where = f"{scaled} {'joint' if scaled == 1 else 'joints'}"
+        notes.append(f"scales are animated (at {where}); bone lengths follow, the thickness of the mesh does not")
     if animation.sampling:
         notes.append(animation.sampling)
     pose = fold(scene, joints, turns, moves, stretches)
@@ -326,7 +325,8 @@ def _place_bones(
     moved = int((places != skeleton.offsets).any(axis=1).sum())
     if not moved:
         return skeleton, None
-    notes.append(f"the take's bones differ from those of the file's rest pose (at {moved} joints); they were taken")
+    where = f"{moved} {'joint' if moved == 1 else 'joints'}"
+    notes.append(f"the take's bones differ from those of the file's rest pose (at {where}); they were taken")
     return replace(skeleton, offsets=places), None
 
 

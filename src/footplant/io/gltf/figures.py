@@ -161,7 +161,8 @@ def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str
         inside = [node for _, bones, _ in trees for node in bones] or list(scene.roots)
         return [make_joints(scene, set(inside[:MOST_FIGURES]), -1 if others else top)]
     if len(real) < len(trees):
-        notes.append(f"{len(trees) - len(real)} single nodes beside the figure were left out")
+        alone = len(trees) - len(real)
+        notes.append(f"{alone} single {'node' if alone == 1 else 'nodes'} beside the figure not read")
     figures = []
     for top, bones, moves in _largest(real, lambda tree: len(tree[1]), notes):
         root = _first_bone(scene, top, bones, moved) if moves else top

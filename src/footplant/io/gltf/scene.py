@@ -293,7 +293,8 @@ def make_skeleton(scene: Scene, joints: Joints, notes: list[str]) -> Skeleton:
         names.append(name)
     if twice:
         shown = ", ".join(repr(name) for name in list(dict.fromkeys(twice))[:5])
-        notes.append(f"{len(twice)} joints have a name that another has too ({shown}); a number was added")
+        have = "1 joint has" if len(twice) == 1 else f"{len(twice)} joints have"
+        notes.append(f"{have} a name that another has too ({shown}); a number was added")
     if any(scalar_factor(spread[0], NOTABLE) is None for spread in pose.spreads):
         notes.append(
             "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
