@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 import footplant
 from footplant import Character, Clip, FormatError, Kinematics, Motion, Skeleton, Skin, rest_motion
@@ -184,13 +184,17 @@ def test_a_root_without_node_moves_through_its_children(tmp_path):
 @given(tree=trees())
 def test_edits_come_back_through_any_scale(tmp_path, tree):
     nodes, curves = tree
+    # rotations are written as float32, and a node that stretches one axis a thousand times more than another
+    # makes as much of their last digit
+    squeeze = np.exp(sum(np.ptp(np.log(np.abs(node["scale"]))) for node in nodes))
+    assume(squeeze <= 1e5)
     made = Made(nodes=copy.deepcopy(nodes), skins=[{"joints": list(range(len(nodes)))}])
     if curves:
         made.animate("all", *curves)
     (tmp_path / "in.gltf").write_bytes(made.gltf())
     clip = edited(load(tmp_path / "in.gltf"))
     gltf.save(tmp_path / "out.glb", clip)
-    same_positions(load(tmp_path / "out.glb").motion, clip.motion, 2e-5)
+    same_positions(load(tmp_path / "out.glb").motion, clip.motion, max(2e-5, 1e-7 * squeeze))
 
 
 def hand_made() -> Skeleton:
