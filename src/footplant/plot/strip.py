@@ -85,8 +85,18 @@ def strip(
             # names may hold letters that the font lacks; a box in the title is no reason to stop
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             figure.savefig(buffer, format="png", dpi=dpi, facecolor="white")
-    write_atomic(path, buffer.getvalue())
+    write_atomic(path, _small(buffer))
     return path
+
+
+def _small(picture: io.BytesIO) -> bytes:
+    """The PNG with a palette of 256 colours: a quarter of the size, for eyes the same."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    with Image.open(picture) as image:
+        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, format="png", optimize=True)
+    return out.getvalue()
 
 
 def _subtitle(scene: Scene) -> str:
