@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import footplant
 from footplant import Character, Kinematics, Motion, MotionError, Point, Skeleton, SkeletonError, samples
+from footplant.analysis.change_points import Edges, change_points
 from footplant.analysis.contacts import FEET, contacts_of_points, find_contacts
 from footplant.analysis.ground import SteppingStones, estimate_ground
 from footplant.geometry import Plane
@@ -165,8 +166,9 @@ def test_samples_at_sixty_percent_of_the_size(name):
     check_bars(truth_of(name, motion.fps, len(motion)), contacts.masks(), 0.98, 0.97)
 
 
-# slow beginnings drown in 5 mm of noise: a heel that needs 0.1 s for its first 5 mm cannot be placed to the frame
-SLOW = {"sneak": (0.97, 0.94), "limp": (0.96, 0.94), "reach": (0.95, 0.88), "run": (0.98, 0.94)}
+# first millimetres drown in 5 mm of noise, and with few plants, short ones or slow departures each lost frame weighs
+# more; docs/contacts.md has the measured values
+SLOW = {"sneak": (0.975, 0.95), "limp": (0.97, 0.96), "reach": (0.98, 0.955), "run": (0.98, 0.94)}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -178,20 +180,66 @@ def test_samples_with_five_millimetres_of_noise(name):
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 def test_all_samples_together_with_noise(fps):
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps) for name in SAMPLES)))
-    check_bars(truth, masks, 0.98, 0.97)
+    check_bars(truth, masks, 0.983, 0.98)
 
 
-def noisy_sample(name, fps):
+@pytest.mark.parametrize(("fps", "agreement"), [(30.0, 0.975), (60.0, 0.98), (120.0, 0.98)])
+def test_all_small_samples_together_with_noise(fps, agreement):
+    """5 mm on the 60 % figure are what 8 mm are on an adult."""
+    truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps, 0.6) for name in SAMPLES)))
+    check_bars(truth, masks, agreement, 0.97)
+
+
+@pytest.mark.parametrize("fps", [60.0, 120.0])
+def test_a_slow_rise_parts_two_rests_in_noise(fps):
+    """A heel that takes 0.6 s to rise by 5 cm and to sink again is never fast, but it does not stand meanwhile."""
+    t = np.arange(round(4.0 * fps)) / fps
+    points, body = two_feet(len(t))
+    points[:, 0, 1] += 0.05 * (smooth((t - 1.0) / 0.6) - smooth((t - 2.4) / 0.6))
+    for seed in range(5):
+        noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
+        mask = found(noisy, fps, body).mask("left_heel")
+        assert not mask[(t > 1.25) & (t < 1.45) | (t > 2.55) & (t < 2.75)].any()
+        assert mask[(t < 0.95) | (t > 3.05)].mean() > 0.99
+
+
+@pytest.mark.parametrize(("power", "bias"), [(1.5, 0.02), (2.0, 0.01), (2.5, 0.01), (3.0, 0.025)])
+def test_change_points_are_the_instants_of_leaving(power, bias):
+    """Eight departures that go alike, each at an instant of its own.
+
+    Noise hides how they begin, so the most abrupt and the gentlest of them are taken for more ordinary ones.
+    """
+    fps, sigma = 120.0, 0.005
+    rng = np.random.default_rng(7)
+    k = np.arange(-60, 37)
+    errors = []
+    for _ in range(10):
+        instants = rng.uniform(-12.0, 6.0, 8)
+        gone = np.maximum(k - instants[:, None], 0.0) / fps
+        away = gone[..., None] ** power * np.array([0.3, 1.0, 0.2]) * 0.05 / 0.1**power
+        used = np.linalg.norm(away, axis=2) < 0.05
+        away = (away + rng.normal(0.0, sigma, away.shape)) * used[..., None]
+        eight = np.ones(8, bool)
+        edges = Edges(k, away, used, eight, eight, np.full(8, sigma))
+        errors.append((change_points(edges, np.zeros(8, int), fps) - instants) / fps)
+    errors = np.array(errors)
+    assert abs(errors.mean()) < bias
+    # what differs between departures that go alike is told much better than how they all begin
+    assert (errors - errors.mean(axis=1, keepdims=True)).std() < 0.006
+
+
+def noisy_sample(name, fps, size=1.0):
     """Truth and findings (3F, 4) with white noise of 5 mm per axis on every point, for three seeds."""
     clip = samples.load(name)
-    motion = clip.motion.resample(fps)
+    motion = clip.motion.resample(fps).scaled(size)
+    character = shrunk(clip.character, size)
     kinematics = Kinematics(motion)
-    points = kinematics.points([clip.character.contacts[point] for point in FEET])
-    body = kinematics.center_of_mass(clip.character)
+    points = kinematics.points([character.contacts[point] for point in FEET])
+    body = kinematics.center_of_mass(character)
     masks = []
     for seed in range(3):
         noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
-        masks.append(contacts_of_points(noisy, fps, clip.character.height, names=FEET, body=body).masks())
+        masks.append(contacts_of_points(noisy, fps, character.height, names=FEET, body=body).masks())
     return np.concatenate([truth_of(name, fps, len(points))] * 3), np.concatenate(masks)
 
 

@@ -25,9 +25,11 @@ _CLEAR = 60.0
 # how many departures it takes to learn from each other, and how many ways of leaving are tried
 _FEWEST, _GROUPS = 2, 4
 # sizes of a common amplitude that are weighed, relative to a first fit
-_SIZES = np.geomspace(0.2, 5.0, 33)
+_SIZES = np.geomspace(0.25, 4.0, 17)
 # how many departures are asked about the common size: more would only take longer
-_ASKED = 40
+_ASKED = 24
+# seconds before and after the edge in which the instant is sought
+_SOUGHT = (0.4, 0.2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,8 @@ def change_points(edges: Edges, kind: NDArray, fps: float) -> NDArray:
 
     `kind` (B,) is equal for points that leave and land alike, such as both heels.
     """
-    instants = np.arange(edges.k[0], edges.k[-1], max(0.1, fps / 400.0))
+    # the likelihood is many milliseconds wide: steps of four lose nothing
+    instants = np.arange(max(edges.k[0], -_SOUGHT[0] * fps), min(edges.k[-1], _SOUGHT[1] * fps), fps * 0.004)
     fits = _fits(edges, instants, fps)
     change = _alone(fits, instants)
     clear = 2.0 * np.max([fit.own.max(axis=1) for fit in fits], axis=0) > _CLEAR
@@ -184,16 +187,17 @@ def _weigh_sizes(fit: _Fit) -> tuple[NDArray, NDArray]:
     sizes are tried, and the direction is fitted anew at the best of them.
     """
     rows = np.arange(len(fit.norm))
-    every = 1 + len(rows) // _ASKED
-    asked = _Fit(fit.match[::every], fit.norm[::every], fit.barred[::every], fit.own[::every])
+    every = -(-len(rows) // _ASKED)
+    match, norm, barred = fit.match[::every], fit.norm[::every], fit.barred[::every]
     at = fit.own.argmax(axis=1)
-    amplitudes, weights = np.zeros((len(_SIZES), 3)), np.zeros(len(_SIZES))
     for turn in range(3):
-        if turn:
-            at = _gain(fit, amplitudes[weights.argmax()]).argmax(axis=1)
-        amplitudes = _SIZES[:, None] * (fit.match[rows, at].sum(axis=0) / fit.norm[rows, at].sum())
-        weights = np.array([_log_sum(_gain(asked, amplitude)).sum() for amplitude in amplitudes])
-    return amplitudes, weights * (len(rows) / len(asked.norm))
+        amplitude = fit.match[rows, at].sum(axis=0) / fit.norm[rows, at].sum()
+        along, half = match @ amplitude, 0.5 * norm * (amplitude @ amplitude)
+        if turn < 2:
+            best = max(_SIZES, key=lambda size: (barred + size * along - size**2 * half).max(axis=1).sum())
+            at = _gain(fit, best * amplitude).argmax(axis=1)
+    weights = np.array([_log_sum(barred + size * along - size**2 * half).sum() for size in _SIZES])
+    return _SIZES[:, None] * amplitude, weights * (len(rows) / len(norm))
 
 
 def _gain(fit: _Fit, amplitude: NDArray) -> NDArray:

@@ -16,7 +16,7 @@ _GONE = 10.0
 # seconds; a rest this long is no turning point
 _SOLID = 0.08
 # how far the means of a window's halves may differ by chance, in standard deviations
-_SHIFT = 4.0
+_SHIFT = 5.0
 
 Intervals = list[tuple[int, int, int]]
 """(point, first frame, first frame after it)."""
