@@ -27,7 +27,7 @@ def times_faster(prefix: str, peers: dict[str, Callable[[str], object]], path: s
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                theirs = cpu_seconds(lambda read=read: read(path), repeats=1)
+                theirs = cpu_seconds(lambda read=read: read(path), repeats=2)
         except ImportError:
             continue
         ratios[f"{prefix}.times_faster_than_{name}"] = theirs / ours
