@@ -226,9 +226,10 @@ def test_a_new_file_comes_back(tmp_path, suffix, mesh):
     same_positions(again.motion, motion)
     np.testing.assert_allclose(Kinematics(again.motion).ends, Kinematics(motion).ends, atol=1e-6)
     np.testing.assert_allclose(again.motion.skeleton.rest, motion.skeleton.rest, atol=1e-7)
-    assert (again.character.skin is None) == (mesh == "none")
-    generator = again.character.source.document.json["asset"]["generator"]
-    assert generator == f"Footplant {footplant.__version__}"
+    assert again.character.skin is None
+    written = again.character.source.document.json
+    assert ("meshes" in written) == (mesh != "none")
+    assert written["asset"]["generator"] == f"Footplant {footplant.__version__}"
 
 
 def test_bones_that_change_with_time_come_back(tmp_path):
@@ -280,3 +281,14 @@ def test_a_single_pose_and_a_single_joint_can_be_written(tmp_path):
     gltf.save(tmp_path / "lone.glb", Clip(rest_motion(lone), Character(lone)))
     assert len(load(tmp_path / "lone.glb").motion) == 1
     Document(tmp_path / "lone.glb", (tmp_path / "lone.glb").read_bytes())
+
+
+def test_bones_to_look_at_are_not_taken_for_a_body(tmp_path):
+    clip = footplant.load("sample:walk")
+    bare = footplant.humanoid.make_character(clip.character.skeleton, clip.character.roles, name="bare")
+    footplant.save(tmp_path / "bones.glb", replace(clip, character=bare))
+    again = footplant.load(tmp_path / "bones.glb")
+    assert again.character.skin is None
+    assert again.character.height == pytest.approx(bare.height, abs=1e-5)
+    for name, point in bare.contacts.items():
+        np.testing.assert_allclose(again.character.contacts[name].offset, point.offset, atol=1e-5)

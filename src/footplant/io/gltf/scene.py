@@ -30,6 +30,8 @@ NOTABLE = 1e-3
 """Scales that differ by more are worth a note; below it is the rounding of exporters."""
 END_SITE = "footplantEndSite"
 """Key in a node's extras: the node marks the tip of a bone and is no joint."""
+BONES = "footplantBones"
+"""Key in a mesh's extras: the mesh is bones to look at, drawn by Footplant, and not the figure's body."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
 
 

@@ -16,7 +16,7 @@ from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.json import Json
-from footplant.io.gltf.scene import Joints, Scene, base_above, rest_pose
+from footplant.io.gltf.scene import BONES, Joints, Scene, base_above, rest_pose
 from footplant.skeleton import Skeleton, Skin
 
 LEAST_BYTES = 1 << 25
@@ -85,7 +85,7 @@ def read_skin(
     document = scene.document
     number = {node: joint for joint, node in enumerate(joints.nodes) if node >= 0}
     binder = _Binder(scene, joints, skeleton)
-    shapes = [mesh.objects("primitives") for mesh in document.top.objects("meshes")]
+    shapes = [[] if _is_bones(mesh) else mesh.objects("primitives") for mesh in document.top.objects("meshes")]
     known: dict[tuple[int, int], _Primitive | None] = {}
     parts: list[_Part] = []
     size = 0
@@ -121,6 +121,11 @@ def read_skin(
                 return None
             parts.append(_Part(shape, index, carry))
     return _join(document, parts, binder.bind()) if parts else None
+
+
+def _is_bones(mesh: Json) -> bool:
+    extras = mesh.data.get("extras")
+    return isinstance(extras, dict) and extras.get(BONES) is True
 
 
 def _note(notes: list[str], text: str) -> None:

@@ -13,7 +13,7 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, Packer
 from footplant.io.gltf.rewrite import NodeCurves, make_animation
-from footplant.io.gltf.scene import END_SITE
+from footplant.io.gltf.scene import BONES, END_SITE
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton, Skin
 from footplant.skinning import vertex_normals
@@ -39,7 +39,8 @@ def write_new(path: str | Path, clip: Clip, mesh: str) -> None:
     if shape is not None:
         packer.append("skins", _skin(packer, shape, len(skeleton), clip.character.name))
         packer.append("materials", _material())
-        packer.append("meshes", {"name": clip.character.name, "primitives": [_primitive(packer, shape)]})
+        body = {"name": clip.character.name, "primitives": [_primitive(packer, shape)]}
+        packer.append("meshes", body if shape is clip.character.skin else body | {"extras": {BONES: True}})
         roots.append(packer.append("nodes", {"name": clip.character.name, "mesh": 0, "skin": 0}))
     packer.json["scenes"] = [{"nodes": roots}]
     if len(motion):
