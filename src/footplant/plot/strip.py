@@ -95,7 +95,8 @@ def _small(picture: io.BytesIO) -> bytes:
 
     out = io.BytesIO()
     with Image.open(picture) as image:
-        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, format="png", optimize=True)
+        few = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(out, format="png", optimize=True)
     return out.getvalue()
 
 
