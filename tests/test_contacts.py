@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -168,13 +169,29 @@ def test_samples_at_sixty_percent_of_the_size(name):
 
 # first millimetres drown in 5 mm of noise, and with few plants, short ones or slow departures each lost frame weighs
 # more; docs/contacts.md has the measured values
+MISSED = {
+    (name, fps)
+    for name, rates in {"walk": [60], "run": [30, 60, 120], "sneak": [30, 60, 120], "limp": [30, 60, 120],
+                        "stop": [30, 60], "reach": [30]}.items()
+    for fps in rates
+}  # fmt: skip
 SLOW = {"sneak": (0.975, 0.95), "limp": (0.97, 0.96), "reach": (0.98, 0.955), "run": (0.98, 0.94)}
 
 
+@pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_samples_with_five_millimetres_of_noise(name):
+def test_each_sample_with_noise_meets_the_bar_of_clean_ones(name, fps, request):
+    """What noise should not change; the clips that it still does change are known, and shown as expected failures."""
+    if (name, fps) in MISSED:
+        request.applymarker(pytest.mark.xfail(reason="below 98 % of frames or F1 0.97 with 5 mm of noise"))
+    truth, masks = noisy_sample(name, fps)
+    check_bars(truth, masks, 0.98, 0.97)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_samples_that_suffer_most_from_noise_get_no_worse(name):
     truth, masks = noisy_sample(name, 120.0)
-    check_bars(truth, masks, *SLOW.get(name, (0.98, 0.97)))
+    check_bars(truth, masks, *SLOW[name])
 
 
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
@@ -228,6 +245,7 @@ def test_change_points_are_the_instants_of_leaving(power, bias):
     assert (errors - errors.mean(axis=1, keepdims=True)).std() < 0.006
 
 
+@cache
 def noisy_sample(name, fps, size=1.0):
     """Truth and findings (3F, 4) with white noise of 5 mm per axis on every point, for three seeds."""
     clip = samples.load(name)

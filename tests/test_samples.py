@@ -109,7 +109,7 @@ def test_walk_follows_the_published_curves():
         ours, theirs = angles[name][per_cycle : 2 * per_cycle], measure.table_curve(name, phases)
         assert np.corrcoef(ours, theirs)[0, 1] > 0.95, name
         assert np.ptp(ours) == pytest.approx(np.ptp(theirs), rel=0.2), name
-    # 4 to 5 cm in the textbook, 2 to 3 cm in most captures; this lies within a quarter of both
+    # 4 to 5 cm in the textbook: within a quarter of that
     assert 0.032 < np.ptp(sample.motion.root[:, 1]) < 0.05
     assert 0.04 < np.ptp(sample.motion.root[:, 0]) < 0.05
     assert angles["arm"].min() == pytest.approx(-25, abs=4)
@@ -138,23 +138,34 @@ def figures(shared):
     return measure.run()
 
 
-@pytest.mark.parametrize("motion", ["walk", "run"])
-@pytest.mark.parametrize("name", ["hip", "knee", "ankle", "pelvis", "arm", "elbow"])
-def test_gaits_move_as_recorded_people_do(figures, motion, name):
-    """Unshifted against the mean over subjects; ranges within a quarter."""
-    beside = f"gait.{motion}.ensemble.{name}"
-    assert figures[f"{beside}.correlation"] >= 0.9
-    # two of the five walkers hardly swing their arms (13 degrees; the others 30), so the middle one is asked
-    ratio = "ratio_to_median_range" if (motion, name) == ("walk", "arm") else "range_ratio"
-    assert 0.75 <= figures[f"{beside}.{ratio}"] <= 1.25
+CURVES = [
+    f"{who}.{name}" for who in ("walk.ensemble", "walk.cmu", "run.ensemble") for name in measure.CURVES
+]  # fmt: skip
+TOO_WIDE = {"walk.ensemble.arm": 1.43, "walk.cmu.arm": 1.52, "walk.cmu.pelvis": 1.54}
+"""Ranges that miss a quarter: the textbook asks for twice what these walkers do, and no walk is near both."""
 
 
-def test_walk_moves_as_the_walkers_of_one_database(figures):
-    for name in measure.CURVES:
-        assert figures[f"gait.walk.cmu.{name}.correlation"] >= 0.9, name
-        # they are slower than the sample: the pelvis is compared at their pace; see docs/samples.md for the arms
-        pace = "range_ratio_at_their_pace" if name == "pelvis" else "range_ratio"
-        assert name == "arm" or 0.75 <= figures[f"gait.walk.cmu.{name}.{pace}"] <= 1.25, name
+@pytest.mark.parametrize("curve", CURVES)
+def test_gaits_have_the_shape_of_recorded_ones(figures, curve):
+    """Unshifted, against the mean over subjects."""
+    assert figures[f"gait.{curve}.correlation"] >= 0.9
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        pytest.param(
+            curve,
+            marks=pytest.mark.xfail(strict=True, reason=f"the range is {TOO_WIDE[curve]} times that of the captures"),
+        )
+        if curve in TOO_WIDE
+        else curve
+        for curve in CURVES
+    ],
+)
+def test_gaits_have_the_range_of_recorded_ones(figures, curve):
+    """Within a quarter of the mean over subjects."""
+    assert 0.75 <= figures[f"gait.{curve}.range_ratio"] <= 1.25
 
 
 @pytest.mark.parametrize("clip", ["02_01", "35_01", "imusim_16_15"])
