@@ -166,3 +166,18 @@ def test_leaves_no_global_state(tmp_path):
     before = dict(mpl.rcParams)
     plot.strip(stepping(), tmp_path / "strip.png", plants={}, dpi=30)
     assert dict(mpl.rcParams) == before
+
+
+def test_a_figure_at_rest_shows_no_rounding_errors():
+    from matplotlib.figure import Figure
+
+    from footplant.plot.panels import _at_least
+
+    axes = Figure().add_axes((0, 0, 1, 1))
+    axes.plot([0.0, 1.0], [1e-17, 0.0])
+    _at_least(axes, 10.0)
+    low, high = axes.get_ylim()
+    assert high - low == pytest.approx(10.0)
+    axes.set_ylim(-30.0, 60.0)
+    _at_least(axes, 10.0)
+    assert axes.get_ylim() == (-30.0, 60.0)

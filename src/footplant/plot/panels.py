@@ -46,6 +46,14 @@ def _time_axis(axes, scene: Scene) -> None:
               clip_on=False, zorder=5)  # fmt: skip
 
 
+def _at_least(axes, span: float) -> None:
+    """Let the vertical axis cover at least a span, so that a figure at rest does not show its rounding errors."""
+    low, high = axes.get_ylim()
+    if high - low < span:
+        middle = 0.5 * (low + high)
+        axes.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
+
+
 def _draw_foot(axes, scene: Scene, side: str) -> None:
     contacts = scene.clip.character.contacts
     color = np.array(_SIDES[side])
@@ -80,6 +88,7 @@ def _draw_angle(axes, scene: Scene, joint: str) -> None:
     axes.axhline(0.0, color=_PALE, linewidth=1.0, zorder=1)
     axes.set_title(f"{joint} flexion, degrees")
     _time_axis(axes, scene)
+    _at_least(axes, 10.0)
     _legend(axes)
 
 
@@ -89,6 +98,7 @@ def _draw_root_height(axes, scene: Scene) -> None:
     axes.plot(scene.seconds, scene.kinematics.positions[:, joint, 1] - scene.ground, color=_INK)
     axes.set_title("height of the hips, m" if roles is not None else "height of the root, m")
     _time_axis(axes, scene)
+    _at_least(axes, 0.02)
 
 
 def _draw_speed(axes, scene: Scene) -> None:
