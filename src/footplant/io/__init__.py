@@ -1,7 +1,8 @@
 """One door for every file: `load`, `load_character`, `save`. Formats are found by entry point.
 
 A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawFigure` and, when it can
-write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats".
+write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats". What its
+files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,16 @@ from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character
 
 SAMPLE = "sample:"
+PARTS = {
+    "skin": "the mesh with its weights",
+    "takes": "several takes",
+    "figures": "several figures",
+    "moving bones": "bones that change their length with time",
+    "roles": "which joint is what",
+    "contacts": "contact points, masses and limits of the character",
+    "constraints": "constraints and edits",
+}
+"""What a file may carry beside a skeleton and one motion; a format says in `holds` which of these its `save` writes."""
 
 
 @cache

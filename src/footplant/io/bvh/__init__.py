@@ -27,6 +27,7 @@ from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 extensions = (".bvh",)
+holds = frozenset({"figures", "moving bones"})
 
 
 def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "auto") -> tuple[RawFigure, ...]:

@@ -25,6 +25,7 @@ from footplant.io.gltf.write import write_new
 from footplant.motion import Motion
 
 extensions = (".glb", ".gltf")
+holds = frozenset({"skin", "takes", "moving bones"})
 
 
 def load(path: str | Path) -> tuple[RawFigure, ...]:
