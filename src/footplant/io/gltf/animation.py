@@ -14,8 +14,8 @@ from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
-from footplant.io.gltf.json import Json, describe
 from footplant.io.gltf.scene import NOTABLE, Joints, Scene, fold
+from footplant.io.json import Json, describe
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 

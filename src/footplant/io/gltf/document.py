@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import os
 import re
 import struct
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
-from footplant.io.gltf.json import REQUIRED, Json, describe
+from footplant.io.json import REQUIRED, Json, describe, read_json
 
 MAGIC = b"glTF"
 JSON_CHUNK, BIN_CHUNK = 0x4E4F534A, 0x004E4942
@@ -52,7 +51,7 @@ class Document:
         """(type, bytes) of every chunk of a GLB; of plain JSON the text alone."""
         self.bin = next((content for kind, content in self.chunks[1:] if kind == BIN_CHUNK), None)
         """The binary chunk of a GLB, None when there is none."""
-        self.json: dict[str, Any] = self._parse(self.chunks[0][1])
+        self.json: dict[str, Any] = read_json(self.chunks[0][1], self.path, self.notes)
         """The JSON as Python values, never changed."""
         self.top = Json(self.json, "", self.path)
         self._check_version()
@@ -92,26 +91,6 @@ class Document:
         if not found:
             self._fail("header", "expected a JSON chunk, got none")
         return found
-
-    def _parse(self, text: memoryview) -> dict[str, Any]:
-        def refuse(token: str) -> NoReturn:
-            raise ValueError(f"{token} is no JSON number")
-
-        try:
-            content = str(text, "utf-8")
-            if content.startswith("\ufeff"):
-                content = content[1:]
-                self.notes.append("the JSON starts with a byte order mark, which glTF forbids; it was skipped")
-            parsed = json.loads(content, parse_constant=refuse)
-        except UnicodeDecodeError as error:
-            self._fail(f"byte {error.start}", "expected JSON in UTF-8, got other bytes")
-        except json.JSONDecodeError as error:
-            self._fail(f"line {error.lineno}, column {error.colno}", f"expected JSON, got a mistake: {error.msg}")
-        except RecursionError:
-            self._fail("JSON", "expected sane nesting, got lists or objects nested too deep")
-        except ValueError as error:
-            self._fail("JSON", f"expected JSON, got a mistake: {error}")
-        return Json(parsed, "", self.path).data
 
     def _check_version(self) -> None:
         asset = self.top.object("asset")

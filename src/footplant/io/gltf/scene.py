@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
-from footplant.io.gltf.json import Json
+from footplant.io.json import Json
 from footplant.skeleton import Skeleton
 
 DEEPEST = 4096

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
-from footplant.io.gltf.json import Json
 from footplant.io.gltf.scene import BONES, Joints, Scene, base_above, rest_pose
+from footplant.io.json import Json
 from footplant.skeleton import Skeleton, Skin
 
 LEAST_BYTES = 1 << 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,6 +12,33 @@ REQUIRED: Any = object()
 """Stands for "no default": an absent key is an error."""
 LARGEST = 3.5e38
 """Numbers beyond what a 32-bit float holds are taken for damage."""
+
+
+def read_json(data: bytes | memoryview, path: str | Path, notes: list[str] | None = None) -> dict[str, Any]:
+    """The object that a JSON text in UTF-8 holds; NaN and infinity are refused, a byte order mark is noted."""
+
+    def refuse(token: str) -> NoReturn:
+        raise ValueError(f"{token} is no JSON number")
+
+    def fail(where: str, message: str) -> NoReturn:
+        raise FormatError(message, path=path, where=where)
+
+    try:
+        content = str(data, "utf-8")
+        if content.startswith("\ufeff"):
+            content = content[1:]
+            if notes is not None:
+                notes.append("the JSON starts with a byte order mark, which does not belong there; it was skipped")
+        parsed = json.loads(content, parse_constant=refuse)
+    except UnicodeDecodeError as error:
+        fail(f"byte {error.start}", "expected JSON in UTF-8, got other bytes")
+    except json.JSONDecodeError as error:
+        fail(f"line {error.lineno}, column {error.colno}", f"expected JSON, got a mistake: {error.msg}")
+    except RecursionError:
+        fail("JSON", "expected sane nesting, got lists or objects nested too deep")
+    except ValueError as error:
+        fail("JSON", f"expected JSON, got a mistake: {error}")
+    return Json(parsed, "", path).data
 
 
 class Json:
