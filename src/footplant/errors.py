@@ -4,6 +4,7 @@
     ├── FormatError       a file that cannot be read or written: says where, what was expected and what was found
     ├── SkeletonError     a tree that is not one, or a joint that does not exist
     ├── MotionError       arrays that do not fit a skeleton or one another
+    ├── ConstraintError   a constraint that says nothing sensible, or that a solver cannot honour
     ├── HumanoidError     a figure whose roles cannot be found (a quadruped, a hand, a prop)
     └── MissingExtraError an optional dependency that is not installed: says the command that installs it
 
@@ -37,6 +38,10 @@ class SkeletonError(FootplantError):
 
 class MotionError(FootplantError):
     """Motion data that does not fit its skeleton, or two motions that do not fit one another."""
+
+
+class ConstraintError(FootplantError):
+    """A constraint that says nothing sensible, or one that the chosen solver cannot honour."""
 
 
 class HumanoidError(FootplantError):

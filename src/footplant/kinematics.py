@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from footplant.errors import SkeletonError
 from footplant.motion import Motion
@@ -20,21 +20,32 @@ class Kinematics:
     columns 3+3j … 5+3j the rotation vector of joint j in its own frame.
     """
 
-    def __init__(self, motion: Motion) -> None:
-        """Run forward kinematics."""
+    def __init__(self, motion: Motion, frames: ArrayLike | None = None) -> None:
+        """Run forward kinematics. `frames` says which frames of a longer clip the motion's own are, if they are."""
         from footplant.kernels import fk
 
         self.motion = motion
         """The motion this belongs to."""
-        frames, joints = motion.rotations.shape[:2]
-        self.positions: NDArray = np.empty((frames, joints, 3))
+        self.frames: NDArray = np.arange(len(motion)) if frames is None else np.asarray(frames, np.int64)
+        """(F,) the clip's frame that each row is: 0 … F−1, or those that a solver has picked out."""
+        count, joints = motion.rotations.shape[:2]
+        self.positions: NDArray = np.empty((count, joints, 3))
         """(F, J, 3) world positions of the joints, metres."""
-        self.rotations: NDArray = np.empty((frames, joints, 4))
+        self.rotations: NDArray = np.empty((count, joints, 4))
         """(F, J, 4) world rotations of the joints."""
         offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
         fk.forward(motion.skeleton.parents, offsets, motion.root, motion.rotations, self.positions, self.rotations)
         self.positions.setflags(write=False)
         self.rotations.setflags(write=False)
+
+    def __getitem__(self, rows: NDArray | slice) -> Kinematics:
+        """Some of the rows, without running forward kinematics again."""
+        part = object.__new__(Kinematics)
+        part.motion, part.frames = self.motion[rows], self.frames[rows]
+        part.positions, part.rotations = self.positions[rows], self.rotations[rows]
+        for array in (part.positions, part.rotations):
+            array.setflags(write=False)
+        return part
 
     def points(self, points: Sequence[Point]) -> NDArray:
         """World positions (F, N, 3) of points fixed to segments, metres."""

@@ -49,19 +49,31 @@ class PlantQuality:
     """Frames by which it really leaves late (early: negative); None without a source, or when lost."""
 
 
-@dataclass(frozen=True)
-class ConstraintError:
+@dataclass(frozen=True, kw_only=True)
+class ConstraintQuality:
     """What is left of one constraint."""
 
     name: str
+    kind: str = ""
+    """What it asks: position, footplant …"""
+    unit: str = "mm"
+    """Of `worst` and `mean`: mm, or degrees."""
+    frames: int = 0
+    """How many frames it holds at."""
     worst: float
-    """Largest residual, mm."""
+    """Largest residual."""
     mean: float
-    """Mean residual, mm."""
+    """Mean residual."""
     worst_share: float
-    """Largest residual, % of the body's height."""
+    """Largest residual, % of the body's height; NaN for angles."""
     mean_share: float
-    """Mean residual, % of the body's height."""
+    """Mean residual, % of the body's height; NaN for angles."""
+    worst_frame: int | None = None
+    """Where it is largest."""
+    hard: bool = True
+    """Whether it had to be met."""
+    met: bool = True
+    """Whether it is, to the tolerance of the problem."""
 
 
 @dataclass(frozen=True)
@@ -109,14 +121,14 @@ class Quality:
     """Pairs of frame and joint beyond the joint's limits; None when the figure's limits are unknown."""
     limit_worst: float | None
     """Largest angle beyond a limit, degrees."""
-    constraint_errors: tuple[ConstraintError, ...]
+    constraint_errors: tuple[ConstraintQuality, ...]
     """One for each constraint that was given."""
     published: Published
     """The ratios that others publish."""
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON (which knows no NaN and no infinity)."""
-        return {key: _plain(value) for key, value in asdict(self).items()}
+        return {key: plain(value) for key, value in asdict(self).items()}
 
 
 def measure(
@@ -313,22 +325,31 @@ def _limits(motion: Motion, character: Character) -> tuple[int | None, float | N
     return int((beyond > 1e-9).sum()), float(np.degrees(beyond.max(initial=0.0)))
 
 
-def _constraint_error(name: str, residual: ArrayLike, height: float) -> ConstraintError:
+def _constraint_error(name: str, residual: ArrayLike, height: float) -> ConstraintQuality:
     values = np.abs(np.asarray(residual, float))
     values = np.linalg.norm(values.reshape(len(values), -1), axis=1) if values.ndim > 1 else values
     worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
-    return ConstraintError(name, 1000.0 * worst, 1000.0 * mean, 100.0 * worst / height, 100.0 * mean / height)
+    return ConstraintQuality(
+        name=name,
+        frames=len(values),
+        worst=1000.0 * worst,
+        mean=1000.0 * mean,
+        worst_share=100.0 * worst / height,
+        mean_share=100.0 * mean / height,
+        worst_frame=int(values.argmax()) if values.size else None,
+    )
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float | None:
     return ours / theirs if ours is not None and theirs else None
 
 
-def _plain(value):
+def plain(value):
+    """Dictionaries, lists, numbers and None for JSON, which knows no NaN and no infinity."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return int(value) if isinstance(value, np.integer) else value

@@ -1,0 +1,180 @@
+"""What a constraint is: Kulpa's {CP, T, KC, P, A} (2005, section 3), with its residual and its derivative.
+
+An outsider's constraint is a subclass with two methods, `residual` and `jacobian`; no registry. `check` compares the
+two by finite differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Point
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Constraint:
+    """Something that must hold at some frames. Hard or soft is data, and so are its frames, ramps and priority."""
+
+    name: str = ""
+    """What reports call it; "" takes the kind."""
+    frames: range | tuple[int, ...] | None = None
+    """Frames at which it holds: an interval (stop excluded), single frames, or None for the whole clip."""
+    ramp: tuple[float, float] = (0.0, 0.0)
+    """Seconds in which it eases in before its first frame and out after its last one (Kulpa's activation)."""
+    priority: int = 0
+    """Greater wins: where two cannot both be met, the one with the smaller number gives way."""
+    weight: float = 1.0
+    """How much it counts among soft constraints and inside the ramps, 1 is usual, dimensionless."""
+    hard: bool = True
+    """Hard: met to the tolerance or reported as not met. Soft: pulled towards, by `weight`."""
+    chain: tuple[int, ...] | None = None
+    """Joints that may turn for it (the root may also move when joint 0 is among them); None: all."""
+
+    unit: ClassVar[Literal["m", "rad"]] = "m"
+    """What the residual is measured in."""
+    inequality: ClassVar[bool] = False
+    """True: residuals ≥ 0 are fine. False: they must be 0."""
+
+    def __post_init__(self) -> None:
+        """Check what every kind has."""
+        if self.frames is not None and not isinstance(self.frames, range):
+            object.__setattr__(self, "frames", tuple(sorted({int(frame) for frame in self.frames})))
+        if isinstance(self.frames, range) and self.frames.step != 1:
+            raise ConstraintError(
+                f"{self.title}: expected an interval of every frame, got a step of {self.frames.step}"
+            )
+        if self.frames is not None and len(self.frames) and min(self.frames) < 0:
+            raise ConstraintError(f"{self.title}: expected frames from 0 on, got {min(self.frames)}")
+        if not all(np.isfinite(r) and r >= 0 for r in self.ramp):
+            raise ConstraintError(f"{self.title}: expected ramps of 0 seconds or more, got {self.ramp}")
+        if not (np.isfinite(self.weight) and self.weight >= 0):
+            raise ConstraintError(f"{self.title}: expected a weight of 0 or more, got {self.weight}")
+
+    @property
+    def title(self) -> str:
+        """The name, or the kind where there is none."""
+        return self.name or type(self).__name__.lower()
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, k) how far off, in `unit`, at every row of the kinematics (whose clip frames are `kinematics.frames`)."""
+        raise NotImplementedError
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, k, 3+3J) its derivative by the displacement, columns as in `Kinematics.position_jacobian`."""
+        raise NotImplementedError
+
+    def activation(self, frames: ArrayLike, fps: float) -> NDArray:
+        """(F,) 0 to 1 at frames of the clip: 1 where it holds, easing (3u² − 2u³) inside the ramps."""
+        frames = np.asarray(frames)
+        if self.frames is None:
+            return np.ones(len(frames))
+        if not len(self.frames):
+            return np.zeros(len(frames))
+        held = np.asarray(self.frames)
+        if not any(self.ramp):
+            if isinstance(self.frames, range):
+                return ((frames >= self.frames.start) & (frames < self.frames.stop)).astype(float)
+            return np.isin(frames, held).astype(float)
+        after = np.searchsorted(held, frames)
+        following, before = held[np.minimum(after, len(held) - 1)], held[np.maximum(after - 1, 0)]
+        till = np.where(after < len(held), following - frames, np.inf) / fps
+        since = np.where(following == frames, 0.0, np.where(after > 0, frames - before, np.inf)) / fps
+        rise, fall = (
+            np.clip(1.0 - np.divide(gap, length, out=np.where(gap > 0, np.inf, 0.0), where=length > 0), 0.0, 1.0)
+            for gap, length in ((till, self.ramp[0]), (since, self.ramp[1]))
+        )
+        share = np.where(following == frames, 1.0, np.maximum(rise, fall))
+        return share * share * (3.0 - 2.0 * share)
+
+    def slot(self, frames: NDArray) -> NDArray:
+        """Which row of a per-frame target each clip frame reads: its place among the frames held, the ends held on."""
+        if self.frames is None:
+            return frames
+        held = np.asarray(self.frames)
+        return np.clip(np.searchsorted(held, frames), 0, max(len(held) - 1, 0))
+
+    def __len__(self) -> int:
+        """How many frames it holds at; 0 for the whole clip, whose length it does not know."""
+        return 0 if self.frames is None else len(self.frames)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AcrossFrames(Constraint):
+    """A relation among frames (METHODS C4): same place at two frames, a bound on speed. For whole-clip methods only."""
+
+    def groups(self, frames: int) -> NDArray:
+        """(R, T) the T frames that each of its R rows ties together, in a clip of so many frames."""
+        raise NotImplementedError
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(R, k) over the rows of `groups`; `kinematics` holds the whole clip."""
+        raise NotImplementedError
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(R, T, k, 3+3J) the derivative by the displacement at each of the T frames."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Follow:
+    """A target that moves with another point."""
+
+    point: Point
+    """What to follow; the point's own offset says where in the frame of its joint the target lies."""
+    motion: Motion | None = field(default=None, repr=False)
+    """Whose point it is: None is the figure itself (then both ends may move), else a motion that is as it is."""
+
+
+Target = NDArray | Follow
+
+
+def as_target(target: ArrayLike | Follow, width: int, what: str) -> Target:
+    """A target as (1, width) or (n, width) numbers, checked; one that follows stays as it is."""
+    if isinstance(target, Follow):
+        return target
+    array = np.array(target, float)
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != width or not len(array):
+        raise ConstraintError(f"{what}: expected {width} numbers, or {width} for each frame, got {np.shape(target)}")
+    if not np.isfinite(array).all():
+        raise ConstraintError(f"{what}: expected finite numbers, got NaN or infinity")
+    if width == 4:
+        if (np.linalg.norm(array, axis=1) < 1e-9).any():
+            raise ConstraintError(f"{what}: expected unit quaternions, got zeros")
+        array = rotation.normalize(array)
+    array.setflags(write=False)
+    return array
+
+
+def check(constraint: Constraint, motion: Motion, step: float = 1e-6) -> float:
+    """The largest difference between a constraint's Jacobian and central finite differences over a motion.
+
+    Across frames, one frame is moved at a time. In units of the residual per metre or radian.
+    """
+    ours = constraint.jacobian(Kinematics(motion))
+    frames, joints = motion.rotations.shape[:2]
+    worst = 0.0
+    for column in range(3 + 3 * joints):
+        moved = np.zeros((frames, 1 + joints, 3))
+        moved[:, column // 3, column % 3] = step
+        if isinstance(constraint, AcrossFrames):
+            groups = constraint.groups(frames)
+            for term in range(groups.shape[1]):
+                for row, frame in enumerate(groups[:, term]):
+                    only = np.zeros_like(moved)
+                    only[frame] = moved[frame]
+                    ahead, behind = (constraint.residual(Kinematics(motion + d))[row] for d in (only, -only))
+                    worst = max(worst, np.abs((ahead - behind) / (2 * step) - ours[row, term, :, column]).max())
+            continue
+        ahead, behind = (constraint.residual(Kinematics(motion + d)) for d in (moved, -moved))
+        worst = max(worst, float(np.abs((ahead - behind) / (2 * step) - ours[..., column]).max(initial=0.0)))
+    return float(worst)

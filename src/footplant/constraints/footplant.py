@@ -1,0 +1,134 @@
+"""Footplants, at a given place or at one that the solver finds, and relations across frames (METHODS C2, C4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.constraints.base import AcrossFrames, Constraint, as_target
+from footplant.constraints.points import Position, Surface
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Point
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Footplant(Constraint):
+    """A contact point rests at one place: a given one, or "wherever, but not slipping" (Gleicher 1998).
+
+    Without a place the place is an unknown of the constraint's own, shared by its frames, so that no row of its
+    Jacobian spans two frames. Methods that treat frames one by one cannot find it: `settled` fixes it for them.
+    """
+
+    point: Point
+    place: ArrayLike | None = None
+    """(3,) metres, world; None: anywhere, or anywhere on the ground."""
+    ground: Surface | None = None
+    """For a free place, the ground that it must lie on; None: free in all three directions."""
+
+    def __post_init__(self) -> None:
+        """Check the place."""
+        super().__post_init__()
+        if self.place is not None:
+            object.__setattr__(self, "place", as_target(self.place, 3, f"{self.title}: place")[0])  # type: ignore[index]
+
+    @property
+    def free(self) -> bool:
+        """Whether the place is an unknown."""
+        return self.place is None
+
+    def residual(self, kinematics: Kinematics, place: NDArray | None = None) -> NDArray:
+        """(F, 3) point − place, metres; a free plant measures from the `place` given, else from its mean place."""
+        return kinematics.point(self.point) - self._place(kinematics, place)
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3, 3+3J) by the displacement; by the place it is minus the identity."""
+        return kinematics.position_jacobian(self.point)
+
+    def _place(self, kinematics: Kinematics, place: NDArray | None) -> NDArray:
+        if place is not None:
+            return place
+        return np.asarray(self.place) if self.place is not None else self.mean_place(kinematics)
+
+    def mean_place(self, kinematics: Kinematics) -> NDArray:
+        """(3,) the mean place of the point over its frames, put on the ground where there is one."""
+        held = self.activation(kinematics.frames, kinematics.motion.fps) >= 1.0
+        if not held.any():
+            raise ConstraintError(f"{self.title}: expected frames of the clip, got {self.frames}")
+        place = kinematics[held].point(self.point).mean(axis=0)
+        if self.ground is not None:
+            place[1] = self.ground.height(place[None, ::2])[0]
+        return place
+
+    def settled(self, kinematics: Kinematics) -> Footplant:
+        """The same plant with its place fixed where the motion has it on average."""
+        return self if not self.free else replace(self, place=self.mean_place(kinematics))
+
+    def as_position(self) -> Position:
+        """A plant at a given place is a position constraint."""
+        if self.place is None:
+            raise ConstraintError(f"{self.title}: its place is free; only spacetime can find it, or settle it first")
+        return Position(
+            point=self.point, target=self.place, name=self.title, frames=self.frames, ramp=self.ramp,
+            priority=self.priority, weight=self.weight, hard=self.hard, chain=self.chain,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SamePlace(AcrossFrames):
+    """A point is at the same place at two frames, wherever that is: a step that must land where it began."""
+
+    point: Point
+    pair: tuple[int, int]
+    """The two frames."""
+
+    def groups(self, frames: int) -> NDArray:
+        """(1, 2) the pair."""
+        if not all(0 <= frame < frames for frame in self.pair):
+            raise ConstraintError(f"{self.title}: expected frames in 0..{frames - 1}, got {self.pair}")
+        return np.array([self.pair])
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(1, 3) first − second, metres."""
+        places = kinematics.point(self.point)
+        return (places[self.pair[0]] - places[self.pair[1]])[None]
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(1, 2, 3, 3+3J)."""
+        both = kinematics[np.array(self.pair)].position_jacobian(self.point)
+        return (both * np.array([1.0, -1.0])[:, None, None])[None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SpeedLimit(AcrossFrames):
+    """A point moves no faster than a bound from each of its frames to the next."""
+
+    point: Point
+    most: float
+    """Metres a second."""
+    inequality: ClassVar[bool] = True
+
+    def groups(self, frames: int) -> NDArray:
+        """(R, 2) each held frame and the one after it."""
+        held = np.arange(frames - 1) if self.frames is None else np.asarray(self.frames)
+        held = held[held < frames - 1]
+        return np.stack([held, held + 1], axis=1)
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(R, 1) metres to spare in one frame."""
+        return (self.most / kinematics.motion.fps - np.linalg.norm(self._steps(kinematics), axis=1))[:, None]
+
+    def _steps(self, kinematics: Kinematics) -> NDArray:
+        places, groups = kinematics.point(self.point), self.groups(len(kinematics.frames))
+        return places[groups[:, 1]] - places[groups[:, 0]]
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(R, 2, 1, 3+3J)."""
+        steps, groups = self._steps(kinematics), self.groups(len(kinematics.frames))
+        length = np.linalg.norm(steps, axis=1, keepdims=True)
+        along = np.where(length > 1e-12, steps / np.maximum(length, 1e-12), 0.0)
+        moving = kinematics.position_jacobian(self.point)[groups]
+        return np.einsum("ri,rtij->rtj", along, moving * np.array([1.0, -1.0])[:, None, None])[:, :, None, :]

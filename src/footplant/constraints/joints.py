@@ -1,0 +1,225 @@
+"""Constraints on the figure's own joints: limits (box, cone and twist, hinge) and relations between joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.constraints.base import Constraint
+from footplant.constraints.points import left_inverse
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _OfTurns(Constraint):
+    """Something about the anatomical turns of joints (see `humanoid.anatomical_turns`)."""
+
+    character: Character = field(repr=False)
+    unit: ClassVar[Literal["m", "rad"]] = "rad"
+
+    @cached_property
+    def _frames_of_joints(self) -> tuple[NDArray, NDArray]:
+        """World rotations (J, 4) of each joint's parent and of itself in the reference pose; at rest without roles."""
+        skeleton = self.character.skeleton
+        pose = (
+            skeleton.rest if self.character.roles is None else humanoid.reference_pose(skeleton, self.character.roles)
+        )
+        world = skeleton.posed(pose)[1]
+        return np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]]), world
+
+    def _turn(self, kinematics: Kinematics, joints: NDArray) -> NDArray:
+        """(F, N, 4) how far joints have turned from the reference pose, in its axes."""
+        above, own = self._frames_of_joints
+        local = kinematics.motion.rotations[:, joints]
+        return rotation.multiply(rotation.multiply(above[joints], local), rotation.inverse(own[joints]))
+
+    def _turn_jacobian(self, turns: NDArray, joints: NDArray) -> NDArray:
+        """(F, N, 3, 3) how log(turn) changes with each joint's own rotation vector."""
+        vectors = rotation.log(turns)
+        axes = rotation.to_matrix(self._frames_of_joints[1][joints])
+        # turn·exp(G v): the right inverse is the left one of the opposite vector
+        return left_inverse(-vectors) @ axes
+
+
+def _columns(joint: int) -> slice:
+    return slice(3 + 3 * joint, 6 + 3 * joint)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointLimits(_OfTurns):
+    """Joints stay within the box of rotation-vector components that the character's limits give."""
+
+    joints: tuple[int, ...] | None = None
+    """Which joints; None: all that have limits."""
+    inequality: ClassVar[bool] = True
+
+    @cached_property
+    def _limited(self) -> NDArray:
+        limits = self.character.limits
+        if limits is None:
+            raise ConstraintError(f"{self.title}: {self.character.name!r} has no joint limits")
+        finite = np.isfinite(limits.lower).any(axis=1) | np.isfinite(limits.upper).any(axis=1)
+        wanted = np.flatnonzero(finite)
+        return wanted if self.joints is None else np.intersect1d(wanted, self.joints)
+
+    def _sides(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
+        """(F, N, 3) how much is left to the nearer bound, and +1 or −1 for the way in which it grows."""
+        limits, joints = self.character.limits, self._limited
+        vectors = rotation.log(self._turn(kinematics, joints))
+        below, above = vectors - limits.lower[joints], limits.upper[joints] - vectors  # type: ignore[union-attr]
+        left = np.minimum(below, above)
+        return np.where(np.isfinite(left), left, np.pi), np.where(below <= above, 1.0, -1.0) * np.isfinite(left)
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3N) radians left to the nearer bound; negative beyond it."""
+        return self._sides(kinematics)[0].reshape(len(kinematics.frames), -1)
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3N, 3+3J)."""
+        joints, sides = self._limited, self._sides(kinematics)[1]
+        blocks = sides[..., None] * self._turn_jacobian(self._turn(kinematics, joints), joints)
+        out = np.zeros((len(kinematics.frames), 3 * len(joints), 3 + 3 * len(self.character.skeleton)))
+        for row, joint in enumerate(joints.tolist()):
+            out[:, 3 * row : 3 * row + 3, _columns(joint)] = blocks[:, row]
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConeTwist(_OfTurns):
+    """A joint swings within a cone about an axis and twists about it within a range: a shoulder, a hip."""
+
+    joint: int
+    axis: tuple[float, float, float]
+    """The bone's direction in the reference pose, world axes, any length."""
+    swing: float
+    """Half the opening of the cone, radians."""
+    twist: tuple[float, float] = (-np.pi, np.pi)
+    """Least and largest twist, radians."""
+    inequality: ClassVar[bool] = True
+
+    @cached_property
+    def _axis(self) -> NDArray:
+        return np.asarray(self.axis, float) / np.linalg.norm(self.axis)
+
+    def _angles(self, turns: NDArray) -> tuple[NDArray, NDArray]:
+        """(F,) swing and twist of turns (F, 4)."""
+        pointing = rotation.rotate(turns, self._axis)
+        swing = np.arctan2(np.linalg.norm(np.cross(self._axis, pointing), axis=1), pointing @ self._axis)
+        upright = np.where(turns[:, :1] < 0, -turns, turns)
+        return swing, 2.0 * np.arctan2(upright[:, 1:] @ self._axis, upright[:, 0])
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) radians left: to the cone, to the least and to the largest twist."""
+        swing, twist = self._angles(self._turn(kinematics, np.array([self.joint]))[:, 0])
+        return np.stack([self.swing - swing, twist - self.twist[0], self.twist[1] - twist], axis=1)
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3, 3+3J)."""
+        turns = self._turn(kinematics, np.array([self.joint]))[:, 0]
+        turns = np.where(turns[:, :1] < 0, -turns, turns)
+        own = rotation.to_matrix(self._frames_of_joints[1][self.joint])
+        pointing = rotation.rotate(turns, self._axis)
+        # a turn w about world axes moves the pointing direction by w × pointing: the swing grows about axis × pointing
+        normal = np.cross(self._axis, pointing)
+        length = np.linalg.norm(normal, axis=1, keepdims=True)
+        normal = np.where(length > 1e-9, normal / np.maximum(length, 1e-9), 0.0)
+        swing = np.einsum("fi,fij->fj", normal, rotation.to_matrix(turns) @ own)
+        w, v = turns[:, :1], turns[:, 1:]
+        sine = (v @ self._axis)[:, None]
+        sine_change = 0.5 * (w * self._axis + np.cross(self._axis, v))
+        twist = 2.0 * (w * sine_change + sine * 0.5 * v) / np.maximum(w**2 + sine**2, 1e-12) @ own
+        out = np.zeros((len(turns), 3, 3 + 3 * len(self.character.skeleton)))
+        out[:, 0, _columns(self.joint)] = -swing
+        out[:, 1, _columns(self.joint)] = twist
+        out[:, 2, _columns(self.joint)] = -twist
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Hinge(_OfTurns):
+    """A joint turns about one axis only: an elbow, a knee."""
+
+    joint: int
+    axis: tuple[float, float, float]
+    """In the reference pose's world axes, any length."""
+
+    def _across(self) -> NDArray:
+        """(2, 3) two directions across the axis."""
+        axis = np.asarray(self.axis, float) / np.linalg.norm(self.axis)
+        first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+        first /= np.linalg.norm(first)
+        return np.stack([first, np.cross(axis, first)])
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 2) the turn's components across the axis, radians."""
+        return rotation.log(self._turn(kinematics, np.array([self.joint]))[:, 0]) @ self._across().T
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 2, 3+3J)."""
+        joints = np.array([self.joint])
+        block = self._across() @ self._turn_jacobian(self._turn(kinematics, joints), joints)[:, 0]
+        out = np.zeros((len(block), 2, 3 + 3 * len(self.character.skeleton)))
+        out[:, :, _columns(self.joint)] = block
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Relation(_OfTurns):
+    """A linear relation between the turns of joints: Σ matrix·turn = 0 (Lee & Shin 1999, section 2)."""
+
+    terms: tuple[tuple[int, NDArray], ...]
+    """(joint, matrix (k, 3)) pairs; matrices act on the joint's anatomical turn."""
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, k) radians."""
+        joints = np.array([joint for joint, _ in self.terms])
+        vectors = rotation.log(self._turn(kinematics, joints))
+        return sum(vectors[:, n] @ np.asarray(matrix).T for n, (_, matrix) in enumerate(self.terms))  # type: ignore[return-value]
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, k, 3+3J)."""
+        joints = np.array([joint for joint, _ in self.terms])
+        blocks = self._turn_jacobian(self._turn(kinematics, joints), joints)
+        rows = len(np.asarray(self.terms[0][1]))
+        out = np.zeros((len(blocks), rows, 3 + 3 * len(self.character.skeleton)))
+        for n, (joint, matrix) in enumerate(self.terms):
+            out[:, :, _columns(joint)] += np.asarray(matrix) @ blocks[:, n]
+        return out
+
+
+def spine_shares(character: Character, shares: Sequence[float] | None = None, **options) -> tuple[Relation, ...]:
+    """The vertebrae bend together, each by its share of the whole (equal shares unless told); one relation each."""
+    chain = character.require_roles().joints.get("spine", ())
+    if len(chain) < 2:
+        return ()
+    given = np.full(len(chain), 1.0 / len(chain)) if shares is None else np.asarray(shares, float)
+    if given.shape != (len(chain),) or not given.sum() > 0:
+        raise ConstraintError(f"expected {len(chain)} shares, one a vertebra, got {shares}")
+    given = given / given.sum()
+    return tuple(
+        Relation(
+            character=character,
+            terms=tuple((other, ((other == joint) - share) * np.eye(3)) for other in chain),
+            **{"name": f"spine share of {character.skeleton.names[joint]}", "hard": False, **options},
+        )
+        for joint, share in zip(chain[:-1], given)
+    )
+
+
+def shoulder_rhythm(character: Character, side: str, ratio: float = 0.33, **options) -> Relation:
+    """The collar bone rises with the arm: by `ratio` of the arm's own turn about the forward axis (1 : 2 in people)."""
+    roles = character.require_roles()
+    raise_ = np.array([[0.0, 0.0, 1.0]])
+    return Relation(
+        character=character,
+        terms=((roles[f"{side}_clavicle"], raise_), (roles[f"{side}_upper_arm"], -ratio * raise_)),
+        **{"name": f"{side} shoulder rhythm", "hard": False, **options},
+    )

@@ -1,0 +1,322 @@
+"""Constraints on points and segments: position, orientation, distance, restricted area, gaze, centre of mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.constraints.base import Constraint, Follow, Target, as_target
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character, Point
+
+
+class Region(Protocol):
+    """A solid of `footplant.geometry`, or anything that answers the same two questions."""
+
+    def distance(self, points: ArrayLike) -> NDArray:
+        """Metres to the surface, negative inside."""
+        ...
+
+    def closest(self, points: ArrayLike) -> NDArray:
+        """The nearest point of the surface."""
+        ...
+
+
+class Surface(Protocol):
+    """A ground: `Plane`, `HeightField`, or anything with heights and normals."""
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height over places (x, z), metres."""
+        ...
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """Unit normal over places (x, z)."""
+        ...
+
+
+def _target_places(constraint: Constraint, target: Target, kinematics: Kinematics) -> NDArray:
+    """(F, 3) where a position target is at each row."""
+    if not isinstance(target, Follow):
+        slot = 0 if len(target) == 1 else np.minimum(constraint.slot(kinematics.frames), len(target) - 1)
+        return np.broadcast_to(target[slot], (len(kinematics.frames), 3))
+    if target.motion is None:
+        return kinematics.point(target.point)
+    return Kinematics(target.motion[kinematics.frames]).point(target.point)
+
+
+def _target_jacobian(target: Target, kinematics: Kinematics) -> NDArray | float:
+    """How the target itself moves with the figure."""
+    if isinstance(target, Follow) and target.motion is None:
+        return kinematics.position_jacobian(target.point)
+    return 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Position(Constraint):
+    """A point of a segment is at a place."""
+
+    point: Point
+    target: ArrayLike | Follow
+    """(3,) metres, world; or (n, 3), one for each frame held; or a point to follow."""
+    axes: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """How much each world axis counts: (0, 1, 0) asks for a height only."""
+
+    def __post_init__(self) -> None:
+        """Check the target."""
+        super().__post_init__()
+        object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) point − target, metres."""
+        return (kinematics.point(self.point) - self.places(kinematics)) * self.axes
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3, 3+3J)."""
+        jacobian = kinematics.position_jacobian(self.point) - _target_jacobian(self.target, kinematics)  # type: ignore[arg-type]
+        return jacobian * np.asarray(self.axes)[:, None]
+
+    def places(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) where the point should be, metres."""
+        return _target_places(self, self.target, kinematics)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Orientation(Constraint):
+    """A segment is turned in the world as asked."""
+
+    joint: int
+    target: ArrayLike
+    """(4,) world quaternion, or (n, 4), one for each frame held."""
+    unit: ClassVar[Literal["m", "rad"]] = "rad"
+
+    def __post_init__(self) -> None:
+        """Check the target."""
+        super().__post_init__()
+        object.__setattr__(self, "target", as_target(self.target, 4, f"{self.title}: target"))
+
+    def turns(self, kinematics: Kinematics) -> NDArray:
+        """(F, 4) how the segment should be turned, world."""
+        target = np.asarray(self.target)
+        slot = 0 if len(target) == 1 else np.minimum(self.slot(kinematics.frames), len(target) - 1)
+        return np.broadcast_to(target[slot], (len(kinematics.frames), 4))
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) rotation vector, in the world, from the target to the segment, radians."""
+        now = kinematics.rotations[:, self.joint]
+        return rotation.log(rotation.multiply(now, rotation.inverse(self.turns(kinematics))))
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3, 3+3J)."""
+        vector = self.residual(kinematics)
+        return left_inverse(vector) @ kinematics.rotation_jacobian(self.joint)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Distance(Constraint):
+    """Two points of the figure are so far apart: the width of a box held in both hands."""
+
+    point: Point
+    other: Point
+    value: ArrayLike
+    """Metres: one number, or one for each frame held."""
+
+    def __post_init__(self) -> None:
+        """Check the value."""
+        super().__post_init__()
+        values = np.atleast_1d(np.array(self.value, float))
+        if values.ndim != 1 or not len(values) or not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ConstraintError(f"{self.title}: expected a distance of 0 metres or more, got {self.value}")
+        values.setflags(write=False)
+        object.__setattr__(self, "value", values)
+
+    def _line(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
+        apart = kinematics.point(self.point) - kinematics.point(self.other)
+        length = np.linalg.norm(apart, axis=1)
+        direction = np.where(length[:, None] > 1e-12, apart / np.maximum(length, 1e-12)[:, None], rotation.AXES["y"])
+        return length, direction
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1) distance − value, metres."""
+        values = np.asarray(self.value)
+        slot = 0 if len(values) == 1 else np.minimum(self.slot(kinematics.frames), len(values) - 1)
+        return (self._line(kinematics)[0] - values[slot])[:, None]
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1, 3+3J)."""
+        moving = kinematics.position_jacobian(self.point) - kinematics.position_jacobian(self.other)
+        return self._line(kinematics)[1][:, None, :] @ moving
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AtLeast(Distance):
+    """Two points of the figure are at least so far apart."""
+
+    inequality: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AtMost(Distance):
+    """Two points of the figure are at most so far apart."""
+
+    inequality: ClassVar[bool] = True
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1) value − distance, metres."""
+        return -super().residual(kinematics)
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1, 3+3J)."""
+        return -super().jacobian(kinematics)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Area(Constraint):
+    """A point stays outside a solid, or inside one (box, ball, capsule, half-space)."""
+
+    point: Point
+    region: Region
+    inside: bool = False
+    margin: float = 0.0
+    """Metres it keeps from the surface."""
+    inequality: ClassVar[bool] = True
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1) metres to spare; negative where the point is on the wrong side."""
+        distance = self.region.distance(kinematics.point(self.point))
+        return ((-distance if self.inside else distance) - self.margin)[:, None]
+
+    def directions(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) unit direction in which the residual grows."""
+        places = kinematics.point(self.point)
+        distance = np.asarray(self.region.distance(places))
+        away = places - self.region.closest(places)
+        clear = np.abs(distance) > 1e-6
+        out = away / np.where(clear, distance, 1.0)[:, None]
+        if not clear.all():
+            # on the surface itself the nearest point tells no direction
+            steps = 1e-5 * np.eye(3)
+            near = places[~clear]
+            slopes = [self.region.distance(near + step) - self.region.distance(near - step) for step in steps]
+            out[~clear] = np.stack(slopes, axis=-1) / 2e-5
+        return -out if self.inside else out
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1, 3+3J)."""
+        return self.directions(kinematics)[:, None, :] @ kinematics.position_jacobian(self.point)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Above(Constraint):
+    """A point stays above a ground (plane or height field)."""
+
+    point: Point
+    ground: Surface
+    clearance: float = 0.0
+    """Metres over the ground."""
+    inequality: ClassVar[bool] = True
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1) metres of height to spare."""
+        places = kinematics.point(self.point)
+        return (places[:, 1] - self.ground.height(places[:, ::2]) - self.clearance)[:, None]
+
+    def directions(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) the gradient of the residual."""
+        normal = self.ground.normal(kinematics.point(self.point)[:, ::2])
+        return normal / normal[:, 1:2]
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1, 3+3J)."""
+        return self.directions(kinematics)[:, None, :] @ kinematics.position_jacobian(self.point)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LookAt(Constraint):
+    """A direction of a segment points at a target: a gaze, a pointing finger."""
+
+    point: Point
+    """Where the eyes are."""
+    direction: tuple[float, float, float]
+    """The direction that should point there, in the frame of the point's joint, any length."""
+    target: ArrayLike | Follow
+    """As in `Position`."""
+    unit: ClassVar[Literal["m", "rad"]] = "rad"
+
+    def __post_init__(self) -> None:
+        """Check target and direction."""
+        super().__post_init__()
+        object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
+        length = np.linalg.norm(self.direction)
+        if not (np.isfinite(length) and length > 0):
+            raise ConstraintError(f"{self.title}: expected a direction, got {self.direction}")
+        object.__setattr__(self, "direction", tuple(float(x / length) for x in self.direction))
+
+    def _sight(self, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray]:
+        gaze = rotation.rotate(kinematics.rotations[:, self.point.joint], np.array(self.direction))
+        line = _target_places(self, self.target, kinematics) - kinematics.point(self.point)  # type: ignore[arg-type]
+        length = np.linalg.norm(line, axis=1, keepdims=True)
+        return gaze, np.where(length > 1e-9, line / np.maximum(length, 1e-9), gaze), np.maximum(length, 1e-9)
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) unit gaze − unit line of sight: near the angle in radians where that is small."""
+        gaze, sight, _ = self._sight(kinematics)
+        return gaze - sight
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3, 3+3J)."""
+        gaze, sight, length = self._sight(kinematics)
+        turning = -skew(gaze) @ kinematics.rotation_jacobian(self.point.joint)
+        moving = _target_jacobian(self.target, kinematics) - kinematics.position_jacobian(self.point)  # type: ignore[arg-type]
+        across = (np.eye(3) - sight[:, :, None] * sight[:, None, :]) / length[..., None]
+        return turning - across @ moving
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CenterOfMass(Constraint):
+    """The centre of mass is over, or at, a place."""
+
+    character: Character
+    target: ArrayLike | Follow
+    """As in `Position`."""
+    axes: tuple[float, float, float] = (1.0, 0.0, 1.0)
+    """How much each world axis counts; by default its height is free."""
+
+    def __post_init__(self) -> None:
+        """Check the target."""
+        super().__post_init__()
+        object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) centre − target, metres."""
+        places = _target_places(self, self.target, kinematics)  # type: ignore[arg-type]
+        return (kinematics.center_of_mass(self.character) - places) * self.axes
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3, 3+3J)."""
+        moving = _target_jacobian(self.target, kinematics)  # type: ignore[arg-type]
+        return (kinematics.center_of_mass_jacobian(self.character) - moving) * np.asarray(self.axes)[:, None]
+
+
+def skew(vectors: NDArray) -> NDArray:
+    """(…, 3, 3) matrices with skew(v) w = v × w."""
+    out = np.zeros((*vectors.shape[:-1], 3, 3))
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -z, y, -x
+    out[..., 1, 0], out[..., 2, 0], out[..., 2, 1] = z, -y, x
+    return out
+
+
+def left_inverse(vectors: NDArray) -> NDArray:
+    """(…, 3, 3) how log(exp(w)·q) changes with a small world turn w, where log q is the rotation vector given."""
+    angle = np.linalg.norm(vectors, axis=-1)[..., None, None]
+    half = 0.5 * angle
+    small = angle < 1e-4
+    safe = np.where(small, 1.0, angle)
+    factor = np.where(small, 1.0 / 12.0 + angle**2 / 720.0, (1.0 - half / np.tan(np.where(small, 1.0, half))) / safe**2)
+    cross = skew(vectors)
+    return np.eye(3) - 0.5 * cross + factor * (cross @ cross)

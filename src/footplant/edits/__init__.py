@@ -1,0 +1,1 @@
+"""Edits: the jobs that people do, each a question put to a method."""

@@ -1,0 +1,277 @@
+"""The one question and the one answer: `Problem` → `Solution` with a `Report`; and what an Ik and a Method keep to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.analysis.quality import ConstraintQuality, Quality, plain
+from footplant.constraints import AcrossFrames, Constraint
+from footplant.errors import ConstraintError, MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is, 0 to 1."""
+
+
+class Status(Enum):
+    """How a solve ended; the value is the sentence to show people."""
+
+    SOLVED = "every hard constraint is met"
+    UNREACHABLE = "some goals are out of the figure's reach; it came as near as it could"
+    CONFLICT = "some constraints contradict one another; those of smaller priority gave way"
+    UNFINISHED = "some constraints are not met yet; more levels or iterations may help"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A motion and what must hold of it. The answer changes the motion as little as it can."""
+
+    motion: Motion
+    """m0, on the character's own skeleton."""
+    character: Character
+    constraints: tuple[Constraint, ...] = ()
+    rigidity: ArrayLike | Mapping[str, float] | None = None
+    """α of METHODS A3: how unwilling each joint is to turn, (J,), or role or joint name → value; None: usual values."""
+    tolerance: float = 0.001
+    """Metres (and hundredths of a radian per millimetre) up to which a hard constraint counts as met."""
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together."""
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        if self.motion.skeleton.names != self.character.skeleton.names:
+            raise MotionError(
+                f"expected a motion on the skeleton of {self.character.name!r}, got other joints; retarget it first"
+            )
+        frames = len(self.motion)
+        for constraint in self.constraints:
+            if constraint.frames is not None and len(constraint.frames) and max(constraint.frames) >= frames:
+                raise ConstraintError(
+                    f"{constraint.title}: expected frames in 0..{frames - 1}, got {max(constraint.frames)}"
+                )
+
+    def constrained_frames(self) -> NDArray:
+        """Frames at which any constraint is at work, ramps included, in order."""
+        every = np.arange(len(self.motion))
+        busy = np.zeros(len(every), bool)
+        for constraint in self.constraints:
+            if isinstance(constraint, AcrossFrames):
+                busy[np.unique(constraint.groups(len(every)))] = True
+            else:
+                busy |= constraint.activation(every, self.motion.fps) > 0
+        return np.flatnonzero(busy)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One step of a method: a level of a hierarchy, a pass, an iteration."""
+
+    name: str
+    """What it was: "16 frames a knot", "exact"."""
+    worst: float
+    """Largest error of any hard constraint after it, mm."""
+    worst_share: float
+    """The same in % of the body's height."""
+    seconds: float
+    """Time it took."""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a solve did: every constraint, how far off, in millimetres and % of the height."""
+
+    method: str
+    status: Status
+    height: float
+    """The body's, metres."""
+    constraints: tuple[ConstraintQuality, ...] = ()
+    levels: tuple[Level, ...] = ()
+    before: Quality | None = None
+    """The motion before the solve, judged on the same plants; None where an edit did not measure it."""
+    after: Quality | None = None
+    """The motion after it."""
+    notes: tuple[str, ...] = ()
+    """What could not be done and why, and what was decided on the way, one sentence each."""
+    seconds: float = 0.0
+
+    @property
+    def worst(self) -> ConstraintQuality | None:
+        """The hard constraint that is farthest off, of those measured in lengths."""
+        lengths = [entry for entry in self.constraints if entry.unit == "mm" and entry.hard]
+        return max(lengths, key=lambda entry: entry.worst, default=None)
+
+    @property
+    def unmet(self) -> tuple[ConstraintQuality, ...]:
+        """Hard constraints that are not met."""
+        return tuple(entry for entry in self.constraints if entry.hard and not entry.met)
+
+    def to_dict(self) -> dict:
+        """Plain numbers, lists and None, ready for JSON."""
+        out = {key: plain(getattr(self, key)) for key in ("method", "height", "notes", "seconds")}
+        return out | {
+            "status": self.status.name.lower(),
+            "meaning": self.status.value,
+            "constraints": plain([asdict(entry) for entry in self.constraints]),
+            "levels": plain([asdict(level) for level in self.levels]),
+            "before": None if self.before is None else self.before.to_dict(),
+            "after": None if self.after is None else self.after.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The motion that answers a problem, and how well."""
+
+    motion: Motion
+    status: Status
+    report: Report
+
+    def noted(self, *notes: str) -> Solution:
+        """The same with further notes."""
+        return replace(self, report=replace(self.report, notes=(*self.report.notes, *notes)))
+
+
+@dataclass(frozen=True, eq=False)
+class IkSolution:
+    """Poses that an Ik found, one for each row that it was given."""
+
+    motion: Motion
+    error: NDArray
+    """(F,) largest error left of any hard constraint at each row, metres (radians count as half metres)."""
+    reached: NDArray
+    """(F,) bool; False where a goal was out of reach or the iterations ran out."""
+
+
+class Ik(Protocol):
+    """One instant, many at once: each row of a motion is posed by itself; it knows nothing of time."""
+
+    def refuses(self, constraint: Constraint) -> str | None:
+        """Why it cannot honour a constraint; None when it can."""
+        ...
+
+    def solve(
+        self,
+        motion: Motion,
+        constraints: Sequence[Constraint],
+        *,
+        frames: NDArray | None = None,
+        start: Motion | None = None,
+    ) -> IkSolution:
+        """The poses nearest to the motion's own that meet the constraints.
+
+        frames: the clip's frame of each row (default 0 … F−1). start: where to begin the search, if not at the motion.
+        """
+        ...
+
+
+class Method(Protocol):
+    """A whole motion: solves a problem, or refuses constraints that it cannot honour with a ConstraintError."""
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """The answer with its report."""
+        ...
+
+
+def refuse_unhonoured(method: str, ik: Ik, constraints: Sequence[Constraint]) -> None:
+    """Raise for the first constraint that an Ik cannot honour: nothing is ever ignored in silence."""
+    for constraint in constraints:
+        reason = ik.refuses(constraint)
+        if reason:
+            raise ConstraintError(f"{constraint.title}: {method} cannot honour it: {reason}")
+
+
+RADIAN = 0.5
+"""Metres that a radian counts as where errors of lengths and of angles are put together: half a body's arm's length."""
+
+
+def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
+    """(rows, error): where a constraint holds fully, and its error there in its own unit (0 for what is fine)."""
+    if isinstance(constraint, AcrossFrames):
+        rows, values = constraint.groups(len(kinematics.frames))[:, 0], constraint.residual(kinematics)
+    else:
+        active = constraint.activation(kinematics.frames, kinematics.motion.fps)
+        rows = np.flatnonzero(active >= 1.0)
+        values = constraint.residual(kinematics[rows]) if len(rows) else np.zeros((0, 1))
+    if constraint.inequality:
+        values = np.minimum(values, 0.0)
+    return rows, np.linalg.norm(values.reshape(len(values), -1), axis=1)
+
+
+def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
+    """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres)."""
+    worst = np.zeros(len(kinematics.frames))
+    for constraint in constraints:
+        if constraint.hard:
+            rows, values = errors(constraint, kinematics)
+            np.maximum.at(worst, rows, values * (RADIAN if constraint.unit == "rad" else 1.0))
+    return worst
+
+
+def judge_constraints(problem: Problem, kinematics: Kinematics) -> tuple[ConstraintQuality, ...]:
+    """Every constraint of a problem on a motion that was found: how far off, where, and whether that is met."""
+    height = problem.character.height or 1.0
+    found = []
+    for constraint in problem.constraints:
+        rows, values = errors(constraint, kinematics)
+        worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
+        turn = constraint.unit == "rad"
+        factor = 180.0 / np.pi if turn else 1000.0
+        share = np.nan if turn else 100.0 / height
+        found.append(
+            ConstraintQuality(
+                name=constraint.title,
+                kind=type(constraint).__name__.lower(),
+                unit="degrees" if turn else "mm",
+                frames=len(rows),
+                worst=factor * worst,
+                mean=factor * mean,
+                worst_share=share * worst,
+                mean_share=share * mean,
+                worst_frame=int(kinematics.frames[rows[int(values.argmax())]]) if values.size else None,
+                hard=constraint.hard,
+                met=worst <= (10.0 if turn else 1.0) * problem.tolerance,
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(eq=False)
+class Stopwatch:
+    """Collects the levels of a method as they end."""
+
+    problem: Problem
+    levels: list[Level] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
+    _lap: float = field(default_factory=time.perf_counter)
+
+    def lap(self, name: str, motion: Motion) -> float:
+        """Note a level that has just ended, with its error; return the error in metres. Judging is not timed."""
+        seconds = time.perf_counter() - self._lap
+        worst = float(worst_error(Kinematics(motion), self.problem.constraints).max(initial=0.0))
+        height = self.problem.character.height or 1.0
+        self.levels.append(Level(name, 1000.0 * worst, 100.0 * worst / height, seconds))
+        self._lap = time.perf_counter()
+        return worst
+
+    def finish(self, method: str, motion: Motion, *, reachable: bool = True, notes: Sequence[str] = ()) -> Solution:
+        """The solution with its report. `reachable` False says that what is unmet was out of reach."""
+        seconds = time.perf_counter() - self.started
+        judged = judge_constraints(self.problem, Kinematics(motion))
+        unmet = [entry for entry in judged if entry.hard and not entry.met]
+        if not unmet:
+            status = Status.SOLVED
+        elif not reachable:
+            status = Status.UNREACHABLE
+        else:
+            status = Status.UNFINISHED
+        height = self.problem.character.height
+        report = Report(method, status, height, judged, tuple(self.levels), notes=tuple(notes), seconds=seconds)
+        return Solution(motion, status, report)
