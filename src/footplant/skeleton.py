@@ -66,7 +66,7 @@ class Skeleton:
         names = tuple(str(name) for name in self.names)
         parents = frozen(self.parents, np.int64)
         offsets = frozen(self.offsets)
-        rest = frozen(rotation.identity(count) if self.rest is None else rotation.normalize(self.rest))
+        rest = frozen(rotation.identity(count) if self.rest is None else _unit(self.rest))
         end_parents = frozen([] if self.end_parents is None else self.end_parents, np.int64)
         end_offsets = frozen(np.zeros((0, 3)) if self.end_offsets is None else self.end_offsets)
         if count == 0:
@@ -188,6 +188,13 @@ class Skeleton:
         offsets[0] = rotation.rotate(turn, offsets[0])
         rest[0] = rotation.multiply(turn, rest[0])
         return replace(self, offsets=offsets, rest=rest)
+
+
+def _unit(quaternions: NDArray) -> NDArray:
+    """Unit quaternions. What is one but for rounding stays as it is, so that a skeleton can be made again to the bit."""
+    quaternions = np.asarray(quaternions, float)
+    away = np.abs((quaternions * quaternions).sum(axis=-1, keepdims=True) - 1.0)
+    return np.where(away <= 1e-15, quaternions, rotation.normalize(quaternions))
 
 
 def _first_bad_row(array: NDArray) -> int:
