@@ -1,0 +1,92 @@
+"""FBX out: binary 7.4, centimetres, y up, z to the front. Experimental: no program of Autodesk's has judged it.
+
+The files hold the skeleton in its rest pose, one take, and the mesh with its weights. What they are like, and why, is
+said where it is written: `write_scene` (joints and curves), `write_skin` (mesh), `write_document` (all around it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Clip
+from footplant.errors import FormatError
+from footplant.io.fbx.records import record, write_records
+from footplant.io.fbx.write_document import definitions, documents, head, settings, takes, ticks
+from footplant.io.fbx.write_scene import Scene, add_joints, add_motion, make_names
+from footplant.io.fbx.write_skin import add_skin
+from footplant.skeleton import Skin
+
+LARGEST = 1e9
+"""Lengths beyond this many units are taken for damage; keys are 32-bit floats."""
+
+
+def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool = True) -> None:
+    """Write a clip: the skeleton with its end sites, the motion as one take, and the character's mesh if it has one.
+
+    units: "cm" as nearly all FBX files have it, another of `border.UNITS`, or metres a unit; the file states them.
+    mesh=False leaves the mesh out. The same clip gives the same bytes. Keys are 32-bit floats by definition: places
+    within 100 m of the origin come back to 1e-5 m.
+    """
+    from footplant import __version__
+
+    scale = _metres(units, path)
+    _check(path, clip)
+    skin = clip.character.skin if mesh else None
+    largest = max(float(np.abs(array).max(initial=0.0)) for array in _lengths(clip, skin))
+    if not largest <= LARGEST * scale:
+        raise FormatError(f"expected lengths up to {LARGEST:g} units of {scale:g} m, got {largest:g} m", path=path)
+    motion = clip.motion.scaled(1.0 / scale)
+    names = make_names(motion.skeleton, clip.character.name, clip.name)
+    scene = Scene()
+    bones = add_joints(scene, motion.skeleton, names)
+    if skin is not None and len(skin.vertices) and len(skin.faces):
+        add_skin(scene, _scaled(skin, 1.0 / scale), motion.skeleton, bones, names)
+    add_motion(scene, motion, bones, names.take, scale)
+    last = ticks(len(motion), motion.fps)[-1]
+    top = [
+        *head(f"Footplant {__version__}"),
+        settings(100.0 * scale, motion.fps, last),
+        *documents(names.take),
+        definitions(scene.objects),
+        record("Objects", inside=scene.objects),
+        record("Connections", inside=scene.connections),
+        takes(names.take, last),
+    ]
+    write_records(path, top)
+
+
+def _metres(units: str | float, path: str | Path) -> float:
+    from footplant.io.border import UNITS
+
+    if isinstance(units, str) and units not in UNITS:
+        raise FormatError(f"expected units among {', '.join(UNITS)} or metres per unit, got {units!r}", path=path)
+    scale = UNITS[units] if isinstance(units, str) else float(units)
+    if not (np.isfinite(scale) and scale > 0):
+        raise FormatError(f"expected a positive number of metres per unit, got {scale}", path=path)
+    return scale
+
+
+def _check(path: str | Path, clip: Clip) -> None:
+    if not len(clip.motion):
+        raise FormatError("expected a motion with frames, got an empty one", path=path)
+    if clip.character.skeleton.names != clip.motion.skeleton.names:
+        raise FormatError(
+            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
+            path=path,
+        )
+
+
+def _lengths(clip: Clip, skin: Skin | None) -> list:
+    skeleton = clip.motion.skeleton
+    lengths = [skeleton.offsets, skeleton.end_offsets, clip.motion.root]
+    lengths += [] if clip.motion.offsets is None else [clip.motion.offsets]
+    return lengths if skin is None else [*lengths, skin.vertices]
+
+
+def _scaled(skin: Skin, factor: float) -> Skin:
+    inverse_bind = np.array(skin.inverse_bind)
+    inverse_bind[:, :3, 3] *= factor
+    return replace(skin, vertices=skin.vertices * factor, inverse_bind=inverse_bind)

@@ -1,0 +1,206 @@
+"""Objects of an FBX file and who belongs to whom; the joints and the curves that move them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.io.fbx.records import SEPARATOR, Packed, Record, Value, pack, properties, record
+from footplant.io.fbx.write_document import DOCUMENT, ticks
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+ROOT = np.int64(0)
+"""Number of the node above everything, which is not written."""
+END_SITE = "footplantEndSite"
+"""Property of a node of our own: it marks the tip of a bone and is no joint."""
+STILL_TURN = 1e-6
+"""Degrees; a joint that turns less has one key. Twenty times below what a key at 180° can tell apart."""
+STILL_PLACE = 1e-8
+"""Metres; a joint that moves less has one key. Ten times below what a key at 1 m can tell apart."""
+STEADY = 1e-10
+"""Largest part of the quaternion of a rest pose that does not turn its joint."""
+LINEAR = 0x6104
+"""Flags of a key: straight line to the next one; the rest is what Autodesk's library sets beside it."""
+FLAG_DATA = np.array([0.0, 0.0, 9.419963e-30, 0.0], "<f4")
+"""Slopes and weights of the tangents that go with the flags and that straight lines do not use."""
+AXES = ("d|X", "d|Y", "d|Z")
+
+
+@dataclass
+class Scene:
+    """Objects as they are added, and their connections."""
+
+    objects: list[Record] = field(default_factory=list)
+    connections: list[Record] = field(default_factory=list)
+
+    def add(
+        self, kind: str, name: str, label: str, sort: str, inside: Sequence[Record], scope: bool = False
+    ) -> np.int64:
+        """Add an object of a kind ("Model"), class ("Model", "SubDeformer") and sort ("LimbNode"); give its number."""
+        number = np.int64(DOCUMENT + 1 + len(self.objects))
+        self.objects.append(record(kind, number, f"{name}{SEPARATOR}{label}", sort, inside=inside, scope=scope))
+        return number
+
+    def connect(self, child: np.int64, parent: np.int64, slot: str | None = None) -> None:
+        """Hang an object below another, or into one of its properties."""
+        values: tuple[Value, ...] = ("OO", child, parent) if slot is None else ("OP", child, parent, slot)
+        self.connections.append(record("C", *values))
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What the objects of a file are called: unique and without the sign that ends a text."""
+
+    joints: tuple[str, ...]
+    ends: tuple[str, ...]
+    mesh: str
+    take: str
+
+
+def make_names(skeleton: Skeleton, mesh: str, take: str) -> Names:
+    """Names for everything; readers such as three.js find nodes by name, so no node may have that of another."""
+    used: set[str] = set()
+    joints = [""] * len(skeleton)
+    # joints whose names can stay come first, so that a cleaned name gives way to one that was there
+    for joint in sorted(range(len(skeleton)), key=lambda joint: _clean(skeleton.names[joint]) != skeleton.names[joint]):
+        joints[joint] = _unique(skeleton.names[joint], used)
+    ends = tuple(_unique(f"{joints[parent]}_end", used) for parent in skeleton.end_parents.tolist())
+    return Names(tuple(joints), ends, _unique(mesh or "mesh", used), _clean(take) or "Take 001")
+
+
+def _clean(name: str) -> str:
+    """Text that UTF-8 and programs in C can hold."""
+    return name.replace("\x00", "_").encode(errors="replace").decode()
+
+
+def _unique(name: str, used: set[str]) -> str:
+    base = _clean(name) or "joint"
+    chosen, number = base, 1
+    while chosen in used:
+        number += 1
+        chosen = f"{base}_{number}"
+    used.add(chosen)
+    return chosen
+
+
+def add_joints(scene: Scene, skeleton: Skeleton, names: Names) -> list[np.int64]:
+    """A bone a joint in its rest pose, and one an end site; the skeleton in file units. Gives the joints' numbers.
+
+    The rest pose is the PreRotation, as in files from Maya, and Lcl Rotation is how far a joint has turned from it: the
+    angles stay small and away from ±90° about y, where three angles in a fixed order lose one of their axes. A joint
+    that is not turned at rest has none, because assimp splits nodes that have one into several.
+    """
+    before = angles(skeleton.rest[None])[0].tolist()
+    numbers: list[np.int64] = []
+    for joint, name in enumerate(names.joints):
+        rows = [_place(skeleton.offsets[joint])]
+        if np.abs(skeleton.rest[joint, 1:]).max() > STEADY:
+            rows.append(("RotationActive", "bool", "", "", 1))
+            rows.append(("PreRotation", "Vector3D", "Vector", "", *before[joint]))
+        parent = int(skeleton.parents[joint])
+        numbers.append(_add_bone(scene, name, rows, numbers[parent] if parent >= 0 else ROOT))
+    for parent, offset, name in zip(skeleton.end_parents.tolist(), skeleton.end_offsets, names.ends, strict=True):
+        _add_bone(scene, name, [_place(offset), (END_SITE, "bool", "", "U", 1)], numbers[parent])
+    return numbers
+
+
+def _place(offset: NDArray) -> tuple:
+    return ("Lcl Translation", "Lcl Translation", "", "A", *offset.tolist())
+
+
+def _add_bone(scene: Scene, name: str, rows: list[tuple], parent: np.int64) -> np.int64:
+    bone = add_model(scene, name, "LimbNode", rows, parent)
+    attribute = scene.add("NodeAttribute", name, "NodeAttribute", "LimbNode", [record("TypeFlags", "Skeleton")])
+    scene.connect(attribute, bone)
+    return bone
+
+
+def add_model(scene: Scene, name: str, sort: str, rows: Sequence[tuple], parent: np.int64) -> np.int64:
+    """A node of the tree with the properties that it states; scale is inherited as everywhere else (InheritType 1)."""
+    common = (("InheritType", "enum", "", "", 1), ("DefaultAttributeIndex", "int", "Integer", "", 0))
+    inside = [
+        record("Version", 232),
+        properties(*common, *rows),
+        record("Shading", True),
+        record("Culling", "CullingOff"),
+    ]
+    model = scene.add("Model", name, "Model", sort, inside)
+    scene.connect(model, parent)
+    return model
+
+
+def angles(rotations: NDArray) -> NDArray:
+    """Angles (F, J, 3) about x, y and z, degrees, of quaternions (F, J, 4); without jumps from frame to frame.
+
+    FBX turns about x first, then about the fixed y, then about the fixed z: the product qz·qy·qx.
+    """
+    from footplant.kernels import euler
+
+    frames, joints = rotations.shape[:2]
+    out, order = np.empty((frames, joints, 3)), np.tile(np.array([2, 1, 0]), (joints, 1))
+    euler.quaternions_to_euler(np.ascontiguousarray(rotations), order, np.full(joints, 3), out, np.zeros(joints))
+    return out[..., ::-1]
+
+
+def add_motion(scene: Scene, motion: Motion, bones: Sequence[np.int64], take: str, scale: float) -> None:
+    """One take with one layer: curves of all joints' turns, of the root's place and of bones that move.
+
+    The motion is in file units of `scale` metres. A joint's three curves have the same keys, one or all, because
+    three.js reads them side by side.
+    """
+    skeleton = motion.skeleton
+    times = ticks(len(motion), motion.fps)
+    span = [("LocalStop", "KTime", "Time", "", times[-1]), ("ReferenceStop", "KTime", "Time", "", times[-1])]
+    stack = scene.add("AnimationStack", take, "AnimStack", "", [properties(*span)])
+    # assimp does not read a layer that has no list inside
+    layer = scene.add("AnimationLayer", "BaseLayer", "AnimLayer", "", [], scope=True)
+    scene.connect(layer, stack)
+    keys = {1: pack(times[:1]), len(times): pack(times)}
+    turns = angles(rotation.multiply(rotation.inverse(skeleton.rest), motion.rotations))
+    for joint, bone in enumerate(bones):
+        _add_curves(scene, layer, bone, "Rotation", _thin(turns[:, joint], STILL_TURN), keys)
+        places = _places(motion, joint, STILL_PLACE / scale)
+        if places is not None:
+            _add_curves(scene, layer, bone, "Translation", places, keys)
+
+
+def _places(motion: Motion, joint: int, still: float) -> NDArray | None:
+    """Where a joint is in its parent's frame, one row or all; None when it stays where the skeleton has it."""
+    if joint == 0:
+        return _thin(motion.root, still)
+    if motion.offsets is None:
+        return None
+    places = _thin(motion.offsets[:, joint], still)
+    moves = len(places) > 1 or np.abs(places - motion.skeleton.offsets[joint]).max() > still
+    return places if moves else None
+
+
+def _thin(values: NDArray, still: float) -> NDArray:
+    """The first row alone when all others are the same."""
+    return values[:1] if np.abs(values - values[0]).max() <= still else values
+
+
+def _add_curves(
+    scene: Scene, layer: np.int64, bone: np.int64, what: str, values: NDArray, keys: dict[int, Packed]
+) -> None:
+    first = values[0].tolist()
+    rows = [(axis, "Number", "", "A", value) for axis, value in zip(AXES, first, strict=True)]
+    node = scene.add("AnimationCurveNode", what[0], "AnimCurveNode", "", [properties(*rows)])
+    scene.connect(node, layer)
+    scene.connect(node, bone, f"Lcl {what}")
+    for axis, value, column in zip(AXES, first, values.T, strict=True):
+        inside = [
+            record("Default", value),
+            record("KeyVer", 4008),
+            record("KeyTime", keys[len(column)]),
+            record("KeyValueFloat", column.astype("<f4")),
+            record("KeyAttrFlags", np.array([LINEAR], "<i4")),
+            record("KeyAttrDataFloat", FLAG_DATA),
+            record("KeyAttrRefCount", np.array([len(column)], "<i4")),
+        ]
+        scene.connect(scene.add("AnimationCurve", "", "AnimCurve", "", inside), node, axis)

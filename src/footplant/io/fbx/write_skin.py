@@ -1,0 +1,116 @@
+"""A mesh with the weights that bind it to joints, as objects of an FBX file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.io.fbx.records import Record, properties, record
+from footplant.io.fbx.write_scene import ROOT, Names, Scene, add_model
+from footplant.skeleton import Skeleton, Skin
+from footplant.skinning import vertex_normals
+
+COLOR = (0.72, 0.74, 0.78)
+"""Red, green and blue of the plain material, 0 to 1."""
+FLAT = 1e-12
+"""A bind matrix whose determinant is smaller, as a share of its size cubed, has no inverse."""
+
+
+def add_skin(scene: Scene, skin: Skin, skeleton: Skeleton, bones: Sequence[np.int64], names: Names) -> None:
+    """A mesh that follows the bones; skin and skeleton in file units."""
+    model = add_model(scene, names.mesh, "Mesh", [], ROOT)
+    geometry = scene.add("Geometry", names.mesh, "Geometry", "Mesh", _shape(skin))
+    scene.connect(geometry, model)
+    material = [record("Version", 102), record("ShadingModel", "lambert"), record("MultiLayer", 0)]
+    material.append(properties(("DiffuseColor", "Color", "", "A", *COLOR)))
+    scene.connect(scene.add("Material", "neutral", "Material", "", material), model)
+    deformer = [record("Version", 101), record("Link_DeformAcuracy", 50.0)]
+    body = scene.add("Deformer", names.mesh, "Deformer", "Skin", deformer)
+    scene.connect(body, geometry)
+    standing = _bind_pose(skin, skeleton)
+    for joint, vertices, weights in influences(skin):
+        inside = [
+            record("Version", 100),
+            record("UserData", "", ""),
+            record("Indexes", vertices.astype("<i4")),
+            record("Weights", weights.astype("<f8")),
+            record("Transform", _by_columns(skin.inverse_bind[joint])),
+            record("TransformLink", _by_columns(standing[joint])),
+        ]
+        cluster = scene.add("Deformer", names.joints[joint], "SubDeformer", "Cluster", inside)
+        scene.connect(cluster, body)
+        scene.connect(bones[joint], cluster)
+    poses = [(model, np.eye(4)), *zip(bones, standing, strict=True)]
+    listed = [
+        record("PoseNode", inside=[record("Node", node), record("Matrix", _by_columns(matrix))])
+        for node, matrix in poses
+    ]
+    pose = [record("Type", "BindPose"), record("Version", 100), record("NbPoseNodes", len(poses)), *listed]
+    scene.add("Pose", names.mesh, "Pose", "BindPose", pose)
+
+
+def _shape(skin: Skin) -> list[Record]:
+    normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
+    corners = np.array(skin.faces, "<i4")
+    # the last corner of a polygon is marked by the complement of its number
+    corners[:, -1] = ~corners[:, -1]
+    layers = [
+        record("LayerElement", inside=[record("Type", kind), record("TypedIndex", 0)])
+        for kind in ("LayerElementNormal", "LayerElementMaterial")
+    ]
+    return [
+        record("GeometryVersion", 124),
+        record("Vertices", _flat(skin.vertices)),
+        record("PolygonVertexIndex", corners.reshape(-1)),
+        _layer("LayerElementNormal", "ByVertice", "Direct", record("Normals", _flat(normals))),
+        _layer("LayerElementMaterial", "AllSame", "IndexToDirect", record("Materials", np.zeros(1, "<i4"))),
+        record("Layer", 0, inside=[record("Version", 100), *layers]),
+    ]
+
+
+def _layer(kind: str, mapping: str, reference: str, values: Record) -> Record:
+    inside = [
+        record("Version", 101),
+        record("Name", ""),
+        record("MappingInformationType", mapping),
+        record("ReferenceInformationType", reference),
+        values,
+    ]
+    return record(kind, 0, inside=inside)
+
+
+def influences(skin: Skin) -> Iterator[tuple[int, NDArray, NDArray]]:
+    """For each joint that moves vertices: its number, the vertices in order, and their weights."""
+    vertices = np.repeat(np.arange(len(skin.joints)), skin.joints.shape[1])
+    joints, weights = skin.joints.reshape(-1), skin.weights.reshape(-1)
+    used = weights > 0
+    vertices, joints, weights = vertices[used], joints[used], weights[used]
+    # a vertex may name a joint twice: its shares are one in FBX
+    pairs, place = np.unique(joints * len(skin.vertices) + vertices, return_inverse=True)
+    shares = np.bincount(place, weights, len(pairs))
+    owners, ours = np.divmod(pairs, max(len(skin.vertices), 1))
+    for joint in np.unique(owners).tolist():
+        here = slice(*np.searchsorted(owners, [joint, joint + 1]))
+        yield joint, ours[here], shares[here]
+
+
+def _bind_pose(skin: Skin, skeleton: Skeleton) -> NDArray:
+    """(J, 4, 4) where the joints stood when the mesh was bound; the rest pose for a matrix that has no inverse."""
+    positions, rotations = skeleton.rest_world
+    standing = np.tile(np.eye(4), (len(skeleton), 1, 1))
+    standing[:, :3, :3], standing[:, :3, 3] = rotation.to_matrix(rotations), positions
+    linear = skin.inverse_bind[:, :3, :3]
+    sound = np.abs(np.linalg.det(linear)) > FLAT * np.abs(linear).max(axis=(1, 2)) ** 3
+    standing[sound] = np.linalg.inv(skin.inverse_bind[sound])
+    return standing
+
+
+def _by_columns(matrix: NDArray) -> NDArray:
+    return np.ascontiguousarray(matrix.T, "<f8").reshape(-1)
+
+
+def _flat(vectors: NDArray) -> NDArray:
+    return np.ascontiguousarray(vectors, "<f8").reshape(-1)
