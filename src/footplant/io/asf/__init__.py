@@ -1,0 +1,109 @@
+"""ASF/AMC in (Acclaim): a skeleton in one file, its motions in others, as CMU's database has them.
+
+`load("35_01.amc")` finds its skeleton beside it: the .asf of the same name, else of the part before an underscore
+or a number (35.asf), else the only one of the folder; `skeleton=PATH` names another. A .asf alone is a character.
+
+Joints stand where bones start, and the tips of the last bones are end sites. Every joint's frame stands like the
+world's axes at rest; a bone that turns by M about its own axes C (`axis` in the file) turns by C·M·C⁻¹ in it. Turns are
+written innermost first: `dof rx ry rz` is M = Rz·Ry·Rx. Lengths are in inches times 0.45 where the file states CMU's
+unit (`length 0.45`); other units mean nothing outside the program that wrote them, and the figure's size tells. An AMC
+file does not say how fast it runs: 120 frames a second, as CMU's, unless `fps=` says otherwise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Take
+from footplant.errors import FormatError
+from footplant.io.asf.frames import read_amc
+from footplant.io.asf.layout import AsfLayout
+from footplant.io.asf.motion import DEFAULT_FPS, make_motion
+from footplant.io.asf.skeleton import Asf, read_asf
+from footplant.io.figure import RawFigure
+
+extensions = (".amc", ".asf")
+holds: frozenset[str] = frozenset()
+
+
+def load(path: str | Path, *, skeleton: str | Path | None = None, fps: float | None = None) -> tuple[RawFigure, ...]:
+    """Read a motion (.amc) with its skeleton, or a skeleton (.asf) alone, in file units and axes.
+
+    skeleton names the .asf file of a motion; fps says how fast the motion runs (default 120 frames a second).
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".asf":
+        return parse(_read(path), None, path)
+    source = find_skeleton(path) if skeleton is None else Path(skeleton)
+    return parse(_read(source), _read(path), path, asf_path=source, fps=fps)
+
+
+def find_skeleton(path: Path) -> Path:
+    """The .asf file of a motion: of the same name, of the longest beginning of it, or the only one beside it.
+
+    A beginning counts where the name goes on with a mark (35_01: 35) or with a number (dance1: dance).
+    """
+    beside = sorted(other for other in path.parent.iterdir() if other.suffix.lower() == ".asf")
+    name = path.stem.lower()
+    fitting = [other for other in beside if _begins(name, other.stem.lower())]
+    if fitting:
+        return max(fitting, key=lambda other: len(other.stem))
+    if len(beside) == 1:
+        return beside[0]
+    listing = ", ".join(other.name for other in beside[:8]) or "none"
+    begin = path.stem.partition("_")[0]
+    raise FormatError(
+        f"expected its skeleton {path.stem}.asf (or {begin}.asf, or a single .asf file) beside it, got {listing}; "
+        "name it with skeleton=PATH", path=path
+    )  # fmt: skip
+
+
+def _begins(name: str, stem: str) -> bool:
+    rest = name[len(stem) :]
+    if not stem or not name.startswith(stem):
+        return False
+    return not rest or not rest[0].isalnum() or (rest[0].isdigit() and not stem[-1].isdigit())
+
+
+def parse(
+    asf: bytes,
+    amc: bytes | None,
+    path: str | Path | None = None,
+    *,
+    asf_path: str | Path | None = None,
+    fps: float | None = None,
+) -> tuple[RawFigure, ...]:
+    """Read the bytes of an ASF file and, unless None, of an AMC file: see `load`."""
+    if fps is not None and not (np.isfinite(fps) and fps > 0):
+        raise FormatError(f"expected a positive number of frames a second, got {fps}", path=path)
+    figure = read_asf(asf, path if amc is None else asf_path)
+    name = Path(path).stem if path else ""
+    if amc is None:
+        return (_figure(figure, name, ()),)
+    motion, notes = make_motion(figure, read_amc(amc, figure.bones, path), len(amc), fps, path)
+    take = Take(name or "motion", len(motion), motion.fps)
+    return (_figure(figure, name, tuple(notes), takes=(take,), read_take=lambda take: motion),)
+
+
+def _figure(asf: Asf, name: str, notes: tuple[str, ...], **take) -> RawFigure:
+    layout = AsfLayout(
+        tuple(bone.name for bone in asf.bones),
+        tuple(bone.dof for bone in asf.bones),
+        tuple(bone.limits for bone in asf.bones),
+        "deg" if asf.degrees else "rad",
+        asf.length_unit,
+    )
+    skeleton = take["read_take"](0).skeleton if take else asf.skeleton()
+    return RawFigure(name, skeleton, scale=asf.scale, layout=layout, notes=(*asf.notes, *notes), **take)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+
+
+__all__ = ["DEFAULT_FPS", "AsfLayout", "extensions", "find_skeleton", "holds", "load", "parse"]
