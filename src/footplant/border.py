@@ -18,4 +18,7 @@ class Border:
     declared: bool = False
     """True when the format states units and axes (or the caller forced both); False when the figure told."""
     turn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
-    """Quaternion that was applied to the whole figure to bring `up` to +y."""
+    """Quaternion that was applied to the whole figure to bring `up` to +y and then `facing` to +z."""
+    facing: str | None = None
+    """The axis that the format says its figures face ("-z" in VRM 0.x); None where it says nothing: then figures face
+    where they did."""

@@ -45,7 +45,9 @@ def find_roles(
     positions: (F, J, 3) joint positions of some frames in the file's axes; a few poses of the motion tell up, forward
     and a quadruped where the rest pose says little. Raises HumanoidError, with the reason, when it is no human figure.
     """
-    forced = {role: (_joints(skeleton, role, names), "the file says so") for role, names in (declared or {}).items()}
+    forced = {
+        role: (_joints(skeleton, role, names), "declared by the file") for role, names in (declared or {}).items()
+    }
     forced |= {role: (_joints(skeleton, role, names), "as corrected") for role, names in (corrections or {}).items()}
     tree = Tree(skeleton, read_all(skeleton.names))
     try:

@@ -93,9 +93,9 @@ def _find_border(
     if isinstance(units, str):
         name, scale = units, UNITS[units]
     elif units is not None:
-        name, scale = _unit_name(float(units)), float(units)
+        name, scale = unit_name(float(units)), float(units)
     elif figure.scale is not None:
-        name, scale = _unit_name(figure.scale), figure.scale
+        name, scale = unit_name(figure.scale), figure.scale
         if roles is not None:
             notes.extend(_doubt_units(humanoid.standing_height(figure.skeleton, roles), scale))
     else:
@@ -105,8 +105,20 @@ def _find_border(
     if not (np.isfinite(scale) and scale > 0):
         raise FormatError(f"expected a positive number of metres per unit, got {scale}")
     declared = (forced_up or figure.up is not None) and (forced_units or figure.scale is not None)
-    turn = tuple(float(value) for value in UP_TURNS[up])
-    return Border(units=name, scale=scale, up=up, declared=declared, turn=turn)  # type: ignore[arg-type]
+    turn = UP_TURNS[up] if figure.facing is None else _facing_turn(UP_TURNS[up], figure.facing)
+    w, x, y, z = (float(value) for value in turn)
+    return Border(name, scale, up, declared, (w, x, y, z), figure.facing)
+
+
+def _facing_turn(upright: NDArray, facing: str) -> NDArray:
+    """The turn that brings a file's figure upright and then, about the vertical, to face +z."""
+    axis = rotation.AXES[facing[-1]] * (-1.0 if facing.startswith("-") else 1.0)
+    x, y, z = np.round(rotation.rotate(upright, axis))
+    # who was told another up axis than the file states may have made the figure face the sky: that way is left alone
+    if y or z > 0:
+        return upright
+    about = [0.0, 0.0, 1.0, 0.0] if z < 0 else rotation.from_axis_angle([0.0, 1.0, 0.0], -x * np.pi / 2)
+    return rotation.multiply(about, upright)
 
 
 def _doubt_units(height: float, scale: float) -> list[str]:
@@ -121,7 +133,8 @@ def _doubt_units(height: float, scale: float) -> list[str]:
     ]
 
 
-def _unit_name(scale: float) -> str:
+def unit_name(scale: float) -> str:
+    """The name of a unit by its metres; "unknown" when it has none."""
     for name, value in UNITS.items():
         if np.isclose(scale, value, rtol=1e-3):
             return name

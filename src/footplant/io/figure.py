@@ -29,6 +29,9 @@ class RawFigure:
     """Metres per file unit where the format states it, else None: the figure's own size tells."""
     up: str | None = None
     """The vertical axis ("x", "y", "z", "-x" …) where the format states it, else None: the figure's posture tells."""
+    facing: str | None = None
+    """The axis that figures of the file face at rest ("z", "-z" …) where the format states it (VRM), else None: they
+    come in as they stand."""
     skin: Skin | None = None
     roles: Mapping[str, tuple[str, ...]] | None = None
     """Role → joint names where the file states them (VRM), else None."""

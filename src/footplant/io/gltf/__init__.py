@@ -16,13 +16,15 @@ from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.figure import RawFigure
 from footplant.io.gltf.animation import Animation, list_takes, moving_nodes, read_animations, read_motion
+from footplant.io.gltf.bones import ANIMATION, HumanBones, animation_notes, human_curves, read_human_bones, stated_name
 from footplant.io.gltf.document import Document, read_document
-from footplant.io.gltf.figures import find_figures, read_skins
+from footplant.io.gltf.figures import figure_of, find_figures, read_skins
 from footplant.io.gltf.rewrite import GltfSource, fits, rewrite
 from footplant.io.gltf.scene import Joints, Scene, make_skeleton, read_scene
 from footplant.io.gltf.skin import read_bind_matrices, read_skin
 from footplant.io.gltf.write import write_new
 from footplant.motion import Motion
+from footplant.skeleton import Skeleton
 
 extensions = (".glb", ".gltf")
 holds = frozenset({"skin", "takes", "moving bones"})
@@ -45,8 +47,17 @@ def read_figures(document: Document) -> tuple[RawFigure, ...]:
             notes = list(document.notes)
             animations = read_animations(document, len(scene.entries))
             animations = _readable(animations, notes)
-            figures = find_figures(scene, skins, lambda nodes: moving_nodes(scene, animations, nodes), notes)
-            return tuple(_figure(scene, joints, skins, tuple(animations), list(notes)) for joints in figures)
+            bones = read_human_bones(document, len(scene.entries), notes)
+            if bones is not None and bones.extension == ANIMATION:
+                notes += animation_notes(document, bones, animations)
+                animations = [human_curves(animation, bones) for animation in animations]
+                figures = [figure_of(scene, bones.nodes.values())]
+            else:
+                declared = () if bones is None else bones.nodes.values()
+                figures = find_figures(
+                    scene, skins, lambda nodes: moving_nodes(scene, animations, nodes), notes, declared
+                )
+            return tuple(_figure(scene, joints, skins, tuple(animations), bones, list(notes)) for joints in figures)
         except (SkeletonError, MotionError) as error:
             raise FormatError(str(error), path=document.path) from error
 
@@ -61,14 +72,22 @@ def _readable(animations: list[Animation], notes: list[str]) -> list[Animation]:
 
 
 def _figure(
-    scene: Scene, joints: Joints, skins: list[list[int]], animations: tuple[Animation, ...], notes: list[str]
+    scene: Scene,
+    joints: Joints,
+    skins: list[list[int]],
+    animations: tuple[Animation, ...],
+    bones: HumanBones | None,
+    notes: list[str],
 ) -> RawFigure:
     document = scene.document
     skeleton = make_skeleton(scene, joints, notes)
     takes = list_takes(animations, len(skeleton))
-    skin = read_skin(scene, joints, skeleton, skins, notes)
+    # the file of a VRM animation may hold a mesh to look at, but it is no character
+    bare = bones is not None and bones.extension == ANIMATION
+    skin = None if bare else read_skin(scene, joints, skeleton, skins, notes)
+    whose = bones if bones is not None and set(bones.nodes.values()) <= set(joints.nodes) else None
 
-    source = GltfSource(scene, joints, skeleton, animations)
+    source = GltfSource(scene, joints, skeleton, animations, bones=whose)
     found: dict[int, tuple[str, ...]] = {}
 
     def read_take(number: int) -> Motion:
@@ -84,17 +103,28 @@ def _figure(
                 raise FormatError(str(error), path=document.path, where=f"animations[{number}]") from error
 
     return RawFigure(
-        name=_figure_name(scene, joints),
+        name=(stated_name(document, whose) if whose else "") or _figure_name(scene, joints),
         skeleton=skeleton,
         takes=takes,
         read_take=read_take,
         take_notes=lambda number: found.get(number, ()),
         scale=1.0,
         up="y",
+        facing=None if bones is None else bones.facing,
         skin=skin,
+        roles=None if whose is None else _roles(whose, joints, skeleton),
         source=source,
         notes=tuple(notes),
     )
+
+
+def _roles(bones: HumanBones, joints: Joints, skeleton: Skeleton) -> dict[str, tuple[str, ...]]:
+    """Role → joint names, parents first."""
+    number = {node: joint for joint, node in enumerate(joints.nodes)}
+    return {
+        role: tuple(skeleton.names[joint] for joint in sorted(number[node] for node in nodes))
+        for role, nodes in bones.roles.items()
+    }
 
 
 def _figure_name(scene: Scene, joints: Joints) -> str:

@@ -45,7 +45,7 @@ class Document:
         """The file's bytes."""
         self.notes: list[str] = []
         """What was odd in the container and what was made of it."""
-        self.binary = data[:4] == MAGIC or self.path.suffix.lower() == ".glb"
+        self.binary = data[:4] == MAGIC or self.path.suffix.lower() in (".glb", ".vrm", ".vrma")
         """True for a GLB container, False for plain JSON."""
         self.chunks: list[tuple[int, memoryview]] = self._chunks() if self.binary else [(JSON_CHUNK, memoryview(data))]
         """(type, bytes) of every chunk of a GLB; of plain JSON the text alone."""

@@ -27,18 +27,26 @@ def read_skins(scene: Scene) -> list[list[int]]:
 
 
 def find_figures(
-    scene: Scene, skins: list[list[int]], moving: Callable[[set[int]], set[int]], notes: list[str]
+    scene: Scene,
+    skins: list[list[int]],
+    moving: Callable[[set[int]], set[int]],
+    notes: list[str],
+    declared: Iterable[int] = (),
 ) -> list[Joints]:
     """The figures of a file.
 
     moving(nodes): those of the nodes that some animation moves. Joints are the nodes of a
     skin, the nodes between them, and what moves below them. Static nodes above are folded into the root; when one of
-    them moves, the figure begins there. A file without skins gives its node trees.
+    them moves, the figure begins there. A file without skins gives its node trees. declared: nodes of which the file
+    says that they are the joints of one figure, whatever they are called and whether or not a skin binds them.
     """
+    declared = list(declared)
     if skins:
-        groups = _largest(_group(scene, skins), len, notes)
+        groups = _largest(_group(scene, [*skins, declared] if declared else skins), len, notes)
         return [_skinned(scene, seeds, moving) for seeds in groups]
-    return _trees(scene, moving, notes)
+    if len({_top(scene, node) for node in declared}) > 1:
+        return [_skinned(scene, set(declared), moving)]
+    return _trees(scene, moving, notes, declared)
 
 
 def _largest(items: list, size: Callable, notes: list[str]) -> list:
@@ -73,7 +81,8 @@ def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
         first = find(tops[joints[0]])
         for node in joints:
             leader[find(tops[node])] = first
-        root = scene.document.skins[number].index("skeleton", len(scene.entries), None)
+        skin = scene.document.skins[number] if number < len(scene.document.skins) else None
+        root = None if skin is None else skin.index("skeleton", len(scene.entries), None)
         if root is not None:
             leader[find(first)] = find(declared.setdefault(root, first))
     # a figure that hangs below the connecting nodes of another is part of it
@@ -128,6 +137,11 @@ def _common_ancestor(scene: Scene, nodes: Iterable[int]) -> int:
     return path[-1] if path else -1
 
 
+def figure_of(scene: Scene, nodes: Iterable[int]) -> Joints:
+    """The figure of some nodes and those between them, and nothing else, whatever moves."""
+    return _skinned(scene, set(nodes), lambda nodes: set())
+
+
 def _skinned(scene: Scene, seeds: set[int], moving: Callable[[set[int]], set[int]]) -> Joints:
     root = _common_ancestor(scene, seeds)
     above, place = [], scene.parents[root] if root >= 0 else -1
@@ -145,13 +159,14 @@ def _skinned(scene: Scene, seeds: set[int], moving: Callable[[set[int]], set[int
     return make_joints(scene, seeds | (moved & below), root)
 
 
-def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str]) -> list[Joints]:
+def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str], declared: list[int]) -> list[Joints]:
     """Every node tree as a figure; lone nodes (lamps, cameras) are left out when there is a real tree."""
     moved = moving(set(scene.order))
+    joints = moved.union(declared)
     trees = []
     for top in scene.roots:
         tree = _below(scene, top)
-        bones = {node for node in tree if node in moved or not _is_thing(scene, node)}
+        bones = {node for node in tree if node in joints or not _is_thing(scene, node)}
         if bones:
             trees.append((top, bones, bool(moved.intersection(tree))))
     real = [tree for tree in trees if len(tree[1]) > 1]

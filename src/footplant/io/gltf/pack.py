@@ -78,6 +78,12 @@ class Packer:
         """Append to one of the document's lists and return the place."""
         return _append(self.json, key, value)
 
+    def extend(self, extensions: dict[str, Any]) -> None:
+        """Add extensions of the whole document, by their names."""
+        used = self.json.setdefault("extensionsUsed", [])
+        used += [name for name in extensions if name not in used]
+        self.json["extensions"] = {**(self.json.get("extensions") or {}), **extensions}
+
     def write(self) -> None:
         """Write the file, whole or not at all."""
         chunks = [] if self.document is None else self.document.chunks

@@ -7,7 +7,7 @@ reading folded away (see `scene`), so that other readers put every joint where o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from footplant import rotation
 from footplant.clip import Clip, Take
 from footplant.io.atomic import write_atomic
 from footplant.io.gltf.animation import STILL, Animation, list_takes, read_motion
+from footplant.io.gltf.bones import ANIMATION, HumanBones
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.pack import Packer
 from footplant.io.gltf.scene import Joints, Scene, fold, mirror_fix
@@ -37,6 +38,8 @@ class GltfSource:
     """The figure's takes, in their order."""
     take_skeletons: list[Skeleton] = field(default_factory=list)
     """Skeletons of takes that hold joints at other places than the rest pose, as far as they were read."""
+    bones: HumanBones | None = None
+    """Which nodes are which human bones, where the file states it (VRM): then its rest pose is a T-pose."""
 
     @property
     def document(self) -> Document:
@@ -83,7 +86,7 @@ def rewrite(path: str | Path, clip: Clip, source: GltfSource, keep_takes: bool |
         return
     same_length = original is not None and len(motion) == original.frames and motion.fps == original.fps
     start = original.span[0] if original is not None and same_length else 0.0
-    animation = make_animation(packer, node_curves(source, motion), start + np.arange(len(motion)) / motion.fps)
+    animation = make_animation(packer, _written_curves(source, motion), start + np.arange(len(motion)) / motion.fps)
     animation["name"] = clip.name
     existing = packer.json.get("animations") or []
     if original is not None:
@@ -102,17 +105,26 @@ def rewrite(path: str | Path, clip: Clip, source: GltfSource, keep_takes: bool |
         else:
             existing.append(animation)
     packer.json["animations"] = existing
-    _free_matrices(packer, source)
+    free_matrices(packer, source)
     packer.write()
 
 
 def _in_file_space(motion: Motion, figure: Skeleton, source: GltfSource) -> Motion:
     """Undo what the border did to the character: its scale and turn, told by its skeleton beside the file's."""
     factor = _border_scale(figure, [source.skeleton, *source.take_skeletons])
-    turn = rotation.multiply(source.skeleton.rest[0], rotation.inverse(figure.rest[0]))
+    turn = _exact(rotation.multiply(source.skeleton.rest[0], rotation.inverse(figure.rest[0])))
     if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
         motion = motion.transformed(rotation.normalize(turn))
     return motion if factor == 1.0 else motion.scaled(1.0 / factor)
+
+
+def _exact(turn: NDArray) -> NDArray:
+    """A turn that exchanges axes, without its rounding: then what nothing changed comes back to the last bit."""
+    matrix = rotation.to_matrix(turn)
+    if np.abs(matrix - np.round(matrix)).max() > 1e-9:
+        return turn
+    exact = rotation.from_matrix(np.round(matrix))
+    return exact if exact @ turn > 0 else -exact
 
 
 def _border_scale(figure: Skeleton, originals: Sequence[Skeleton]) -> float:
@@ -193,6 +205,36 @@ def node_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
     return out
 
 
+def _written_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
+    """The curves to write: of every joint, but a VRM animation may only turn its human bones and move its hips."""
+    if source.bones is None or source.bones.extension != ANIMATION:
+        return node_curves(source, motion)
+    human, hips = set(source.bones.nodes.values()), source.bones.nodes.get("hips")
+    settled = _settle_others(motion, {joint for joint, node in enumerate(source.joints.nodes) if node in human})
+    return [
+        replace(curve, moves=curve.moves if curve.node == hips else None)
+        for curve in node_curves(source, settled)
+        if curve.node in human
+    ]
+
+
+def _settle_others(motion: Motion, human: set[int]) -> Motion:
+    """All joints but some at rest, those turned in the world as they were: what lies between them is folded in."""
+    parents = motion.skeleton.parents
+    world, local = np.array(motion.rotations), np.array(motion.rotations)
+    settled = np.array(motion.rotations)
+    for joint in range(len(parents)):
+        above = parents[joint]
+        if above >= 0:
+            world[:, joint] = rotation.multiply(world[:, above], motion.rotations[:, joint])
+        if joint not in human:
+            local[:, joint] = motion.skeleton.rest[joint]
+        elif above >= 0:
+            local[:, joint] = rotation.multiply(rotation.inverse(settled[:, above]), world[:, joint])
+        settled[:, joint] = local[:, joint] if above < 0 else rotation.multiply(settled[:, above], local[:, joint])
+    return replace(motion, rotations=rotation.normalize(local))
+
+
 def _plain_stretch(scene: Scene, node: int) -> NDArray:
     """A node's stretch as its scale alone: animated nodes may not have a matrix, so shear is lost."""
     return np.diag(np.diagonal(scene.stretches[node]))
@@ -230,7 +272,7 @@ def _carry_over(animation: dict[str, Any], original: dict[str, Any], joints: set
         animation["channels"].append({**channel, "sampler": len(animation["samplers"]) - 1})
 
 
-def _free_matrices(packer: Packer, source: GltfSource) -> None:
+def free_matrices(packer: Packer, source: GltfSource) -> None:
     """Write animated nodes' matrices as translation, rotation and scale: glTF animates nothing else."""
     scene = source.scene
     for number in source.joints.nodes:

@@ -24,8 +24,11 @@ _OCTAHEDRON = np.array(
 """Faces of a bone: corner 0 at the joint, 1–4 around its waist, 5 at the far end."""
 
 
-def write_new(path: str | Path, clip: Clip, mesh: str) -> None:
-    """Write a clip whose character has no glTF file of its own (mesh: "auto", "bones" or "none")."""
+def write_new(path: str | Path, clip: Clip, mesh: str, extensions: dict[str, Any] | None = None) -> None:
+    """Write a clip whose character has no glTF file of its own (mesh: "auto", "bones" or "none").
+
+    Node N is joint N. extensions: what the document says by extensions, by their names.
+    """
     motion = clip.motion
     packer = Packer(path)
     packer.json["asset"] = {"version": "2.0", "generator": f"Footplant {_version()}"}
@@ -46,6 +49,8 @@ def write_new(path: str | Path, clip: Clip, mesh: str) -> None:
     if len(motion):
         animation = make_animation(packer, _curves(motion), np.arange(len(motion)) / motion.fps)
         packer.append("animations", {"name": clip.name, **animation})
+    if extensions:
+        packer.extend(extensions)
     packer.write()
 
 

@@ -1,0 +1,216 @@
+"""VRM's maps of human bones: which nodes of a glTF file are the hips, the spine, the hands.
+
+VRM 0.x (extension VRM), VRM 1.0 (VRMC_vrm) and VRM animations (VRMC_vrm_animation) are glTF files that say so in an
+extension of the whole document. Bones are called here as VRM 1.0 calls them: 0.x has other names for the thumb's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from footplant.io.gltf.animation import Animation
+from footplant.io.gltf.document import Document
+from footplant.io.json import Json, describe
+
+MODEL_0, MODEL_1, ANIMATION = "VRM", "VRMC_vrm", "VRMC_vrm_animation"
+"""The extensions: a character of VRM 0.x, one of VRM 1.0, and an animation for either."""
+NO_NODE = -1
+"""How VRM 0.x writes a reference to nothing."""
+_LIMBS = (
+    ("Shoulder", "clavicle", "upperChest"), ("UpperArm", "upper_arm", "Shoulder"),
+    ("LowerArm", "lower_arm", "UpperArm"), ("Hand", "hand", "LowerArm"),
+    ("UpperLeg", "upper_leg", "hips"), ("LowerLeg", "lower_leg", "UpperLeg"), ("Foot", "foot", "LowerLeg"),
+    ("Toes", "toes", "Foot"), ("Eye", "eye", "head"),
+)  # fmt: skip
+_PHALANGES = {
+    finger: ("Metacarpal", "Proximal", "Distal") if finger == "Thumb" else ("Proximal", "Intermediate", "Distal")
+    for finger in ("Thumb", "Index", "Middle", "Ring", "Little")
+}
+
+
+@dataclass(frozen=True)
+class Bone:
+    """One human bone of VRM."""
+
+    role: str
+    """The role of `humanoid.ROLES` that it has, or is a part of."""
+    parent: str | None
+    """The bone that it hangs on; where that one is absent, the one that that one hangs on."""
+
+
+def _table() -> Iterator[tuple[str, Bone]]:
+    above: str | None = None
+    for name, role in (("hips", "hips"), ("spine", "spine"), ("chest", "spine"), ("upperChest", "spine"),
+                       ("neck", "neck"), ("head", "head"), ("jaw", "jaw")):  # fmt: skip
+        yield name, Bone(role, above)
+        above = name
+    for side in ("left", "right"):
+        for part, role, above in _LIMBS:
+            yield f"{side}{part}", Bone(f"{side}_{role}", above if above[0].islower() else f"{side}{above}")
+        for finger, phalanges in _PHALANGES.items():
+            above = "Hand"
+            for phalanx in phalanges:
+                yield f"{side}{finger}{phalanx}", Bone(f"{side}_{finger.lower()}", f"{side}{above}")
+                above = f"{finger}{phalanx}"
+
+
+BONES: Mapping[str, Bone] = dict(_table())
+"""Every human bone, by the names of VRM 1.0, parents before children."""
+REQUIRED = (
+    "hips", "spine", "head",
+    *(f"{side}{part}" for side in ("left", "right") for part in
+      ("UpperArm", "LowerArm", "Hand", "UpperLeg", "LowerLeg", "Foot")),
+)  # fmt: skip
+"""Bones that VRM 1.0 asks of every figure."""
+RENAMED = {
+    f"{side}{old}": f"{side}{new}"
+    for side in ("left", "right")
+    for old, new in (("ThumbProximal", "ThumbMetacarpal"), ("ThumbIntermediate", "ThumbProximal"))
+}
+"""Bones of VRM 0.x that VRM 1.0 calls otherwise; the other names are the same."""
+
+
+@dataclass(frozen=True)
+class HumanBones:
+    """What a file says about human bones."""
+
+    extension: str
+    """MODEL_0, MODEL_1 or ANIMATION."""
+    nodes: Mapping[str, int]
+    """Bone → node, in the order of BONES."""
+
+    @property
+    def facing(self) -> str:
+        """The axis that the figure faces at rest: VRM 0.x had it backwards."""
+        return "-z" if self.extension == MODEL_0 else "z"
+
+    @property
+    def roles(self) -> dict[str, tuple[int, ...]]:
+        """Role → nodes, from the root outwards."""
+        out: dict[str, tuple[int, ...]] = {}
+        for bone, node in self.nodes.items():
+            role = BONES[bone].role
+            out[role] = (*out.get(role, ()), node)
+        return out
+
+
+def bone_above(bone: str, present: Mapping[str, object]) -> str | None:
+    """The nearest bone that a bone hangs on, of those that a figure has; None above the hips."""
+    above = BONES[bone].parent
+    while above is not None and above not in present:
+        above = BONES[above].parent
+    return above
+
+
+def read_human_bones(document: Document, nodes: int, notes: list[str]) -> HumanBones | None:
+    """The map of human bones that a document states, checked; None when it states none. nodes: how many there are."""
+    for extension in (MODEL_1, MODEL_0, ANIMATION):
+        found = document.top.extension(extension)
+        if found is None:
+            continue
+        humanoid = found.object("humanoid")
+        if humanoid is None:
+            found.fail("humanoid", "expected the object that tells the human bones, got nothing")
+        stated = _list_0(humanoid, nodes) if extension == MODEL_0 else _object_1(humanoid, nodes)
+        return HumanBones(extension, _checked(stated, humanoid, notes))
+    return None
+
+
+def _list_0(humanoid: Json, nodes: int) -> list[tuple[str, int, Json, str]]:
+    """(bone, node, its object, the key of its node) of VRM 0.x."""
+    out = []
+    for entry in humanoid.objects("humanBones"):
+        name = entry.text("bone")
+        if entry.integer("node", low=NO_NODE) != NO_NODE or RENAMED.get(name, name) in REQUIRED:
+            out.append((RENAMED.get(name, name), entry.index("node", nodes), entry, "node"))
+    return out
+
+
+def _object_1(humanoid: Json, nodes: int) -> list[tuple[str, int, Json, str]]:
+    bones = humanoid.object("humanBones")
+    if bones is None:
+        humanoid.fail("humanBones", "expected the object that tells each bone's node, got nothing")
+    out = []
+    for name in bones.data:
+        entry = bones.object(name)
+        # some exporters write null for a bone that the figure does not have
+        if entry is not None:
+            out.append((name, entry.index("node", nodes), entry, "node"))
+    return out
+
+
+def _checked(stated: list[tuple[str, int, Json, str]], humanoid: Json, notes: list[str]) -> dict[str, int]:
+    nodes: dict[str, int] = {}
+    owners: dict[int, str] = {}
+    unknown = []
+    for bone, node, entry, key in stated:
+        if bone not in BONES:
+            unknown.append(bone)
+            continue
+        if bone in nodes:
+            entry.fail(key, f"expected each human bone once, got {bone!r} again")
+        if node in owners:
+            entry.fail(key, f"expected a node of its own for {bone!r}, got that of {owners[node]!r} ({node})")
+        nodes[bone], owners[node] = node, bone
+    if not nodes:
+        humanoid.fail("humanBones", "expected human bones, got none")
+    if unknown:
+        names = ", ".join(describe(name) for name in unknown[:5])
+        notes.append(f"{len(unknown)} human bones that VRM does not know were left out ({names})")
+    missing = [bone for bone in REQUIRED if bone not in nodes]
+    if missing:
+        notes.append(f"the file does not say which joint is {', '.join(missing)}, as VRM asks; names and shape tell")
+    return {bone: nodes[bone] for bone in BONES if bone in nodes}
+
+
+def human_curves(animation: Animation, bones: HumanBones) -> Animation:
+    """What a VRM animation means: the rotations of human bones and the way of the hips, and nothing else."""
+    human, hips = set(bones.nodes.values()), bones.nodes.get("hips")
+    channels = tuple(
+        channel
+        for channel in animation.channels
+        if channel.node in human
+        and (channel.path == "rotation" or (channel.path, channel.node) == ("translation", hips))
+    )
+    return replace(animation, channels=channels)
+
+
+def animation_notes(document: Document, bones: HumanBones, animations: list[Animation]) -> list[str]:
+    """What a VRM animation holds that is not read, one sentence each."""
+    notes = []
+    found = document.top.extension(bones.extension)
+    expressions = None if found is None else found.object("expressions")
+    tables = [] if expressions is None else [expressions.object(key) for key in ("preset", "custom")]
+    names = [name for table in tables if table is not None for name in table.data]
+    if names:
+        shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+        notes.append(f"the animation's expressions ({shown}) are not read")
+    if found is not None and found.object("lookAt") is not None:
+        notes.append("the animation's gaze (lookAt) is not read")
+    human = set(bones.nodes.values())
+    told = {node for table in tables if table is not None for node in _nodes(table)} | _nodes(found, "lookAt")
+    others = {c.node for animation in animations for c in animation.channels} - human - told
+    if others:
+        what = (
+            "1 node that is no human bone moves"
+            if len(others) == 1
+            else f"{len(others)} nodes that are no human bones move"
+        )
+        notes.append(f"{what} too; a VRM animation is that of its human bones, so they stay at rest")
+    return notes
+
+
+def stated_name(document: Document, bones: HumanBones) -> str:
+    """What a VRM file calls its character; "" when it says nothing."""
+    found = document.top.extension(bones.extension)
+    meta = None if found is None else found.data.get("meta")
+    name = meta.get("title" if bones.extension == MODEL_0 else "name") if isinstance(meta, dict) else None
+    # Blender's exporter writes "undefined" where nobody gave a name
+    return name.strip() if isinstance(name, str) and name.strip() != "undefined" else ""
+
+
+def _nodes(table: Json | None, *keys: str) -> set[int]:
+    """The nodes that the objects of a table name, as far as they do."""
+    entries = [] if table is None else [table.data.get(key) for key in keys or table.data]
+    return {entry["node"] for entry in entries if isinstance(entry, dict) and isinstance(entry.get("node"), int)}

@@ -1,0 +1,68 @@
+"""VRM 0.x and 1.0, .vrm: human-like characters in and out, with the file's own map of human bones.
+
+VRM is a profile of glTF, read and written by `io.gltf`, which also knows the maps when they come in a .glb file. Here
+is what only VRM files need: a motion saved onto a loaded character keeps its file (meshes, materials, expressions,
+spring bones, meta) and adds an animation; any other human-like character becomes a VRM 1.0 file in a T-pose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footplant.clip import Clip
+from footplant.errors import FormatError
+from footplant.io import gltf
+from footplant.io.figure import RawFigure
+from footplant.io.gltf.bones import ANIMATION, MODEL_0, MODEL_1
+from footplant.io.gltf.document import read_document
+from footplant.io.vrm.tpose import stated_by
+from footplant.io.vrm.write import write_character
+
+extensions = (".vrm",)
+holds = frozenset({"skin", "takes", "moving bones", "roles"})
+
+
+def load(path: str | Path) -> tuple[RawFigure, ...]:
+    """Read every figure of a .vrm file."""
+    document = read_document(path)
+    if document.top.extension(MODEL_0) is None and document.top.extension(MODEL_1) is None:
+        document.notes.append("the file has no VRM extension; it was read as plain glTF")
+    return gltf.read_figures(document)
+
+
+def save(
+    path: str | Path,
+    clip: Clip,
+    *,
+    keep_takes: bool | None = None,
+    mesh: str = "auto",
+    meta: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a clip as .vrm.
+
+    A character that was loaded from VRM keeps its file, version and all, and the motion becomes an animation. Any other
+    is written as VRM 1.0 if it has the joints that VRM asks for. keep_takes and mesh: see `gltf.save`. meta: what to
+    say about a new file, over the placeholders (name: the character's, authors: ["unknown"], licenseUrl: the VRM Public
+    License with nothing permitted beyond its default).
+    """
+    source = stated_by(clip)
+    if source is not None and source.bones is not None and source.bones.extension != ANIMATION and mesh == "auto":
+        if meta is not None:
+            raise FormatError("expected no meta for a character that has its own VRM file, got some", path=path)
+        gltf.save(path, clip, keep_takes=keep_takes)
+        return
+    if mesh not in ("auto", "bones", "none"):
+        raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
+    if not len(clip.motion):
+        raise FormatError("expected a motion with frames, got an empty one", path=path)
+    if clip.character.skeleton.names != clip.motion.skeleton.names:
+        raise FormatError(
+            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
+            path=path,
+        )
+    with np.errstate(all="ignore"):
+        write_character(path, clip, mesh, meta or {})

@@ -1,0 +1,169 @@
+"""Any human-like figure as VRM wants it: its joints named as human bones, its rest pose a T-pose that faces +z."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from footplant import humanoid, rotation
+from footplant.clip import Clip
+from footplant.errors import FormatError
+from footplant.io.gltf.bones import BONES, REQUIRED, bone_above
+from footplant.io.gltf.rewrite import GltfSource, fits
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Roles, Skeleton
+
+GAZE = ("leftEye", "rightEye")
+"""Bones that a VRM animation may not have: gaze is told in another way there."""
+
+
+def stated_by(clip: Clip) -> GltfSource | None:
+    """The VRM file that states the human bones of a clip's figure, or None when it came from elsewhere."""
+    source = clip.character.source
+    if isinstance(source, GltfSource) and source.bones is not None and fits(source, clip.motion.skeleton):
+        return source
+    return None
+
+
+def human_bones(clip: Clip, path: str | Path) -> dict[str, int]:
+    """Bone → joint of the clip's figure, in the order of BONES; an error says why the figure cannot be a VRM figure."""
+    skeleton, source = clip.motion.skeleton, stated_by(clip)
+    if source is not None and source.bones is not None:
+        wanted = {bone: source.joints.nodes.index(node) for bone, node in source.bones.nodes.items()}
+    elif clip.character.roles is None:
+        raise FormatError(f"expected a human-like figure, got {clip.character.name!r}, which has no roles", path=path)
+    else:
+        wanted = _choose(skeleton, clip.character.roles)
+    missing = [bone for bone in REQUIRED if bone not in wanted]
+    if missing:
+        raise FormatError(
+            f"expected all joints that VRM asks for, {clip.character.name!r} lacks {', '.join(missing)}", path=path
+        )
+    bones: dict[str, int] = {}
+    for bone in (bone for bone in BONES if bone in wanted):
+        above = bone_above(bone, bones)
+        if above is None or wanted[bone] in skeleton.descendants(bones[above])[1:]:
+            bones[bone] = wanted[bone]
+        elif bone in REQUIRED:
+            raise FormatError(
+                f"expected {skeleton.names[wanted[bone]]!r} ({bone}) somewhere below {skeleton.names[bones[above]]!r} "
+                f"({above}) as in every VRM figure, got it elsewhere",
+                path=path,
+            )
+    return bones
+
+
+def _choose(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
+    """The joint of each bone that a figure has, by its roles."""
+    chains: dict[str, list[int]] = {role: list(chain) for role, chain in roles.joints.items()}
+    arms = [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
+    tops = [roles["head"]] if "head" in roles else []
+    # bones that need not be there may be only where VRM expects them: above the arms and the head
+    chains["spine"] = _spread(_above(skeleton, chains.get("spine", []), arms + tops), 3)
+    chains["neck"] = _above(skeleton, chains.get("neck", []), tops)
+    for side in ("left", "right"):
+        clavicle, arm = chains.get(f"{side}_clavicle", []), roles.get(f"{side}_upper_arm")
+        chains[f"{side}_clavicle"] = _above(skeleton, clavicle, [] if arm is None else [arm])
+    out: dict[str, int] = {}
+    for bone, entry in BONES.items():
+        chain = chains.get(entry.role)
+        if chain:
+            out[bone] = chain.pop(0)
+    return out
+
+
+def _above(skeleton: Skeleton, chain: Sequence[int], joints: Sequence[int]) -> list[int]:
+    """Those of a chain that all of some joints hang on."""
+    return [joint for joint in chain if set(joints) <= set(skeleton.descendants(joint)[1:])]
+
+
+def _spread(chain: list[int], most: int) -> list[int]:
+    """At most so many of a chain: its ends, and the others evenly between."""
+    if len(chain) <= most:
+        return chain
+    return [chain[place] for place in np.linspace(0, len(chain) - 1, most).round().astype(int)]
+
+
+def t_posed(clip: Clip) -> Motion:
+    """The clip's motion on the same figure with a T-pose for its rest pose: facing +z, its soles on the floor.
+
+    What comes from a VRM file rests in a T-pose by definition; of others it is `humanoid.reference_pose`.
+    """
+    motion, skeleton, source = clip.motion, clip.motion.skeleton, stated_by(clip)
+    if source is not None and np.allclose(skeleton.rest[1:], source.skeleton.rest[1:], atol=1e-9):
+        return motion
+    roles = clip.character.require_roles()
+    pose = humanoid.reference_pose(skeleton, roles)
+    places, turned = skeleton.posed(pose)
+    soles = [places[p.joint] + rotation.rotate(turned[p.joint], p.offset) for p in clip.character.contacts.values()]
+    floor = float(np.min([*np.array(soles).reshape(-1, 3)[:, 1], *places[:, 1]]))
+    offsets = np.array(skeleton.offsets)
+    offsets[0] -= places[roles["hips"]] * [1.0, 0.0, 1.0] + [0.0, floor, 0.0]
+    return replace(motion, skeleton=replace(skeleton, rest=pose, offsets=offsets))
+
+
+@dataclass(frozen=True, eq=False)
+class HumanMotion:
+    """A motion of human bones alone."""
+
+    motion: Motion
+    """Joints called as in the figure it comes from, at rest in a T-pose."""
+    joints: Mapping[str, int]
+    """Bone → joint."""
+    lost: float
+    """How far human bones are from where they were, metres, because joints between them bend and VRM has no bones for
+    those, or because bones change their length."""
+
+
+def on_human_bones(clip: Clip, path: str | Path) -> HumanMotion:
+    """The clip's motion as VRM animations tell it: turns of human bones, and the way of the hips.
+
+    Every bone is turned in the world as it was. Where the one bone after it hangs on joints that VRM does not know,
+    it is aimed at where that bone really is.
+    """
+    bones = {bone: joint for bone, joint in human_bones(clip, path).items() if bone not in GAZE}
+    motion = t_posed(clip)
+    old = motion.skeleton
+    places, turned = old.rest_world
+    kinematics = Kinematics(motion)
+    number = {bone: place for place, bone in enumerate(bones)}
+    above = {bone: bone_above(bone, bones) for bone in bones}
+    index = list(bones.values())
+    world = np.array(kinematics.rotations[:, index])
+    offsets, rest = np.array(places[index]), np.array(turned[index])
+    for bone, parent in above.items():
+        if parent is not None:
+            back = rotation.inverse(turned[bones[parent]])
+            offsets[number[bone]] = rotation.rotate(back, places[bones[bone]] - places[bones[parent]])
+            rest[number[bone]] = rotation.multiply(back, turned[bones[bone]])
+    local = np.array(world)
+    for bone, joint in bones.items():
+        after = [other for other, parent in above.items() if parent == bone]
+        if len(after) == 1 and old.parents[bones[after[0]]] != joint:
+            aim = kinematics.positions[:, bones[after[0]]] - kinematics.positions[:, joint]
+            now = rotation.rotate(world[:, number[bone]], offsets[number[after[0]]])
+            world[:, number[bone]] = rotation.multiply(rotation.between(now, aim), world[:, number[bone]])
+        parent = above[bone]
+        if parent is not None:
+            local[:, number[bone]] = rotation.multiply(
+                rotation.inverse(world[:, number[parent]]), world[:, number[bone]]
+            )
+        else:
+            local[:, number[bone]] = world[:, number[bone]]
+    ends = np.flatnonzero(np.isin(old.end_parents, index))
+    skeleton = Skeleton(
+        names=tuple(old.names[joint] for joint in index),
+        parents=np.array([-1 if parent is None else number[parent] for parent in above.values()]),
+        offsets=offsets,
+        rest=rotation.normalize(rest),
+        end_parents=np.array([index.index(joint) for joint in old.end_parents[ends]], np.int64),
+        end_offsets=old.end_offsets[ends],
+    )
+    hips = kinematics.positions[:, bones["hips"]]
+    human = Motion(skeleton, hips, rotation.normalize(local), motion.fps)
+    lost = float(np.abs(Kinematics(human).positions - kinematics.positions[:, index]).max(initial=0.0))
+    return HumanMotion(human, number, lost)

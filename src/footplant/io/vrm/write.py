@@ -1,0 +1,85 @@
+"""A human-like character as a new VRM 1.0 file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footplant.clip import Clip
+from footplant.io.gltf.bones import MODEL_1
+from footplant.io.gltf.pack import Packer
+from footplant.io.gltf.rewrite import GltfSource, fits, free_matrices, make_animation, node_curves
+from footplant.io.gltf.scene import signs
+from footplant.io.gltf.write import write_new
+from footplant.io.vrm.tpose import human_bones, t_posed
+from footplant.motion import Motion, rest_motion
+
+LICENSE = "https://vrm.dev/licenses/1.0/"
+"""The VRM Public License 1.0, the only one that VRM 1.0 knows; what is not said in the meta data is not permitted."""
+
+
+def write_character(path: str | Path, clip: Clip, mesh: str, meta: Mapping[str, Any]) -> None:
+    """Write a clip's character as VRM 1.0, with its motion as an animation if it moves at all."""
+    bones = human_bones(clip, path)
+    motion = t_posed(clip)
+    source = clip.character.source
+    about = {"name": clip.character.name, "authors": ["unknown"], "licenseUrl": LICENSE, **meta}
+    moves = not _is_still(clip)
+    if mesh == "auto" and isinstance(source, GltfSource) and _can_stay(source, clip):
+        numbers = {bone: source.joints.nodes[joint] for bone, joint in bones.items()}
+        _write_onto(path, replace(clip, motion=motion), source, {MODEL_1: _extension(numbers, about)}, moves)
+    else:
+        # a file with a T-pose for its rest pose; without movement, nothing is animated
+        posed = replace(clip, motion=motion if moves else motion[:0])
+        write_new(path, posed, mesh, {MODEL_1: _extension(bones, about)})
+
+
+def _extension(nodes: Mapping[str, int], meta: Mapping[str, Any]) -> dict[str, Any]:
+    bones = {bone: {"node": node} for bone, node in nodes.items()}
+    return {"specVersion": "1.0", "meta": dict(meta), "humanoid": {"humanBones": bones}}
+
+
+def _is_still(clip: Clip) -> bool:
+    """Whether the clip is a character in its rest pose and no motion."""
+    rest = rest_motion(clip.motion.skeleton)
+    return (
+        len(clip.motion) == 1
+        and np.array_equal(clip.motion.rotations, rest.rotations)
+        and np.array_equal(clip.motion.root, rest.root)
+    )
+
+
+def _can_stay(source: GltfSource, clip: Clip) -> bool:
+    """Whether the character's own glTF file can become the VRM file: as it stands here, in metres, nothing mirrored."""
+    ours, theirs = clip.character.skeleton, source.skeleton
+    return (
+        source.bones is None
+        and fits(source, clip.motion.skeleton)
+        and source.joints.nodes[0] >= 0
+        and np.allclose(ours.rest, theirs.rest, atol=1e-9)
+        and np.allclose(ours.offsets[1:], theirs.offsets[1:], atol=1e-7)
+        and all((signs(source.scene.stretches[node]) > 0).all() for node in source.joints.nodes)
+    )
+
+
+def _write_onto(path: str | Path, clip: Clip, source: GltfSource, extensions: dict[str, Any], moves: bool) -> None:
+    """The character's own glTF file with its nodes in a T-pose, only the clip's motion, and the map of bones."""
+    packer = Packer(path, source.document)
+    motion: Motion = clip.motion
+    free_matrices(packer, source)
+    for curve in node_curves(source, rest_motion(motion.skeleton)):
+        node = packer.json["nodes"][curve.node]
+        w, x, y, z = curve.turns[0].tolist()
+        node["rotation"] = [x, y, z, w]
+        if curve.moves is not None:
+            node["translation"] = curve.moves[0].tolist()
+    packer.json.pop("animations", None)
+    if moves:
+        animation = make_animation(packer, node_curves(source, motion), np.arange(len(motion)) / motion.fps)
+        packer.append("animations", {"name": clip.name, **animation})
+    packer.extend(extensions)
+    packer.write()

@@ -1,0 +1,65 @@
+"""VRM animations, .vrma: motions of human bones for any VRM character, in and out.
+
+The file is glTF with a map of human bones (VRMC_vrm_animation). Only turns of human bones and the way of the hips
+count; expressions and gaze are not read, and kept when an edited animation is written back onto its own file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Clip
+from footplant.errors import FormatError
+from footplant.io import gltf
+from footplant.io.figure import RawFigure
+from footplant.io.gltf.bones import ANIMATION
+from footplant.io.gltf.document import read_document
+from footplant.io.gltf.rewrite import GltfSource
+from footplant.io.gltf.write import write_new
+from footplant.io.vrm.tpose import on_human_bones, stated_by
+from footplant.skeleton import Character, Skeleton
+
+extensions = (".vrma",)
+holds = frozenset({"roles"})
+
+
+def load(path: str | Path) -> tuple[RawFigure, ...]:
+    """Read the figure of a .vrma file: its human bones, a take per animation."""
+    document = read_document(path)
+    if document.top.extension(ANIMATION) is None:
+        document.notes.append(f"the file has no extension {ANIMATION}; it was read as plain glTF")
+    return gltf.read_figures(document)
+
+
+def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None) -> None:
+    """Write a clip of a human-like figure as .vrma.
+
+    The figure's human bones are written, at rest in a T-pose, so that any VRM character can take the motion over. Other
+    joints are lost: what they turn is given to the next human bone. An animation that came from a .vrma file keeps that
+    file, with expressions and gaze; keep_takes: see `gltf.save`.
+    """
+    if not len(clip.motion):
+        raise FormatError("expected a motion with frames, got an empty one", path=path)
+    source = stated_by(clip)
+    if source is not None and _is_own(source, clip.motion.skeleton):
+        gltf.save(path, clip, keep_takes=keep_takes)
+        return
+    with np.errstate(all="ignore"):
+        human = on_human_bones(clip, path)
+    bones = {bone: {"node": joint} for bone, joint in human.joints.items()}
+    figure = Character(human.motion.skeleton, name=clip.character.name)
+    extension = {ANIMATION: {"specVersion": "1.0", "humanoid": {"humanBones": bones}}}
+    write_new(path, replace(clip, motion=human.motion, character=figure), "none", extension)
+
+
+def _is_own(source: GltfSource, skeleton: Skeleton) -> bool:
+    """Whether a motion of that skeleton can be written onto the .vrma file it came from: its bones are the same."""
+    return (
+        source.bones is not None
+        and source.bones.extension == ANIMATION
+        and source.joints.nodes[0] == source.bones.nodes.get("hips")
+        and np.allclose(skeleton.offsets[1:], source.skeleton.offsets[1:], atol=1e-9)
+    )
