@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
 from footplant.io.fbx.records import SEPARATOR, Packed, Record, Value, pack, properties, record
 from footplant.io.fbx.write_document import DOCUMENT, ticks
 from footplant.motion import Motion
@@ -22,8 +21,6 @@ STILL_TURN = 1e-6
 """Degrees; a joint that turns less has one key. Twenty times below what a key at 180° can tell apart."""
 STILL_PLACE = 1e-8
 """Metres; a joint that moves less has one key. Ten times below what a key at 1 m can tell apart."""
-STEADY = 1e-10
-"""Largest part of the quaternion of a rest pose that does not turn its joint."""
 LINEAR = 0x6104
 """Flags of a key: straight line to the next one; the rest is what Autodesk's library sets beside it."""
 FLAG_DATA = np.array([0.0, 0.0, 9.419963e-30, 0.0], "<f4")
@@ -91,26 +88,23 @@ def _unique(name: str, used: set[str]) -> str:
 def add_joints(scene: Scene, skeleton: Skeleton, names: Names) -> list[np.int64]:
     """A bone a joint in its rest pose, and one an end site; the skeleton in file units. Gives the joints' numbers.
 
-    The rest pose is the PreRotation, as in files from Maya, and Lcl Rotation is how far a joint has turned from it: the
-    angles stay small and away from ±90° about y, where three angles in a fixed order lose one of their axes. A joint
-    that is not turned at rest has none, because assimp splits nodes that have one into several.
+    The rest pose is in Lcl Rotation, which the motion replaces, as in files from Blender. Maya puts it into PreRotation
+    and the motion on top of that. All others read both alike, but assimp builds nodes for a PreRotation and then moves
+    them as if there were none (its issue 5759).
     """
-    before = angles(skeleton.rest[None])[0].tolist()
     numbers: list[np.int64] = []
+    turns = angles(skeleton.rest[None])[0]
     for joint, name in enumerate(names.joints):
-        rows = [_place(skeleton.offsets[joint])]
-        if np.abs(skeleton.rest[joint, 1:]).max() > STEADY:
-            rows.append(("RotationActive", "bool", "", "", 1))
-            rows.append(("PreRotation", "Vector3D", "Vector", "", *before[joint]))
+        rows = [_local("Translation", skeleton.offsets[joint]), _local("Rotation", turns[joint])]
         parent = int(skeleton.parents[joint])
         numbers.append(_add_bone(scene, name, rows, numbers[parent] if parent >= 0 else ROOT))
     for parent, offset, name in zip(skeleton.end_parents.tolist(), skeleton.end_offsets, names.ends, strict=True):
-        _add_bone(scene, name, [_place(offset), (END_SITE, "bool", "", "U", 1)], numbers[parent])
+        _add_bone(scene, name, [_local("Translation", offset), (END_SITE, "bool", "", "U", 1)], numbers[parent])
     return numbers
 
 
-def _place(offset: NDArray) -> tuple:
-    return ("Lcl Translation", "Lcl Translation", "", "A", *offset.tolist())
+def _local(what: str, values: NDArray) -> tuple:
+    return (f"Lcl {what}", f"Lcl {what}", "", "A", *values.tolist())
 
 
 def _add_bone(scene: Scene, name: str, rows: list[tuple], parent: np.int64) -> np.int64:
@@ -153,7 +147,6 @@ def add_motion(scene: Scene, motion: Motion, bones: Sequence[np.int64], take: st
     The motion is in file units of `scale` metres. A joint's three curves have the same keys, one or all, because
     three.js reads them side by side.
     """
-    skeleton = motion.skeleton
     times = ticks(len(motion), motion.fps)
     span = [("LocalStop", "KTime", "Time", "", times[-1]), ("ReferenceStop", "KTime", "Time", "", times[-1])]
     stack = scene.add("AnimationStack", take, "AnimStack", "", [properties(*span)])
@@ -161,7 +154,7 @@ def add_motion(scene: Scene, motion: Motion, bones: Sequence[np.int64], take: st
     layer = scene.add("AnimationLayer", "BaseLayer", "AnimLayer", "", [], scope=True)
     scene.connect(layer, stack)
     keys = {1: pack(times[:1]), len(times): pack(times)}
-    turns = angles(rotation.multiply(rotation.inverse(skeleton.rest), motion.rotations))
+    turns = angles(motion.rotations)
     for joint, bone in enumerate(bones):
         _add_curves(scene, layer, bone, "Rotation", _thin(turns[:, joint], STILL_TURN), keys)
         places = _places(motion, joint, STILL_PLACE / scale)
