@@ -262,6 +262,11 @@ class LookAt(Constraint):
         length = np.linalg.norm(line, axis=1, keepdims=True)
         return gaze, np.where(length > 1e-9, line / np.maximum(length, 1e-9), gaze), np.maximum(length, 1e-9)
 
+    def sight(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
+        """(F, 3) the unit gaze and the unit line of sight to the target, world."""
+        gaze, sight, _ = self._sight(kinematics)
+        return gaze, sight
+
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 3) unit gaze − unit line of sight: near the angle in radians where that is small."""
         gaze, sight, _ = self._sight(kinematics)

@@ -1,0 +1,395 @@
+"""Hybrid inverse kinematics, one frame at a time (Lee & Shin 1999, section 5.2; METHODS A6).
+
+The trunk (root place, hips, spine …) is found by Levenberg–Marquardt on few unknowns; the limbs follow in closed form.
+What a limb costs enters the trunk's objective: how much the line from its upper joint to its goal must change, and how
+far the goal lies beyond its reach.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels import jit
+from footplant.kernels.dense import add_row, factor, substitute
+from footplant.kernels.fk import world_axis
+from footplant.kernels.limb import REACHED, SOFTENED, reach
+from footplant.kernels.quaternion import exp, log, multiply, rotate
+
+POSITION = 0
+HALF_SPACE = 1
+ORIENTATION = 2
+OVERSTRETCH = 100.0
+"""How much more a metre beyond a limb's reach costs than a metre of the limb's change."""
+
+
+@jit
+def pose_trunk(parents, offsets, trunk, root, local, positions, rotations):
+    """World positions and rotations of the trunk's joints, parents before children."""
+    for n in range(trunk.shape[0]):
+        j = trunk[n]
+        p = parents[j]
+        if p < 0:
+            for k in range(3):
+                positions[j, k] = root[k]
+            for k in range(4):
+                rotations[j, k] = local[j, k]
+        else:
+            w, x, y, z = rotations[p, 0], rotations[p, 1], rotations[p, 2], rotations[p, 3]
+            vx, vy, vz = rotate(w, x, y, z, offsets[j, 0], offsets[j, 1], offsets[j, 2])
+            positions[j, 0] = positions[p, 0] + vx
+            positions[j, 1] = positions[p, 1] + vy
+            positions[j, 2] = positions[p, 2] + vz
+            rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3] = multiply(
+                w, x, y, z, local[j, 0], local[j, 1], local[j, 2], local[j, 3]
+            )
+
+
+@jit
+def direction_row(parents, column_of, joint, px, py, pz, dx, dy, dz, positions, rotations, row):
+    """row·x = how a point at p, carried by a joint, moves along d with the trunk's unknowns."""
+    row[:] = 0.0
+    row[0], row[1], row[2] = dx, dy, dz
+    a = joint
+    while a >= 0:
+        column = column_of[a]
+        if column >= 0:
+            lx, ly, lz = px - positions[a, 0], py - positions[a, 1], pz - positions[a, 2]
+            # d · (axis × lever) = axis · (lever × d)
+            cx, cy, cz = ly * dz - lz * dy, lz * dx - lx * dz, lx * dy - ly * dx
+            w, x, y, z = rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3]
+            row[column], row[column + 1], row[column + 2] = rotate(w, -x, -y, -z, cx, cy, cz)
+        a = parents[a]
+
+
+@jit
+def turn_row(parents, column_of, joint, k, rotations, row):
+    """row·x = component k of a joint's world turn with the trunk's unknowns."""
+    row[:] = 0.0
+    a = joint
+    while a >= 0:
+        column = column_of[a]
+        if column >= 0:
+            for axis in range(3):
+                ax, ay, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], axis)
+                row[column + axis] = ax if k == 0 else (ay if k == 1 else az)
+        a = parents[a]
+
+
+@jit
+def assemble(
+    parents, column_of, body, root, local, first_root, first_local, rigidity, uppers, reaches, stiffness, lines, goals,
+    weights, row_kinds, row_joints, row_offsets, row_targets, row_weights, positions, rotations, row, matrix, vector,
+    with_matrix,
+):  # fmt: skip
+    """The objective at a posed trunk; with its normal equations (matrix·step = vector) when asked."""
+    cost = 0.0
+    count = 3 + 3 * body.shape[0]
+    if with_matrix:
+        matrix[:, :] = 0.0
+        vector[:] = 0.0
+    for k in range(3):
+        moved = root[k] - first_root[k]
+        cost += rigidity[0] * moved * moved
+        if with_matrix:
+            matrix[k, k] += rigidity[0]
+            vector[k] -= rigidity[0] * moved
+    for n in range(body.shape[0]):
+        j = body[n]
+        w, x, y, z = multiply(
+            first_local[j, 0], -first_local[j, 1], -first_local[j, 2], -first_local[j, 3],
+            local[j, 0], local[j, 1], local[j, 2], local[j, 3],
+        )  # fmt: skip
+        turned = log(w, x, y, z)
+        for k in range(3):
+            cost += rigidity[1 + n] * turned[k] * turned[k]
+            if with_matrix:
+                i = 3 + 3 * n + k
+                matrix[i, i] += rigidity[1 + n]
+                vector[i] -= rigidity[1 + n] * turned[k]
+    for m in range(uppers.shape[0]):
+        weight = weights[m] * stiffness[m]
+        if weight <= 0.0:
+            continue
+        s = uppers[m]
+        sx, sy, sz = positions[s, 0], positions[s, 1], positions[s, 2]
+        gx, gy, gz = goals[m, 0] - sx, goals[m, 1] - sy, goals[m, 2] - sz
+        p = parents[s]
+        for k in range(3):
+            change = (gx if k == 0 else (gy if k == 1 else gz)) - lines[m, k]
+            cost += weight * change * change
+            if with_matrix:
+                direction_row(
+                    parents, column_of, p, sx, sy, sz, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0,
+                    1.0 if k == 2 else 0.0, positions, rotations, row,
+                )  # fmt: skip
+                add_row(row, count, change, weight, matrix, vector)
+        distance = math.sqrt(gx * gx + gy * gy + gz * gz)
+        beyond = distance - reaches[m]
+        if beyond > 0.0:
+            weight *= OVERSTRETCH
+            cost += weight * beyond * beyond
+            if with_matrix:
+                direction_row(
+                    parents, column_of, p, sx, sy, sz, gx / distance, gy / distance, gz / distance, positions,
+                    rotations, row,
+                )  # fmt: skip
+                add_row(row, count, beyond, weight, matrix, vector)
+    for r in range(row_kinds.shape[0]):
+        weight = row_weights[r]
+        if weight <= 0.0:
+            continue
+        j = row_joints[r]
+        if row_kinds[r] == ORIENTATION:
+            w, x, y, z = multiply(
+                row_targets[r, 0], row_targets[r, 1], row_targets[r, 2], row_targets[r, 3],
+                rotations[j, 0], -rotations[j, 1], -rotations[j, 2], -rotations[j, 3],
+            )  # fmt: skip
+            missing = log(w, x, y, z)
+            for k in range(3):
+                cost += weight * missing[k] * missing[k]
+                if with_matrix:
+                    turn_row(parents, column_of, j, k, rotations, row)
+                    add_row(row, count, missing[k], weight, matrix, vector)
+            continue
+        px, py, pz = rotate(
+            rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
+            row_offsets[r, 0], row_offsets[r, 1], row_offsets[r, 2],
+        )  # fmt: skip
+        px, py, pz = px + positions[j, 0], py + positions[j, 1], pz + positions[j, 2]
+        if row_kinds[r] == HALF_SPACE:
+            nx, ny, nz = row_targets[r, 0], row_targets[r, 1], row_targets[r, 2]
+            missing = row_targets[r, 3] - (nx * px + ny * py + nz * pz)
+            if missing > 0.0:
+                cost += weight * missing * missing
+                if with_matrix:
+                    direction_row(parents, column_of, j, px, py, pz, nx, ny, nz, positions, rotations, row)
+                    add_row(row, count, missing, weight, matrix, vector)
+            continue
+        for k in range(3):
+            missing = row_targets[r, k] - (px if k == 0 else (py if k == 1 else pz))
+            cost += weight * missing * missing
+            if with_matrix:
+                direction_row(
+                    parents, column_of, j, px, py, pz, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0,
+                    1.0 if k == 2 else 0.0, positions, rotations, row,
+                )  # fmt: skip
+                add_row(row, count, missing, weight, matrix, vector)
+    return cost
+
+
+@jit
+def path_turn(parents, local, upper, joint):
+    """The rotation of a joint's parent in the frame of a joint above it: the product of what lies between."""
+    w, x, y, z = 1.0, 0.0, 0.0, 0.0
+    a = parents[joint]
+    while a != upper:
+        w, x, y, z = multiply(local[a, 0], local[a, 1], local[a, 2], local[a, 3], w, x, y, z)
+        a = parents[a]
+    return w, x, y, z
+
+
+@jit
+def path_offset(parents, offsets, local, upper, joint):
+    """The place of a joint in the frame of one above it, twist joints in between included."""
+    x, y, z = offsets[joint, 0], offsets[joint, 1], offsets[joint, 2]
+    a = parents[joint]
+    while a != upper:
+        x, y, z = rotate(local[a, 0], local[a, 1], local[a, 2], local[a, 3], x, y, z)
+        x, y, z = x + offsets[a, 0], y + offsets[a, 1], z + offsets[a, 2]
+        a = parents[a]
+    return x, y, z
+
+
+@jit
+def bend_limb(
+    parents, offsets, upper, lower, end, axis, least, most, swivel, softness, goal, turn, weight, turn_weight,
+    positions, rotations, local, scratch,
+):  # fmt: skip
+    """One limb in closed form under a posed trunk: writes its local rotations; (metres left, status).
+
+    weight and turn_weight (0 … 1) say how much of the way to the goal's place and orientation is gone.
+    """
+    p = parents[upper]
+    pw, px, py, pz = 1.0, 0.0, 0.0, 0.0
+    if p >= 0:
+        pw, px, py, pz = rotations[p, 0], rotations[p, 1], rotations[p, 2], rotations[p, 3]
+    bw, bx, by, bz = path_turn(parents, local, upper, lower)
+    hx, hy, hz = path_offset(parents, offsets, local, upper, lower)
+    ex, ey, ez = path_offset(parents, offsets, local, lower, end)
+    scratch[0, 0], scratch[0, 1], scratch[0, 2], scratch[0, 3] = pw, px, py, pz
+    scratch[1, 0], scratch[1, 1], scratch[1, 2], scratch[1, 3] = multiply(
+        bw, bx, by, bz, local[lower, 0], local[lower, 1], local[lower, 2], local[lower, 3]
+    )
+    scratch[2, 0], scratch[2, 1], scratch[2, 2] = hx, hy, hz
+    scratch[3, 0], scratch[3, 1], scratch[3, 2] = ex, ey, ez
+    # the end as it stands, for goals that are only partly at work
+    uw, ux, uy, uz = multiply(pw, px, py, pz, local[upper, 0], local[upper, 1], local[upper, 2], local[upper, 3])
+    lw, lx, ly, lz = multiply(uw, ux, uy, uz, scratch[1, 0], scratch[1, 1], scratch[1, 2], scratch[1, 3])
+    tw, tx, ty, tz = path_turn(parents, local, lower, end)
+    tw, tx, ty, tz = multiply(lw, lx, ly, lz, tw, tx, ty, tz)
+    ow, ox, oy, oz = multiply(tw, tx, ty, tz, local[end, 0], local[end, 1], local[end, 2], local[end, 3])
+    vx, vy, vz = rotate(uw, ux, uy, uz, hx, hy, hz)
+    cx, cy, cz = rotate(lw, lx, ly, lz, ex, ey, ez)
+    scratch[4, 0] = positions[upper, 0] + vx + cx
+    scratch[4, 1] = positions[upper, 1] + vy + cy
+    scratch[4, 2] = positions[upper, 2] + vz + cz
+    for k in range(3):
+        scratch[4, k] += weight * (goal[k] - scratch[4, k])
+    residual, _, status = reach(
+        scratch[0], local[upper], scratch[1], scratch[2], scratch[3], axis, positions[upper], scratch[4], scratch[2],
+        False, swivel, softness, least, most, scratch[5], scratch[6],
+    )  # fmt: skip
+    for k in range(4):
+        local[upper, k] = scratch[5, k]
+    local[lower, 0], local[lower, 1], local[lower, 2], local[lower, 3] = multiply(
+        bw, -bx, -by, -bz, scratch[6, 0], scratch[6, 1], scratch[6, 2], scratch[6, 3]
+    )
+    if turn_weight > 0.0:
+        qw, qx, qy, qz = multiply(turn[0], turn[1], turn[2], turn[3], ow, -ox, -oy, -oz)
+        gx, gy, gz = log(qw, qx, qy, qz)
+        qw, qx, qy, qz = exp(turn_weight * gx, turn_weight * gy, turn_weight * gz)
+        ow, ox, oy, oz = multiply(qw, qx, qy, qz, ow, ox, oy, oz)
+        uw, ux, uy, uz = multiply(pw, px, py, pz, scratch[5, 0], scratch[5, 1], scratch[5, 2], scratch[5, 3])
+        lw, lx, ly, lz = multiply(uw, ux, uy, uz, scratch[6, 0], scratch[6, 1], scratch[6, 2], scratch[6, 3])
+        tw, tx, ty, tz = path_turn(parents, local, lower, end)
+        tw, tx, ty, tz = multiply(lw, lx, ly, lz, tw, tx, ty, tz)
+        local[end, 0], local[end, 1], local[end, 2], local[end, 3] = multiply(tw, -tx, -ty, -tz, ow, ox, oy, oz)
+    return residual, status
+
+
+@jit
+def normalize_rows(local):
+    """Rows of unit length again: rounding grows with every product."""
+    for j in range(local.shape[0]):
+        square = local[j, 0] ** 2 + local[j, 1] ** 2 + local[j, 2] ** 2 + local[j, 3] ** 2
+        scale = 1.0 / math.sqrt(square)
+        for k in range(4):
+            local[j, k] *= scale
+
+
+@jit
+def solve_frames(
+    parents, offsets, trunk, body, column_of, rigidity, limbs, axes, flexions, swivels, reaches, stiffness, softness,
+    iterations, first_root, first_local, goals, turns, weights, turn_weights, row_kinds, row_joints, row_offsets,
+    row_targets, row_weights, root, local, residuals, statuses,
+):  # fmt: skip
+    """Poses (root (F, 3), local (F, J, 4), which hold the start of the search) nearest to the first ones given.
+
+    offsets (1, J, 3) or (F, J, 3); limbs (L, 3): upper, lower, end; goals (F, L, 3), turns (F, L, 4) with weights
+    (F, L) each; rows on the trunk as in `assemble`, targets (F, R, 4), weights (F, R); reaches (F, L).
+    """
+    frames, joints = local.shape[0], local.shape[1]
+    count = 3 + 3 * body.shape[0]
+    positions, rotations = np.zeros((joints, 3)), np.zeros((joints, 4))
+    matrix, lower = np.zeros((count, count)), np.zeros((count, count))
+    vector, step, row = np.zeros(count), np.zeros(count), np.zeros(count)
+    lines, scratch = np.zeros((limbs.shape[0], 3)), np.zeros((7, 4))
+    trial_root, trial_local = np.zeros(3), np.zeros((joints, 4))
+    uppers = limbs[:, 0].copy()
+    for f in range(frames):
+        o = f if offsets.shape[0] > 1 else 0
+        # the lines from the upper joints to the ends as the first pose has them
+        pose_trunk(parents, offsets[o], trunk, first_root[f], first_local[f], positions, rotations)
+        busy = False
+        for m in range(limbs.shape[0]):
+            if weights[f, m] > 0.0:
+                busy = True
+                upper, end = limbs[m, 0], limbs[m, 2]
+                x, y, z = path_offset(parents, offsets[o], first_local[f], upper, end)
+                x, y, z = rotate(
+                    first_local[f, upper, 0], first_local[f, upper, 1], first_local[f, upper, 2],
+                    first_local[f, upper, 3], x, y, z,
+                )  # fmt: skip
+                p = parents[upper]
+                if p >= 0:
+                    x, y, z = rotate(rotations[p, 0], rotations[p, 1], rotations[p, 2], rotations[p, 3], x, y, z)
+                lines[m, 0], lines[m, 1], lines[m, 2] = x, y, z
+        for r in range(row_kinds.shape[0]):
+            busy = busy or row_weights[f, r] > 0.0
+        if not busy:
+            continue
+        pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
+        cost = assemble(
+            parents, column_of, body, root[f], local[f], first_root[f], first_local[f], rigidity, uppers, reaches[f],
+            stiffness, lines, goals[f], weights[f], row_kinds, row_joints, row_offsets, row_targets[f], row_weights[f],
+            positions, rotations, row, matrix, vector, True,
+        )  # fmt: skip
+        damping = 1e-6
+        for _ in range(iterations):
+            if not factor(matrix, damping, count, lower):
+                break
+            substitute(lower, vector, count, step)
+            longest = 0.0
+            for i in range(count):
+                longest = max(longest, abs(step[i]))
+            for k in range(3):
+                trial_root[k] = root[f, k] + step[k]
+            for j in range(joints):
+                for k in range(4):
+                    trial_local[j, k] = local[f, j, k]
+            for n in range(body.shape[0]):
+                j = body[n]
+                w, x, y, z = exp(step[3 + 3 * n], step[4 + 3 * n], step[5 + 3 * n])
+                trial_local[j, 0], trial_local[j, 1], trial_local[j, 2], trial_local[j, 3] = multiply(
+                    local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3], w, x, y, z
+                )
+            pose_trunk(parents, offsets[o], trunk, trial_root, trial_local, positions, rotations)
+            tried = assemble(
+                parents, column_of, body, trial_root, trial_local, first_root[f], first_local[f], rigidity, uppers,
+                reaches[f], stiffness, lines, goals[f], weights[f], row_kinds, row_joints, row_offsets, row_targets[f],
+                row_weights[f], positions, rotations, row, matrix, vector, False,
+            )  # fmt: skip
+            if tried <= cost:
+                for k in range(3):
+                    root[f, k] = trial_root[k]
+                for n in range(body.shape[0]):
+                    for k in range(4):
+                        local[f, body[n], k] = trial_local[body[n], k]
+                if longest < 1e-7 or cost - tried < 1e-12:
+                    break
+                cost = tried
+                damping = max(0.2 * damping, 1e-9)
+                assemble(
+                    parents, column_of, body, root[f], local[f], first_root[f], first_local[f], rigidity, uppers,
+                    reaches[f], stiffness, lines, goals[f], weights[f], row_kinds, row_joints, row_offsets,
+                    row_targets[f], row_weights[f], positions, rotations, row, matrix, vector, True,
+                )  # fmt: skip
+            else:
+                if longest < 1e-7:
+                    break
+                damping = max(10.0 * damping, 1e-3)
+        pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
+        for m in range(limbs.shape[0]):
+            residuals[f, m] = 0.0
+            statuses[f, m] = REACHED
+            if weights[f, m] > 0.0 or turn_weights[f, m] > 0.0:
+                residuals[f, m], statuses[f, m] = bend_limb(
+                    parents, offsets[o], limbs[m, 0], limbs[m, 1], limbs[m, 2], axes[m], flexions[m, 0],
+                    flexions[m, 1], swivels[m], softness, goals[f, m], turns[f, m], weights[f, m], turn_weights[f, m],
+                    positions, rotations, local[f], scratch,
+                )  # fmt: skip
+                if statuses[f, m] == SOFTENED and residuals[f, m] < 1e-4:
+                    statuses[f, m] = REACHED
+        normalize_rows(local[f])
+
+
+def _smallest_call():
+    parents = np.array([-1, 0, 1, 2])
+    parents.setflags(write=False)
+    offsets, root, local = np.zeros((1, 4, 3)), np.zeros((1, 3)), np.zeros((1, 4, 4))
+    local[..., 0] = 1.0
+    for array in (offsets, root, local):
+        array.setflags(write=False)
+    numbers = np.zeros(1, np.int64)
+    return (
+        parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
+        np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
+        np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.ones((1, 1)),
+        numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros((1, 3)), np.ones((1, 4, 4)),
+        np.zeros((1, 1)), np.zeros((1, 1), np.int64),
+    )  # fmt: skip
+
+
+WARMUP = {"solve_frames": _smallest_call}

@@ -1,0 +1,103 @@
+"""Hierarchical motion fitting: displacement maps of B-splines, coarse to fine.
+
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999): Algorithm 1
+(section 4.2), the first guess (section 4.3) and the optional last pass that enforces each constraint (section 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.constraints import Constraint, Footplant, Position
+from footplant.ik.hybrid import Hybrid
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.spline import fit_multilevel, fit_spline
+
+PAPER_RATE = 30.0
+"""Frames a second of the paper, in which its knot spacings are told."""
+
+
+@dataclass(frozen=True)
+class Hierarchical:
+    """Solves a problem level by level: IK at the constrained frames, a smooth displacement through the answers."""
+
+    ik: Ik | None = None
+    """What poses single frames; None: `Hybrid` for the problem's character."""
+    spacings: tuple[float, ...] = (16.0, 8.0, 4.0, 2.0)
+    """Knot spacing of each level, in frames of 1/30 s, so that it means the same at any rate."""
+    exact: bool = True
+    """Whether a last pass enforces the constraints by IK alone: the trunk stays smooth, the limbs are exact."""
+    first_guess: bool = True
+    """Whether the root first follows the mean shift of what is held; without it a walk lifted onto a hill squats."""
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """The motion nearest to the problem's own, in the sense of its smooth displacement, that meets it."""
+        ik = self.ik or Hybrid(problem.character)
+        refuse_unhonoured("hierarchical", ik, problem.constraints)
+        watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
+        if not len(frames):
+            return watch.finish("hierarchical", motion)
+        if self.first_guess:
+            motion = self._shift_root(motion, problem.constraints)
+            watch.lap("first guess", motion)
+        reached = np.ones(len(frames), bool)
+        for number, spacing in enumerate(self.spacings):
+            if progress:
+                progress(f"level {number + 1}", number / (len(self.spacings) + self.exact))
+            answer = ik.solve(motion[frames], problem.constraints, frames=frames)
+            motion = motion + self._fit(motion, answer.motion - motion[frames], frames, spacing)
+            reached = answer.reached
+            watch.lap(f"{spacing:g} frames a knot", motion)
+        if self.exact:
+            if progress:
+                progress("exact", len(self.spacings) / (len(self.spacings) + 1))
+            motion, reached = self._enforce(ik, motion, problem, frames)
+            watch.lap("exact", motion)
+        return watch.finish("hierarchical", motion, reachable=bool(reached.all()))
+
+    def _fit(self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float) -> NDArray:
+        """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2)."""
+        count = len(motion)
+        knots = spacing * motion.fps / PAPER_RATE
+        flat = displacement.reshape(len(frames), -1)
+        used = np.flatnonzero(np.abs(flat).max(axis=0) > 0)
+        out = np.zeros((count, flat.shape[1]))
+        if len(used):
+            spline = fit_spline(frames, flat[:, used], max(knots, 1.0), 0.0, max(count - 1.0, 1.0))
+            out[:, used] = spline(np.arange(count))
+        return out.reshape(count, -1, 3)
+
+    def _shift_root(self, motion: Motion, constraints: Sequence[Constraint]) -> Motion:
+        """Move the root at every frame by the mean shift of what is held there, spread smoothly (METHODS A4)."""
+        kinematics = Kinematics(motion)
+        shift, total = np.zeros((len(motion), 3)), np.zeros(len(motion))
+        for constraint in constraints:
+            if isinstance(constraint, Footplant):
+                constraint = constraint.as_position()
+            if not isinstance(constraint, Position):
+                continue
+            share = constraint.weight * constraint.activation(kinematics.frames, motion.fps)
+            rows = np.flatnonzero(share > 0)
+            shift[rows] -= share[rows, None] * constraint.residual(kinematics[rows])
+            total[rows] += share[rows]
+        held = np.flatnonzero(total > 0)
+        if not len(held):
+            return motion
+        mean = shift[held] / total[held, None]
+        spacing, count = self.spacings[0] * motion.fps / PAPER_RATE, len(motion)
+        splines = fit_multilevel(held, mean, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
+        return replace(motion, root=motion.root + sum(spline(np.arange(count)) for spline in splines))
+
+    def _enforce(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
+        """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out."""
+        last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0}) if isinstance(ik, Hybrid) else ik
+        answer = last.solve(motion[frames], problem.constraints, frames=frames)
+        root, rotations = np.array(motion.root), np.array(motion.rotations)
+        root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
+        return replace(motion, root=root, rotations=rotations), answer.reached
