@@ -12,8 +12,9 @@ from footplant.errors import (
     MotionError,
     SkeletonError,
 )
-from footplant.io import load, load_character, save
+from footplant.io import load, load_character, load_markers, save, save_markers
 from footplant.kinematics import Kinematics
+from footplant.markers import Markers
 from footplant.motion import Motion, concatenate, rest_motion
 from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
 
@@ -27,6 +28,7 @@ __all__ = [
     "FormatError",
     "HumanoidError",
     "Kinematics",
+    "Markers",
     "MissingExtraError",
     "Motion",
     "MotionError",
@@ -39,6 +41,8 @@ __all__ = [
     "concatenate",
     "load",
     "load_character",
+    "load_markers",
     "rest_motion",
     "save",
+    "save_markers",
 ]

@@ -1,8 +1,9 @@
-"""One door for every file: `load`, `load_character`, `save`. Formats are found by entry point.
+"""One door for every file: `load`, `load_character`, `save`; for markers `load_markers`, `save_markers`.
 
 A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawFigure` and, when it can
 write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats". What its
-files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`.
+files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`. A format of
+markers has `load_markers(path) → RawMarkers` and `save_markers(path, markers, **options)` instead.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import ModuleType
 
 from footplant.clip import Border, Clip, Take
 from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.markers import Markers
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character
 
@@ -77,6 +79,11 @@ def load(
     path = Path(path)
     if not path.exists():
         raise FormatError("no such file", path=path)
+    if not hasattr(module, "load"):
+        raise FormatError(
+            "the file holds markers, not the motion of a skeleton; footplant.load_markers reads it, "
+            '"footplant info" shows it and "footplant convert" writes it as .trc', path=path,
+        )  # fmt: skip
     corrections = None if roles is None else humanoid.read_corrections(roles)
     try:
         figures = module.load(path, **options)
@@ -151,4 +158,47 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
     return path
 
 
-__all__ = ["Border", "Clip", "Take", "format_of", "formats", "load", "load_character", "save"]
+def load_markers(path: str | Path, *, units: str | float | None = None, up: str | None = None) -> Markers:
+    """Read the markers of a C3D or TRC file, in metres and y up.
+
+    units ("mm", 0.001 …) and up ("z" …) force what the file states or what would be found.
+    """
+    from footplant.io.marker_border import bring_in_markers
+
+    module, path = format_of(path), Path(path)
+    if not path.exists():
+        raise FormatError("no such file", path=path)
+    if not hasattr(module, "load_markers"):
+        raise FormatError("the file holds the motion of a skeleton, not markers; footplant.load reads it", path=path)
+    try:
+        return bring_in_markers(module.load_markers(path), path, units=units, up=up)
+    except MotionError as error:
+        raise FormatError(str(error), path=path) from error
+
+
+def save_markers(path: str | Path, markers: Markers, **options) -> Path:
+    """Write markers in the format of the file name; whole or not at all. Options belong to the format."""
+    path = Path(path)
+    module = format_of(path)
+    if not hasattr(module, "save_markers"):
+        known = sorted(extension for extension, other in formats().items() if hasattr(other, "save_markers"))
+        raise FormatError(
+            f"expected a file of markers that can be written ({', '.join(known)}), got {path.suffix}", path=path
+        )
+    module.save_markers(path, markers, **options)
+    return path
+
+
+__all__ = [
+    "Border",
+    "Clip",
+    "Markers",
+    "Take",
+    "format_of",
+    "formats",
+    "load",
+    "load_character",
+    "load_markers",
+    "save",
+    "save_markers",
+]

@@ -1,0 +1,294 @@
+"""TRC in and out (Track Row Column, Motion Analysis and OpenSim): markers as a table of text.
+
+Three lines of facts, a line of names, a line of axes, then a row for each frame: number, seconds, and x, y, z of each
+marker, with empty fields where it is hidden.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import FormatError
+from footplant.io.atomic import open_atomic
+from footplant.io.border import UNITS, UP_TURNS
+from footplant.io.marker_border import RawMarkers, send_out_markers
+from footplant.markers import Markers
+
+extensions = (".trc",)
+holds: frozenset[str] = frozenset()
+
+TAB, BLANKS = 9, 0
+"""What stands between fields: see `kernels.fields`."""
+MOST_HEADER_LINES = 40
+"""Lines within which the names have to stand."""
+MAX_GROWTH = 9
+"""Most bytes of positions a byte of the file may become: an empty field is one byte and becomes eight."""
+MOST_MARKERS = 65535
+"""As many as a C3D file can have."""
+FARTHEST = 1e9
+"""File units; a coordinate beyond it is no measurement."""
+PART_POINTS = 1 << 16
+"""Points that are looked at at a time, so that what is only needed meanwhile stays small."""
+STEADY = 0.01
+"""Relative difference of the stated rate to that of the column of times above which the times are believed."""
+
+
+def load_markers(path: str | Path) -> RawMarkers:
+    """Read the markers of a file, in file units and axes."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    return parse(data, path)
+
+
+def parse(data: bytes, path: str | Path | None = None) -> RawMarkers:
+    """Read the bytes of a TRC file: see `load_markers`."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            raise FormatError("expected text, got damaged UTF-16", path=path) from error
+    facts, names, separator, start = _read_header(data, path)
+    notes: list[str] = []
+    head, body = _read_table(data, start, separator, names, facts, path, notes)
+    names, body = _named(names, body, facts, notes)
+    positions = body.reshape(len(body), len(names), 3)
+    _hide(positions, notes)
+    if np.isnan(positions[..., 0]).all():
+        hidden = f"{len(names)} that are hidden in all {len(body)} frames"
+        raise FormatError(f"expected markers that are seen, got {hidden}", path=path)
+    stated = _number(facts, "NumFrames")
+    if stated is not None and stated != len(body):
+        notes.append(f"the header states {stated:g} frames, {len(body)} rows follow and were read")
+    first = head[0, 0] if np.isfinite(head[0, 0]) else _number(facts, "OrigDataStartFrame")
+    if len(head) > 1 and not np.all(np.diff(head[:, 0]) == 1):
+        notes.append("the frames are not numbered one after another; they were read as they stand")
+    return RawMarkers(
+        names=tuple(names),
+        positions=positions,
+        fps=_rate(facts, head[:, 1], notes),
+        units=facts.get("units") or None,
+        likely_up="y",
+        subjects=tuple(name.rpartition(":")[0] for name in names),
+        first_frame=int(first) if first is not None and abs(first) < 2**31 else 1,
+        notes=tuple(notes),
+    )
+
+
+def _read_header(data: bytes, path: str | Path | None) -> tuple[dict[str, str], list[str], int, int]:
+    """The facts by name, the markers' names, what separates fields, and the byte where the rows start."""
+    ends = re.compile(rb"\r\n|\n|\r")
+    lines: list[str] = []
+    at = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    start = None
+    while at < len(data) and len(lines) < MOST_HEADER_LINES:
+        found = ends.search(data, at)
+        stop, after = (found.start(), found.end()) if found else (len(data), len(data))
+        text = _decode(data[at:stop])
+        at = after
+        if not text.strip():
+            continue
+        lines.append(text)
+        if re.match(r"\s*frame\s?#?(\s|$)", text, re.IGNORECASE):
+            start = at
+            break
+    if start is None:
+        raise FormatError(
+            f"expected a line of marker names that begins with 'Frame#', got none in {len(lines)} lines", path=path
+        )
+    separator = TAB if "\t" in lines[-1] else BLANKS
+    facts: dict[str, str] = {}
+    for keys, values in pairwise(lines):
+        if re.match(r"\s*datarate", keys, re.IGNORECASE):
+            facts = dict(zip((word.lower() for word in keys.split()), values.split(), strict=False))
+    if lines[-1].count("\t") > 4 * MOST_MARKERS or len(lines[-1]) > 64 * MOST_MARKERS:
+        raise FormatError(f"expected at most {MOST_MARKERS} markers, got a longer line of names", path=path)
+    names = lines[-1].split("\t") if separator == TAB else lines[-1].split()
+    names = [name.strip() for name in names]
+    # the first field is "Frame#", the second "Time"; a name stands over the first of its three columns
+    names = [name for name in names[1:] if name and name.lower() != "time"]
+    return facts, names, separator, _after_axes(data, start)
+
+
+def _after_axes(data: bytes, start: int) -> int:
+    """The byte after the line of axes (X1 Y1 Z1 …), when there is one."""
+    found = re.compile(rb"\s*[xX]\d*\s+[yY]\d*\s+[zZ]\d*[^\r\n]*").match(data, start)
+    return found.end() if found else start
+
+
+def _decode(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
+def _read_table(
+    data: bytes, start: int, separator: int, names: list[str], facts: dict[str, str], path, notes: list[str]
+) -> tuple[NDArray, NDArray]:
+    """Numbers and times (F, 2) and coordinates (F, 3·M) as they stand, NaN where a field is empty."""
+    from footplant.kernels import fields
+    from footplant.kernels.text import FIVES, POWERS
+
+    array = np.frombuffer(data, np.uint8)
+    found = np.zeros(3, np.int64)
+    fields.count_fields(array, start, separator, found)
+    rows, total, widest = found.tolist()
+    stated = _number(facts, "NumMarkers")
+    count = len(names) or int(min(max(stated or 0, 0), widest))
+    # a marker of which no row has anything still has its column, but only as many as the bytes can pay for
+    columns = 3 * count
+    if rows == 0 or count == 0:
+        raise FormatError(f"expected rows of markers, got {rows} rows and {count} names", path=path)
+    if rows * columns * 8 > MAX_GROWTH * len(data) + (1 << 24):
+        raise FormatError(
+            f"expected rows with a field for each coordinate, got {rows} rows with {total} fields for {count} markers",
+            path=path,
+        )
+    head, body = np.empty((rows, 2)), np.empty((rows, columns))
+    left = np.zeros((columns + 2 + 4096, 3), np.int64)
+    at, where, beyond, odd = 0, start, 0, 0
+    while at < rows:
+        done, where, kept, more = fields.parse_fields(
+            array, where, separator, POWERS, FIVES, head[at:], body[at:], left
+        )
+        for place, first, stop in left[:kept].tolist():
+            row, column = divmod(place, columns + 2)
+            value = _slow_number(data[first:stop])
+            if value is None and column >= 2:
+                line = data.count(b"\n", 0, first) + 1 if b"\n" in data else data.count(b"\r", 0, first) + 1
+                marker = names[(column - 2) // 3] if names else f"marker {(column - 2) // 3 + 1}"
+                raise FormatError(
+                    f"expected a number for {'xyz'[(column - 2) % 3]} of {marker!r}, got {data[first:stop][:40]!r}",
+                    path=path,
+                    where=f"line {line}",
+                )
+            if column >= 2:
+                body[at + row, column - 2] = value
+            elif value is not None:
+                head[at + row, column] = value
+            odd += value is not None and not np.isfinite(value)
+        at, beyond = at + done, beyond + more
+        if done == 0:
+            break
+    if odd:
+        notes.append(f"{odd} values are not finite and were taken for hidden")
+    if beyond:
+        notes.append(f"{beyond} values stand in columns without a name (unidentified points) and were left out")
+    return head[:at], body[:at]
+
+
+def _slow_number(token: bytes) -> float | None:
+    """A number that the kernel left over; None when it is none."""
+    try:
+        # some languages write a comma for the point
+        return float(token.replace(b",", b".") if token.count(b",") == 1 else token) if b"_" not in token else None
+    except ValueError:
+        return None
+
+
+def _named(names: list[str], body: NDArray, facts: dict[str, str], notes: list[str]) -> tuple[list[str], NDArray]:
+    """A name of its own for each marker."""
+    stated = _number(facts, "NumMarkers")
+    if not names:
+        names = [f"point{number + 1}" for number in range(body.shape[1] // 3)]
+        notes.append("the markers have no names; numbers stand in for them")
+    elif stated is not None and stated != len(names):
+        notes.append(f"the header states {stated:g} markers and names {len(names)}; those were read")
+    used: dict[str, int] = {}
+    unique: list[str] = []
+    for place, name in enumerate(names):
+        while name in used:
+            name = f"{name}_{place + 1}"
+        used[name] = place
+        unique.append(name)
+    if unique != names:
+        notes.append("some names stand more than once; their places were added to tell the markers apart")
+    return unique, body
+
+
+def _hide(positions: NDArray, notes: list[str]) -> None:
+    """Hidden are points without all three coordinates, and points at exactly (0, 0, 0), as some writers have it."""
+    rows, partly, zeros = max(1, PART_POINTS // positions.shape[1]), 0, 0
+    for at in range(0, len(positions), rows):
+        part = positions[at : at + rows]
+        missing = ~(np.abs(part) <= FARTHEST)
+        hidden = missing.any(axis=2)
+        partly += int(np.count_nonzero(hidden & ~missing.all(axis=2)))
+        zero = ~hidden & ~part.any(axis=2)
+        zeros += int(np.count_nonzero(zero))
+        part[hidden | zero] = np.nan
+    if partly:
+        notes.append(f"{partly} points have less than three coordinates and were taken for hidden")
+    if zeros:
+        notes.append(f"{zeros} samples are exactly (0, 0, 0) and were taken for hidden")
+
+
+def _number(facts: dict[str, str], name: str) -> float | None:
+    try:
+        value = float(facts.get(name.lower(), "").replace(",", "."))
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _rate(facts: dict[str, str], times: NDArray, notes: list[str]) -> float:
+    """Frames a second: DataRate, unless the times steadily say otherwise; CameraRate may be that of the cameras."""
+    span = float(times[-1] - times[0]) if len(times) > 1 else np.nan
+    by_times = (len(times) - 1) / span if np.isfinite(span) and span > 0 else None
+    if by_times is not None and not 1e-3 < by_times < 1e6:
+        by_times = None
+    stated = next((r for r in (_number(facts, key) for key in ("DataRate", "CameraRate")) if r and 0 < r < 1e6), None)
+    if stated is None and by_times is None:
+        notes.append("the file does not say how many frames a second it has; took 100")
+        return 100.0
+    if stated is None:
+        return float(f"{by_times:.6g}")
+    if by_times is not None and abs(by_times / stated - 1.0) > STEADY:
+        steps = np.diff(times)
+        if np.all(np.abs(steps - span / len(steps)) <= 0.1 * span / len(steps) + 1e-3):
+            notes.append(f"the header states {stated:g} frames a second, the times say {by_times:.6g}; took the times")
+            return float(f"{by_times:.6g}")
+    return stated
+
+
+def save_markers(path: str | Path, markers: Markers, *, units: str | None = None, up: str = "y") -> None:
+    """Write markers as a table, whole or not at all.
+
+    units: "m", "mm" …; default as the markers' own file had it. up: the vertical axis; y as most readers of this format
+    expect. Numbers have all their digits: what is read again is what was written, to the last bit in metres and for
+    what came from a file of the same units, else to the last but one.
+    """
+    units = units or (markers.border.units if markers.border.units in UNITS else "mm")
+    if units not in UNITS:
+        raise FormatError(f"expected units among {', '.join(UNITS)}, got {units!r}", path=path)
+    if up not in UP_TURNS:
+        raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}", path=path)
+    names = [re.sub(r"[\t\r\n\v\f]", " ", name).strip() or f"point{n + 1}" for n, name in enumerate(markers.names)]
+    count, frames, rate = len(names), len(markers), repr(float(markers.fps))
+    facts = {
+        "DataRate": rate, "CameraRate": rate, "NumFrames": frames, "NumMarkers": count,
+        "Units": _SHORT.get(units, units),
+        "OrigDataRate": rate, "OrigDataStartFrame": markers.first_frame, "OrigNumFrames": frames,
+    }  # fmt: skip
+    axes = "\t".join(f"X{n}\tY{n}\tZ{n}" for n in range(1, count + 1))
+    rows = send_out_markers(markers, UNITS[units], up).reshape(frames, -1)
+    with open_atomic(path, "w") as file:
+        file.write(f"PathFileType\t4\t(X/Y/Z)\t{Path(path).name}\n")
+        file.write("\t".join(facts) + "\n" + "\t".join(str(value) for value in facts.values()) + "\n")
+        file.write("Frame#\tTime\t" + "\t\t\t".join(names) + "\t\t\n" + f"\t\t{axes}\n\n")
+        for frame, row in enumerate(rows):
+            cells = "\t".join("" if value != value else repr(value) for value in row.tolist())
+            file.write(f"{markers.first_frame + frame}\t{frame / markers.fps:.9g}\t{cells}\n")
+
+
+_SHORT = {"inch": "in", "foot": "ft"}
+"""Units as files spell them, where that is not their name here."""
+
+__all__ = ["extensions", "holds", "load_markers", "parse", "save_markers"]
