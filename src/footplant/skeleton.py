@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -90,7 +91,7 @@ class Skeleton:
         if len(end_parents) and not (end_parents.min() >= 0 and end_parents.max() < count):
             raise SkeletonError(f"expected end sites on joints 0..{count - 1}, got {end_parents.tolist()}")
         if len(set(names)) != count:
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
             raise SkeletonError(f"expected unique joint names, got these more than once: {', '.join(twice)}")
         for label, array in (("offsets", offsets), ("rest rotations", rest), ("end offsets", end_offsets)):
             if not np.isfinite(array).all():
@@ -104,6 +105,13 @@ class Skeleton:
     def __len__(self) -> int:
         """How many joints."""
         return len(self.names)
+
+    def same_as(self, other: Skeleton) -> bool:
+        """Whether another skeleton is the same to the bit."""
+        arrays = ("parents", "offsets", "rest", "end_parents", "end_offsets")
+        return self is other or (
+            self.names == other.names and all(np.array_equal(getattr(self, key), getattr(other, key)) for key in arrays)
+        )
 
     def index(self, name: str) -> int:
         """The joint of that name; an unknown name is an error that lists what exists."""
@@ -191,7 +199,7 @@ class Skeleton:
 
 
 def _unit(quaternions: NDArray) -> NDArray:
-    """Unit quaternions. What is one but for rounding stays as it is, so that a skeleton can be made again to the bit."""
+    """Unit quaternions; what is one but for rounding stays as it is: a skeleton can be made again to the bit."""
     quaternions = np.asarray(quaternions, float)
     away = np.abs((quaternions * quaternions).sum(axis=-1, keepdims=True) - 1.0)
     return np.where(away <= 1e-15, quaternions, rotation.normalize(quaternions))

@@ -8,6 +8,7 @@ markers has `load_markers(path) → RawMarkers` and `save_markers(path, markers,
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -70,8 +71,31 @@ def load(
     (default the largest). units ("cm", 0.01 …) and up ("z" …) force what would be detected. roles: a TOML file of
     corrections, see `humanoid.read_corrections`. Further options belong to the format.
     """
+    return next(_read(path, [0 if take is None else take], figure, units, up, roles, options))
+
+
+def load_takes(
+    path: str | Path,
+    *,
+    figure: int | str | None = None,
+    units: str | float | None = None,
+    up: str | None = None,
+    roles: str | Path | None = None,
+    **options,
+) -> Iterator[Clip]:
+    """Read every take of a figure, one after another; the options are those of `load`.
+
+    All have the units, the up axis and the roles of the first. `save(path, clip, takes=…)` writes them where the format
+    holds takes.
+    """
+    return _read(path, None, figure, units, up, roles, options)
+
+
+def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, options: dict) -> Iterator[Clip]:
+    """Clips of the takes that are asked for, or of all of them."""
     if str(path).startswith(SAMPLE):
-        return _load_sample(str(path)[len(SAMPLE) :])
+        yield _load_sample(str(path)[len(SAMPLE) :])
+        return
     from footplant import humanoid
     from footplant.io.border import bring_in
 
@@ -89,23 +113,39 @@ def load(
         figures = module.load(path, **options)
         order = sorted(range(len(figures)), key=lambda number: -len(figures[number].skeleton))
         chosen = order[0] if figure is None else _choose("figure", figure, [f.name for f in figures], path)
-        number = 0 if take is None else _choose("take", take, [t.name for t in figures[chosen].takes], path)
-        clip = bring_in(figures[chosen], path, take=number, units=units, up=up, corrections=corrections)
-        others = tuple(
-            bring_in(figures[other], path, take=min(number, max(len(figures[other].takes) - 1, 0)),
-                     units=clip.border.scale, up=clip.border.up)
-            for other in order if other != chosen
-        )  # fmt: skip
+        order = [number for number in order if number != chosen]
+        names = [take.name for take in figures[chosen].takes]
+        numbers = range(max(len(names), 1)) if takes is None else [_choose_take(take, names, path) for take in takes]
+        firsts: dict[int, Clip] = {}
+        further: dict[tuple[int, int], Clip] = {}
+        for number in numbers:
+            clip = bring_in(
+                figures[chosen], path, take=number, units=units, up=up, corrections=corrections, like=firsts.get(chosen)
+            )
+            firsts.setdefault(chosen, clip)
+            # a figure with fewer takes stands in for the others with its last
+            places = [(other, min(number, max(len(figures[other].takes) - 1, 0))) for other in order]
+            for other, place in places:
+                if (other, place) not in further:
+                    further[other, place] = bring_in(
+                        figures[other], path, take=place, units=clip.border.scale, up=clip.border.up,
+                        like=firsts.get(other),
+                    )  # fmt: skip
+                    firsts.setdefault(other, further[other, place])
+            if order:
+                left = ", ".join(repr(figures[other].name) for other in order)
+                text = f"{len(figures)} figures; took {figures[chosen].name!r}, left {left}"
+                clip = replace(clip, notes=(*clip.notes, text), others=tuple(further[place] for place in places))
+            yield clip
     except (SkeletonError, MotionError) as error:
         raise FormatError(str(error), path=path) from error
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
-    if others:
-        names = ", ".join(repr(figures[other].name) for other in order if other != chosen)
-        clip = replace(
-            clip, notes=(*clip.notes, f"{len(figures)} figures; took {figures[chosen].name!r}, left {names}")
-        )
-    return replace(clip, others=others)
+
+
+def _choose_take(take: int | str, names: list[str], path: Path) -> int:
+    """A take's number; the first one of a file without takes is its rest pose."""
+    return 0 if take == 0 and not names else _choose("take", take, names, path)
 
 
 def _load_sample(name: str) -> Clip:
@@ -144,16 +184,20 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
 
     Options belong to the format (see its module). `character` says whose skin to write a bare motion with.
     """
+    from footplant.io.source import unpack_for
+
     path = Path(path)
     module = format_of(path)
     if not hasattr(module, "save"):
-        raise FormatError(f"the format of {path.suffix} files can be read but not written", path=path)
+        others = ", ".join(sorted(extension for extension, other in formats().items() if hasattr(other, "save")))
+        raise FormatError(f"{path.suffix} files can be read but not written; what can be written: {others}", path=path)
     if isinstance(clip, Character):
         clip = Clip(motion=rest_motion(clip.skeleton), character=clip, name=clip.name)
     elif isinstance(clip, Motion):
         clip = Clip(motion=clip, character=character or Character(clip.skeleton), name=path.stem)
     elif character is not None:
         clip = replace(clip, character=character)
+    clip = replace(clip, character=unpack_for(module, clip.character))
     module.save(path, clip, **options)
     return path
 
@@ -199,6 +243,7 @@ __all__ = [
     "load",
     "load_character",
     "load_markers",
+    "load_takes",
     "save",
     "save_markers",
 ]

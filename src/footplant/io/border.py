@@ -14,7 +14,7 @@ from footplant.errors import FormatError, HumanoidError
 from footplant.io.figure import RawFigure
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
-from footplant.skeleton import Roles, Skin
+from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048, "cmu": 0.0254 / 0.45}
 """Metres per unit, by the names that `units=` takes."""
@@ -39,12 +39,21 @@ def bring_in(
     units: str | float | None = None,
     up: str | None = None,
     corrections: dict[str, tuple[str, ...]] | None = None,
+    like: Clip | None = None,
 ) -> Clip:
-    """Convert one figure of a file into a clip: roles found, units and up axis found or forced."""
+    """Convert one figure of a file into a clip: roles found, units and up axis found or forced.
+
+    like: another take of the same figure; what was found of it holds for this one too.
+    """
     notes = list(figure.notes)
     motion = figure.read_take(take) if figure.takes and figure.read_take else rest_motion(figure.skeleton)
     if figure.takes and figure.take_notes:
         notes.extend(figure.take_notes(take))
+    if figure.read_character is not None and units in (None, "m", 1.0) and up in (None, "y") and not corrections:
+        return _make_clip(figure, take, motion, figure.read_character(take), Border(declared=True), notes)
+    if like is not None:
+        motion = _convert(motion, like.border.scale, np.array(like.border.turn))
+        return _make_clip(figure, take, motion, _same_person(like.character, motion.skeleton), like.border, notes)
     positions = Kinematics(_some_frames(motion)).positions
     try:
         roles = humanoid.find_roles(
@@ -63,15 +72,30 @@ def bring_in(
     skin = None if figure.skin is None else _convert_skin(figure.skin, border.scale, turn)
     name = figure.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=figure.source)
+    return _make_clip(figure, take, motion, character, border, notes)
+
+
+def _make_clip(
+    figure: RawFigure, take: int, motion: Motion, character: Character, border: Border, notes: list[str]
+) -> Clip:
     return Clip(
         motion=motion,
         character=character,
-        name=figure.takes[take].name if figure.takes else name,
+        name=figure.takes[take].name if figure.takes else character.name,
         takes=figure.takes,
         take=take,
         border=border,
         notes=tuple(notes),
         layout=figure.layout,
+    )
+
+
+def _same_person(character: Character, skeleton: Skeleton) -> Character:
+    """The character with the skeleton of another take, which may hold joints at other places."""
+    if skeleton.same_as(character.skeleton):
+        return character
+    return humanoid.make_character(
+        skeleton, character.roles, name=character.name, skin=character.skin, source=character.source
     )
 
 

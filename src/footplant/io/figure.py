@@ -8,7 +8,7 @@ from typing import Any
 
 from footplant.clip import Take
 from footplant.motion import Motion
-from footplant.skeleton import Skeleton, Skin
+from footplant.skeleton import Character, Skeleton, Skin
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,9 @@ class RawFigure:
     """Decode one take, in file units and axes; called for the takes that are asked for only."""
     take_notes: Callable[[int], tuple[str, ...]] | None = None
     """What was odd in a take and what was made of it; asked after `read_take`."""
+    read_character: Callable[[int], Character] | None = None
+    """The finished character of a take, in metres and y up, where the file has all of it (a project); else None: roles,
+    contact points, masses and limits are found."""
     scale: float | None = None
     """Metres per file unit where the format states it, else None: the figure's own size tells."""
     up: str | None = None

@@ -109,6 +109,15 @@ class Json:
             out.append(float(number))
         return out
 
+    def number(self, key: str, default: Any = REQUIRED, *, low: float = -LARGEST) -> Any:
+        """A finite number from `low`; the default when the key is absent."""
+        value = self.data.get(key)
+        if value is None and default is not REQUIRED:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= LARGEST:
+            self._expect(key, "a finite number" + ("" if low == -LARGEST else f" from {low:g}"), value)
+        return float(value)
+
     def text(self, key: str, default: Any = REQUIRED) -> Any:
         """A string; the default when the key is absent."""
         value = self.data.get(key)
