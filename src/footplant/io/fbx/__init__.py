@@ -1,0 +1,110 @@
+"""FBX, .fbx: characters with skins and takes, read by ufbx in a process of its own, and written by our own hand.
+
+Binary and text files of versions 6.1 to 7.7. What FBX has and our model has not (pivots, pre- and post-rotations,
+rotation orders, scale, layers, curves of any kind) is evaluated by ufbx, sampled at the file's rate and folded into
+offsets and rotations, so that joints stand where other readers put them: see `scene` and `pose`. The library can crash
+its process, on damaged files and by itself, so it never runs in ours: see `child` and `process`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Take
+from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.io.fbx.figures import Joints, find_figures
+from footplant.io.fbx.pose import make_rest, read_motion, take_curves
+from footplant.io.fbx.process import Answer, ask, most_samples
+from footplant.io.fbx.scene import Scene, read_scene
+from footplant.io.fbx.skin import Mesh, bind_matrices, read_meshes, read_skin
+from footplant.io.fbx.write import save
+from footplant.io.figure import RawFigure
+from footplant.motion import Motion
+
+extensions = (".fbx",)
+holds = frozenset({"skin", "moving bones"})
+
+
+def load(path: str | Path, *, fps: float | None = None) -> tuple[RawFigure, ...]:
+    """Read every figure of an .fbx file.
+
+    fps: frames a second to sample the curves at; by default what the file states. Curves have keys at any times: where
+    they lie between frames a note says at which rate they would not.
+    """
+    if fps is not None and not 1.0 <= fps <= 1000.0:
+        raise FormatError(f"expected 1 to 1000 frames a second, got {fps}", path=path)
+    return read_figures(ask(path, take=0, rate=fps, structure=True), Path(path).stat().st_size, fps)
+
+
+def read_figures(answer: Answer, size: int, fps: float | None = None) -> tuple[RawFigure, ...]:
+    """Every figure of an answer of the child's about a file of `size` bytes, with its takes and its skin."""
+    path = answer.header.path
+    # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
+    with np.errstate(all="ignore"):
+        try:
+            scene = read_scene(answer)
+            notes: list[str] = []
+            meshes = read_meshes(answer, len(scene.names), notes)
+            found = find_figures(scene, [mesh.bones.tolist() for mesh in meshes], notes)
+            source = _Takes(scene, answer, size, fps)
+            return tuple(_figure(scene, joints, meshes, source, size, list(notes)) for joints in found)
+        except (SkeletonError, MotionError) as error:
+            raise FormatError(str(error), path=path) from error
+
+
+class _Takes:
+    """The curves of a file's takes: those of the first came with the file, others are asked for."""
+
+    def __init__(self, scene: Scene, answer: Answer, size: int, fps: float | None) -> None:
+        self.scene, self.answer, self.size, self.fps = scene, answer, size, fps
+        self.number = answer.header.index("sampled", max(len(scene.takes), 1), None)
+
+    def read(self, number: int) -> Answer:
+        take = self.scene.takes[number]
+        if take.frames * len(take.nodes) > most_samples(self.size):
+            raise FormatError(
+                f"expected at most {most_samples(self.size) // len(take.nodes)} frames, got {take.frames}",
+                path=self.scene.path,
+                where=f"take {take.name!r}",
+            )
+        if number != self.number:
+            self.answer = ask(self.scene.path, take=number, rate=self.fps, structure=False)
+            self.number = number
+        return self.answer
+
+
+def _figure(scene: Scene, joints: Joints, meshes: list[Mesh], source: _Takes, size: int, notes: list[str]) -> RawFigure:
+    rest = make_rest(scene, joints, bind_matrices(meshes), notes)
+    skin = read_skin(scene, rest, meshes, size, notes)
+    moves = scene.moves[list(joints.nodes)].any()
+    takes = tuple(Take(take.name, take.frames, take.rate) for take in scene.takes) if moves else ()
+    found: dict[int, tuple[str, ...]] = {}
+
+    def read_take(number: int) -> Motion:
+        odd: list[str] = []
+        with np.errstate(all="ignore"):
+            try:
+                plan = scene.takes[number]
+                motion = read_motion(scene, rest, plan, take_curves(scene, plan, source.read(number)), odd)
+            except (SkeletonError, MotionError) as error:
+                raise FormatError(str(error), path=scene.path, where=f"take {plan.name!r}") from error
+        found[number] = tuple(odd)
+        return motion
+
+    above = scene.parents[joints.nodes[0]]
+    return RawFigure(
+        name=scene.names[above] if above > 0 else "",
+        skeleton=rest.skeleton,
+        takes=takes,
+        read_take=read_take,
+        take_notes=lambda number: found.get(number, ()),
+        scale=scene.scale,
+        up=scene.up,
+        skin=skin,
+        notes=tuple(notes),
+    )
+
+
+__all__ = ["extensions", "holds", "load", "read_figures", "save"]

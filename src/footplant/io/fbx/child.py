@@ -1,0 +1,355 @@
+"""The process that reads FBX files: run as a script, `python -I -S child.py REQUEST < file.fbx > answer`.
+
+It imports the standard library and `ufbx`, nothing else, so that it starts fast, and it never comes back: the binding
+counts the references of scene elements wrongly, so that letting go of one can crash the interpreter. Here nothing is
+ever let go of (`keep`), the collector is off, and the process ends by `os._exit`. What a damaged file may take is
+limited by the operating system.
+
+REQUEST is a JSON object: folders (where ufbx is), memory and output (bytes), seconds (CPU), samples (frames × nodes of
+a take at most), mesh_bytes (of all meshes at most), take (whose curves to sample, or null), rate (frames a second, or
+null for what the file states), structure (whether nodes and meshes are wanted beside the takes).
+
+The answer is the bytes of arrays one after another, then a JSON object, its length in 8 bytes, and MAGIC. Its "arrays"
+lists name, type letter of `array.array` and count of each; "error" says what went wrong.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import struct
+import sys
+from array import array
+
+MAGIC = b"FOOTPFBX"
+ALIGNED = 8
+"""Every array begins at a multiple of so many bytes."""
+RATES = (24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 75.0, 90.0, 100.0, 120.0, 144.0, 150.0, 200.0, 240.0, 23.976, 29.97)
+"""Frames a second that keys may lie on when they do not lie on the rate that the file states."""
+ON_GRID = 0.02
+"""How far a key may lie from its frame, in frames."""
+USUAL_RATE = 30.0
+"""Frames a second when the file states nothing that can be meant."""
+STILL = 1e-6
+"""A curve that varies by less than this share of its values does not move anything."""
+FAR = 1e-2
+"""A node moves far if its place changes by more than this share of its distance from its parent."""
+PROPERTIES = {"Lcl Translation": 1, "Lcl Rotation": 2, "Lcl Scaling": 4}
+"""Bits that say what of a node a take moves; 8 says that it moves far."""
+END_SITE = "footplantEndSite"
+"""Property of nodes that mark the tip of a bone, in files that Footplant wrote."""
+BONE, LIGHT, CAMERA, SWITCHER = 5, 3, 4, 14
+"""Kinds of nodes, as ufbx numbers them."""
+MOST_KEYS, KEYS_A_CURVE = 4096, 64
+"""Keys that are looked at to tell whether they lie on frames, in all and of one curve."""
+KEPT = []
+"""Everything that ufbx gave out; see the docstring of the module."""
+
+
+def keep(thing):
+    """Hold on to something of ufbx's for ever, because its references are miscounted."""
+    KEPT.append(thing)
+    return thing
+
+
+class Answer:
+    """Arrays that are written as they come, and the object that describes them."""
+
+    def __init__(self, file):
+        """Write to an open binary file."""
+        self.file, self.arrays = file, []
+
+    def add(self, name, values, code):
+        """One array: an `array.array`, or a list of ufbx's that is a buffer of doubles or 32-bit numbers."""
+        try:
+            data = memoryview(values)
+        except TypeError:
+            data = memoryview(array(code, values))
+        if data.nbytes:
+            self.file.write(data.cast("B"))
+            self.file.write(bytes(-data.nbytes % ALIGNED))
+        self.arrays.append([name, code, data.nbytes // array(code).itemsize])
+
+    def finish(self, header):
+        """Write the object at the end."""
+        text = json.dumps({**header, "arrays": self.arrays}).encode()
+        self.file.write(text + struct.pack("<Q", len(text)) + MAGIC)
+        self.file.flush()
+
+
+def limit(request):
+    """Have the operating system end this process before it takes too much; where it can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    limits = (
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_CPU", request["seconds"]),
+        ("RLIMIT_FSIZE", request["output"]),
+        ("RLIMIT_DATA", request["memory"]),
+        # libraries that are mapped and not written count here, too
+        ("RLIMIT_AS", request["memory"] + (512 << 20)),
+    )
+    for name, wanted in limits:
+        try:
+            which = getattr(resource, name)
+            most = resource.getrlimit(which)[1]
+            value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+            resource.setrlimit(which, (value, most))
+        except (AttributeError, ValueError, OSError):
+            continue
+
+
+def matrix(value):
+    """The twelve numbers of an affine matrix, column by column."""
+    return [number for column in value for number in column]
+
+
+def read_nodes(scene, answer):
+    """Names, tree, kinds and local transforms of all nodes, and the bind poses."""
+    import ufbx
+
+    nodes = keep(list(scene.nodes))
+    parents, kinds, inherit, elements, marked = (array("i") for _ in range(5))
+    local = array("d")
+    for node in nodes:
+        parent = node.parent
+        parents.append(-1 if parent is None else parent.typed_id)
+        kinds.append(int(node.attrib_type))
+        inherit.append(int(node.inherit_mode))
+        elements.append(node.element_id)
+        marked.append(bool(ufbx.find_bool(node.props, END_SITE, False)))
+        for part in node.local_transform:
+            local.extend(part)
+    for name, values in (("parents", parents), ("kinds", kinds), ("inherit", inherit), ("elements", elements)):
+        answer.add(name, values, "i")
+    answer.add("marked", marked, "i")
+    answer.add("local", local, "d")
+    posed, poses = array("i"), array("d")
+    for pose in keep(list(scene.poses)):
+        if pose.is_bind_pose:
+            for bone in keep(list(pose.bone_poses)):
+                posed.append(bone.bone_node.typed_id)
+                poses.extend(matrix(bone.bone_to_world))
+    answer.add("posed", posed, "i")
+    answer.add("poses", poses, "d")
+    return nodes, [node.name for node in nodes]
+
+
+def read_meshes(scene, answer, most):
+    """Geometry and skin clusters of every mesh that has faces; None when they take more bytes than allowed."""
+    found, size = [], 0
+    meshes = [mesh for mesh in keep(list(scene.meshes)) if mesh.num_faces and len(mesh.instances)]
+    for mesh in meshes:
+        skins = keep(list(mesh.skin_deformers))
+        clusters = keep(list(skins[0].clusters)) if skins else []
+        normal = mesh.vertex_normal if mesh.vertex_normal.exists else None
+        size += mesh.num_vertices * 24 + mesh.num_faces * 8 + mesh.num_indices * (8 if normal else 4)
+        size += (len(normal.values) * 24 if normal else 0) + sum(cluster.num_weights for cluster in clusters) * 12
+        if size > most:
+            return None
+        found.append((mesh, skins, clusters, normal))
+    out = []
+    for number, (mesh, skins, clusters, normal) in enumerate(found):
+        answer.add(f"mesh{number}.vertices", mesh.vertices, "d")
+        answer.add(f"mesh{number}.faces", mesh.faces, "I")
+        answer.add(f"mesh{number}.corners", mesh.vertex_indices, "I")
+        if normal is not None:
+            answer.add(f"mesh{number}.normals", normal.values, "d")
+            answer.add(f"mesh{number}.normal_corners", normal.indices, "I")
+        instances, placed = array("i"), array("d")
+        for node in keep(list(mesh.instances)):
+            instances.append(node.typed_id)
+            placed.extend(matrix(node.geometry_to_node))
+        answer.add(f"mesh{number}.instances", instances, "i")
+        answer.add(f"mesh{number}.placed", placed, "d")
+        bones, counts, binds, worlds = array("i"), array("I"), array("d"), array("d")
+        for cluster in clusters:
+            bones.append(cluster.bone_node.typed_id)
+            counts.append(cluster.num_weights)
+            binds.extend(matrix(cluster.geometry_to_bone))
+            worlds.extend(matrix(cluster.bind_to_world))
+        answer.add(f"mesh{number}.bones", bones, "i")
+        answer.add(f"mesh{number}.counts", counts, "I")
+        answer.add(f"mesh{number}.binds", binds, "d")
+        answer.add(f"mesh{number}.bind_worlds", worlds, "d")
+        vertices, weights = array("I"), array("d")
+        for cluster in clusters:
+            vertices.extend(cluster.vertices)
+            weights.extend(cluster.weights)
+        answer.add(f"mesh{number}.weighted", vertices, "I")
+        answer.add(f"mesh{number}.weights", weights, "d")
+        out.append({"name": mesh.name, "normals": normal is not None, "skins": len(skins)})
+    return out
+
+
+def boneless_clusters(scene):
+    """Names of skin clusters that hold vertices and have no bone."""
+    return [c.name for c in keep(list(scene.skin_clusters)) if c.bone_node is None and c.num_weights]
+
+
+def read_curves(stack, nodes):
+    """What a take animates: node → bits of PROPERTIES that vary; first and last key time and some keys' times.
+
+    The times are those of bones, if it animates any: cameras have their own.
+    """
+    import ufbx
+
+    moves, spans, keys = {}, {}, {}
+    for layer in keep(list(stack.layers)):
+        for entry in keep(list(layer.anim_props)):
+            bit = PROPERTIES.get(entry.prop_name)
+            node = keep(ufbx.as_node(keep(entry.element))) if bit else None
+            if node is None or (node.attrib_type in (LIGHT, CAMERA, SWITCHER) and not len(node.children)):
+                continue
+            bone = node.attrib_type == BONE
+            moves.setdefault(node.typed_id, 0)
+            for curve in keep(entry.anim_value.curves):
+                if curve is None or not len(curve.keyframes):
+                    continue
+                first, last = spans.get(bone, (curve.min_time, curve.max_time))
+                spans[bone] = min(first, curve.min_time), max(last, curve.max_time)
+                low, high = curve.min_value, curve.max_value
+                if high - low > STILL * max(1.0, abs(low), abs(high)):
+                    moves[node.typed_id] |= bit
+                if bit == 1 and high - low > FAR * length(node.local_transform[0]):
+                    moves[node.typed_id] |= 8
+                keys.setdefault(bone, []).append(keep(curve.keyframes))
+    bone = True in spans
+    lists, times = keys.get(bone, []), set()
+    for frames in lists[:: max(1, len(lists) * KEYS_A_CURVE // MOST_KEYS)]:
+        places = range(0, len(frames), max(1, len(frames) // KEYS_A_CURVE))
+        times.update(frames[place].time for place in places)
+    return moves, spans.get(bone), sorted(times)
+
+
+def length(vector):
+    """How long a vector is."""
+    return sum(part * part for part in vector) ** 0.5
+
+
+def strays(times, start, rate):
+    """How far keys lie from the frames of a rate at most, in frames."""
+    places = [(time - start) * rate for time in times]
+    return max((abs(place - round(place)) for place in places), default=0.0)
+
+
+def plan(scene, stack, nodes, wanted_rate):
+    """The take's frames: where it starts, at which rate, how many, which nodes it animates; None without curves."""
+    import ufbx
+
+    moves, span, keys = read_curves(stack, nodes)
+    if not moves or span is None:
+        return None
+    first, last = span
+    notes, begin, end = [], stack.time_begin, stack.time_end
+    if not (end > begin and begin <= last and end >= first):
+        if end > begin:
+            notes.append("the take's keys lie outside of the time that it states; the keys' time was taken")
+        begin, end = first, last
+    stated = scene.settings.frames_per_second
+    rate = wanted_rate or (stated if 1.0 <= stated <= 1000.0 else USUAL_RATE)
+    inside = [time for time in keys if begin - ON_GRID / rate <= time <= end + ON_GRID / rate]
+    if wanted_rate is None and strays(inside, begin, rate) > ON_GRID:
+        better = next((other for other in RATES if strays(inside, begin, other) <= ON_GRID), None)
+        note = f"some keys of the take lie between the {rate:g} frames a second that the file states; it was sampled"
+        notes.append(note if better is None else f"{note}, and fps={better:g} would keep every key")
+    if first < begin - 0.5 / rate or last > end + 0.5 / rate:
+        notes.append(
+            f"the take has keys from {first:.3f} to {last:.3f} s and states {begin:.3f} to {end:.3f} s, which was taken"
+        )
+    places = (end - begin) * rate
+    frames = int(-(-(places - ON_GRID) // 1)) + 1 if places > ON_GRID else 1
+    anim = keep(stack.anim)
+    for node, bits in list(moves.items()):
+        here = ufbx.evaluate_transform(anim, nodes[node], begin)
+        for bit, part, rest in zip((1, 2, 4), here, nodes[node].local_transform):
+            if any(abs(a - b) > STILL * max(1.0, abs(a), abs(b)) for a, b in zip(part, rest)):
+                bits |= bit
+        rest = nodes[node].local_transform[0]
+        if length([a - b for a, b in zip(here[0], rest)]) > FAR * length(rest):
+            bits |= 8
+        moves[node] = bits
+    return {
+        "name": stack.name, "begin": begin, "end": end, "rate": rate, "frames": frames, "notes": notes,
+        "nodes": sorted(moves), "moves": [moves[node] for node in sorted(moves)],
+    }  # fmt: skip
+
+
+def sample(take, anim, nodes, answer):
+    """Local transforms of the animated nodes at every frame; one row for those that stay."""
+    from ufbx import evaluate_transform
+
+    begin, end, rate = take["begin"], take["end"], take["rate"]
+    times = [min(begin + frame / rate, end) for frame in range(take["frames"])]
+    for number in take["nodes"]:
+        node, parts = nodes[number], (array("d"), array("d"), array("d"))
+        move, turn, stretch = (part.extend for part in parts)
+        for time in times:
+            here = evaluate_transform(anim, node, time)
+            move(here[0])
+            turn(here[1])
+            stretch(here[2])
+        for name, width, values in zip("trs", (3, 4, 3), parts):
+            if values == values[:width] * len(times):
+                values = values[:width]
+            answer.add(f"{name}{number}", values, "d")
+
+
+def read(request, answer):
+    """Answer a request about the file on the standard input."""
+    import ufbx
+
+    data = keep(sys.stdin.buffer.read())
+    scene = keep(ufbx.load_memory(data, file_format=ufbx.FileFormat.FBX))
+    header = {}
+    if request["structure"]:
+        nodes, header["names"] = read_nodes(scene, answer)
+        header["meshes"] = read_meshes(scene, answer, request["mesh_bytes"])
+        header["boneless"] = boneless_clusters(scene)
+        settings = scene.settings
+        unit = settings.unit_meters
+        header |= {"unit": unit if 0.0 < unit < float("inf") else 0.0, "up": int(settings.axes.up)}
+        header["creator"] = scene.metadata.creator
+    else:
+        nodes = keep(list(scene.nodes))
+    stacks = keep(list(scene.anim_stacks))
+    plans = [(stack, take) for stack in stacks if (take := plan(scene, stack, nodes, request["rate"])) is not None]
+    header["takes"] = [take for _, take in plans]
+    wanted = request["take"]
+    if wanted is not None and wanted < len(plans):
+        stack, take = plans[wanted]
+        if take["frames"] * len(take["nodes"]) <= request["samples"]:
+            sample(take, keep(stack.anim), nodes, answer)
+            header["sampled"] = wanted
+    return header
+
+
+def main():
+    """Read, answer, and leave without cleaning up."""
+    gc.disable()
+    request = json.loads(sys.argv[1])
+    answer = Answer(sys.stdout.buffer)
+    sys.path.extend(request["folders"])
+    try:
+        import ufbx
+    except ImportError as error:
+        answer.finish({"error": str(error), "kind": "import"})
+        os._exit(0)
+    limit(request)
+    try:
+        header = read(request, answer)
+    except (MemoryError, ufbx.OutOfMemoryError):
+        header = {"error": "", "kind": "memory"}
+    except ufbx.UfbxError as error:
+        header = {"error": str(error), "kind": "format"}
+    except Exception as error:
+        header = {"error": f"{type(error).__name__}: {error}", "kind": "other"}
+    answer.finish(header)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

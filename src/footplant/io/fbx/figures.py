@@ -1,0 +1,218 @@
+"""Which nodes of an FBX file are figures: one per connected skeleton, its joints found from bones, skins and curves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from footplant.errors import FormatError
+from footplant.io.fbx.scene import BONE, MESH, Scene
+
+MOST_JOINTS = 8192
+"""Joints that one figure may have."""
+MOST_FIGURES = 64
+"""Figures of one file that are read; a crowd of props is no crowd of people."""
+EMPTY = 6
+_END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
+
+
+@dataclass(frozen=True, eq=False)
+class Joints:
+    """The nodes of one figure, as joints in the order of its skeleton."""
+
+    nodes: tuple[int, ...]
+    """Node of each joint."""
+    parents: tuple[int, ...]
+    """Parent joint of each joint, −1 for joint 0."""
+    ends: tuple[tuple[int, int], ...] = ()
+    """(parent joint, node) of each end site."""
+
+
+def find_figures(scene: Scene, skins: Sequence[Sequence[int]], notes: list[str]) -> list[Joints]:
+    """The figures of a file; skins: the bones of each skinned mesh.
+
+    Joints are the bones of the file, the nodes that skins use, the nodes between them, and what moves below them. Nodes
+    above that never move are folded into the root; when one of them moves, the figure begins there. A file without
+    bones gives its node trees.
+    """
+    skinned = {node for bones in skins for node in bones}
+    bones = {node for node in scene.order if scene.kinds[node] == BONE}
+    seeds = {node for node in bones | skinned if not _is_end(scene, node, skinned)}
+    if not seeds:
+        return _trees(scene, notes)
+    groups = _group(scene, seeds, skins)
+    figures = [_figure(scene, root, members, skinned) for root, members in groups]
+    real = [joints for joints in figures if len(joints.nodes) > 1] or figures
+    if len(real) < len(figures):
+        alone = len(figures) - len(real)
+        notes.append(f"{alone} single {'bone' if alone == 1 else 'bones'} beside the figure not read")
+    return _largest(real, notes)
+
+
+def _largest(figures: list[Joints], notes: list[str]) -> list[Joints]:
+    if len(figures) <= MOST_FIGURES:
+        return figures
+    notes.append(f"the file has {len(figures)} figures; the {MOST_FIGURES} largest were read")
+    kept = sorted(range(len(figures)), key=lambda number: -len(figures[number].nodes))[:MOST_FIGURES]
+    return [figures[number] for number in sorted(kept)]
+
+
+def _is_end(scene: Scene, node: int, skinned: set[int]) -> bool:
+    """Whether a leaf only marks the tip of a bone: Footplant says so, or its name, and it binds nothing and stays."""
+    if scene.children[node] or node in skinned or scene.parents[node] <= 0:
+        return False
+    if scene.own:
+        return bool(scene.ends[node])
+    return bool(_END_NAME.search(scene.names[node])) and not scene.moves[node] & 8
+
+
+def _group(scene: Scene, seeds: set[int], skins: Sequence[Sequence[int]]) -> list[tuple[int, set[int]]]:
+    """Root and bones of each figure: bones of one tree, of one skin, below one moving node or below the same node."""
+    tops: dict[int, int] = {}  # node → its topmost ancestor that is a bone
+    for node in scene.order:
+        above = tops.get(scene.parents[node])
+        if above is not None:
+            tops[node] = above
+        elif node in seeds:
+            tops[node] = node
+    leader = {top: top for top in set(tops.values())}
+
+    def find(node: int) -> int:
+        while leader[node] != node:
+            leader[node] = leader[leader[node]]
+            node = leader[node]
+        return node
+
+    for bones in skins:
+        inside = [tops[node] for node in bones if node in tops]
+        for top in inside[1:]:
+            leader[find(top)] = find(inside[0])
+    holders: dict[int, int] = {}
+    for top in leader:
+        holder = _holder(scene, top)
+        if holder > 0:
+            first = holders.setdefault(holder, top)
+            leader[find(top)] = find(first)
+    groups: dict[int, set[int]] = {}
+    for node in scene.order:
+        if node in seeds:
+            groups.setdefault(find(tops[node]), set()).add(node)
+    return [(_root(scene, members), members) for members in groups.values()]
+
+
+def _holder(scene: Scene, top: int) -> int:
+    """The node that says which bones belong together: the highest one above that moves, else the one right above."""
+    moving = [node for node in _above(scene, top) if scene.moves[node]]
+    return moving[-1] if moving else scene.parents[top]
+
+
+def _above(scene: Scene, node: int) -> list[int]:
+    """The ancestors of a node, nearest first, without node 0."""
+    out, node = [], scene.parents[node]
+    while node > 0:
+        out.append(node)
+        node = scene.parents[node]
+    return out
+
+
+def _root(scene: Scene, members: Iterable[int]) -> int:
+    """The lowest node above (or equal to) all, or the highest one above that moves."""
+    path: list[int] | None = None
+    for node in members:
+        line = [node, *_above(scene, node), 0] if node else [0]
+        if path is None:
+            path = line
+            continue
+        inside = set(line)
+        path = [known for known in path if known in inside]
+    assert path
+    root = path[0]
+    return next((node for node in reversed(_above(scene, root)) if scene.moves[node]), root)
+
+
+def _figure(scene: Scene, root: int, members: set[int], skinned: set[int]) -> Joints:
+    """The bones of a figure, and what moves below them (a jaw, a prop in the hand)."""
+    below: set[int] = set()
+    for node in scene.order:
+        if node in members or scene.parents[node] in below:
+            below.add(node)
+    moved = {node for node in below if scene.moves[node] and not _is_end(scene, node, skinned)}
+    return _make_joints(scene, members | moved, root, skinned)
+
+
+def _make_joints(scene: Scene, inside: set[int], root: int, skinned: set[int]) -> Joints:
+    """Joints for the nodes of a figure and those that connect them to the root."""
+    inside = set(inside) | {root}
+    for node in list(inside):
+        while node != root and scene.parents[node] not in inside:
+            node = scene.parents[node]
+            inside.add(node)
+    if len(inside) > MOST_JOINTS:
+        raise FormatError(f"expected at most {MOST_JOINTS} joints, got {len(inside)}", path=scene.path, where="nodes")
+    nodes = [node for node in scene.order if node in inside]
+    number = {node: joint for joint, node in enumerate(nodes)}
+    ends = tuple(
+        (number[scene.parents[node]], node)
+        for node in scene.order
+        if node not in inside and scene.parents[node] in number and _is_end(scene, node, skinned)
+    )
+    parents = tuple(number[scene.parents[node]] if node != root else -1 for node in nodes)
+    return Joints(tuple(nodes), parents, ends)
+
+
+def _trees(scene: Scene, notes: list[str]) -> list[Joints]:
+    """Every node tree as a figure; lone nodes are left out when there is a real tree."""
+    trees = []
+    for top in scene.children[0]:
+        tree = _below(scene, top)
+        bones = {node for node in tree if not _is_thing(scene, node)}
+        if bones:
+            trees.append((top, bones))
+    real = [(top, bones) for top, bones in trees if len(bones) > 1]
+    if real:
+        if len(real) < len(trees):
+            alone = len(trees) - len(real)
+            notes.append(f"{alone} single {'node' if alone == 1 else 'nodes'} beside the figure not read")
+        figures = [_make_joints(scene, bones, _first_bone(scene, top, bones), set()) for top, bones in real]
+        return _largest(figures, notes)
+    shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, EMPTY) or scene.moves[node]]
+    if not shapes:
+        raise FormatError("expected a skeleton or other nodes, got none", path=scene.path, where="nodes")
+    notes.append("the file has no skeleton; its nodes were taken for one")
+    alone = len(shapes) == 1 and scene.parents[shapes[0]] == 0
+    return [_make_joints(scene, set(shapes[:MOST_JOINTS]), shapes[0] if alone else 0, set())]
+
+
+def _below(scene: Scene, top: int) -> list[int]:
+    """A node and everything below it."""
+    out, stack = [], [top]
+    while stack:
+        node = stack.pop()
+        out.append(node)
+        stack.extend(scene.children[node])
+    return out
+
+
+def _is_thing(scene: Scene, node: int) -> bool:
+    """A leaf that does not move and is an object rather than a bone, or the mark of a bone's tip."""
+    if scene.children[node] or scene.moves[node]:
+        return False
+    return scene.kinds[node] != EMPTY or _is_end(scene, node, set())
+
+
+def _first_bone(scene: Scene, top: int, bones: set[int]) -> int:
+    """Where a moving figure begins: nodes on top that stay, with one bone below, only say where it stands."""
+    tree = _below(scene, top)
+    if not any(scene.moves[node] for node in tree):
+        return top
+    holds = set(bones)
+    for node in reversed(tree):
+        if node in holds and node != top:
+            holds.add(scene.parents[node])
+    while not scene.moves[top]:
+        branches = [child for child in scene.children[top] if child in holds]
+        if len(branches) != 1:
+            break
+        top = branches[0]
+    return top

@@ -1,0 +1,320 @@
+"""FBX meshes as one skin: skinned and rigid meshes in one mesh space, triangulated, with one bind matrix a joint.
+
+A skinned vertex v stands at Σ w·W_j·G_j·v with the world matrix W_j of a bone and the matrix G_j that a cluster was
+bound with. With W_j = T(p_j)·Q_j·M_j (see `scene`) the bind matrix of our joint is M_j·G_j. Several meshes may bind one
+joint with different matrices; the vertices of the later ones are carried into the space of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import FormatError
+from footplant.io.fbx.pose import Rest
+from footplant.io.fbx.process import Answer
+from footplant.io.fbx.scene import Scene, lineage, matrices_of, place_nodes, rest_curves, worlds
+from footplant.skeleton import Skin
+
+MOST_INFLUENCES = 8
+"""Joints that move one vertex; of more, the strongest."""
+LEAST_BYTES, SIZE_FACTOR = 1 << 25, 8
+"""A skin may take this much memory, or so many times its file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """One mesh of the file."""
+
+    name: str
+    vertices: NDArray
+    """(V, 3) in the mesh's own space."""
+    faces: NDArray
+    """(F, 2) first corner and number of corners of each face."""
+    corners: NDArray
+    """(C,) vertex of each corner."""
+    normals: NDArray | None
+    """(n, 3), and …"""
+    normal_corners: NDArray | None
+    """(C,) … which of them each corner has."""
+    instances: NDArray
+    """(I,) nodes that show the mesh."""
+    placed: NDArray
+    """(I, 4, 4) mesh space → node, for each."""
+    bones: NDArray
+    """(K,) node of each skin cluster; none for a rigid mesh."""
+    binds: NDArray
+    """(K, 4, 4) mesh space → bone."""
+    bind_worlds: NDArray
+    """(K, 4, 4) bone → world when it was bound."""
+    clusters: NDArray
+    """(n,) cluster, …"""
+    weighted: NDArray
+    """(n,) … vertex and …"""
+    weights: NDArray
+    """(n,) … weight of every influence."""
+
+
+def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
+    """Every mesh, checked. A skin that is bound to a bone that the file does not have is an error."""
+    header = answer.header
+    boneless = header.array("boneless")
+    if boneless:
+        raise FormatError(
+            f"expected a bone for every skin cluster, got {len(boneless)} without", path=header.path, where="skin"
+        )
+    if header.data.get("meshes") is None:
+        notes.append("the meshes take more memory than a file of this size may; they were left out")
+    return [
+        _read_mesh(answer, number, entry.text("name"), nodes) for number, entry in enumerate(header.objects("meshes"))
+    ]
+
+
+def _read_mesh(answer: Answer, number: int, name: str, nodes: int) -> Mesh:
+    def rows(key: str, kind: str, width: int = 0) -> NDArray:
+        return answer.array(f"mesh{number}.{key}", kind, width)
+
+    def fail(key: str, message: str):
+        raise FormatError(message, path=answer.header.path, where=f"mesh {name!r}, {key}")
+
+    def within(key: str, values: NDArray, count: int) -> NDArray:
+        if len(values) and not (int(values.min()) >= 0 and int(values.max()) < count):
+            fail(key, f"expected numbers below {count}, got {values.max()}")
+        return values
+
+    vertices, faces = rows("vertices", "d", 3), rows("faces", "I", 2).astype(np.int64)
+    corners = within("corners", rows("corners", "I"), len(vertices))
+    if len(faces) and int((faces[:, 0] + faces[:, 1]).max()) > len(corners):
+        fail("faces", f"expected {len(corners)} corners, got faces with more")
+    normals = normal_corners = None
+    if f"mesh{number}.normals" in answer.arrays:
+        normals = rows("normals", "d", 3)
+        normal_corners = within("normals", rows("normal_corners", "I"), len(normals))
+        if len(normal_corners) != len(corners):
+            normals = normal_corners = None
+    instances, bones = within("instances", rows("instances", "i"), nodes), within("bones", rows("bones", "i"), nodes)
+    counts, weighted, weights = rows("counts", "I"), rows("weighted", "I"), rows("weights", "d")
+    if not (int(counts.sum(dtype=np.uint64)) == len(weighted) == len(weights)) or len(counts) != len(bones):
+        fail("weights", f"expected one weight a vertex, got {len(weights)} for {len(weighted)}")
+    placed, binds, bind_worlds = (matrices_of(rows(key, "d", 12)) for key in ("placed", "binds", "bind_worlds"))
+    if not (len(placed) == len(instances) and len(binds) == len(bind_worlds) == len(bones)):
+        fail("bones", "expected one matrix a bone, got another number")
+    clusters = np.repeat(np.arange(len(bones)), counts)
+    # some exporters leave weights of vertices that are gone, and weights of nothing
+    sound = (weighted < len(vertices)) & (weights > 0) & np.isfinite(weights)
+    return Mesh(
+        name, vertices, faces, corners, normals, normal_corners, instances, placed, bones, binds, bind_worlds,
+        clusters[sound], weighted[sound], weights[sound],
+    )  # fmt: skip
+
+
+def bind_matrices(meshes: Sequence[Mesh]) -> dict[int, NDArray]:
+    """Node → world matrix that it was bound with; of several meshes' the one that binds the most vertices."""
+    out: dict[int, NDArray] = {}
+    for mesh in sorted(meshes, key=lambda mesh: -len(mesh.vertices)):
+        for bone, matrix in zip(mesh.bones.tolist(), mesh.bind_worlds):
+            out.setdefault(bone, matrix)
+    return out
+
+
+def read_skin(scene: Scene, rest: Rest, meshes: Sequence[Mesh], size: int, notes: list[str]) -> Skin | None:
+    """Every mesh that moves with the figure, as one skin; None when there is none."""
+    number = {node: joint for joint, node in enumerate(rest.joints.nodes)}
+    binder = _Binder(scene, rest, number)
+    parts: list[_Part] = []
+    memory = 0
+    for mesh in meshes:
+        for place, node in enumerate(mesh.instances.tolist()):
+            part = binder.skinned(mesh, notes) if len(mesh.bones) else binder.rigid(mesh, node, mesh.placed[place])
+            if part is None:
+                continue
+            memory += 24 * 3 * len(mesh.vertices) + 40 * len(mesh.corners) + 40 * len(mesh.weights)
+            if memory > max(LEAST_BYTES, SIZE_FACTOR * size):
+                notes.append("the meshes take more memory than a file of this size may; they were left out")
+                return None
+            parts.append(part)
+            if len(mesh.bones):
+                break  # a skinned mesh stands where its bones are, however often it is shown
+    return _join(scene, parts, binder.bind()) if parts else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A mesh at its place in the skin."""
+
+    mesh: Mesh
+    joints: NDArray
+    """(V, K) joints that move each vertex."""
+    weights: NDArray
+    """(V, K) each row summing to 1."""
+    carry: NDArray
+    """(J, 4, 4) or (1, 4, 4): from the mesh's own space into that of the whole skin, by joint."""
+
+
+class _Binder:
+    """Finds one bind matrix a joint, and what carries each mesh's vertices into their common space."""
+
+    def __init__(self, scene: Scene, rest: Rest, number: dict[int, int]) -> None:
+        self.scene, self.rest, self.number = scene, rest, number
+        positions, rotations = rest.skeleton.rest_world
+        self.world = _affine(positions, rotation.to_matrix(rotations))
+        stretches = np.stack([rest.placed[node].stretch[0] for node in rest.joints.nodes])
+        self.spread = _affine(np.zeros((len(stretches), 3)), stretches)
+        self.inverse: dict[int, NDArray] = {}
+
+    def skinned(self, mesh: Mesh, notes: list[str]) -> _Part | None:
+        """A mesh with clusters; None when another figure's bones move it."""
+        index = np.array([self.number.get(node, -1) for node in mesh.bones.tolist()])
+        if (index < 0).all():
+            return None
+        own = {int(joint): self.spread[joint] @ bind for joint, bind in zip(index, mesh.binds) if joint >= 0}
+        shared = next((joint for joint in own if joint in self.inverse), None)
+        if shared is None:
+            top = min(own)
+            common = self.world[top] @ own[top]
+        else:
+            common = _invert(self.inverse[shared]) @ own[shared]
+        back = _invert(common)
+        for joint, matrix in own.items():
+            self.inverse.setdefault(joint, matrix @ back)
+        carry = np.tile(common, (len(self.world), 1, 1))
+        for joint, matrix in own.items():
+            carry[joint] = _invert(self.inverse[joint]) @ matrix
+        if np.abs(carry - common).max() <= 1e-5 * max(float(np.abs(common).max()), 1e-9):
+            carry = common[None]
+        inside = index[mesh.clusters] >= 0
+        joints, weights, alone = influences(
+            mesh.weighted[inside], index[mesh.clusters[inside]], mesh.weights[inside], len(mesh.vertices), min(own)
+        )
+        if alone:
+            some = "1 vertex has" if alone == 1 else f"{alone} vertices have"
+            notes.append(f"{some} no weights; they move with {self.rest.skeleton.names[min(own)]!r}")
+        return _Part(mesh, joints, weights, carry)
+
+    def rigid(self, mesh: Mesh, node: int, placed: NDArray) -> _Part | None:
+        """A mesh without clusters, carried by the joint above its node; None for a mesh elsewhere."""
+        place = node
+        while place >= 0 and place not in self.number:
+            place = self.scene.parents[place]
+        if place < 0:
+            return None
+        joint = self.number[place]
+        here = place_nodes(self.scene, lineage(self.scene, [node]), rest_curves(self.scene))
+        position, turn = worlds(self.scene, here)[node]
+        full = _affine(position, rotation.to_matrix(turn) @ here[node].stretch)[0] @ placed
+        stands, turned = self.rest.stand[place]
+        stand = _affine(stands[None], rotation.to_matrix(turned)[None])[0]
+        if joint not in self.inverse:
+            self.inverse[joint] = _invert(self.world[joint])
+        carry = _invert(self.inverse[joint]) @ _invert(stand) @ full
+        count = len(mesh.vertices)
+        return _Part(mesh, np.full((count, 1), joint), np.ones((count, 1)), carry[None])
+
+    def bind(self) -> NDArray:
+        """(J, 4, 4) one matrix a joint; those that bind nothing stand as in the rest pose."""
+        out = np.linalg.inv(self.world)
+        for joint, matrix in self.inverse.items():
+            out[joint] = matrix
+        return out
+
+
+def _affine(positions: NDArray, linear: NDArray) -> NDArray:
+    out = np.tile(np.eye(4), (len(positions), 1, 1))
+    out[:, :3, :3] = linear
+    out[:, :3, 3] = positions
+    return out
+
+
+def _invert(matrix: NDArray) -> NDArray:
+    try:
+        return np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrix) if np.isfinite(matrix).all() else np.full((4, 4), np.nan)
+
+
+def influences(
+    vertices: NDArray, joints: NDArray, weights: NDArray, count: int, fallback: int
+) -> tuple[NDArray, NDArray, int]:
+    """Joints and weights (V, K) from a list of influences, the strongest of each vertex; and how many have none.
+
+    A vertex without any moves with the joint `fallback`. The same joint twice on a vertex is one influence.
+    """
+    span = int(joints.max(initial=0)) + 1
+    pairs, place = np.unique(vertices.astype(np.int64) * span + joints, return_inverse=True)
+    weights = np.bincount(place.ravel(), weights, len(pairs))
+    vertices, joints = pairs // span, pairs % span
+    order = np.lexsort((-weights, vertices))
+    vertices, joints, weights = vertices[order], joints[order], weights[order]
+    starts = np.searchsorted(vertices, np.arange(count))
+    rank = np.arange(len(vertices)) - starts[vertices] if len(vertices) else np.zeros(0, np.int64)
+    width = min(int(rank.max(initial=0)) + 1, MOST_INFLUENCES)
+    kept = rank < width
+    out, much = np.zeros((count, width), np.int64), np.zeros((count, width))
+    out[vertices[kept], rank[kept]] = joints[kept]
+    much[vertices[kept], rank[kept]] = weights[kept]
+    total = much.sum(axis=1)
+    alone = ~(total > 0)
+    out[alone], much[alone] = fallback, np.eye(1, width)
+    much[~alone] /= total[~alone, None]
+    return out, much, int(alone.sum())
+
+
+def triangles(faces: NDArray, corners: NDArray) -> NDArray:
+    """(T, 3) vertices of triangles, fans of the faces; points and lines are left out."""
+    count = np.maximum(faces[:, 1] - 2, 0)
+    first = np.repeat(faces[:, 0], count)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
+    return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)].astype(np.int64)
+
+
+def _join(scene: Scene, parts: list[_Part], bind: NDArray) -> Skin:
+    """All parts in one mesh space, one after the other."""
+    total, width = sum(len(part.mesh.vertices) for part in parts), max(part.joints.shape[1] for part in parts)
+    vertices, joints, weights = np.empty((total, 3)), np.zeros((total, width), np.int64), np.zeros((total, width))
+    normals = np.empty((total, 3)) if all(part.mesh.normals is not None for part in parts) else None
+    faces, start = [], 0
+    for part in parts:
+        into = slice(start, start + len(part.mesh.vertices))
+        joints[into, : part.joints.shape[1]], weights[into, : part.joints.shape[1]] = part.joints, part.weights
+        vertices[into] = _carry_points(part)
+        if normals is not None:
+            normals[into] = _carry_normals(part)
+        corners = triangles(part.mesh.faces, part.mesh.corners) + start
+        # a mirror turns triangles inside out
+        faces.append(corners[:, ::-1] if np.linalg.det(part.carry[0, :3, :3]) < 0 else corners)
+        start = into.stop
+    if not (np.isfinite(vertices).all() and np.isfinite(bind).all()):
+        raise FormatError("expected a mesh of finite size, got one that overflows", path=scene.path, where="meshes")
+    return Skin(vertices, np.concatenate(faces), joints, weights, bind, normals)
+
+
+def _carry_points(part: _Part) -> NDArray:
+    points, carry = part.mesh.vertices, part.carry
+    if len(carry) == 1:
+        return points @ carry[0, :3, :3].T + carry[0, :3, 3]
+    out = np.zeros_like(points)
+    for column in range(part.joints.shape[1]):
+        matrix = carry[part.joints[:, column]]
+        moved = np.einsum("vij,vj->vi", matrix[:, :3, :3], points) + matrix[:, :3, 3]
+        out += part.weights[:, column, None] * moved
+    return out
+
+
+def _carry_normals(part: _Part) -> NDArray:
+    """One normal a vertex, the mean of its corners'."""
+    mesh, count = part.mesh, len(part.mesh.vertices)
+    assert mesh.normals is not None
+    assert mesh.normal_corners is not None
+    given = mesh.normals[mesh.normal_corners]
+    summed = np.stack([np.bincount(mesh.corners, given[:, axis], count) for axis in range(3)], axis=1)
+    # normals go with the inverse transpose; the cofactor matrix is the same without a division, but for the sign
+    lines = np.moveaxis(part.carry[:, :3, :3], 1, 0)
+    cofactor = np.stack([np.cross(lines[a], lines[b]) for a, b in ((1, 2), (2, 0), (0, 1))], axis=1)
+    strongest = part.joints[:, 0] if len(part.carry) > 1 else np.zeros(count, np.int64)
+    turned = np.einsum("vij,vj->vi", cofactor[strongest], summed) * np.sign(np.linalg.det(part.carry[0, :3, :3]))
+    length = np.linalg.norm(turned, axis=1, keepdims=True)
+    return turned / np.where(length > 0, length, 1.0)
