@@ -2,7 +2,8 @@
 
 A format whose characters keep their file in `Character.source` may have two functions:
 `pack_source(source) → PackedSource | None` (None for what is not its own), and
-`unpack_source(packed, skeleton) → source`, called when a character is written in that format.
+`unpack_source(packed, skeleton) → source | None`, called when a character is written in that format (None for what it
+cannot use).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class PackedSource:
     """A character's own file, whole: what it has beside joints and vertices (materials, pictures) is kept in it."""
 
     format: str
-    """Name of the format module that can unpack it: "gltf" …"""
+    """What it is: "gltf" …"""
     extension: str
     """How a file of these bytes is called: ".glb" …"""
     data: bytes
@@ -44,7 +45,5 @@ def unpack_for(module: ModuleType, character: Character) -> Character:
     """The character with its own file opened again, when a format is asked to write it that can."""
     packed = character.source
     if not isinstance(packed, PackedSource) or not hasattr(module, "unpack_source"):
-        return character
-    if packed.format != module.__name__.rpartition(".")[2]:
         return character
     return replace(character, source=module.unpack_source(packed, character.skeleton))

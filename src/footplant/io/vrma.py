@@ -23,6 +23,7 @@ from footplant.io.vrm.tpose import on_human_bones, stated_by
 from footplant.skeleton import Character, Skeleton
 
 extensions = (".vrma",)
+unpack_source = gltf.unpack_source
 holds = frozenset({"roles"})
 
 

@@ -8,6 +8,7 @@ came from one (`rewrite`), else a new file (`write`); always one self-contained 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from footplant.io.gltf.animation import Animation, list_takes, moving_nodes, rea
 from footplant.io.gltf.bones import ANIMATION, HumanBones, animation_notes, human_curves, read_human_bones, stated_name
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.figures import figure_of, find_figures, read_skins
-from footplant.io.gltf.rewrite import GltfSource, fits, rewrite
+from footplant.io.gltf.pack import Packer
+from footplant.io.gltf.rewrite import GltfSource, can_copy, fits, rewrite
 from footplant.io.gltf.scene import Joints, Scene, make_skeleton, read_scene
 from footplant.io.gltf.skin import read_bind_matrices, read_skin
 from footplant.io.gltf.write import write_new
+from footplant.io.source import PackedSource
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -134,26 +137,66 @@ def _figure_name(scene: Scene, joints: Joints) -> str:
     return scene.entries[above].text("name", "") if above >= 0 and joints.nodes[0] >= 0 else ""
 
 
-def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, mesh: str = "auto") -> None:
+def save(
+    path: str | Path,
+    clip: Clip,
+    *,
+    keep_takes: bool | None = None,
+    mesh: str = "auto",
+    takes: Sequence[Clip] = (),
+) -> None:
     """Write a clip as .glb or .gltf.
 
     A character that was loaded from glTF keeps its file: meshes, materials, morph targets, extensions and all bytes of
     its buffers stay as they were, and the motion becomes an animation. A clip that nothing changed is copied byte for
     byte. keep_takes: whether the file's other animations stay; by default they do when the motion is an edit of one of
     them (which it replaces) and go when it came from elsewhere. mesh: "auto" writes the character's own mesh, or bones
-    to look at when it has none; "bones" and "none" write a new file with only that.
+    to look at when it has none; "bones" and "none" write a new file with only that. takes: every take of the clip's
+    figure, as `footplant.io.load_takes` gives them, to be written beside the clip, which stands for its own.
     """
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
-    if not len(clip.motion):
+    clips = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
+    if not all(len(take.motion) for take in clips):
         raise FormatError("expected a motion with frames, got an empty one", path=path)
-    if clip.character.skeleton.names != clip.motion.skeleton.names:
+    if any(clip.character.skeleton.names != take.motion.skeleton.names for take in clips):
         raise FormatError(
             f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
             path=path,
         )
     source = clip.character.source
     if mesh == "auto" and isinstance(source, GltfSource) and fits(source, clip.motion.skeleton):
-        rewrite(path, clip, source, keep_takes)
+        rewrite(path, clips, source, keep_takes)
     else:
-        write_new(path, clip, mesh)
+        write_new(path, clip, mesh, takes=clips)
+
+
+def pack_source(source: object) -> PackedSource | None:
+    """A glTF character's own file as one self-contained GLB; None for what is not ours."""
+    if not isinstance(source, GltfSource):
+        return None
+    document = source.document
+    extension = document.path.suffix.lower()
+    # packed as if for another folder, so that nothing is left behind
+    packer = Packer(document.path.parent / "packed" / "source.glb", document)
+    data = document.data if can_copy(document, packer) else packer.to_bytes()
+    keys = {"materials": "materials", "images": "pictures", "cameras": "cameras"}
+    carries = [words for key, words in keys.items() if document.json.get(key)]
+    parts = [part for mesh in document.top.objects("meshes") for part in mesh.objects("primitives")]
+    if any("targets" in part.data for part in parts):
+        carries.append("morph targets")
+    return PackedSource("gltf", extension if extension in (".vrm", ".vrma") else ".glb", data, tuple(carries))
+
+
+def unpack_source(packed: PackedSource, skeleton: Skeleton) -> GltfSource | None:
+    """The source that `pack_source` packed, for a figure of that skeleton; None where it does not fit."""
+    if packed.format != "gltf":
+        return None
+    # a folder of no files: a packed file needs none beside it, and must not reach for any
+    for figure in read_figures(Document(Path("packed source", f"source{packed.extension}"), packed.data)):
+        if fits(figure.source, skeleton):
+            for take in range(len(figure.takes)):
+                # some takes hold joints at other places: the source learns of them as they are read
+                figure.read_take(take)  # type: ignore[misc]
+            return figure.source
+    return None

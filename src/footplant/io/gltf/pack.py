@@ -86,12 +86,15 @@ class Packer:
 
     def write(self) -> None:
         """Write the file, whole or not at all."""
+        write_atomic(self.path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file."""
         chunks = [] if self.document is None else self.document.chunks
         self._place_buffers()
         self._place_images()
         if not self.binary:
-            write_atomic(self.path, _encode(self.json, indent=2) + b"\n")
-            return
+            return _encode(self.json, indent=2) + b"\n"
         out = [(JSON_CHUNK, _encode(self.json), b" ")]
         content = self.head + bytes(self.tail)
         if content:
@@ -105,7 +108,7 @@ class Packer:
             body += struct.pack("<II", len(data), kind) + data
         if 12 + len(body) >= 1 << 32:
             raise FormatError(f"expected less than 4 GiB for a GLB, got {len(body)} bytes", path=self.path)
-        write_atomic(self.path, MAGIC + struct.pack("<II", 2, 12 + len(body)) + body)
+        return MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
 
     def _place_buffers(self) -> None:
         """Say where every buffer's bytes are: in the GLB, where they were, or embedded."""

@@ -68,45 +68,59 @@ def fits(source: GltfSource, skeleton: Skeleton) -> bool:
     return skeleton.names == source.skeleton.names and np.array_equal(skeleton.parents, source.skeleton.parents)
 
 
-def rewrite(path: str | Path, clip: Clip, source: GltfSource, keep_takes: bool | None) -> None:
-    """Write the clip's motion onto the nodes of its character's file."""
-    motion = _in_file_space(clip.motion, clip.character.skeleton, source)
-    own = bool(clip.takes) and clip.takes == source.takes
+def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_takes: bool | None) -> None:
+    """Write the motions of clips, takes of one figure, onto the nodes of their character's file."""
+    motions = [_in_file_space(clip.motion, clip.character.skeleton, source) for clip in clips]
+    own = bool(clips[0].takes) and all(clip.takes == source.takes for clip in clips)
     keep = own if keep_takes is None else keep_takes
-    original = source.animations[clip.take] if own else None
+    originals = [source.animations[clip.take] if own else None for clip in clips]
     packer = Packer(path, source.document)
-    if _is_unchanged(motion, source, original):
-        if keep or len(packer.json.get("animations") or []) <= 1:
-            if _can_copy(source.document, packer):
-                write_atomic(path, source.document.data)
-                return
-        elif original is not None:
-            packer.json["animations"] = [packer.json["animations"][original.number]]
-        packer.write()
+    existing = list(packer.json.get("animations") or [])
+    # several motions on a file that has none are never taken for its rest pose
+    unchanged = [
+        (original is not None or len(clips) == 1) and _is_unchanged(motion, source, original)
+        for motion, original in zip(motions, originals, strict=True)
+    ]
+    stays = keep or len(existing) <= 1 or {id(original) for original in originals} >= {*map(id, source.animations)}
+    if all(unchanged) and stays and can_copy(source.document, packer):
+        write_atomic(path, source.document.data)
         return
+    written = list(existing) if keep or (all(unchanged) and not own) else []
+    for clip, motion, original, same in zip(clips, motions, originals, unchanged, strict=True):
+        if same:
+            written += [existing[original.number]] if original is not None and not keep else []
+            continue
+        before = None if original is None else existing[original.number]
+        animation = _animation(packer, clip, motion, source, original, before)
+        same_name = next((n for n, a in enumerate(written) if a.get("name") == clip.name), None) if keep else None
+        place = original.number if keep and original is not None else same_name
+        if place is None:
+            written.append(animation)
+        else:
+            written[place] = animation
+    if written:
+        packer.json["animations"] = written
+    if not all(unchanged):
+        free_matrices(packer, source)
+    packer.write()
+
+
+def _animation(
+    packer: Packer, clip: Clip, motion: Motion, source: GltfSource, original: Animation | None, before: Any
+) -> dict[str, Any]:
+    """An animation of a motion; of one that replaces another it keeps what the motion does not say."""
     same_length = original is not None and len(motion) == original.frames and motion.fps == original.fps
     start = original.span[0] if original is not None and same_length else 0.0
     animation = make_animation(packer, _written_curves(source, motion), start + np.arange(len(motion)) / motion.fps)
     animation["name"] = clip.name
-    existing = packer.json.get("animations") or []
-    if original is not None:
-        if same_length:
-            _carry_over(animation, existing[original.number], set(source.joints.nodes))
-        animation = {**existing[original.number], **animation}
-        if "name" not in existing[original.number] and clip.name == original.name:
-            animation.pop("name")
-    if keep and original is not None:
-        existing[original.number] = animation
-    else:
-        same_name = next((n for n, a in enumerate(existing) if a.get("name") == clip.name), None)
-        existing = list(existing) if keep else []
-        if keep and same_name is not None:
-            existing[same_name] = animation
-        else:
-            existing.append(animation)
-    packer.json["animations"] = existing
-    free_matrices(packer, source)
-    packer.write()
+    if original is None:
+        return animation
+    if same_length:
+        _carry_over(animation, before, set(source.joints.nodes))
+    animation = {**before, **animation}
+    if "name" not in before and clip.name == original.name:
+        animation.pop("name")
+    return animation
 
 
 def _in_file_space(motion: Motion, figure: Skeleton, source: GltfSource) -> Motion:
@@ -157,7 +171,7 @@ def _bones(motion: Motion) -> NDArray:
     return (motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets)[:, 1:]
 
 
-def _can_copy(document: Document, packer: Packer) -> bool:
+def can_copy(document: Document, packer: Packer) -> bool:
     """Whether the very bytes of the file do: the same container, and nothing beside it that would be left behind."""
     if document.binary != packer.binary:
         return False

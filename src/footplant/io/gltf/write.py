@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,17 @@ _OCTAHEDRON = np.array(
 """Faces of a bone: corner 0 at the joint, 1–4 around its waist, 5 at the far end."""
 
 
-def write_new(path: str | Path, clip: Clip, mesh: str, extensions: dict[str, Any] | None = None) -> None:
+def write_new(
+    path: str | Path,
+    clip: Clip,
+    mesh: str,
+    extensions: dict[str, Any] | None = None,
+    takes: Sequence[Clip] = (),
+) -> None:
     """Write a clip whose character has no glTF file of its own (mesh: "auto", "bones" or "none").
 
-    Node N is joint N. extensions: what the document says by extensions, by their names.
+    Node N is joint N. extensions: what the document says by extensions, by their names. takes: what to write as
+    animations when it is more than the clip alone.
     """
     motion = clip.motion
     packer = Packer(path)
@@ -46,9 +54,11 @@ def write_new(path: str | Path, clip: Clip, mesh: str, extensions: dict[str, Any
         packer.append("meshes", body if shape is clip.character.skin else body | {"extras": {BONES: True}})
         roots.append(packer.append("nodes", {"name": clip.character.name, "mesh": 0, "skin": 0}))
     packer.json["scenes"] = [{"nodes": roots}]
-    if len(motion):
-        animation = make_animation(packer, _curves(motion), np.arange(len(motion)) / motion.fps)
-        packer.append("animations", {"name": clip.name, **animation})
+    for take in takes or (clip,):
+        if len(take.motion):
+            times = np.arange(len(take.motion)) / take.motion.fps
+            animation = make_animation(packer, _curves(take.motion, skeleton), times)
+            packer.append("animations", {"name": take.name, **animation})
     if extensions:
         packer.extend(extensions)
     packer.write()
@@ -78,14 +88,15 @@ def _joint_nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
     return nodes
 
 
-def _curves(motion: Motion) -> list[NodeCurves]:
+def _curves(motion: Motion, rest: Skeleton) -> list[NodeCurves]:
+    """The curves of every joint; those that stay where the nodes' skeleton has them at rest are not moved."""
     turns = rotation.unroll(motion.rotations)
+    bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
     curves = []
     for joint in range(len(motion.skeleton)):
         moves = motion.root if joint == 0 else None
-        if joint and motion.offsets is not None:
-            moving = np.abs(motion.offsets[:, joint] - motion.skeleton.offsets[joint]).max(initial=0.0) > 0
-            moves = motion.offsets[:, joint] if moving else None
+        if joint and np.abs(bones[:, joint] - rest.offsets[joint]).max(initial=0.0) > 0:
+            moves = np.broadcast_to(bones[:, joint], (len(motion), 3))
         curves.append(NodeCurves(joint, turns[:, joint], moves))
     return curves
 

@@ -23,6 +23,7 @@ from footplant.io.vrm.tpose import stated_by
 from footplant.io.vrm.write import write_character
 
 extensions = (".vrm",)
+unpack_source = gltf.unpack_source
 holds = frozenset({"skin", "takes", "moving bones", "roles"})
 
 
