@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip, unit
 from footplant.cli.output import note, print_facts, print_json, working
 
@@ -25,10 +26,10 @@ def convert(
     up: Up = None,
     roles: RolesFile = None,
     to_units: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="Unit to write (BVH): m, cm, … (default: as it was read).")
+        str | None, typer.Option(metavar="UNIT", help="Unit to write (BVH, TRC): m, cm, … (default: as it was read).")
     ] = None,
     to_up: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="Vertical axis to write (BVH): y, z, … (default: as read).")
+        str | None, typer.Option(metavar="AXIS", help="Vertical axis to write (BVH, TRC): y, z, … (default: as read).")
     ] = None,
     character: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same joints).")
@@ -45,6 +46,11 @@ def convert(
     target = Path(out)
     source_format, target_format = format_name(file), format_name(out)
     _refuse_to_overwrite(file, target, overwrite)
+    if markers.holds_markers(file) or markers.holds_markers(out):
+        markers.convert(
+            file, out, figure, units, up, to_units, to_up, json, take=take, roles=roles, character=character
+        )
+        return
     options = _writing_options(target, to_units, to_up)
     clip = load_clip(file, take, figure, units, up, roles)
     if target_format == "gltf" and take is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip
 from footplant.cli.output import console, note, print_facts, print_json, print_table
 
@@ -23,8 +24,13 @@ def info(
 ) -> None:
     """Say what is in a file: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
 
+    Of a file of markers: which there are, whose they are, and how much of the time they are hidden.
+
     Example: footplant info sample:walk
     """
+    if markers.holds_markers(file):
+        markers.info(file, figure, units, up, json, take=take, roles=roles)
+        return
     facts = describe(load_clip(file, take, figure, units, up, roles), file)
     if json:
         print_json(facts)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
 from footplant.cli.output import print_json, working
 
@@ -28,17 +29,23 @@ def plot(
 ) -> None:
     """Draw a clip as a PNG: a strip of poses, the feet with their plants, joint angles, height and speed.
 
+    Of a file of markers: some moments of the cloud, when which marker is hidden, and the paths from above.
+
     Needs matplotlib: pip install "footplant[plot]".
 
     Example: footplant plot sample:walk -o strip.png
     """
     from footplant import plot as drawing
 
-    clip = load_clip(file, take, figure, units, up, roles)
-    with working(f"drawing {out}"):
-        path = drawing.strip(
-            clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title or Path(file).name, dpi=dpi
-        )
+    title = title or Path(file).name
+    if markers.holds_markers(file):
+        cloud = markers.load(file, figure, units, up, take=take, roles=roles)
+        with working(f"drawing {out}"):
+            path = drawing.cloud(cloud, out, poses=poses, title=title, dpi=dpi)
+    else:
+        clip = load_clip(file, take, figure, units, up, roles)
+        with working(f"drawing {out}"):
+            path = drawing.strip(clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title, dpi=dpi)
     if json:
         print_json({"input": file, "output": str(path), "bytes": path.stat().st_size})
     else:

@@ -1,8 +1,9 @@
-"""Pictures of motions, as PNG files: a strip of poses, the feet with their plants, and curves over time.
+"""Pictures of motions and markers, as PNG files: a strip of poses, the feet with their plants, curves over time.
 
 Needs matplotlib: pip install "footplant[plot]".
 """
 
+from footplant.plot.cloud import cloud
 from footplant.plot.strip import strip
 
-__all__ = ["strip"]
+__all__ = ["cloud", "strip"]

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from footplant.clip import Clip
-from footplant.errors import FormatError, MissingExtraError
+from footplant.errors import FormatError
 from footplant.plot import body
+from footplant.plot.page import (
+    STYLE,
+    TALLEST,
+    WIDTH,
+    check_target,
+    new_sheet,
+    printable,
+    require_matplotlib,
+    save_sheet,
+)
 from footplant.plot.panels import panel_rows
 from footplant.plot.scene import Plants, Scene, make_scene
 from footplant.plot.view import figure_height
 
-WIDTH = 13.0
-"""Inches; of the whole picture."""
-TALLEST = 5.2
-"""Inches; of the strip of poses. A climb that would need more is drawn smaller."""
-_INK, _PLANTED = "#2b2f36", "#2a9d74"
-_STYLE: dict[Any, Any] = {
-    "font.size": 8.5, "axes.edgecolor": "#9aa1ab", "axes.linewidth": 0.8, "axes.labelcolor": _INK,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 9.5, "axes.titleweight": "bold",
-    "axes.titlelocation": "left", "axes.grid": True, "grid.color": "#eceff3", "grid.linewidth": 0.8,
-    "axes.axisbelow": True, "xtick.color": "#555b66", "ytick.color": "#555b66", "text.color": _INK,
-    "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.4, "lines.solid_capstyle": "round",
-}  # fmt: skip
+_PLANTED = "#2a9d74"
 
 
 def strip(
@@ -46,29 +42,16 @@ def strip(
     plants: intervals to mark; found by `footplant.analysis.contacts` when None. poses: how many (default: as fit).
     mesh: draw the skin where the character has one. panels: False draws the poses alone. dpi: dots per inch.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "plot", "drawing a picture") from error
-    from footplant.io.atomic import write_atomic
-
-    path = Path(path)
-    if path.suffix.lower() != ".png":
-        raise FormatError(f"expected a file name ending in .png, got {path.suffix or 'no extension'!r}", path=path)
+    mpl = require_matplotlib()
+    path = check_target(path)
     if len(clip.motion) == 0:
         raise FormatError("expected a clip with frames to draw, got none", path=path)
     scene = make_scene(clip, plants, poses, mesh)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         strip_height = _strip_height(scene)
         rows = panel_rows(scene) if panels else []
         tall = strip_height + 0.62 + sum(height + 0.62 for _, height in rows)
-        figure = Figure(figsize=(WIDTH, tall), facecolor="white")
-        FigureCanvasAgg(figure)
-        line = {"y": 1.0 - 0.30 / tall, "va": "center", "parse_math": False}
-        figure.text(0.32 / WIDTH, s=_printable(title or clip.name), fontsize=13, weight="bold", **line)
-        figure.text(1.0 - 0.3 / WIDTH, s=_subtitle(scene), fontsize=8.5, color="#6b7280", ha="right", **line)
+        figure = new_sheet(tall, title or clip.name, _subtitle(scene))
         top = tall - 0.5
         axes = figure.add_axes((0.3 / WIDTH, (top - strip_height) / tall, 1 - 0.6 / WIDTH, strip_height / tall))
         _draw_poses(axes, scene)
@@ -80,37 +63,15 @@ def strip(
                 area = (left / WIDTH, (top - height) / tall, width / WIDTH, height / tall)
                 panel(figure.add_axes(area), scene, **options)
             top -= height + 0.62
-        buffer = io.BytesIO()
-        with warnings.catch_warnings():
-            # names may hold letters that the font lacks; a box in the title is no reason to stop
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(buffer, format="png", dpi=dpi, facecolor="white")
-    write_atomic(path, _small(buffer))
+        save_sheet(figure, path, dpi)
     return path
-
-
-def _small(picture: io.BytesIO) -> bytes:
-    """The PNG with a palette of 256 colours: a quarter of the size, for eyes the same."""
-    from PIL import Image
-
-    out = io.BytesIO()
-    with Image.open(picture) as image:
-        few = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(out, format="png", optimize=True)
-    return out.getvalue()
 
 
 def _subtitle(scene: Scene) -> str:
     motion, character = scene.clip.motion, scene.clip.character
     height = f", {character.height:.2f} m tall" if character.height else ""
     count = f"{len(motion)} frames" if len(motion) != 1 else "1 frame"
-    return f"{_printable(character.name)}{height} · {count} at {motion.fps:.4g} fps, {motion.duration:.2f} s"
-
-
-def _printable(name: str) -> str:
-    """Names come from files: no control characters, and not longer than a line."""
-    name = "".join(letter if letter.isprintable() else " " for letter in name)
-    return name if len(name) <= 60 else name[:59] + "…"
+    return f"{printable(character.name)}{height} · {count} at {motion.fps:.4g} fps, {motion.duration:.2f} s"
 
 
 def _page_bounds(scene: Scene) -> tuple[float, float, float, float]:

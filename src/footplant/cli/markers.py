@@ -1,0 +1,189 @@
+"""`footplant info`, `convert` and `plot` of files that hold markers: C3D and TRC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from footplant.cli.arguments import format_name, unit
+from footplant.cli.output import note, print_facts, print_json, print_table, working
+
+if TYPE_CHECKING:
+    from footplant.markers import Markers
+
+
+def holds_markers(file: str) -> bool:
+    """Whether a file is of a format of markers."""
+    from footplant.io import SAMPLE, format_of
+
+    return not file.startswith(SAMPLE) and hasattr(format_of(file), "load_markers")
+
+
+def load(file: str, figure: str | None, units: str | None, up: str | None, **others: str | None) -> Markers:
+    """Load markers with the options as the command line gave them; --figure chooses a subject."""
+    from footplant.errors import FormatError, MotionError
+    from footplant.io import load_markers
+
+    for name, value in others.items():
+        if value is not None:
+            raise FormatError(f"a file of markers takes no --{name.replace('_', '-')}", path=file)
+    with working(f"reading {file}"):
+        markers = load_markers(file, units=unit(units), up=up)
+    if figure is None:
+        return markers
+    try:
+        return markers.select(subject=figure)
+    except MotionError as error:
+        raise FormatError(str(error), path=file) from error
+
+
+def info(file: str, figure: str | None, units: str | None, up: str | None, json: bool, **others: str | None) -> None:
+    """Print what is in a file of markers."""
+    facts = describe(load(file, figure, units, up, **others), file)
+    if json:
+        print_json(facts)
+    else:
+        _print_info(facts)
+
+
+def describe(markers: Markers, file: str) -> dict[str, Any]:
+    """Everything that `info --json` prints of markers."""
+    import numpy as np
+
+    visible = markers.visible
+    gaps = markers.gaps()
+    hidden = 100.0 * (~visible).mean(axis=0) if visible.size else np.zeros(len(markers.names))
+    seen = markers.positions[visible]
+    subjects = [name for name in dict.fromkeys(markers.subjects) if name]
+    return {
+        "file": file,
+        "format": format_name(file),
+        "kind": "markers",
+        "name": markers.name,
+        "frames": len(markers),
+        "fps": markers.fps,
+        "duration": markers.duration,
+        "first_frame": markers.first_frame,
+        "markers": len(markers.names),
+        "height": _height(markers),
+        "extent": {"low": seen.min(axis=0), "high": seen.max(axis=0)} if len(seen) else None,
+        "up": markers.border.up,
+        "units": markers.border.units,
+        "scale": markers.border.scale,
+        "declared": markers.border.declared,
+        "hidden_percent": float(hidden.mean()) if len(hidden) else 0.0,
+        "gaps": {
+            name: {
+                "percent": float(hidden[marker]),
+                "count": len(gaps[name]),
+                "longest": max((end - start for start, end in gaps[name]), default=0),
+            }
+            for marker, name in enumerate(markers.names)
+            if gaps[name]
+        },
+        "subjects": {name: markers.subjects.count(name) for name in subjects},
+        "marker_names": list(markers.names),
+        "events": [
+            {"label": e.label, "context": e.context, "subject": e.subject, "seconds": e.seconds} for e in markers.events
+        ],
+        "notes": list(markers.notes),
+    }
+
+
+def _height(markers: Markers) -> float | None:
+    """How far the highest marker is above the lowest, metres, each at its median height.
+
+    Points that nobody gave a name ("*3") or that are hardly ever seen say nothing about a figure's height.
+    """
+    import numpy as np
+
+    seen = markers.visible.mean(axis=0) if len(markers) else np.zeros(len(markers.names))
+    named = np.array([not name.startswith("*") for name in markers.labels], bool)
+    for wanted in (named & (seen >= 0.1), seen > 0):
+        if wanted.any():
+            return float(np.ptp(np.nanmedian(markers.positions[:, wanted, 1], axis=0)))
+    return None
+
+
+def _print_info(facts: dict[str, Any]) -> None:
+    how = "stated by the file" if facts["declared"] else "found from the markers"
+    low, high = facts["extent"]["low"], facts["extent"]["high"]
+    print_facts(
+        facts["file"],
+        {
+            "format": f"{facts['format']}, markers",
+            "frames": f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['duration']:.2f} s, "
+            f"from frame {facts['first_frame']}",
+            "markers": f"{facts['markers']}, {facts['hidden_percent']:.2g} % hidden",
+            "subjects": ", ".join(f"{name} ({count})" for name, count in facts["subjects"].items()) or "–",
+            "height": f"{facts['height']:.3f} m from the lowest to the highest marker",
+            "space": " × ".join(f"{end - start:.2f}" for start, end in zip(low, high, strict=True)) + " m (x, y, z)",
+            "units, up": f"{facts['units']} ({facts['scale']:.6g} m), {facts['up']} up, {how}",
+            "events": len(facts["events"]),
+        },
+    )
+    worst = sorted(facts["gaps"].items(), key=lambda item: -item[1]["percent"])
+    if worst:
+        rows = [(name, f"{gap['percent']:.1f}", gap["count"], gap["longest"]) for name, gap in worst[:12]]
+        title = "Gaps" if len(worst) <= 12 else f"Gaps: the worst 12 of {len(worst)} markers that have any"
+        print_table(title, ("marker", "#% hidden", "#gaps", "#longest, frames"), rows)
+    for text in facts["notes"]:
+        note(f"note: {text}")
+
+
+def convert(
+    file: str,
+    out: str,
+    figure: str | None,
+    units: str | None,
+    up: str | None,
+    to_units: str | None,
+    to_up: str | None,
+    json: bool,
+    **others: str | None,
+) -> None:
+    """Write markers in another format, and say what is lost on the way."""
+    from footplant.io import save_markers
+
+    _refuse_mixture(file, out)
+    markers, target = load(file, figure, units, up, **others), Path(out)
+    options = {name: value for name, value in (("units", to_units), ("up", to_up)) if value is not None}
+    with working(f"writing {target}"):
+        save_markers(target, markers, **options)
+    lost = []
+    if markers.residuals is not None:
+        lost.append("how well the cameras agreed about each point (residuals)")
+    if markers.events:
+        lost.append(f"{len(markers.events)} events")
+    facts = {
+        "input": file,
+        "output": str(target),
+        "format": format_name(out),
+        "bytes": target.stat().st_size,
+        "frames": len(markers),
+        "fps": markers.fps,
+        "markers": len(markers.names),
+        "lost": lost,
+        "notes": list(markers.notes),
+    }
+    if json:
+        print_json(facts)
+        return
+    rate = f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['markers']} markers"
+    print_facts(f"{file} → {out}", {"wrote": f"{facts['bytes']:,} bytes of {facts['format']}", "frames": rate})
+    for text in lost:
+        print(f"  lost: {text}")
+    for text in facts["notes"]:
+        note(f"note: {text}")
+
+
+def _refuse_mixture(file: str, out: str) -> None:
+    """Markers are no motion of a skeleton, and the other way round: say so before anything is read."""
+    from footplant.errors import FormatError
+
+    if holds_markers(file) and not holds_markers(out):
+        raise FormatError(
+            f"{file} holds markers, which can be written as .trc only, not as {Path(out).suffix}", path=out
+        )
+    if holds_markers(out) and not holds_markers(file):
+        raise FormatError(f"expected a file of markers (.c3d, .trc) to write as {Path(out).suffix}", path=file)
