@@ -1,0 +1,108 @@
+"""USD, .usd, .usda, .usdc and .usdz: skeletons, animations and skinned meshes of UsdSkel, in and out.
+
+Reading and writing goes through usd-core (extra "usd"). `child` reads a file in a process of its own, because usd-core
+does not survive every damaged file; `layers` sees to it that nothing outside the file's folder is opened; `extract`
+takes out plain arrays, of which `figures`, `pose` and `skin` make our figures. Writing: onto the character's own stage
+where it came from one (`rewrite`), else a new file (`write`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Clip
+from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.io.figure import RawFigure
+from footplant.io.usd.child import read
+from footplant.io.usd.content import Content, RawSkeleton
+from footplant.io.usd.figures import make_figure, read_motion
+from footplant.io.usd.library import require
+from footplant.io.usd.rewrite import UsdSource, fits, rewrite
+from footplant.io.usd.skin import read_skin
+from footplant.io.usd.write import write_new
+from footplant.motion import Motion
+
+extensions = (".usd", ".usda", ".usdc", ".usdz")
+holds = frozenset({"skin", "moving bones"})
+_POINTER = b"version https://git-lfs"
+BELIEVABLE = (0.2, 12.0)
+"""Sizes of figures, metres, for which USD's unit (the centimetre) is taken where a file states none."""
+
+
+def load(path: str | Path, *, isolated: bool = True) -> tuple[RawFigure, ...]:
+    """Read every skeleton of a USD file. isolated=False reads in this process: quicker, for files that are trusted."""
+    require()
+    path = Path(path)
+    data = path.read_bytes()
+    if not data:
+        raise FormatError("expected USD, got an empty file", path=path)
+    if data.startswith(_POINTER):
+        raise FormatError("expected USD, got a Git LFS pointer: `git lfs pull` fetches the file", path=path)
+    return read_figures(path, data, read(path, data, isolated=isolated))
+
+
+def read_figures(path: Path, data: bytes, content: Content) -> tuple[RawFigure, ...]:
+    """Figures of what was taken out of a file."""
+    # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
+    with np.errstate(all="ignore"):
+        try:
+            return tuple(_figure(path, data, content, raw) for raw in content.skeletons)
+        except (SkeletonError, MotionError, np.linalg.LinAlgError) as error:
+            raise FormatError(str(error), path=path) from error
+
+
+def _figure(path: Path, data: bytes, content: Content, raw: RawSkeleton) -> RawFigure:
+    figure = make_figure(path, raw)
+    skin = read_skin(figure)
+    found: dict[int, tuple[str, ...]] = {}
+
+    def read_take(number: int) -> Motion:
+        with np.errstate(all="ignore"):
+            try:
+                odd: list[str] = []
+                motion = read_motion(figure, number, odd)
+                found[number] = tuple(odd)
+                return motion
+            except (MotionError, SkeletonError) as error:
+                raise FormatError(str(error), path=path, where=figure.animations[number].path) from error
+
+    scale: float | None = content.scale
+    if not content.declared:
+        size = float(np.ptp(figure.skeleton.rest_world[0], axis=0).max(initial=0.0)) * content.scale
+        scale = content.scale if BELIEVABLE[0] <= size <= BELIEVABLE[1] else None
+    return RawFigure(
+        name=raw.name,
+        skeleton=figure.skeleton,
+        takes=figure.takes,
+        read_take=read_take,
+        take_notes=lambda number: found.get(number, ()),
+        scale=scale,
+        up=content.up,
+        skin=skin,
+        source=UsdSource(figure, data, content.scale),
+        notes=(*content.notes, *figure.notes),
+    )
+
+
+def save(path: str | Path, clip: Clip) -> None:
+    """Write a clip as .usda (text), .usdc or .usd (binary) or .usdz (a package).
+
+    A character that was loaded from USD keeps its stage: meshes, materials, variants and blend shapes stay as they
+    were, and the motion becomes its animation. A clip that nothing changed is copied byte for byte.
+    """
+    require()
+    path = Path(path)
+    if not len(clip.motion):
+        raise FormatError("expected a motion with frames, got an empty one", path=path)
+    if clip.character.skeleton.names != clip.motion.skeleton.names:
+        raise FormatError(
+            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
+            path=path,
+        )
+    source = clip.character.source
+    if isinstance(source, UsdSource) and fits(source, clip.motion.skeleton):
+        rewrite(path, clip, source)
+    else:
+        write_new(path, clip)

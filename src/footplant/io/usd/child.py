@@ -1,0 +1,136 @@
+"""Reading in a child process: usd-core can run out of memory or stack on damaged files, and must not take us along.
+
+A crafted file of 3 kB makes usd-core fill gigabytes, and text that nests deep enough ends its process. The child gets
+a limit on memory and time that follows the size of the files that it opens, and hands back plain arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from footplant.errors import FormatError
+from footplant.io.usd.content import Content, from_plain, to_plain
+from footplant.io.usd.extract import read_content
+from footplant.io.usd.layers import open_stage
+from footplant.io.usd.library import modules, reporting
+from footplant.io.usd.parcel import receive, send
+
+FIXED_MEMORY, MEMORY_PER_BYTE = 192 << 20, 10
+"""What the child may allocate: a fixed amount, and this much for every byte of the files that it opens."""
+FIXED_SECONDS, SECONDS_PER_MEGABYTE = 20, 2
+"""How long it may work …"""
+WAIT_FACTOR = 3
+"""… and how much longer we wait for it, because other processes work, too."""
+
+
+def read(path: Path, data: bytes, *, isolated: bool) -> Content:
+    """Read the skeletons of a file, in a child process or (quicker, for files that are trusted) in this one."""
+    if not isolated:
+        return read_here(path, data, lambda size: None)
+    with tempfile.TemporaryDirectory(prefix="footplant-usd-") as folder:
+        answer = Path(folder) / "answer.npz"
+        source = Path(folder) / "source"
+        source.write_bytes(data)
+        command = [sys.executable, "-m", "footplant.io.usd.child", str(path.absolute()), str(source), str(answer)]
+        limit = WAIT_FACTOR * _cpu_seconds(len(data))
+        # its temporary files go with ours, however it ends
+        environment = {**os.environ, "TMPDIR": folder, "TEMP": folder, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment["PXR_WORK_THREAD_LIMIT"] = "1"
+        try:
+            done = subprocess.run(
+                command, capture_output=True, timeout=limit, env=environment, stdin=subprocess.DEVNULL, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise FormatError(f"expected a file that is read within {limit:.0f} s, it took longer", path=path) from None
+        if done.returncode == 0 and answer.exists():
+            return from_plain(receive(answer))
+        raise _failure(path, done)
+
+
+def _cpu_seconds(size: int) -> int:
+    return FIXED_SECONDS + SECONDS_PER_MEGABYTE * (size >> 20)
+
+
+def _failure(path: Path, done: subprocess.CompletedProcess) -> FormatError:
+    """The child's own sentence when it had time for one, else how it ended."""
+    lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    if done.returncode == 2 and lines:
+        found = json.loads(lines[-1])
+        return FormatError(found["message"], path=path, where=found["where"])
+    if done.returncode == 1:
+        # an exception of ours that nobody caught: a bug, not a bad file
+        raise RuntimeError(done.stderr.decode("utf-8", "replace"))
+    how = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
+    return FormatError(f"expected a sound USD file, got one on which usd-core ends with {how}", path=path)
+
+
+def read_here(path: Path, data: bytes, before_layer) -> Content:
+    """Read in this process; before_layer(size) is called before each file that is opened."""
+    with reporting(path):
+        opened = open_stage(path, data, before_layer)
+        size = len(data) + sum(Path(file).stat().st_size for file in opened.followed)
+        return read_content(path, opened, size)
+
+
+class _Limits:
+    """Raises the limits on memory and time with every file that is opened."""
+
+    def __init__(self) -> None:
+        self.allowed, self.seconds = FIXED_MEMORY, FIXED_SECONDS
+
+    def __call__(self, size: int) -> None:
+        try:
+            import resource
+
+            if self.allowed == FIXED_MEMORY:
+                # pages of data: usd-core reserves far more addresses than it uses, so those cannot be counted
+                pages = int(Path("/proc/self/statm").read_text().split()[5])
+                self.allowed += pages * resource.getpagesize()
+            self.allowed += MEMORY_PER_BYTE * size
+            self.seconds += SECONDS_PER_MEGABYTE * (size >> 20)
+            for kind, wanted in ((resource.RLIMIT_DATA, self.allowed), (resource.RLIMIT_CPU, self.seconds)):
+                hard = resource.getrlimit(kind)[1]
+                resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+        except (ImportError, OSError, ValueError):
+            # no such limits on this system: the limit on time is left
+            return
+
+
+def _prepare() -> None:
+    """Load all of usd-core before memory is counted, and drop its handlers, which write reports of crashes to files."""
+    import signal
+
+    Usd, *_ = modules("Usd", "Gf", "Sdf", "Tf", "UsdGeom", "UsdSkel", "UsdUtils", "Vt")
+
+    Usd.Stage.CreateInMemory().DefinePrim("/A", "Skeleton")
+    for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGILL"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
+def _main(path: Path, source: Path, answer: Path) -> int:
+    _prepare()
+    data = source.read_bytes()
+    try:
+        send(answer, to_plain(read_here(path, data, _Limits())))
+    except FormatError as error:
+        start = ": ".join(part for part in (error.path, error.where) if part)
+        message = str(error)[len(start) + 2 :] if start else str(error)
+        print(json.dumps({"message": message, "where": error.where}))
+        return 2
+    except MemoryError:
+        print(json.dumps({"message": "expected a file that fits into memory, got one that does not", "where": None}))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    code = _main(*map(Path, sys.argv[1:4]))
+    sys.stdout.flush()
+    # without usd-core's own goodbye: it has crashed there before, and the answer is written
+    os._exit(code)

@@ -1,0 +1,235 @@
+"""A motion onto a character that was loaded from USD: its stage stays as it was, only its SkelAnimation is written.
+
+The root layer is copied whole, so meshes, materials, variants and blend shapes stay; the animation's opinions are
+stronger there than anywhere else. Where other layers took part and the new file goes elsewhere, the stage is flattened
+into one layer instead, with its variants as they are chosen.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Clip
+from footplant.io.atomic import write_atomic
+from footplant.io.file_space import in_file_space
+from footplant.io.usd.figures import Figure, read_motion
+from footplant.io.usd.layers import Opened, open_stage
+from footplant.io.usd.library import modules, reporting
+from footplant.io.usd.package import entries, is_package
+from footplant.io.usd.pose import Locals, columns, fold, split
+from footplant.io.usd.write import identifier, set_times, write_animation, write_layer
+from footplant.motion import Motion, rest_motion
+from footplant.skeleton import Skeleton
+
+
+@dataclass(frozen=True, eq=False)
+class UsdSource:
+    """What a figure came from: kept as `Character.source`, so that motions can be written onto the same meshes."""
+
+    figure: Figure
+    data: bytes
+    """The file."""
+    scale: float
+    """Metres per unit."""
+
+    @property
+    def path(self) -> Path:
+        """Where the file was."""
+        return self.figure.path
+
+
+def fits(source: UsdSource, skeleton: Skeleton) -> bool:
+    """Whether a motion of that skeleton can be written onto the source: the same joints, in a place that can change."""
+    own = source.figure.skeleton
+    same = skeleton.names == own.names and np.array_equal(skeleton.parents, own.parents)
+    return same and not source.figure.raw.proxy
+
+
+def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
+    """Write the clip's motion onto the stage of its character."""
+    figure = source.figure
+    motion = in_file_space(
+        clip.motion, clip.character.skeleton, [figure.skeleton, *figure.take_skeletons], source.scale
+    )
+    own = clip.take if clip.takes and clip.takes == figure.takes else None
+    with reporting(source.path):
+        opened = open_stage(source.path, source.data)
+        away = path.parent.resolve() != source.path.parent.resolve()
+        lonely = not opened.followed and not _named_files(opened.root)
+        unchanged = _is_unchanged(motion, figure, own)
+        same_kind = path.suffix.lower() == source.path.suffix.lower()
+        if unchanged and same_kind and (lonely or not away or is_package(source.data)):
+            write_atomic(path, source.data)
+            return
+        layer = opened.root
+        packing = path.suffix.lower() == ".usdz"
+        if opened.followed and (away or packing or is_package(source.data)):
+            layer = opened.stage.Flatten()
+        if not unchanged:
+            _author(layer, opened, figure, motion, clip.name, own)
+        write_layer(path, layer, _localize(layer, path, source, opened) if away or packing else None)
+
+
+def _named_files(layer: Any) -> list[str]:
+    """Every file that a layer names: pictures, references."""
+    (UsdUtils,) = modules("UsdUtils")
+
+    found: list[str] = []
+
+    def look(name: str) -> str:
+        found.append(name)
+        return name
+
+    UsdUtils.ModifyAssetPaths(layer, look)
+    return found
+
+
+def _is_unchanged(motion: Motion, figure: Figure, own: int | None) -> bool:
+    """Whether the motion is, but for rounding, the one that the file already has."""
+    if own is None and figure.animations:
+        return False
+    read = rest_motion(figure.skeleton) if own is None else read_motion(figure, own, [])
+    if len(read) != len(motion) or (own is not None and read.fps != motion.fps):
+        return False
+    size = max(float(np.ptp(figure.skeleton.rest_world[0], axis=0).max(initial=0.0)), 1e-9)
+    pairs = [(motion.root, read.root, size), (motion.rotations, read.rotations, 1.0)]
+    pairs.append((_bones(motion), _bones(read), size))
+    return all(np.abs(a - b).max(initial=0.0) <= 1e-12 * unit for a, b, unit in pairs)
+
+
+def _bones(motion: Motion) -> NDArray:
+    return (motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets)[:, 1:]
+
+
+def _author(layer: Any, opened: Opened, figure: Figure, motion: Motion, name: str, own: int | None) -> None:
+    """Set the animation in the layer: in place of the take that it is an edit of, else as a new prim."""
+    (Sdf,) = modules("Sdf")
+    stage = opened.stage
+    take = figure.animations[own] if own is not None and figure.animations[own].path else None
+    start = 0.0
+    if take is not None:
+        start = take.start
+    elif stage.HasAuthoredTimeCodeRange():
+        start = float(stage.GetStartTimeCode())
+    codes = float(stage.GetTimeCodesPerSecond())
+    if not stage.HasAuthoredTimeCodeRange() and not any(a.frames > 1 for a in figure.animations):
+        # nothing in the figure moved: the motion's own rate can be the stage's
+        codes = motion.fps
+    times = start + np.arange(len(motion)) * (codes / motion.fps)
+    set_times(layer, start, float(times[-1]), motion.fps)
+    layer.timeCodesPerSecond = codes
+    where = Sdf.Path(figure.raw.path)
+    alone = take is not None and take.path == figure.raw.path
+    if take is not None and (alone or not take.shared):
+        target = Sdf.Path(take.path)
+    else:
+        target = _free_place(stage, where, identifier(name, "Animation"))
+    moves, turns, scales = joint_curves(figure, motion, _bases(opened, figure, times))
+    order = [new for new, old in enumerate(figure.order) if old >= 0]
+    paths = [figure.raw.joints[figure.order[new]] for new in order]
+    write_animation(layer, target, paths, moves[:, order], turns[:, order], scales[:, order], times)
+    if not alone:
+        _bind(layer, stage, where, target)
+
+
+def _bind(layer: Any, stage: Any, skeleton: Any, animation: Any) -> None:
+    """Let a skeleton move by an animation."""
+    Sdf, UsdSkel = modules("Sdf", "UsdSkel")
+    spec = Sdf.CreatePrimInLayer(layer, skeleton)
+    if not stage.GetPrimAtPath(skeleton).HasAPI(UsdSkel.BindingAPI):
+        applied = spec.GetInfo("apiSchemas")
+        applied.prependedItems = ["SkelBindingAPI", *applied.prependedItems]
+        spec.SetInfo("apiSchemas", applied)
+    source = spec.relationships.get("skel:animationSource") or Sdf.RelationshipSpec(spec, "skel:animationSource", False)
+    source.targetPathList.ClearEditsAndMakeExplicit()
+    source.targetPathList.explicitItems.append(animation)
+
+
+def _free_place(stage: Any, skeleton: Any, name: str) -> Any:
+    """A path beside the skeleton that nothing has yet."""
+    place, number = skeleton.GetParentPath().AppendChild(name), 1
+    while stage.GetPrimAtPath(place):
+        place, number = skeleton.GetParentPath().AppendChild(f"{name}_{number}"), number + 1
+    return place
+
+
+def _bases(opened: Opened, figure: Figure, times: NDArray) -> Locals:
+    """(1 or F, 1, …) what stands above the skeleton at some time codes."""
+    Usd, UsdGeom = modules("Usd", "UsdGeom")
+
+    prim = opened.stage.GetPrimAtPath(figure.raw.path)
+    moving = any(len(take.bases) > 1 for take in figure.animations)
+    if not moving:
+        return split(columns(figure.raw.base)[None, None])
+    found = [UsdGeom.XformCache(Usd.TimeCode(time)).GetLocalToWorldTransform(prim) for time in times.tolist()]
+    return split(columns(np.array([np.array(matrix) for matrix in found]))[:, None])
+
+
+def joint_curves(figure: Figure, motion: Motion, base: Locals) -> tuple[NDArray, NDArray, NDArray]:
+    """Translations, rotations and scales of the file's joints that put every joint where the motion has it.
+
+    The inverse of `pose.fold`, with the scales that the skin is posed with; (F, J, 3), (F, J, 4) and (1, J, 3).
+    """
+    frames, count = len(motion), len(figure.parents)
+    bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    bones = np.array(np.broadcast_to(bones, (frames, count, 3)))
+    turns = np.array(motion.rotations)
+    bones[:, 0] = motion.root
+    parents = list(figure.parents)
+    if figure.order[0] < 0:
+        # a root that the file has not cannot move there: its children move instead
+        for joint in range(1, count):
+            if parents[joint] == 0:
+                bones[:, joint] = motion.root + rotation.rotate(turns[:, 0], bones[:, joint])
+                turns[:, joint] = rotation.multiply(turns[:, 0], turns[:, joint])
+                parents[joint] = -1
+    scales = np.diagonal(figure.scales, axis1=-2, axis2=-1)
+    back = rotation.inverse(base.turns[:, 0])
+    for joint, parent in enumerate(parents):
+        if parent < 0:
+            bones[:, joint] = rotation.rotate(back, bones[:, joint] - base.moves[:, 0])
+            turns[:, joint] = rotation.multiply(back, turns[:, joint])
+        axes = np.where(scales[joint] < 0, -1.0, 1.0)
+        if axes.min() < 0:
+            turns[:, joint] = rotation.multiply(turns[:, joint], rotation.from_matrix(np.diag(axes * np.prod(axes))))
+    turns = rotation.unroll(rotation.normalize(turns))
+    stretches = (scales[:, :, None] * np.eye(3))[None]
+    above = fold(parents, Locals(np.zeros((1, count, 3)), turns, stretches), base).above
+    moves = np.empty((frames, count, 3))
+    for joint in range(count):
+        moves[:, joint] = (np.linalg.pinv(above[joint]) @ bones[:, joint, :, None])[..., 0]
+    return moves, turns, scales[None]
+
+
+def _localize(layer: Any, path: Path, source: UsdSource, opened: Opened) -> list[tuple[str, bytes]]:
+    """Rename the files that a layer names for a new folder, or take those of the source's folder into a package."""
+    (UsdUtils,) = modules("UsdUtils")
+
+    packing, packed = path.suffix.lower() == ".usdz", is_package(source.data)
+    files: dict[str, bytes] = {}
+    inside = dict(entries(source.path, source.data)[1:]) if packed else {}
+
+    def rename(name: str) -> str:
+        if not name or ":" in name or (os.path.isabs(name) and not Path(name).is_relative_to(opened.folder)):
+            return name
+        found = Path(os.path.normpath(opened.folder / name))
+        if not found.is_relative_to(opened.folder) or "[" in name or not found.resolve().is_relative_to(opened.folder):
+            return name
+        short = found.relative_to(opened.folder).as_posix()
+        if packing:
+            if found.is_file():
+                files[short] = inside[short] if short in inside else found.read_bytes()
+            return short
+        if packed:
+            return f"{os.path.relpath(source.path, path.parent)}[{short}]"
+        return Path(os.path.relpath(found, path.parent.resolve())).as_posix()
+
+    UsdUtils.ModifyAssetPaths(layer, rename)
+    return list(files.items())

@@ -1,0 +1,227 @@
+"""A clip as a new USD stage: SkelRoot, Skeleton, SkelAnimation and, where the character has one, its skinned mesh.
+
+Joint paths can hold letters, digits and underscores only; the joints' own names go into `jointNames`. USD has no word
+for end sites, and leaf joints in their place would come back as joints from every reader: they go into the skeleton's
+custom data. Metres, y up, one time code a frame.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Clip
+from footplant.io.atomic import write_atomic
+from footplant.io.usd.extract import END_SITES
+from footplant.io.usd.figures import invert
+from footplant.io.usd.library import modules, reporting
+from footplant.io.usd.package import pack
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton, Skin
+from footplant.skinning import vertex_normals
+
+COLOR = (0.72, 0.74, 0.78)
+"""Display colour of meshes, which our model has no colours for."""
+
+
+def write_new(path: str | Path, clip: Clip) -> None:
+    """Write a clip whose character has no stage of its own."""
+    path = Path(path)
+    with reporting(path):
+        Kind, Sdf, Usd, UsdGeom, UsdSkel = modules("Kind", "Sdf", "Usd", "UsdGeom", "UsdSkel")
+
+        motion, skin = clip.motion, clip.character.skin
+        layer = Sdf.Layer.CreateAnonymous(".usda")
+        stage = Usd.Stage.Open(layer)
+        set_times(layer, 0.0, len(motion) - 1.0, motion.fps)
+        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
+        UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+        root = UsdSkel.Root.Define(stage, f"/{identifier(clip.character.name, 'Character')}")
+        stage.SetDefaultPrim(root.GetPrim())
+        Usd.ModelAPI(root).SetKind(Kind.Tokens.component)
+        place = root.GetPath()
+        skeleton = UsdSkel.Skeleton.Define(stage, place.AppendChild("Skeleton"))
+        paths = _write_skeleton(skeleton, motion.skeleton, skin)
+        moving = place.AppendChild(_free_name(clip.name, ("Skeleton", "Mesh")))
+        write_animation(layer, moving, paths, *_curves(motion), np.arange(len(motion), dtype=float))
+        binding = UsdSkel.BindingAPI.Apply(skeleton.GetPrim())
+        binding.CreateAnimationSourceRel().SetTargets([moving])
+        joints = Kinematics(motion).positions.reshape(-1, 3)
+        lowest, highest = joints.min(axis=0), joints.max(axis=0)
+        if skin is not None:
+            mesh = UsdGeom.Mesh.Define(stage, place.AppendChild("Mesh"))
+            reach = _write_mesh(mesh, skin, skeleton, motion.skeleton)
+            lowest, highest = lowest - reach, highest + reach
+        root.CreateExtentAttr(_vectors(np.array([lowest, highest])))
+        write_layer(path, layer)
+
+
+def write_layer(path: Path, layer: Any, others: list[tuple[str, bytes]] | None = None) -> None:
+    """Write a layer in the container that the file name asks for; `others` go into a package beside it."""
+    packed = path.suffix.lower() == ".usdz"
+    with tempfile.TemporaryDirectory(prefix="footplant-usd-") as folder:
+        copy = Path(folder) / f"layer{'.usdc' if packed else path.suffix.lower()}"
+        layer.Export(str(copy))
+        data = copy.read_bytes()
+    if packed:
+        data = pack([(f"{identifier(path.stem, 'stage')}.usdc", data), *(others or [])])
+    write_atomic(path, data)
+
+
+def set_times(layer: Any, start: float, end: float, fps: float) -> None:
+    """Let a stage run from one time code to another, with one time code a frame."""
+    layer.timeCodesPerSecond = layer.framesPerSecond = fps
+    layer.startTimeCode, layer.endTimeCode = start, end
+
+
+def identifier(name: str, instead: str) -> str:
+    """A name that a prim can have, as near as can be."""
+    (Sdf,) = modules("Sdf")
+
+    kept = "".join(letter if letter == "_" or letter.isalnum() else "_" for letter in name)
+    kept = kept if kept[:1].isalpha() or kept[:1] == "_" else f"_{kept}"
+    if kept.strip("_") and Sdf.Path.IsValidIdentifier(kept):
+        return kept
+    plain = "".join(letter if letter.isascii() else "_" for letter in kept)
+    return plain if plain.strip("_") and Sdf.Path.IsValidIdentifier(plain) else instead
+
+
+def _free_name(name: str, taken: tuple[str, ...]) -> str:
+    found = identifier(name, "Animation")
+    while found in taken:
+        found += "_"
+    return found
+
+
+def joint_paths(skeleton: Skeleton) -> list[str]:
+    """A path a joint, of names that paths can have, unique among brothers."""
+    paths: list[str] = []
+    taken: set[str] = set()
+    for joint, name in enumerate(skeleton.names):
+        above = f"{paths[skeleton.parents[joint]]}/" if joint else ""
+        path = base = above + identifier(name, f"joint_{joint}")
+        number = 1
+        while path in taken:
+            path, number = f"{base}_{number}", number + 1
+        taken.add(path)
+        paths.append(path)
+    return paths
+
+
+def _write_skeleton(prim: Any, skeleton: Skeleton, skin: Skin | None) -> list[str]:
+    (Vt,) = modules("Vt")
+
+    paths = joint_paths(skeleton)
+    prim.CreateJointsAttr(Vt.TokenArray(paths))
+    if [path.rpartition("/")[2] for path in paths] != list(skeleton.names):
+        prim.CreateJointNamesAttr(Vt.TokenArray(list(skeleton.names)))
+    positions, rotations = skeleton.rest_world
+    world = matrices(positions, rotations)
+    bind = world if skin is None else np.stack([invert(matrix) for matrix in skin.inverse_bind])
+    prim.CreateBindTransformsAttr(_matrices(bind))
+    prim.CreateRestTransformsAttr(_matrices(matrices(skeleton.offsets, skeleton.rest)))
+    if len(skeleton.end_parents):
+        ends = {
+            "parents": Vt.IntArray(skeleton.end_parents.tolist()),
+            "offsets": Vt.Vec3dArray.FromNumpy(np.ascontiguousarray(skeleton.end_offsets)),
+        }
+        prim.GetPrim().SetCustomDataByKey(END_SITES, ends)
+    return paths
+
+
+def matrices(positions: NDArray, rotations: NDArray) -> NDArray:
+    """(…, 4, 4) for column vectors."""
+    out = np.zeros((*positions.shape[:-1], 4, 4))
+    out[..., :3, :3], out[..., :3, 3], out[..., 3, 3] = rotation.to_matrix(rotations), positions, 1.0
+    return out
+
+
+def _matrices(values: NDArray) -> Any:
+    (Vt,) = modules("Vt")
+
+    rows = np.ascontiguousarray(np.swapaxes(values, -1, -2))
+    # the last column must be 0 0 0 1 to the bit
+    rows[..., 3] = (0.0, 0.0, 0.0, 1.0)
+    return Vt.Matrix4dArray.FromNumpy(rows)
+
+
+def _vectors(values: NDArray) -> Any:
+    (Vt,) = modules("Vt")
+
+    return Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(values, np.float32))
+
+
+def _curves(motion: Motion) -> tuple[NDArray, NDArray, NDArray]:
+    """Translations (F, J, 3), rotations (F, J, 4) and scales (1, J, 3) of a motion; (1, …) where nothing changes."""
+    bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    moves = np.array(np.broadcast_to(bones, (len(motion), *bones.shape[1:])))
+    moves[:, 0] = motion.root
+    return moves, rotation.unroll(motion.rotations), np.ones((1, moves.shape[1], 3))
+
+
+def write_animation(
+    layer: Any, path: Any, joints: list[str], moves: NDArray, turns: NDArray, scales: NDArray, times: NDArray
+) -> None:
+    """Set the curves of a SkelAnimation in a layer, in place of those it had there."""
+    Sdf, Vt = modules("Sdf", "Vt")
+    spec = Sdf.CreatePrimInLayer(layer, path)
+    spec.specifier, spec.typeName = Sdf.SpecifierDef, "SkelAnimation"
+    kinds = Sdf.ValueTypeNames
+    places = {}
+    for name, kind in (
+        ("joints", kinds.TokenArray), ("translations", kinds.Float3Array), ("rotations", kinds.QuatfArray),
+        ("scales", kinds.Half3Array),
+    ):  # fmt: skip
+        found = spec.properties.get(name)
+        if found is not None:
+            spec.RemoveProperty(found)
+        variability = Sdf.VariabilityUniform if name == "joints" else Sdf.VariabilityVarying
+        places[name] = Sdf.AttributeSpec(spec, name, kind, variability)
+    places["joints"].default = Vt.TokenArray(joints)
+    places["scales"].default = Vt.Vec3hArray.FromNumpy(np.ascontiguousarray(scales[0], np.float16))
+    steady = len(times) > 1 and bool((moves == moves[:1]).all())
+    if steady:
+        places["translations"].default = _vectors(moves[0])
+    quaternions = np.ascontiguousarray(turns[..., [1, 2, 3, 0]], np.float32)
+    for frame, time in enumerate(times.tolist()):
+        if not steady:
+            layer.SetTimeSample(places["translations"].path, time, _vectors(moves[frame]))
+        layer.SetTimeSample(places["rotations"].path, time, Vt.QuatfArray.FromNumpy(quaternions[frame]))
+
+
+def _write_mesh(mesh: Any, skin: Skin, skeleton: Any, joints: Skeleton) -> float:
+    """Write the skin, and return how far its vertices are from their joints at most."""
+    UsdGeom, UsdSkel, Vt = modules("UsdGeom", "UsdSkel", "Vt")
+
+    normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
+    mesh.CreatePointsAttr(_vectors(skin.vertices))
+    mesh.CreateFaceVertexCountsAttr(Vt.IntArray([3] * len(skin.faces)))
+    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(skin.faces.astype(np.int32).ravel()))
+    mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    mesh.CreateDoubleSidedAttr(True)
+    mesh.CreateNormalsAttr(_vectors(normals))
+    mesh.SetNormalsInterpolation(UsdGeom.Tokens.vertex)
+    mesh.CreateExtentAttr(_vectors(np.array([skin.vertices.min(axis=0), skin.vertices.max(axis=0)])))
+    mesh.CreateDisplayColorPrimvar(UsdGeom.Tokens.constant).Set(_vectors(np.array([COLOR])))
+    who, much = _used_columns(skin)
+    binding = UsdSkel.BindingAPI.Apply(mesh.GetPrim())
+    binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
+    binding.CreateJointIndicesPrimvar(False, who.shape[1]).Set(Vt.IntArray.FromNumpy(who.astype(np.int32).ravel()))
+    binding.CreateJointWeightsPrimvar(False, who.shape[1]).Set(Vt.FloatArray.FromNumpy(much.ravel()))
+    strongest = who[np.arange(len(who)), np.argmax(much, axis=1)]
+    return float(np.linalg.norm(skin.vertices - joints.rest_world[0][strongest], axis=1).max())
+
+
+def _used_columns(skin: Skin) -> tuple[NDArray, NDArray]:
+    """(V, K) joints and weights (32-bit, summing to 1), strongest first, without columns that nobody uses."""
+    order = np.argsort(-skin.weights, axis=1, kind="stable")
+    who, much = np.take_along_axis(skin.joints, order, axis=1), np.take_along_axis(skin.weights, order, axis=1)
+    width = max(int((much > 0).sum(axis=1).max(initial=1)), 1)
+    much = np.ascontiguousarray(much[:, :width], np.float32)
+    return np.where(much > 0, who[:, :width], 0), much
