@@ -1,0 +1,194 @@
+"""Motions as arrays of numbers: joint positions, with or without world rotations, names and parents."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Take
+from footplant.io.figure import RawFigure
+from footplant.io.npz.archive import Archive
+from footplant.io.npz.bodies import BY_JOINTS, SMPL_KEYPOINTS
+from footplant.io.npz.layouts import PLAIN
+from footplant.io.npz.posing import BLOCK, Tree, pose_by_positions, pose_by_rotations
+from footplant.io.npz.tree import LOOSE, RIGID, choose_layout, find_parents, parents_first
+
+DEFAULT_FPS = 30.0
+MAX_JOINTS = 512
+FEW_FRAMES = 10
+"""Frames below which a motion does not tell which joint hangs on which."""
+MAX_LENGTH = 1e9
+"""Largest coordinate taken for one, in file units."""
+POSITIONS = (
+    "posed_joints", "body_positions", "body_pos_w", "rigid_body_pos", "global_positions", "joint_positions",
+    "global_joint_positions", "world_positions", "positions", "joints", "joints3d", "joints_3d", "keypoints3d",
+    "keypoints", "motion", "xyz", "pos", "arr_0",
+)  # fmt: skip
+ROTATIONS = (
+    "global_rot_mats", "body_rotations", "body_quat_w", "rigid_body_rot", "global_rotations", "world_rotations",
+)  # fmt: skip
+NAMES = ("names", "joint_names", "body_names", "bone_names", "joints_names", "marker_names")
+PARENTS = ("parents", "joint_parents", "parent_indices", "bone_parents", "kintree_table", "parent")
+RATES = ("fps", "mocap_framerate", "mocap_frame_rate", "framerate", "frame_rate", "frequency", "rate")
+STEPS = ("dt", "frame_time", "timestep")
+KNOWN = (*(body.layout for body in BY_JOINTS.values()), SMPL_KEYPOINTS.layout, *PLAIN)
+BODIES = {body.layout.names: body for body in (*BY_JOINTS.values(), SMPL_KEYPOINTS)}
+"""Bodies by the names of their joints."""
+
+
+def find_rate(archive: Archive, fps: float | None, notes: list[str]) -> float:
+    """Frames a second: what the caller says, what the file says, or 30."""
+    if fps is not None:
+        rate = float(fps)
+    elif (key := archive.find(*RATES)) is not None:
+        rate = archive.number(key)
+    elif (key := archive.find(*STEPS)) is not None:
+        step = archive.number(key)
+        rate = 1.0 / step if step > 0 else 0.0
+    else:
+        notes.append(f"no rate is stated; {DEFAULT_FPS:g} frames a second were taken (fps= says otherwise)")
+        return DEFAULT_FPS
+    if not (np.isfinite(rate) and 1e-3 <= rate <= 1e6):
+        raise archive.error(f"expected a positive number of frames a second, got {rate}")
+    return rate
+
+
+def find_positions(archive: Archive) -> str | None:
+    """The array that holds positions (frames, joints, 3), if there is one."""
+    for name in (*POSITIONS, ""):
+        header = archive.headers.get(name)
+        if header is not None and header.dtype.kind in "fiu" and _is_frames(header.shape):
+            return name
+    fitting = [
+        name for name, header in archive.headers.items()
+        if header.dtype.kind == "f" and _is_frames(header.shape) and header.shape[-2] > 4 and name not in ROTATIONS
+    ]  # fmt: skip
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_frames(shape: tuple[int, ...]) -> bool:
+    """(F, J, 3), perhaps with a batch of one before it."""
+    return len(shape) >= 3 and shape[-1] == 3 and shape[-2] >= 2 and all(size == 1 for size in shape[:-3])
+
+
+def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> RawFigure:
+    """A figure from joint positions, posed by the file's world rotations or by ones that fit."""
+    notes: list[str] = []
+    rate = find_rate(archive, fps, notes)
+    if archive.headers[key].shape[-2] > MAX_JOINTS:
+        raise archive.error(f"expected at most {MAX_JOINTS} joints, got {archive.headers[key].shape[-2]}", key)
+    positions = archive.floats(key)
+    positions = positions.reshape(positions.shape[-3:])
+    largest = max(abs(float(positions.min())), abs(float(positions.max())))
+    if largest > MAX_LENGTH:
+        raise archive.error(f"expected coordinates below {MAX_LENGTH:g}, got {largest:g}", key)
+    rotations = _read_rotations(archive, positions)
+    tree = _find_tree(archive, key, positions, rotations, notes)
+    up = None
+    if rotations is not None:
+        motion = pose_by_rotations(positions, rotations, tree, rate, notes)
+    else:
+        motion, up = pose_by_positions(positions, tree, rate, notes)
+    body = None if tree.layout is None else BODIES.get(tree.layout.names)
+    return RawFigure(
+        name, motion.skeleton, (Take(name or "motion", len(motion), rate),), lambda take: motion,
+        up=up, roles=None if body is None else body.roles, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _read_rotations(archive: Archive, positions: NDArray) -> NDArray | None:
+    """World rotations (F, J, 4) of the same joints, if the file has them."""
+    key = archive.find(*ROTATIONS)
+    if key is None:
+        return None
+    shape = archive.headers[key].shape
+    want = positions.shape[:2]
+    if shape[-3:] == (want[1], 3, 3) and len(shape) >= 4 and shape[-4] == want[0]:
+        matrices = _orthogonal(archive, key).reshape(*want, 3, 3)
+        out = np.empty((*want, 4))
+        for at in range(0, len(out), BLOCK):
+            out[at : at + BLOCK] = rotation.from_matrix(matrices[at : at + BLOCK])
+    elif shape[-3:] == (*want, 4):
+        out = np.asarray(archive.floats(key), float).reshape(*want, 4)
+        norms = np.linalg.norm(out, axis=-1)
+        if np.abs(norms - 1.0).max() > 0.01:
+            worst = norms.flat[np.abs(norms - 1.0).argmax()]
+            raise archive.error(f"expected unit quaternions, got one of length {worst:g}", key)
+        out = _order_of_quaternions(positions, rotation.normalize(out))
+    else:
+        raise archive.error(f"expected rotations {(*want, 4)} or {(*want, 3, 3)} like the positions, got {shape}", key)
+    return out
+
+
+def _orthogonal(archive: Archive, key: str) -> NDArray:
+    matrices = archive.floats(key)
+    size = np.einsum("...ij,...ij->...", matrices, matrices, dtype=float)
+    if np.abs(size - 3.0).max() > 0.06:
+        raise archive.error("expected rotation matrices, got some that are none", key)
+    return matrices
+
+
+def _order_of_quaternions(positions: NDArray, quaternions: NDArray) -> NDArray:
+    """Real part first, or last as some simulators have it: the order in which bones are stiffer."""
+    last = quaternions[..., [3, 0, 1, 2]]
+    stiff = [_stiffness(positions, candidate) for candidate in (quaternions, last)]
+    return quaternions if stiff[0] <= stiff[1] else np.ascontiguousarray(last)
+
+
+def _stiffness(positions: NDArray, rotations: NDArray) -> float:
+    """How much joints move in the frame of joint 0 or of the joint that suits them best, on average, file units."""
+    step = max(1, len(positions) // 60)
+    positions, rotations = np.asarray(positions[::step], float), rotation.inverse(rotations[::step])
+    best = np.full(positions.shape[1], np.inf)
+    for joint in range(positions.shape[1]):
+        inside = rotation.rotate(rotations[:, joint, None], positions - positions[:, joint, None])
+        moved = inside.std(axis=0).sum(axis=-1)
+        moved[joint] = np.inf
+        best = np.minimum(best, moved)
+    return float(best[1:].mean()) if len(best) > 1 else 0.0
+
+
+def _find_tree(archive: Archive, key: str, positions: NDArray, rotations: NDArray | None, notes: list[str]) -> Tree:
+    """What the file says, what many joints in a known order mean, or what the motion shows."""
+    count = positions.shape[1]
+    names = _stated_names(archive, count)
+    stated = _stated_parents(archive, count)
+    if stated is not None:
+        return Tree(names or tuple(f"joint_{j}" for j in range(count)), stated)
+    if names is None:
+        found = choose_layout(positions, KNOWN)
+        if found is not None and found[1] <= RIGID:
+            notes.append(f"the joints were taken for {found[0].title}, whose bones keep their lengths in the file")
+            return Tree(found[0].names, np.array(found[0].parents), found[0])
+    needed = f"{count} joints in an order that is not known; names and parents in the file would tell"
+    if len(positions) < FEW_FRAMES:
+        raise archive.error(f"expected {FEW_FRAMES} frames or more, got {len(positions)} of {needed}", key)
+    parents, loose = find_parents(positions, rotations)
+    if loose > LOOSE:
+        raise archive.error(f"expected joints whose distances are kept by bones, got {needed}", key)
+    notes.append("no parents are stated; joints hang on those from which their distance never changes")
+    return Tree(names or tuple(f"joint_{j}" for j in range(count)), parents)
+
+
+def _stated_names(archive: Archive, count: int) -> tuple[str, ...] | None:
+    key = archive.find(*NAMES)
+    if key is None or archive.headers[key].dtype.kind not in "US":
+        return None
+    names = archive.strings(key)
+    return names if len(names) == count and len(set(names)) == count and all(names) else None
+
+
+def _stated_parents(archive: Archive, count: int) -> NDArray | None:
+    """Parents by number; a table of two rows (SMPL's) has them in its first."""
+    key = archive.find(*PARENTS)
+    if key is None or archive.headers[key].dtype.kind not in "fiu":
+        return None
+    table = archive.floats(key)
+    table = table[0] if table.ndim == 2 and len(table) == 2 else table.reshape(-1)
+    if len(table) != count:
+        return None
+    parents = np.array([value if 0 <= value < count else -1 for value in table.tolist()], np.int64)
+    if parents[0] != -1 or (parents < 0).sum() != 1 or len(parents_first(parents)) != count:
+        raise archive.error("expected a tree: the first joint the only root, every other on a parent", key)
+    return parents

@@ -1,0 +1,125 @@
+"""Footplant's own .npz: a motion as plain arrays that any NumPy program reads, without loss.
+
+| array | shape | what |
+|---|---|---|
+| format | () text | "footplant-motion" |
+| version | () int | 1 |
+| name | () text | of the character |
+| take | () text | of the motion |
+| names | (J,) text | of the joints, parents before children |
+| parents | (J,) int | −1 for joint 0 |
+| offsets | (J, 3) | metres; place of a joint in its parent's frame; the root's at rest |
+| rest | (J, 4) | local rotations of the rest pose, quaternions (w, x, y, z) |
+| end_parents, end_offsets | (E,), (E, 3) | end sites: their joints, and places in the joints' frames, metres |
+| root | (F, 3) | metres; world position of joint 0; y is up |
+| rotations | (F, J, 4) | local rotations, quaternions (w, x, y, z), which contain the rest rotation |
+| fps | () | frames a second |
+| moving_offsets | (F, J, 3) | only where bones change their length: places of joints in their parents' frames, metres |
+| role_names, role_joints | (R,) text, (R,) int | only where known: which joint is what, from the root outwards |
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from footplant.clip import Clip, Take
+from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.io.atomic import open_atomic
+from footplant.io.figure import RawFigure
+from footplant.io.npz.archive import Archive
+from footplant.io.npz.arrays import find_rate
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+MARK, VERSION = "footplant-motion", 1
+_NEEDED = ("names", "parents", "offsets", "root", "rotations", "fps")
+
+
+def save(path: str | Path, clip: Clip, *, compress: bool = True) -> None:
+    """Write a motion and its skeleton as plain arrays: see the module's table. With `compress` they are deflated."""
+    if Path(path).suffix.lower() != ".npz":
+        raise FormatError(
+            "expected a name that ends in .npz: a .npy file holds one array, a motion needs several", path=path
+        )
+    motion, skeleton = clip.motion, clip.motion.skeleton
+    arrays = {
+        "format": np.array(MARK), "version": np.array(VERSION), "name": np.array(clip.character.name),
+        "take": np.array(clip.name), "names": np.array(skeleton.names), "parents": skeleton.parents,
+        "offsets": skeleton.offsets, "rest": skeleton.rest, "end_parents": skeleton.end_parents,
+        "end_offsets": skeleton.end_offsets, "root": motion.root, "rotations": motion.rotations,
+        "fps": np.array(float(motion.fps)),
+    }  # fmt: skip
+    if motion.offsets is not None:
+        arrays["moving_offsets"] = motion.offsets
+    if clip.character.roles is not None:
+        pairs = [(role, joint) for role, joints in clip.character.roles.joints.items() for joint in joints]
+        arrays["role_names"] = np.array([role for role, _ in pairs], dtype=str)
+        arrays["role_joints"] = np.array([joint for _, joint in pairs], np.int64)
+    with open_atomic(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
+            # a fixed date: the same motion gives the same bytes
+            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+            archive.writestr(entry, buffer.getvalue())
+
+
+def is_plain(archive: Archive) -> bool:
+    """Whether the file is one of these; another version is an error."""
+    if "format" not in archive or archive.headers["format"].dtype.kind != "U" or archive.headers["format"].shape:
+        return False
+    return archive.strings("format") == (MARK,)
+
+
+def read_plain(archive: Archive, name: str) -> RawFigure:
+    """Read what `save` has written."""
+    version = archive.number("version") if "version" in archive else 0
+    if version != VERSION:
+        raise archive.error(f"expected version {VERSION}, got {version:g}; a newer Footplant may have written it")
+    missing = [key for key in _NEEDED if key not in archive]
+    if missing:
+        raise archive.error(f"expected arrays {', '.join(_NEEDED)}, got none called {', '.join(missing)}")
+    try:
+        skeleton = Skeleton(
+            archive.strings("names"), _whole(archive, "parents"), archive.floats("offsets"),
+            archive.floats("rest") if "rest" in archive else None,  # type: ignore[arg-type]
+            _whole(archive, "end_parents") if _filled(archive, "end_parents") else None,  # type: ignore[arg-type]
+            archive.floats("end_offsets") if _filled(archive, "end_offsets") else None,  # type: ignore[arg-type]
+        )  # fmt: skip
+        moving = archive.floats("moving_offsets") if "moving_offsets" in archive else None
+        rate = find_rate(archive, None, [])
+        motion = Motion(skeleton, archive.floats("root"), archive.floats("rotations"), rate, moving)
+    except (SkeletonError, MotionError, ValueError) as error:
+        raise archive.error(str(error)) from error
+    take = archive.strings("take")[0] if "take" in archive else name
+    called = archive.strings("name")[0] if "name" in archive else name
+    return RawFigure(
+        called, skeleton, (Take(take, len(motion), motion.fps),), lambda take: motion,
+        scale=1.0, up="y", roles=_roles(archive, skeleton),
+    )  # fmt: skip
+
+
+def _filled(archive: Archive, name: str) -> bool:
+    return name in archive and archive.headers[name].size > 0
+
+
+def _whole(archive: Archive, name: str):
+    if archive.headers[name].dtype.kind not in "iu":
+        raise archive.error(f"expected whole numbers, got {archive.headers[name]}", name)
+    return archive.array(name)
+
+
+def _roles(archive: Archive, skeleton: Skeleton) -> dict[str, tuple[str, ...]] | None:
+    if not (_filled(archive, "role_names") and _filled(archive, "role_joints")):
+        return None
+    roles: dict[str, list[str]] = {}
+    for role, joint in zip(archive.strings("role_names"), _whole(archive, "role_joints").tolist()):
+        if not 0 <= joint < len(skeleton):
+            raise archive.error(f"expected joints below {len(skeleton)}, got {joint}", "role_joints")
+        roles.setdefault(role, []).append(skeleton.names[joint])
+    return {role: tuple(joints) for role, joints in roles.items()}

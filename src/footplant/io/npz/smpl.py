@@ -1,0 +1,133 @@
+"""Poses of the SMPL family (SMPL, SMPL-H, SMPL-X), as AMASS and programs around it write them.
+
+A pose is a rotation vector a joint, the root's first: `poses` (frames, 66, 72, 156 or 165), or in parts (`root_orient`,
+`pose_body`, `pose_jaw`, `pose_eye`, `pose_hand`; `global_orient`, `body_pose`, …). `trans` moves the body: its pelvis
+is at `trans` plus where the pelvis is in the model's own space.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.clip import Take
+from footplant.io.figure import RawFigure
+from footplant.io.npz.archive import Archive
+from footplant.io.npz.arrays import MAX_LENGTH, find_rate
+from footplant.io.npz.bodies import BY_JOINTS, Body
+from footplant.io.npz.posing import BLOCK, upright
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+POSES = ("poses", "fullpose", "full_pose", "smpl_poses", "pose", "pose_aa")
+ROOTS = ("root_orient", "global_orient")
+TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans", "root_trans", "root_translation")
+PARTS = (
+    ("pose_body", "body_pose"), ("pose_jaw", "jaw_pose"), ("pose_eye", "leye_pose"), ("", "reye_pose"),
+    ("pose_hand", "left_hand_pose"), ("", "right_hand_pose"),
+)  # fmt: skip
+"""Parts of a pose in the order of SMPL-X's joints, by AMASS's names and by those of the model's own program."""
+
+
+def find_pose(archive: Archive) -> str | None:
+    """The array that holds poses of the family, or the root's turn where poses come in parts; None without either."""
+    for name in POSES:
+        header = archive.headers.get(name)
+        if header is not None and header.dtype.kind == "f" and _joints(header.shape) in BY_JOINTS:
+            return name
+    root = archive.find(*ROOTS)
+    return root if root is not None and archive.find("pose_body", "body_pose") else None
+
+
+def _joints(shape: tuple[int, ...]) -> int:
+    """How many rotation vectors a frame has; 0 when the shape is of something else."""
+    if len(shape) == 2 and shape[1] % 3 == 0:
+        return shape[1] // 3
+    if len(shape) == 3 and shape[2] == 3:
+        return shape[1]
+    return 0
+
+
+def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawFigure:
+    """A figure with the mean body of its model in the poses of the file."""
+    notes: list[str] = []
+    rate = find_rate(archive, fps, notes)
+    poses = archive.floats(key) if key in POSES else _join(archive, key)
+    body = BY_JOINTS[_joints(poses.shape)]
+    frames = len(poses)
+    if np.abs(poses).max() > 1e4:
+        raise archive.error(f"expected rotation vectors in radians, got {np.abs(poses).max():g}", key)
+    local = np.empty((frames, len(body.layout.names), 4))
+    poses = poses.reshape(frames, -1, 3)
+    for at in range(0, frames, BLOCK):
+        local[at : at + BLOCK] = rotation.normalize(rotation.exp(poses[at : at + BLOCK]))
+    local.setflags(write=False)
+    up, turn = upright(local[:, 0])
+    skeleton = rest_skeleton(body, turn)
+    root = _read_translation(archive, frames, notes) + body.pelvis
+    motion = Motion(skeleton, root, local, rate)
+    if any(part in archive for part in ("betas", "shape", "beta")):
+        notes.append(f"betas (the shape of the person) were ignored: the figure is {body.title}'s mean body")
+    return RawFigure(
+        name, skeleton, (Take(name or "motion", frames, rate),), lambda take: motion,
+        scale=1.0, up=up, roles=body.roles, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def rest_skeleton(body: Body, turn: NDArray) -> Skeleton:
+    """The mean body at rest, standing on the ground of a world that is turned from y up."""
+    ends, end_offsets = body.ends
+    offsets = np.array(body.layout.offsets)
+    skeleton = Skeleton(body.layout.names, body.layout.parents, offsets, None, ends, end_offsets)  # type: ignore[arg-type]
+    offsets[0] = [0.0, -float(skeleton.rest_ends[:, 1].min()), 0.0]
+    return Skeleton(skeleton.names, skeleton.parents, offsets, None, ends, end_offsets).turned(turn)  # type: ignore[arg-type]
+
+
+def _join(archive: Archive, root: str) -> NDArray:
+    """The parts of a pose one after another, as far as a model of the family has them."""
+    parts = [_flat(archive, root)]
+    for names in PARTS:
+        part = archive.find(*(name for name in names if name))
+        if part is not None:
+            parts.append(_flat(archive, part))
+    frames = len(parts[0])
+    if any(len(part) != frames for part in parts):
+        raise archive.error(
+            f"expected parts of a pose of {frames} frames each, got {[len(part) for part in parts]}", root
+        )
+    for stop in range(len(parts), 1, -1):
+        if sum(part.shape[1] for part in parts[:stop]) // 3 in BY_JOINTS:
+            return np.concatenate(parts[:stop], axis=1)
+    # hands without a face are SMPL-H's; parts that no model has in this number leave the body
+    widths = [part.shape[1] for part in parts]
+    if widths[0] == 3 and widths[1] >= 63:
+        return np.concatenate([parts[0], parts[1][:, :63]], axis=1)
+    raise archive.error(f"expected a root of 3 numbers and a body of 63 or 69, got parts of {widths}", root)
+
+
+def _flat(archive: Archive, name: str) -> NDArray:
+    """A part of a pose as (frames, 3 · joints)."""
+    array = archive.floats(name)
+    if array.ndim < 2 or array.shape[0] == 0:
+        raise archive.error(f"expected (frames, 3 × joints), got {archive.headers[name]}", name)
+    if array.ndim >= 3 and array.shape[-2:] == (3, 3):
+        raise archive.error("expected rotation vectors, got matrices", name)
+    array = array.reshape(len(array), -1)
+    if array.shape[1] % 3:
+        raise archive.error(f"expected (frames, 3 × joints), got {archive.headers[name]}", name)
+    return array
+
+
+def _read_translation(archive: Archive, frames: int, notes: list[str]) -> NDArray:
+    key = archive.find(*TRANSLATIONS)
+    if key is None:
+        notes.append("no translation is stated; the pelvis stays where it is")
+        return np.zeros((frames, 3))
+    array = archive.floats(key)
+    array = array.reshape(len(array), -1) if array.ndim > 1 else array
+    if array.shape != (frames, 3):
+        raise archive.error(f"expected a translation ({frames}, 3), got {archive.headers[key]}", key)
+    if np.abs(array).max() > MAX_LENGTH:
+        raise archive.error(f"expected metres, got {np.abs(array).max():g}", key)
+    return np.asarray(array, float)
