@@ -342,6 +342,26 @@ def test_joints_between_human_bones_are_folded_into_the_next(tmp_path):
     assert on_human_bones(clip, "out.vrma").lost == pytest.approx(moved.max(), abs=2e-3)
 
 
+@pytest.mark.parametrize("suffix", [".vrm", ".vrma"])
+def test_several_takes_are_written(tmp_path, suffix):
+    path = tmp_path / "takes.glb"
+    for number, name in enumerate(("walk", "kick")):
+        clip = footplant.load(f"sample:{name}")
+        if number:
+            clip = replace(clip, character=footplant.load_character(path))
+        footplant.save(path, clip, keep_takes=True)
+    takes = list(footplant.io.load_takes(path))
+    out = footplant.save(tmp_path / f"takes{suffix}", takes[1], takes=takes)
+    again = list(footplant.io.load_takes(out))
+    assert [take.name for take in again] == [take.name for take in takes]
+    for before, after in zip(takes, again, strict=True):
+        ours, theirs = named_joints(before.motion), named_joints(after.motion)
+        assert max(np.abs(theirs[joint] - ours[joint]).max() for joint in theirs) < 1e-5
+    # and onto their own file
+    own = footplant.save(tmp_path / f"own{suffix}", again[0], takes=[edited(take) for take in again])
+    assert [len(take.motion) for take in footplant.io.load_takes(own)] == [len(take.motion) for take in takes]
+
+
 def test_what_is_no_vrm_figure_is_refused_with_the_reason(tmp_path):
     for suffix in (".vrm", ".vrma"):
         path = tmp_path / f"out{suffix}"

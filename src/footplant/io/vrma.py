@@ -6,6 +6,7 @@ count; expressions and gaze are not read, and kept when an edited animation is w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from footplant.skeleton import Character, Skeleton
 
 extensions = (".vrma",)
 unpack_source = gltf.unpack_source
-holds = frozenset({"roles"})
+holds = frozenset({"roles", "takes"})
 
 
 def load(path: str | Path) -> tuple[RawFigure, ...]:
@@ -35,25 +36,33 @@ def load(path: str | Path) -> tuple[RawFigure, ...]:
     return gltf.read_figures(document)
 
 
-def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None) -> None:
+def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes: Sequence[Clip] = ()) -> None:
     """Write a clip of a human-like figure as .vrma.
 
     The figure's human bones are written, at rest in a T-pose, so that any VRM character can take the motion over. Other
     joints are lost: what they turn is given to the next human bone. An animation that came from a .vrma file keeps that
-    file, with expressions and gaze; keep_takes: see `gltf.save`.
+    file, with expressions and gaze. keep_takes and takes: see `gltf.save`.
     """
-    if not len(clip.motion):
+    clips = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
+    if not all(len(take.motion) for take in clips):
         raise FormatError("expected a motion with frames, got an empty one", path=path)
     source = stated_by(clip)
     if source is not None and _is_own(source, clip.motion.skeleton):
-        gltf.save(path, clip, keep_takes=keep_takes)
+        gltf.save(path, clip, keep_takes=keep_takes, takes=takes)
         return
     with np.errstate(all="ignore"):
-        human = on_human_bones(clip, path)
-    bones = {bone: {"node": joint} for bone, joint in human.joints.items()}
-    figure = Character(human.motion.skeleton, name=clip.character.name)
+        told = [on_human_bones(take, path) for take in clips]
+    place = min(clip.take, len(clips) - 1)
+    first = told[place]
+    bones = {bone: {"node": joint} for bone, joint in first.joints.items()}
+    figure = Character(first.motion.skeleton, name=clip.character.name)
+    # nothing but the hips may move on its bone, so all takes are told on the bones of one
+    posed = [
+        replace(take, motion=replace(human.motion, skeleton=first.motion.skeleton), character=figure)
+        for take, human in zip(clips, told, strict=True)
+    ]
     extension = {ANIMATION: {"specVersion": "1.0", "humanoid": {"humanBones": bones}}}
-    write_new(path, replace(clip, motion=human.motion, character=figure), "none", extension)
+    write_new(path, posed[place], "none", extension, posed)
 
 
 def _is_own(source: GltfSource, skeleton: Skeleton) -> bool:

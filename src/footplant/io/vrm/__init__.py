@@ -7,7 +7,7 @@ spring bones, meta) and adds an animation; any other human-like character become
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,29 +41,31 @@ def save(
     *,
     keep_takes: bool | None = None,
     mesh: str = "auto",
+    takes: Sequence[Clip] = (),
     meta: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a clip as .vrm.
 
     A character that was loaded from VRM keeps its file, version and all, and the motion becomes an animation. Any other
-    is written as VRM 1.0 if it has the joints that VRM asks for. keep_takes and mesh: see `gltf.save`. meta: what to
-    say about a new file, over the placeholders (name: the character's, authors: ["unknown"], licenseUrl: the VRM Public
-    License with nothing permitted beyond its default).
+    is written as VRM 1.0 if it has the joints that VRM asks for. keep_takes, mesh and takes: see `gltf.save`. meta:
+    what to say about a new file, over the placeholders (name: the character's, authors: ["unknown"], licenseUrl: the
+    VRM Public License with nothing permitted beyond its default).
     """
     source = stated_by(clip)
     if source is not None and source.bones is not None and source.bones.extension != ANIMATION and mesh == "auto":
         if meta is not None:
             raise FormatError("expected no meta for a character that has its own VRM file, got some", path=path)
-        gltf.save(path, clip, keep_takes=keep_takes)
+        gltf.save(path, clip, keep_takes=keep_takes, takes=takes)
         return
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
-    if not len(clip.motion):
+    clips = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
+    if not all(len(take.motion) for take in clips):
         raise FormatError("expected a motion with frames, got an empty one", path=path)
-    if clip.character.skeleton.names != clip.motion.skeleton.names:
+    if any(clip.character.skeleton.names != take.motion.skeleton.names for take in clips):
         raise FormatError(
             f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
             path=path,
         )
     with np.errstate(all="ignore"):
-        write_character(path, clip, mesh, meta or {})
+        write_character(path, clip, clips, mesh, meta or {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,19 @@ LICENSE = "https://vrm.dev/licenses/1.0/"
 """The VRM Public License 1.0, the only one that VRM 1.0 knows; what is not said in the meta data is not permitted."""
 
 
-def write_character(path: str | Path, clip: Clip, mesh: str, meta: Mapping[str, Any]) -> None:
-    """Write a clip's character as VRM 1.0, with its motion as an animation if it moves at all."""
+def write_character(path: str | Path, clip: Clip, takes: Sequence[Clip], mesh: str, meta: Mapping[str, Any]) -> None:
+    """Write a clip's character as VRM 1.0, with its takes as animations if they move at all."""
     bones = human_bones(clip, path)
-    motion = t_posed(clip)
+    posed = replace(clip, motion=t_posed(clip))
     source = clip.character.source
     about = {"name": clip.character.name, "authors": ["unknown"], "licenseUrl": LICENSE, **meta}
-    moves = not _is_still(clip)
+    # of a character at rest nothing is animated
+    takes = [replace(take, motion=take.motion[:0]) if _is_still(take) else take for take in takes]
     if mesh == "auto" and isinstance(source, GltfSource) and _can_stay(source, clip):
         numbers = {bone: source.joints.nodes[joint] for bone, joint in bones.items()}
-        _write_onto(path, replace(clip, motion=motion), source, {MODEL_1: _extension(numbers, about)}, moves)
+        _write_onto(path, posed.motion, takes, source, {MODEL_1: _extension(numbers, about)})
     else:
-        # a file with a T-pose for its rest pose; without movement, nothing is animated
-        posed = replace(clip, motion=motion if moves else motion[:0])
-        write_new(path, posed, mesh, {MODEL_1: _extension(bones, about)})
+        write_new(path, posed, mesh, {MODEL_1: _extension(bones, about)}, takes)
 
 
 def _extension(nodes: Mapping[str, int], meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,20 +65,23 @@ def _can_stay(source: GltfSource, clip: Clip) -> bool:
     )
 
 
-def _write_onto(path: str | Path, clip: Clip, source: GltfSource, extensions: dict[str, Any], moves: bool) -> None:
-    """The character's own glTF file with its nodes in a T-pose, only the clip's motion, and the map of bones."""
+def _write_onto(
+    path: str | Path, posed: Motion, takes: Sequence[Clip], source: GltfSource, extensions: dict[str, Any]
+) -> None:
+    """The character's own glTF file with its nodes in a T-pose, no other takes than some, and the map of bones."""
     packer = Packer(path, source.document)
-    motion: Motion = clip.motion
     free_matrices(packer, source)
-    for curve in node_curves(source, rest_motion(motion.skeleton)):
+    for curve in node_curves(source, rest_motion(posed.skeleton)):
         node = packer.json["nodes"][curve.node]
         w, x, y, z = curve.turns[0].tolist()
         node["rotation"] = [x, y, z, w]
         if curve.moves is not None:
             node["translation"] = curve.moves[0].tolist()
     packer.json.pop("animations", None)
-    if moves:
-        animation = make_animation(packer, node_curves(source, motion), np.arange(len(motion)) / motion.fps)
-        packer.append("animations", {"name": clip.name, **animation})
+    for take in takes:
+        if len(take.motion):
+            times = np.arange(len(take.motion)) / take.motion.fps
+            animation = make_animation(packer, node_curves(source, take.motion), times)
+            packer.append("animations", {"name": take.name, **animation})
     packer.extend(extensions)
     packer.write()
