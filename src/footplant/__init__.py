@@ -3,6 +3,8 @@
 Metres, seconds, radians, right-handed, y up, quaternions (w, x, y, z), frames on the first axis.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from footplant.clip import Border, Clip, Take
 from footplant.errors import (
     FootplantError,
@@ -17,6 +19,9 @@ from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from footplant.motion import Motion, concatenate, rest_motion
 from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
+
+if TYPE_CHECKING:
+    from footplant.io.project import Project, load_project, save_project
 
 __version__ = "0.1.0"
 
@@ -33,6 +38,7 @@ __all__ = [
     "Motion",
     "MotionError",
     "Point",
+    "Project",
     "Roles",
     "Skeleton",
     "SkeletonError",
@@ -42,7 +48,18 @@ __all__ = [
     "load",
     "load_character",
     "load_markers",
+    "load_project",
     "rest_motion",
     "save",
     "save_markers",
+    "save_project",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what only some need when it is asked for."""
+    if name in ("Project", "load_project", "save_project"):
+        from footplant.io import project
+
+        return getattr(project, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -61,10 +61,8 @@ class Reader:
             self.top.fail("version", f"expected two numbers as in '1.0', got {describe(text)}")
         version = int(found[1]), int(found[2])
         if version[0] != VERSION[0]:
-            self.top.fail(
-                "version",
-                f"expected layout {VERSION[0]}, which this Footplant reads, got {text}; a newer Footplant may",
-            )
+            hint = "; a newer Footplant may read it" if version > VERSION else ""
+            self.top.fail("version", f"expected version {VERSION[0]}.x, got {text}{hint}")
         if version > VERSION:
             ours = f"{VERSION[0]}.{VERSION[1]}"
             self.notes.append(f"the project has version {text}, newer than {ours}; what is not known is kept as it is")
