@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := src tests benchmarks examples
+BLENDER := $(VENV)/blender
+BLENDER_PYTHON ?= python3.11
 
-.PHONY: demo test check bench install fuzz clean
+.PHONY: demo test check bench install fuzz nightly clean
 .NOTPARALLEL:
 
 # what Footplant does, on samples that ship with it; results in ./demo
@@ -34,6 +36,10 @@ bench: $(STAMP)-bench
 fuzz: $(STAMP)-fuzz
 	$(BIN)/python tests/fuzz/run.py --seconds 60
 
+# Blender reads our files, in an environment of its own: 1 GB, and a Python 3.11 because its module is made for that
+nightly: $(STAMP)-all $(BLENDER)/.installed
+	$(BIN)/python tests/nightly/blender_reads_fbx.py --blender $(BLENDER)/bin/python
+
 clean:
 	rm -rf $(VENV) build dist demo out
 
@@ -46,3 +52,8 @@ $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Footplant needs Python 3.11 or newer; try: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(BLENDER)/.installed:
+	$(BLENDER_PYTHON) -m venv $(BLENDER)
+	$(BLENDER)/bin/python -m pip install --quiet --disable-pip-version-check bpy==4.5.15
+	@touch $@

@@ -12,10 +12,10 @@ from footplant.io.fbx.records import CREATION_TIME, FILE_ID, SEPARATOR, VERSION,
 TICKS = 46_186_158_000
 """FBX counts time in these parts of a second."""
 TIME_MODES = {
-    120.0: 1, 100.0: 2, 60.0: 3, 50.0: 4, 48.0: 5, 30.0: 6, 30000 / 1001: 9, 25.0: 10, 24.0: 11, 1000.0: 12,
-    24000 / 1001: 13, 96.0: 15, 72.0: 16, 60000 / 1001: 17,
+    120.0: 1, 100.0: 2, 60.0: 3, 50.0: 4, 48.0: 5, 30.0: 6, 25.0: 10, 24.0: 11, 1000.0: 12, 96.0: 15, 72.0: 16,
 }  # fmt: skip
-"""Frames a second → number of the rate in FBX; every other rate is CUSTOM and stated beside it."""
+"""Frames a second → number of the rate in FBX; every other rate is CUSTOM and stated beside it. So are those of
+television (30000/1001 and the like), for readers do not agree on how many frames their numbers mean."""
 CUSTOM = 14
 SAME_RATE = 1e-9
 """Rates that differ by a smaller share are the same."""
