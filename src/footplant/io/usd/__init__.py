@@ -26,6 +26,7 @@ from footplant.motion import Motion
 
 extensions = (".usd", ".usda", ".usdc", ".usdz")
 holds = frozenset({"skin", "moving bones"})
+requires = ("usd", "pxr")
 _POINTER = b"version https://git-lfs"
 BELIEVABLE = (0.2, 12.0)
 """Sizes of figures, metres, for which USD's unit (the centimetre) is taken where a file states none."""

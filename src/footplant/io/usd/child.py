@@ -71,8 +71,7 @@ def _failure(path: Path, done: subprocess.CompletedProcess) -> FormatError:
 
 def read_here(path: Path, data: bytes, before_layer) -> Content:
     """Read in this process; before_layer(size) is called before each file that is opened."""
-    with reporting(path):
-        opened = open_stage(path, data, before_layer)
+    with reporting(path), open_stage(path, data, before_layer) as opened:
         size = len(data) + sum(Path(file).stat().st_size for file in opened.followed)
         return read_content(path, opened, size)
 

@@ -8,9 +8,10 @@ for.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,24 +42,25 @@ class Opened:
     """What has to live as long as the stage."""
 
 
-def open_stage(path: str | Path, data: bytes, before_layer: Callable[[int], None] | None = None) -> Opened:
+@contextlib.contextmanager
+def open_stage(path: str | Path, data: bytes, before_layer: Callable[[int], None] | None = None) -> Iterator[Opened]:
     """Compose the stage of a file whose bytes are `data`; relative references start in the folder of `path`.
 
-    before_layer(bytes) is called before each file that is opened, with its size. Call inside `library.reporting`.
+    before_layer(bytes) is called before each file that is opened, with its size. Use inside `library.reporting`.
     """
     path = Path(path)
-    temporary = tempfile.TemporaryDirectory(prefix="footplant-usd-")
-    try:
+    # a binary layer is read from its file piece by piece, so the copies stay until the stage is done with
+    with tempfile.TemporaryDirectory(prefix="footplant-usd-", ignore_cleanup_errors=True) as temporary:
         folder = path.resolve().parent
         if is_package(data):
-            folder = Path(temporary.name).resolve()
-            file = folder / unpack(path, data, folder)
+            folder = Path(temporary).resolve()
+            source = file = folder / unpack(path, data, folder)
         else:
             file = folder / path.name
-        return _Opener(path, folder, before_layer or (lambda size: None)).open(file, data, temporary)
-    except BaseException:
-        temporary.cleanup()
-        raise
+            # the bytes at hand, not what the file holds by now
+            source = Path(temporary) / f"root{path.suffix.lower()}"
+            source.write_bytes(data)
+        yield _Opener(path, folder, before_layer or (lambda size: None)).open(file, source)
 
 
 class _Opener:
@@ -67,16 +69,10 @@ class _Opener:
         self.layers: dict[Path, Any] = {}
         self.left_out: dict[str, None] = {}
 
-    def open(self, file: Path, data: bytes, temporary: tempfile.TemporaryDirectory) -> Opened:
+    def open(self, file: Path, source: Path) -> Opened:
+        """Compose the stage of a file whose bytes lie at `source`."""
         (Usd,) = modules("Usd")
 
-        if not is_package(data):
-            # the bytes at hand, not what the file holds by now
-            copy = Path(temporary.name) / f"root{self.path.suffix.lower()}"
-            copy.write_bytes(data)
-            source = copy
-        else:
-            source = file
         pristine = self._read(source)
         root = self._read(source)
         self.layers[file] = root
@@ -86,7 +82,7 @@ class _Opener:
             raise FormatError("expected a USD stage, got a file that cannot be composed", path=self.path)
         followed = tuple(str(other) for other in self.layers if other != file)
         left_out = tuple(self.left_out)
-        return Opened(stage, pristine, self.folder, followed, left_out, [temporary, *self.layers.values()])
+        return Opened(stage, pristine, self.folder, followed, left_out, list(self.layers.values()))
 
     def _read(self, file: Path) -> Any:
         (Sdf,) = modules("Sdf")

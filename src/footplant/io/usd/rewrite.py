@@ -59,8 +59,7 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
         clip.motion, clip.character.skeleton, [figure.skeleton, *figure.take_skeletons], source.scale
     )
     own = clip.take if clip.takes and clip.takes == figure.takes else None
-    with reporting(source.path):
-        opened = open_stage(source.path, source.data)
+    with reporting(source.path), open_stage(source.path, source.data) as opened:
         away = path.parent.resolve() != source.path.parent.resolve()
         lonely = not opened.followed and not _named_files(opened.root)
         unchanged = _is_unchanged(motion, figure, own)
