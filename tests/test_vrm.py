@@ -151,10 +151,8 @@ def damaged(version: str) -> dict[str, tuple]:
         out["twice"] = (lambda bones: bones.append(dict(bones[5])), "each human bone once, got 'head' again")
         out["no name"] = (lambda bones: bones[5].pop("bone"), "expected a string")
         out["no object"] = (lambda bones: bones.append(7), "expected an object")
-        out["empty"] = (lambda bones: bones.clear(), "expected human bones, got none")
     else:
         out["no object"] = (lambda bones: bones.update(head=6), "expected an object")
-        out["empty"] = (lambda bones: bones.clear(), "expected human bones, got none")
     return out
 
 
@@ -170,7 +168,37 @@ def test_damaged_maps_are_refused(tmp_path, version, what):
     assert "humanBones" in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [None, [], 3, {"humanBones": "x"}, {}])
+@pytest.mark.parametrize("value", [{"humanBones": []}, {"humanBones": {}}, {}, None])
+def test_an_empty_map_leaves_it_to_names_and_shape(tmp_path, version, value):
+    content = made(version)
+    content.json["nodes"][1]["name"] = "hips"
+    (extension,) = content.json["extensions"].values()
+    if value is not None and "humanBones" in value and (version == "0") != isinstance(value["humanBones"], list):
+        value = {}
+    extension["humanoid"] = value
+    clip = footplant.load(write(tmp_path, version, content))
+    assert any("which joints are human bones" in note for note in clip.notes)
+    assert clip.border.facing == ("-z" if version == "0" else "z")
+    roles = clip.character.require_roles()
+    assert clip.motion.skeleton.names[roles["left_foot"]] == "leftFoot_node"
+    assert max(roles.confidence.values()) < 1.0
+    rest = clip.motion.skeleton.rest_world[0]
+    assert rest[roles["left_hand"]][0] > 0.3
+
+
+@pytest.mark.parametrize("version", ["0", "1"])
+def test_a_vrm_file_without_a_human_keeps_its_file_too(tmp_path, version):
+    content = made(version, bones=("hips", "spine"))
+    human(content).clear()
+    path = write(tmp_path, version, content)
+    clip = footplant.load(path)
+    assert clip.character.roles is None
+    assert footplant.save(tmp_path / "out.vrm", clip).read_bytes() == path.read_bytes()
+    footplant.save(tmp_path / "moved.vrm", edited(clip))
+    assert document(tmp_path / "moved.vrm")["extensions"] == content.json["extensions"]
+
+
+@pytest.mark.parametrize("value", [[], 3, "x", {"humanBones": "x"}, {"humanBones": 1}])
 def test_a_map_of_another_kind_is_refused(tmp_path, version, value):
     content = made(version)
     (extension,) = content.json["extensions"].values()

@@ -51,7 +51,7 @@ def read_figures(document: Document) -> tuple[RawFigure, ...]:
             animations = read_animations(document, len(scene.entries))
             animations = _readable(animations, notes)
             bones = read_human_bones(document, len(scene.entries), notes)
-            if bones is not None and bones.extension == ANIMATION:
+            if bones is not None and bones.extension == ANIMATION and bones.nodes:
                 notes += animation_notes(document, bones, animations)
                 animations = [human_curves(animation, bones) for animation in animations]
                 figures = [figure_of(scene, bones.nodes.values())]
@@ -86,9 +86,9 @@ def _figure(
     skeleton = make_skeleton(scene, joints, notes)
     takes = list_takes(animations, len(skeleton))
     # the file of a VRM animation may hold a mesh to look at, but it is no character
-    bare = bones is not None and bones.extension == ANIMATION
+    bare = bones is not None and bones.extension == ANIMATION and bones.nodes
     skin = None if bare else read_skin(scene, joints, skeleton, skins, notes)
-    whose = bones if bones is not None and set(bones.nodes.values()) <= set(joints.nodes) else None
+    whose = bones if bones is not None and bones.nodes and set(bones.nodes.values()) <= set(joints.nodes) else None
 
     source = GltfSource(scene, joints, skeleton, animations, bones=whose)
     found: dict[int, tuple[str, ...]] = {}

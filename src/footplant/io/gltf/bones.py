@@ -78,7 +78,7 @@ class HumanBones:
     extension: str
     """MODEL_0, MODEL_1 or ANIMATION."""
     nodes: Mapping[str, int]
-    """Bone → node, in the order of BONES."""
+    """Bone → node, in the order of BONES; empty for a file that claims to be VRM and names none."""
 
     @property
     def facing(self) -> str:
@@ -104,62 +104,56 @@ def bone_above(bone: str, present: Mapping[str, object]) -> str | None:
 
 
 def read_human_bones(document: Document, nodes: int, notes: list[str]) -> HumanBones | None:
-    """The map of human bones that a document states, checked; None when it states none. nodes: how many there are."""
+    """The map of human bones that a document states, checked; None when it is not VRM. nodes: how many there are."""
     for extension in (MODEL_1, MODEL_0, ANIMATION):
         found = document.top.extension(extension)
         if found is None:
             continue
         humanoid = found.object("humanoid")
-        if humanoid is None:
-            found.fail("humanoid", "expected the object that tells the human bones, got nothing")
-        stated = _list_0(humanoid, nodes) if extension == MODEL_0 else _object_1(humanoid, nodes)
-        return HumanBones(extension, _checked(stated, humanoid, notes))
+        stated: list[tuple[str, int, Json]] = []
+        if humanoid is not None:
+            stated = _list_0(humanoid, nodes) if extension == MODEL_0 else _object_1(humanoid, nodes)
+        return HumanBones(extension, _checked(stated, notes))
     return None
 
 
-def _list_0(humanoid: Json, nodes: int) -> list[tuple[str, int, Json, str]]:
-    """(bone, node, its object, the key of its node) of VRM 0.x."""
+def _list_0(humanoid: Json, nodes: int) -> list[tuple[str, int, Json]]:
+    """(bone, node, its entry) of VRM 0.x."""
     out = []
     for entry in humanoid.objects("humanBones"):
         name = entry.text("bone")
         if entry.integer("node", low=NO_NODE) != NO_NODE or RENAMED.get(name, name) in REQUIRED:
-            out.append((RENAMED.get(name, name), entry.index("node", nodes), entry, "node"))
+            out.append((RENAMED.get(name, name), entry.index("node", nodes), entry))
     return out
 
 
-def _object_1(humanoid: Json, nodes: int) -> list[tuple[str, int, Json, str]]:
+def _object_1(humanoid: Json, nodes: int) -> list[tuple[str, int, Json]]:
+    """(bone, node, its entry) of VRM 1.0 and of animations; null stands for a bone that the figure does not have."""
     bones = humanoid.object("humanBones")
-    if bones is None:
-        humanoid.fail("humanBones", "expected the object that tells each bone's node, got nothing")
-    out = []
-    for name in bones.data:
-        entry = bones.object(name)
-        # some exporters write null for a bone that the figure does not have
-        if entry is not None:
-            out.append((name, entry.index("node", nodes), entry, "node"))
-    return out
+    entries = {} if bones is None else {name: bones.object(name) for name in bones.data}
+    return [(name, entry.index("node", nodes), entry) for name, entry in entries.items() if entry is not None]
 
 
-def _checked(stated: list[tuple[str, int, Json, str]], humanoid: Json, notes: list[str]) -> dict[str, int]:
+def _checked(stated: list[tuple[str, int, Json]], notes: list[str]) -> dict[str, int]:
     nodes: dict[str, int] = {}
     owners: dict[int, str] = {}
     unknown = []
-    for bone, node, entry, key in stated:
+    for bone, node, entry in stated:
         if bone not in BONES:
             unknown.append(bone)
             continue
         if bone in nodes:
-            entry.fail(key, f"expected each human bone once, got {bone!r} again")
+            entry.fail("node", f"expected each human bone once, got {bone!r} again")
         if node in owners:
-            entry.fail(key, f"expected a node of its own for {bone!r}, got that of {owners[node]!r} ({node})")
+            entry.fail("node", f"expected a node of its own for {bone!r}, got that of {owners[node]!r} ({node})")
         nodes[bone], owners[node] = node, bone
-    if not nodes:
-        humanoid.fail("humanBones", "expected human bones, got none")
     if unknown:
         names = ", ".join(describe(name) for name in unknown[:5])
         notes.append(f"{len(unknown)} human bones that VRM does not know were left out ({names})")
     missing = [bone for bone in REQUIRED if bone not in nodes]
-    if missing:
+    if missing and not nodes:
+        notes.append("the file does not say which joints are human bones; names and shape tell")
+    elif missing:
         notes.append(f"the file does not say which joint is {', '.join(missing)}, as VRM asks; names and shape tell")
     return {bone: nodes[bone] for bone in BONES if bone in nodes}
 

@@ -17,9 +17,9 @@ from footplant.clip import Clip
 from footplant.errors import FormatError
 from footplant.io import gltf
 from footplant.io.figure import RawFigure
-from footplant.io.gltf.bones import ANIMATION, MODEL_0, MODEL_1
-from footplant.io.gltf.document import read_document
-from footplant.io.vrm.tpose import stated_by
+from footplant.io.gltf.bones import MODEL_0, MODEL_1
+from footplant.io.gltf.document import Document, read_document
+from footplant.io.gltf.rewrite import GltfSource, fits
 from footplant.io.vrm.write import write_character
 
 extensions = (".vrm",)
@@ -30,9 +30,14 @@ holds = frozenset({"skin", "takes", "moving bones", "roles"})
 def load(path: str | Path) -> tuple[RawFigure, ...]:
     """Read every figure of a .vrm file."""
     document = read_document(path)
-    if document.top.extension(MODEL_0) is None and document.top.extension(MODEL_1) is None:
+    if not _is_vrm(document):
         document.notes.append("the file has no VRM extension; it was read as plain glTF")
     return gltf.read_figures(document)
+
+
+def _is_vrm(document: Document) -> bool:
+    """Whether a file calls itself a VRM character."""
+    return any(document.top.extension(name) is not None for name in (MODEL_0, MODEL_1))
 
 
 def save(
@@ -51,8 +56,13 @@ def save(
     what to say about a new file, over the placeholders (name: the character's, authors: ["unknown"], licenseUrl: the
     VRM Public License with nothing permitted beyond its default).
     """
-    source = stated_by(clip)
-    if source is not None and source.bones is not None and source.bones.extension != ANIMATION and mesh == "auto":
+    source = clip.character.source
+    if (
+        mesh == "auto"
+        and isinstance(source, GltfSource)
+        and fits(source, clip.motion.skeleton)
+        and _is_vrm(source.document)
+    ):
         if meta is not None:
             raise FormatError("expected no meta for a character that has its own VRM file, got some", path=path)
         gltf.save(path, clip, keep_takes=keep_takes, takes=takes)

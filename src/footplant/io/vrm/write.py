@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from footplant.clip import Clip
-from footplant.io.gltf.bones import MODEL_1
+from footplant.io.gltf.bones import ANIMATION, MODEL_1
 from footplant.io.gltf.pack import Packer
 from footplant.io.gltf.rewrite import GltfSource, fits, free_matrices, make_animation, node_curves
 from footplant.io.gltf.scene import signs
@@ -57,6 +57,7 @@ def _can_stay(source: GltfSource, clip: Clip) -> bool:
     ours, theirs = clip.character.skeleton, source.skeleton
     return (
         source.bones is None
+        and ANIMATION not in (source.document.json.get("extensions") or {})
         and fits(source, clip.motion.skeleton)
         and source.joints.nodes[0] >= 0
         and np.allclose(ours.rest, theirs.rest, atol=1e-9)
