@@ -57,7 +57,8 @@ def make_rest(scene: Scene, joints: Joints, binds: dict[int, NDArray], notes: li
             "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
             "is taken from the rest pose"
         )
-    bound = _bound(scene, joints, placed, stand, binds)
+    # nodes of our own files stand in the rest pose; others' may stand in any, and the pose of binding tells better
+    bound = {} if scene.own else _bound(scene, joints, placed, stand, binds)
     positions, turns = np.empty((len(joints.nodes), 3)), np.empty((len(joints.nodes), 4))
     offsets, rest = np.empty_like(positions), np.empty_like(turns)
     for joint, (node, parent) in enumerate(zip(joints.nodes, joints.parents)):
