@@ -110,3 +110,15 @@ def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> N
     for tap, weight in enumerate(kernel):
         out += weight * padded[tap : tap + len(values)]
     return out
+
+
+def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
+    """A smooth curve (F,) that is nowhere below the values (F,): the largest within ±half, then averaged over ±half."""
+    values = np.asarray(values, float)
+    if half < 1 or len(values) < 2:
+        return values.copy()
+    from scipy.ndimage import maximum_filter1d
+
+    kernel = binomial_kernel(2 * half + 1) if half < 8 else np.hanning(2 * half + 3)[1:-1]
+    highest = maximum_filter1d(values, 2 * half + 1, mode="nearest")
+    return filter_fir(highest, kernel / kernel.sum())

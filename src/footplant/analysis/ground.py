@@ -61,6 +61,23 @@ class SteppingStones:
             out[first : first + 4096] = weights @ self.places[:, 1] / weights.sum(axis=1)
         return out.reshape(places.shape[:-1])
 
+    def normal(self, places: ArrayLike) -> NDArray:
+        """The unit normal (…, 3) over places (…, 2)."""
+        return normal_of(self, places)
+
+
+def normal_of(ground: Ground, places: ArrayLike) -> NDArray:
+    """Unit normals (…, 3) over places (…, 2) of any ground, from its heights a centimetre around."""
+    own = getattr(ground, "normal", None)
+    if own is not None and not isinstance(ground, SteppingStones):
+        return own(places)
+    places, step = np.asarray(places, float), 0.01
+    slopes = [
+        (ground.height(places + shift) - ground.height(places - shift)) / (2 * step) for shift in step * np.eye(2)
+    ]
+    normal = np.stack([-slopes[0], np.ones_like(slopes[0]), -slopes[1]], axis=-1)
+    return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+
 
 def as_ground(ground: Ground | float) -> Ground:
     """A ground from what callers give: a level in metres, or anything with `height(places)`."""

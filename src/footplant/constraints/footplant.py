@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.analysis.ground import Ground
 from footplant.constraints.base import AcrossFrames, Constraint, as_target
-from footplant.constraints.points import Position, Surface
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
@@ -26,7 +26,7 @@ class Footplant(Constraint):
     point: Point
     place: ArrayLike | None = None
     """(3,) metres, world; None: anywhere, or anywhere on the ground."""
-    ground: Surface | None = None
+    ground: Ground | None = None
     """For a free place, the ground that it must lie on; None: free in all three directions."""
 
     def __post_init__(self) -> None:
@@ -41,8 +41,17 @@ class Footplant(Constraint):
         return self.place is None
 
     def residual(self, kinematics: Kinematics, place: NDArray | None = None) -> NDArray:
-        """(F, 3) point − place, metres; a free plant measures from the `place` given, else from its mean place."""
-        return kinematics.point(self.point) - self._place(kinematics, place)
+        """(F, 3) point − place, metres; a free plant measures from the `place` given, else from its mean place.
+
+        Inside the ramps the point may go where it likes, and the correction of the nearest held frame is what fades:
+        a foot that has left the ground is not drawn back to where it stood.
+        """
+        slip = kinematics.point(self.point) - self._place(kinematics, place)
+        if self.frames is None or not any(self.ramp) or not len(self.frames):
+            return slip
+        nearest = np.asarray(self.frames)[self.slot(kinematics.frames)]
+        rows = np.minimum(np.searchsorted(kinematics.frames, nearest), len(slip) - 1)
+        return np.where((kinematics.frames[rows] == nearest)[:, None], slip[rows], slip)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J) by the displacement; by the place it is minus the identity."""
@@ -66,15 +75,6 @@ class Footplant(Constraint):
     def settled(self, kinematics: Kinematics) -> Footplant:
         """The same plant with its place fixed where the motion has it on average."""
         return self if not self.free else replace(self, place=self.mean_place(kinematics))
-
-    def as_position(self) -> Position:
-        """A plant at a given place is a position constraint."""
-        if self.place is None:
-            raise ConstraintError(f"{self.title}: its place is free; only spacetime can find it, or settle it first")
-        return Position(
-            point=self.point, target=self.place, name=self.title, frames=self.frames, ramp=self.ramp,
-            priority=self.priority, weight=self.weight, hard=self.hard, chain=self.chain,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.analysis.ground import Ground, normal_of
 from footplant.constraints.base import Constraint, Follow, Target, as_target
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -24,18 +25,6 @@ class Region(Protocol):
 
     def closest(self, points: ArrayLike) -> NDArray:
         """The nearest point of the surface."""
-        ...
-
-
-class Surface(Protocol):
-    """A ground: `Plane`, `HeightField`, or anything with heights and normals."""
-
-    def height(self, places: ArrayLike) -> NDArray:
-        """Height over places (x, z), metres."""
-        ...
-
-    def normal(self, places: ArrayLike) -> NDArray:
-        """Unit normal over places (x, z)."""
         ...
 
 
@@ -187,12 +176,20 @@ class Area(Constraint):
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 1) metres to spare; negative where the point is on the wrong side."""
-        distance = self.region.distance(kinematics.point(self.point))
-        return ((-distance if self.inside else distance) - self.margin)[:, None]
+        return self.slack(kinematics.point(self.point))[:, None]
 
-    def directions(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) unit direction in which the residual grows."""
-        places = kinematics.point(self.point)
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1, 3+3J)."""
+        slopes = self.slopes(kinematics.point(self.point))
+        return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
+
+    def slack(self, places: NDArray) -> NDArray:
+        """(F,) the residual, metres, if the point were at places (F, 3)."""
+        distance = self.region.distance(places)
+        return (-distance if self.inside else distance) - self.margin
+
+    def slopes(self, places: NDArray) -> NDArray:
+        """(F, 3) the gradient of `slack`."""
         distance = np.asarray(self.region.distance(places))
         away = places - self.region.closest(places)
         clear = np.abs(distance) > 1e-6
@@ -201,13 +198,9 @@ class Area(Constraint):
             # on the surface itself the nearest point tells no direction
             steps = 1e-5 * np.eye(3)
             near = places[~clear]
-            slopes = [self.region.distance(near + step) - self.region.distance(near - step) for step in steps]
-            out[~clear] = np.stack(slopes, axis=-1) / 2e-5
+            changes = [self.region.distance(near + step) - self.region.distance(near - step) for step in steps]
+            out[~clear] = np.stack(changes, axis=-1) / 2e-5
         return -out if self.inside else out
-
-    def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1, 3+3J)."""
-        return self.directions(kinematics)[:, None, :] @ kinematics.position_jacobian(self.point)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -215,24 +208,28 @@ class Above(Constraint):
     """A point stays above a ground (plane or height field)."""
 
     point: Point
-    ground: Surface
+    ground: Ground
     clearance: float = 0.0
     """Metres over the ground."""
     inequality: ClassVar[bool] = True
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 1) metres of height to spare."""
-        places = kinematics.point(self.point)
-        return (places[:, 1] - self.ground.height(places[:, ::2]) - self.clearance)[:, None]
-
-    def directions(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) the gradient of the residual."""
-        normal = self.ground.normal(kinematics.point(self.point)[:, ::2])
-        return normal / normal[:, 1:2]
+        return self.slack(kinematics.point(self.point))[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 1, 3+3J)."""
-        return self.directions(kinematics)[:, None, :] @ kinematics.position_jacobian(self.point)
+        slopes = self.slopes(kinematics.point(self.point))
+        return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
+
+    def slack(self, places: NDArray) -> NDArray:
+        """(F,) the residual, metres, if the point were at places (F, 3)."""
+        return places[:, 1] - self.ground.height(places[:, ::2]) - self.clearance
+
+    def slopes(self, places: NDArray) -> NDArray:
+        """(F, 3) the gradient of `slack`."""
+        normal = normal_of(self.ground, places[:, ::2])
+        return normal / normal[:, 1:2]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -95,9 +95,11 @@ class Hybrid:
         """The poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
         first = Kinematics(motion, frames)
         now = first if start is None else Kinematics(start, frames)
-        gazes = [c for c in constraints if isinstance(c, LookAt | Area | Above)]
-        # areas and gazes are followed by their tangents, which a second look puts right
-        for _ in range(3 if gazes else 1):
+        curved = any(
+            isinstance(c, LookAt | Area | Above) and self._joint_of(c) in self._trunk_joints for c in constraints
+        )
+        # areas and gazes of the trunk are followed by their tangents, which a second look puts right
+        for _ in range(3 if curved else 1):
             solved, reached = self._pass(first, now, constraints)
             now = Kinematics(solved, first.frames)
         return IkSolution(now.motion, worst_error(now, constraints), reached)
@@ -129,10 +131,26 @@ class Hybrid:
             np.array([limb.flexion for limb in limbs]).reshape(-1, 2),
             np.array([self.swivels.get(name, 0.0) for name in self.limbs]), self._reaches(motion, limbs), stiffness,
             self.softness, self.iterations, motion.root, motion.rotations, goals.places, goals.turns, goals.weights,
-            goals.turn_weights, rows.kinds, rows.joints, rows.offsets, rows.targets, rows.weights, root, local,
-            residuals, statuses,
+            goals.turn_weights, goals.importance, rows.kinds, rows.joints, rows.offsets, rows.targets, rows.weights,
+            root, local, residuals, statuses,
         )  # fmt: skip
         return replace(motion, root=root, rotations=local), (statuses == kernel.REACHED).all(axis=1)
+
+    def overreach(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
+        """(F,) metres by which the root must come down for both legs to reach what is asked of them, trunk as it is.
+
+        Goals farther off sideways than a leg is long need another way; they ask for nothing here.
+        """
+        legs = [limb for name, limb in self.limbs.items() if name.endswith("leg")]
+        goals = limb_goals(kinematics, legs, [c for c in constraints if self._joint_of(c) not in self._trunk_joints])
+        hips = kinematics.positions[:, [limb.upper for limb in legs]]
+        away = goals.places - hips
+        reach = self._reaches(kinematics.motion, legs)
+        below = reach**2 - away[..., 0] ** 2 - away[..., 2] ** 2
+        # the hip may be so much above the goal and no more
+        need = -away[..., 1] - np.sqrt(np.maximum(below, 0.0))
+        need = np.where((below > 0) & (goals.importance > 0), goals.weights * need, 0.0)
+        return np.maximum(need, 0.0).max(axis=1, initial=0.0)
 
     def _joint_of(self, constraint: Constraint) -> int:
         return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
@@ -202,15 +220,13 @@ def _trunk_rows(kinematics: Kinematics, constraints: Sequence[Constraint]) -> _R
             )
         elif isinstance(constraint, Area | Above):
             kinds[row] = kernel.HALF_SPACE
-            slope = constraint.directions(kinematics)
-            level = np.sum(slope * kinematics.point(point), axis=1) - constraint.residual(kinematics)[:, 0]
+            places = kinematics.point(point)
+            slope = constraint.slopes(places)
+            level = np.sum(slope * places, axis=1) - constraint.slack(places)
             targets[:, row] = np.concatenate([slope, level[:, None]], axis=1)
         else:
-            position = constraint.as_position() if isinstance(constraint, Footplant) else constraint
-            assert isinstance(position, Position)
             kinds[row] = kernel.POSITION
-            places = kinematics.point(point)
-            targets[:, row, :3] = places + (position.places(kinematics) - places) * position.axes
+            targets[:, row, :3] = kinematics.point(point) - constraint.residual(kinematics)
     return _Rows(kinds, joints, offsets, targets, weights)
 
 

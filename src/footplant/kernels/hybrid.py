@@ -272,13 +272,13 @@ def normalize_rows(local):
 @jit
 def solve_frames(
     parents, offsets, trunk, body, column_of, rigidity, limbs, axes, flexions, swivels, reaches, stiffness, softness,
-    iterations, first_root, first_local, goals, turns, weights, turn_weights, row_kinds, row_joints, row_offsets,
+    iterations, first_root, first_local, goals, turns, weights, turn_weights, pulls, row_kinds, row_joints, row_offsets,
     row_targets, row_weights, root, local, residuals, statuses,
 ):  # fmt: skip
     """Poses (root (F, 3), local (F, J, 4), which hold the start of the search) nearest to the first ones given.
 
     offsets (1, J, 3) or (F, J, 3); limbs (L, 3): upper, lower, end; goals (F, L, 3), turns (F, L, 4) with weights
-    (F, L) each; rows on the trunk as in `assemble`, targets (F, R, 4), weights (F, R); reaches (F, L).
+    (F, L) each, pulls (F, L) how much the trunk cares; rows on the trunk as in `assemble`, targets (F, R, 4), weights (F, R); reaches (F, L).
     """
     frames, joints = local.shape[0], local.shape[1]
     count = 3 + 3 * body.shape[0]
@@ -294,8 +294,8 @@ def solve_frames(
         pose_trunk(parents, offsets[o], trunk, first_root[f], first_local[f], positions, rotations)
         busy = False
         for m in range(limbs.shape[0]):
-            if weights[f, m] > 0.0:
-                busy = True
+            busy = busy or weights[f, m] > 0.0 or turn_weights[f, m] > 0.0
+            if pulls[f, m] > 0.0:
                 upper, end = limbs[m, 0], limbs[m, 2]
                 x, y, z = path_offset(parents, offsets[o], first_local[f], upper, end)
                 x, y, z = rotate(
@@ -313,7 +313,7 @@ def solve_frames(
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
         cost = assemble(
             parents, column_of, body, root[f], local[f], first_root[f], first_local[f], rigidity, uppers, reaches[f],
-            stiffness, lines, goals[f], weights[f], row_kinds, row_joints, row_offsets, row_targets[f], row_weights[f],
+            stiffness, lines, goals[f], pulls[f], row_kinds, row_joints, row_offsets, row_targets[f], row_weights[f],
             positions, rotations, row, matrix, vector, True,
         )  # fmt: skip
         damping = 1e-6
@@ -338,7 +338,7 @@ def solve_frames(
             pose_trunk(parents, offsets[o], trunk, trial_root, trial_local, positions, rotations)
             tried = assemble(
                 parents, column_of, body, trial_root, trial_local, first_root[f], first_local[f], rigidity, uppers,
-                reaches[f], stiffness, lines, goals[f], weights[f], row_kinds, row_joints, row_offsets, row_targets[f],
+                reaches[f], stiffness, lines, goals[f], pulls[f], row_kinds, row_joints, row_offsets, row_targets[f],
                 row_weights[f], positions, rotations, row, matrix, vector, False,
             )  # fmt: skip
             if tried <= cost:
@@ -353,7 +353,7 @@ def solve_frames(
                 damping = max(0.2 * damping, 1e-9)
                 assemble(
                     parents, column_of, body, root[f], local[f], first_root[f], first_local[f], rigidity, uppers,
-                    reaches[f], stiffness, lines, goals[f], weights[f], row_kinds, row_joints, row_offsets,
+                    reaches[f], stiffness, lines, goals[f], pulls[f], row_kinds, row_joints, row_offsets,
                     row_targets[f], row_weights[f], positions, rotations, row, matrix, vector, True,
                 )  # fmt: skip
             else:
@@ -387,7 +387,7 @@ def _smallest_call():
         parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
         np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
         np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.ones((1, 1)),
-        numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros((1, 3)), np.ones((1, 4, 4)),
+        np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros((1, 3)), np.ones((1, 4, 4)),
         np.zeros((1, 1)), np.zeros((1, 1), np.int64),
     )  # fmt: skip
 

@@ -17,10 +17,12 @@ from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
-from footplant.spline import fit_multilevel, fit_spline
+from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
 """Frames a second of the paper, in which its knot spacings are told."""
+EASE_DOWN = 0.15
+"""Seconds over which the root comes down before, and up again after, a goal that a leg would not reach."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Hierarchical:
 
     ik: Ik | None = None
     """What poses single frames; None: `Hybrid` for the problem's character."""
-    spacings: tuple[float, ...] = (16.0, 8.0, 4.0, 2.0)
+    spacings: tuple[float, ...] = (16.0, 8.0, 4.0, 2.0, 2.0, 2.0)
     """Knot spacing of each level, in frames of 1/30 s, so that it means the same at any rate."""
     exact: bool = True
     """Whether a last pass enforces the constraints by IK alone: the trunk stays smooth, the limbs are exact."""
@@ -78,9 +80,7 @@ class Hierarchical:
         kinematics = Kinematics(motion)
         shift, total = np.zeros((len(motion), 3)), np.zeros(len(motion))
         for constraint in constraints:
-            if isinstance(constraint, Footplant):
-                constraint = constraint.as_position()
-            if not isinstance(constraint, Position):
+            if not isinstance(constraint, Position | Footplant):
                 continue
             share = constraint.weight * constraint.activation(kinematics.frames, motion.fps)
             rows = np.flatnonzero(share > 0)
@@ -95,8 +95,18 @@ class Hierarchical:
         return replace(motion, root=motion.root + sum(spline(np.arange(count)) for spline in splines))
 
     def _enforce(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
-        """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out."""
-        last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0}) if isinstance(ik, Hybrid) else ik
+        """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out.
+
+        A leg that cannot reach is helped first: the root comes down, smoothly and never by less than is needed.
+        """
+        last = ik
+        if isinstance(ik, Hybrid):
+            need = np.zeros(len(motion))
+            need[frames] = ik.overreach(Kinematics(motion[frames], frames), problem.constraints)
+            if need.any():
+                down = smooth_envelope(need, round(EASE_DOWN * motion.fps))
+                motion = replace(motion, root=motion.root - down[:, None] * [0.0, 1.0, 0.0])
+            last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0})
         answer = last.solve(motion[frames], problem.constraints, frames=frames)
         root, rotations = np.array(motion.root), np.array(motion.rotations)
         root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations

@@ -1,0 +1,152 @@
+"""Footsteps of one figure as plants for another: where its heels and balls, of another size, have to stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.analysis.contacts import Contacts, Plant
+from footplant.constraints import Footplant
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character
+
+EASE = (0.12, 0.12)
+"""Seconds in which a plant's correction fades in before it and out after it."""
+_SAME_STEP = 0.12
+"""Seconds between a heel's and a ball's plant that still belong to one step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One foot standing: its plants, and where they are."""
+
+    side: str
+    heels: tuple[Plant, ...]
+    balls: tuple[Plant, ...]
+
+    @property
+    def start(self) -> int:
+        """First frame."""
+        return min(plant.start for plant in (*self.heels, *self.balls))
+
+    @property
+    def end(self) -> int:
+        """First frame after it."""
+        return max(plant.end for plant in (*self.heels, *self.balls))
+
+
+def find_steps(contacts: Contacts, foot: float) -> list[Step]:
+    """The plants of heels and balls put together by step; `foot` is the distance of heel and ball, metres.
+
+    A heel and a ball belong together when they stand at (nearly) the same time and as far apart as the foot is long.
+    """
+    steps = []
+    near = _SAME_STEP * contacts.fps
+    for side in ("left", "right"):
+        heels = [plant for plant in contacts.plants if plant.point == f"{side}_heel"]
+        balls = [plant for plant in contacts.plants if plant.point == f"{side}_ball"]
+        groups: list[tuple[list[Plant], list[Plant]]] = [([heel], []) for heel in heels]
+        for ball in balls:
+            fits = [
+                group
+                for group in groups
+                if any(
+                    ball.start < heel.end + near
+                    and heel.start < ball.end + near
+                    and abs(np.linalg.norm(ball.place - heel.place) - foot) < 0.25 * foot
+                    for heel in group[0]
+                )
+            ]
+            if not fits:
+                groups.append(([], [ball]))
+                continue
+            fits[0][1].append(ball)
+            for other in fits[1:]:
+                # a ball that stands through two plants of its heel makes one step of them
+                fits[0][0].extend(other[0])
+                fits[0][1].extend(other[1])
+                groups = [group for group in groups if group is not other]
+        steps += [Step(side, tuple(heel), tuple(ball)) for heel, ball in groups]
+    return sorted(steps, key=lambda step: (step.start, step.side))
+
+
+def foot_length(character: Character, side: str) -> float:
+    """Metres from heel to ball in the reference pose."""
+    skeleton = character.skeleton
+    places, turned = skeleton.posed(humanoid.reference_pose(skeleton, character.require_roles()))
+    ends = []
+    for name in (f"{side}_heel", f"{side}_ball"):
+        point = character.contacts[name]
+        ends.append(places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset)))
+    return float(np.linalg.norm(ends[1] - ends[0]))
+
+
+def hip_width(character: Character) -> float:
+    """Metres between the hip joints."""
+    places, roles = character.skeleton.rest_world[0], character.require_roles()
+    return float(np.linalg.norm(places[roles["left_upper_leg"]] - places[roles["right_upper_leg"]]))
+
+
+def wider_track(steps: Sequence[Step], kinematics: Kinematics, character: Character, extra: float) -> list[NDArray]:
+    """(3,) for each step: how far it goes outwards, metres, for hips that are wider by `extra` than the source's."""
+    roles = character.require_roles()
+    hips = kinematics.positions[:, [roles["left_upper_leg"], roles["right_upper_leg"]]]
+    across = (hips[:, 0] - hips[:, 1]) * [1.0, 0.0, 1.0]
+    shifts = []
+    for step in steps:
+        mean = across[step.start : step.end].mean(axis=0)
+        length = np.linalg.norm(mean)
+        outwards = (0.5 if step.side == "left" else -0.5) * extra
+        shifts.append(mean / length * outwards if length > 1e-9 else np.zeros(3))
+    return shifts
+
+
+def plants_for(
+    steps: Sequence[Step],
+    target: Character,
+    move: Callable[[NDArray], NDArray],
+    shifts: Sequence[NDArray] | None = None,
+    ease: tuple[float, float] = EASE,
+) -> tuple[Footplant, ...]:
+    """Footplants of the target in steps whose places `move` carries (scaled strides, another ground).
+
+    A whole foot is carried by its middle, keeps its line over the ground and gets the target's own length. shifts:
+    (3,) metres of the source's own scale for each step, added before it is carried.
+    """
+    found = []
+    for number, step in enumerate(steps):
+        length = foot_length(target, step.side)
+        heel, ball = _mean_place(step.heels), _mean_place(step.balls)
+        if shifts is not None:
+            heel, ball = (None if place is None else place + shifts[number] for place in (heel, ball))
+        if heel is not None and ball is not None:
+            middle = move((0.5 * (heel + ball))[None])[0]
+            line = move((heel + 0.05 * (ball - heel))[None])[0], move((ball - 0.05 * (ball - heel))[None])[0]
+            along = line[1] - line[0]
+            along = along / np.linalg.norm(along) * length
+            heel, ball = middle - 0.5 * along, middle + 0.5 * along
+        else:
+            heel, ball = (None if place is None else move(place[None])[0] for place in (heel, ball))
+        for part, place, plants in (("heel", heel, step.heels), ("ball", ball, step.balls)):
+            for plant in plants:
+                found.append(
+                    Footplant(
+                        point=target.contacts[f"{step.side}_{part}"],
+                        place=place,
+                        frames=range(plant.start, plant.end),
+                        ramp=ease,
+                        name=f"{step.side} {part} {plant.start}–{plant.end - 1}",
+                    )
+                )
+    return tuple(found)
+
+
+def _mean_place(plants: Sequence[Plant]) -> NDArray | None:
+    if not plants:
+        return None
+    lengths = np.array([len(plant) for plant in plants], float)
+    return np.average([plant.place for plant in plants], axis=0, weights=lengths)

@@ -1,0 +1,110 @@
+"""Retargeting: any motion of a human-like figure on any other one, its footplants kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.analysis.contacts import Contacts, find_contacts
+from footplant.analysis.ground import NEAR, Ground, SteppingStones
+from footplant.analysis.quality import measure
+from footplant.clip import Clip
+from footplant.constraints import Constraint
+from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
+from footplant.edits.soles import level_toes, stay_above
+from footplant.edits.transfer import hip_centers, leg_ratio, transfer
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.problem import Method, Problem, Progress, Solution
+from footplant.skeleton import Character
+
+
+def retarget(
+    clip: Clip,
+    target: Character,
+    *,
+    keep_footsteps: bool = False,
+    method: Method | None = None,
+    constraints: Sequence[Constraint] = (),
+    contacts: Contacts | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The clip's motion on another character, its feet planted where they were.
+
+    Footsteps are scaled with the legs, or kept where they are with `keep_footsteps`. Further constraints are solved
+    together with the plants. contacts: the clip's plants where they are known already.
+    """
+    contacts = contacts or find_contacts(clip)
+    stage = Stage.of(clip, target, contacts, keep_footsteps)
+    copied = transfer(clip.motion, clip.character, target, stride=stage.scale, about=stage.start)
+    steps = find_steps(contacts, foot_length(clip.character, "left"))
+    extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
+    shifts = wider_track(steps, Kinematics(clip.motion), clip.character, extra)
+    plants = plants_for(steps, target, stage.move, shifts)
+    start = level_toes(copied, target, plants, stage.ground)
+    problem = Problem(start, target, (*plants, *stay_above(target, stage.ground), *constraints))
+    solution = (method or Hierarchical()).solve(problem, progress)
+    source = (clip.motion, clip.character, contacts)
+    before, after = (
+        measure(motion, target, contacts, against=source, ground=stage.ground) for motion in (copied, solution.motion)
+    )
+    return replace(solution, report=replace(solution.report, before=before, after=after))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Where the floor of the source lies for the target."""
+
+    start: NDArray
+    """(3,) the place on the floor that stays where it is: below the hips at the first frame, metres."""
+    scale: float
+    """How much longer ways and heights get."""
+    ground: Ground
+    """What the target walks on."""
+    snap: float
+    """Metres; plants so near to the ground stand on it."""
+
+    @classmethod
+    def of(cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool) -> Stage:
+        """The stage for a clip on a target; its plants tell the ground."""
+        scale = 1.0 if keep_footsteps else leg_ratio(clip.character, target)
+        hips = hip_centers(Kinematics(clip.motion[:1]), clip.character)[0]
+        start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
+        ground = scaled_ground(contacts.ground, start, scale)
+        return cls(start, scale, ground, NEAR * clip.character.height * scale)
+
+    def move(self, places: NDArray) -> NDArray:
+        """Where places (N, 3) of the source are for the target; what stood on the ground stands on it again."""
+        moved = self.start + (places - self.start) * self.scale
+        level = self.ground.height(moved[:, ::2])
+        near = np.abs(moved[:, 1] - level) < self.snap
+        return np.where((near[:, None] & np.array([False, True, False])), level[:, None], moved)
+
+
+@dataclass(frozen=True, eq=False)
+class _ScaledGround:
+    """Any ground, larger or smaller."""
+
+    ground: Ground
+    start: NDArray
+    scale: float
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (…) in metres over places (…, 2)."""
+        before = self.start[::2] + (np.asarray(places, float) - self.start[::2]) / self.scale
+        return self.start[1] + (self.ground.height(before) - self.start[1]) * self.scale
+
+
+def scaled_ground(ground: Ground, start: NDArray, scale: float) -> Ground:
+    """The ground grown by a factor about a place."""
+    if scale == 1.0:
+        return ground
+    if isinstance(ground, Plane):
+        return replace(ground, point=tuple(start + (np.asarray(ground.point) - start) * scale))
+    if isinstance(ground, SteppingStones):
+        return SteppingStones(start + (ground.places - start) * scale, ground.reach * scale)
+    return _ScaledGround(ground, start, scale)
