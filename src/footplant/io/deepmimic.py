@@ -12,7 +12,6 @@ humanoid of DeepMimic itself, which is known. A character file by itself loads a
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -291,14 +290,16 @@ def _uniform(motion: Motion, durations: NDArray, notes: list[str], path: str | P
         raise FormatError(
             f"expected a frame to last longer than 0 s, got {durations[frame]:g}", path=path, where=f"Frames[{frame}]"
         )
-    step = float(durations.mean())
-    if not 1e-6 < step < 1e6 or not math.isfinite(step):
-        raise FormatError(f"expected frames of some milliseconds, got {step:g} s on average", path=path)
+    step, total = float(np.median(durations)), float(durations.sum())
+    if total > 2.0 * step * len(motion):
+        step = total / len(durations)
+    if not 1e-6 < step < 1e6:
+        raise FormatError(f"expected frames of some milliseconds, got {step:g} s", path=path, where="Frames")
     if np.abs(durations - step).max() > UNEVEN * step:
         times = np.concatenate([[0.0], np.cumsum(durations)])
-        place = np.interp(np.arange(len(motion)) * step, times, np.arange(len(motion)))
-        motion = motion.at(place / motion.fps)
-        notes.append("frames last differently long; the motion was sampled anew at their mean rate")
+        wanted = np.arange(int(total / step + UNEVEN) + 1) * step
+        motion = motion.at(np.interp(wanted, times, np.arange(len(times))) / motion.fps)
+        notes.append(f"frames last differently long; the motion was sampled anew at {1.0 / step:.4g} frames a second")
     return replace(motion, fps=1.0 / step)
 
 

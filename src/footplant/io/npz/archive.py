@@ -104,7 +104,7 @@ class Archive:
             raise self.error(f"expected numbers, got an empty array {header}", name)
         if header.size > self.left:
             raise self.error(
-                f"expected arrays of at most {MAX_GROWTH} times the file's size together, got another {header.size} bytes",
+                f"expected arrays of at most {MAX_GROWTH} times the file's size together, got {header.size} bytes more",
                 name,
             )
         self.left -= header.size
