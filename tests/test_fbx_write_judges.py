@@ -13,9 +13,10 @@ from scipy.spatial import cKDTree
 
 import footplant
 from conftest import shared_data
-from footplant import Character, Clip, Kinematics, samples
+from footplant import Character, Clip, Kinematics, rotation, samples
 from footplant.io import gltf
 from footplant.io.fbx.write import save
+from footplant.skeleton import Skin
 from footplant.skinning import linear_blend
 from node_env import run_node
 from random_figures import random_motion
@@ -102,8 +103,8 @@ def test_ufbx_finds_the_mesh_and_its_weights(tmp_path):
         assert np.array_equal(np.array(mesh["corners"]).reshape(-1, 3), skin.faces)
         if skin.normals is not None:
             assert np.abs(np.array(mesh["normals"]) - skin.normals[skin.faces].reshape(-1, 3)).max() < 1e-6
-        dense, found = (np.zeros((len(skin.vertices), len(clip.motion.skeleton))) for _ in range(2))
-        np.add.at(dense, (np.arange(len(skin.vertices))[:, None], skin.joints), skin.weights)
+        dense = _dense(skin)
+        found = np.zeros_like(dense)
         for name, cluster in mesh["clusters"].items():
             joint = clip.motion.skeleton.index(name)
             found[cluster["vertices"], joint] = cluster["weights"]
@@ -123,6 +124,40 @@ def test_ufbx_keeps_odd_names(tmp_path):
     (answer,) = ask_ufbx([{"path": str(tmp_path / "odd.fbx"), "seconds": []}])
     assert set(names) <= set(answer["names"])
     assert answer["takes"] == ["Läufer: 1"]
+
+
+def test_our_own_reader_gives_back_what_was_written(written):
+    pytest.importorskip("ufbx", reason="ufbx is not installed: pip install footplant[fbx]")
+    for path, clip in written.items():
+        back, skeleton = footplant.load(path), clip.motion.skeleton
+        found = back.motion.skeleton
+        assert (back.border.units, back.border.up, back.border.declared) == ("cm", "y", True)
+        assert (len(back.motion), back.motion.fps) == (len(clip.motion), clip.motion.fps)
+        # one frame in the rest pose reads as a character that does not move
+        assert back.name == (clip.name if back.takes else path.stem)
+        assert back.takes or len(clip.motion) == 1
+        assert found.names == skeleton.names
+        assert found.parents.tolist() == skeleton.parents.tolist()
+        assert found.end_parents.tolist() == skeleton.end_parents.tolist()
+        size = max(1.0, float(np.abs(skeleton.rest_world[0]).max()))
+        assert np.abs(found.rest_world[0] - skeleton.rest_world[0]).max() < 1e-9 * size
+        assert rotation.angle(found.rest, skeleton.rest).max() < 1e-7
+        assert np.abs(found.rest_ends - skeleton.rest_ends).max(initial=0.0) < 1e-9 * size
+        far = np.abs(Kinematics(back.motion).positions - Kinematics(clip.motion).positions).max()
+        assert far < tolerance(clip), f"{clip.name}: {far:.2g} m"
+        skin = clip.character.skin
+        assert (back.character.skin is None) == (skin is None)
+        if skin is not None and back.character.skin is not None:
+            assert np.abs(back.character.skin.vertices - skin.vertices).max() < 1e-6 * size
+            assert np.array_equal(back.character.skin.faces, skin.faces)
+            assert np.abs(_dense(back.character.skin) - _dense(skin)).max() < 1e-6
+
+
+def _dense(skin: Skin) -> np.ndarray:
+    """(V, J) weights."""
+    out = np.zeros((len(skin.vertices), len(skin.inverse_bind)))
+    np.add.at(out, (np.arange(len(skin.vertices))[:, None], skin.joints), skin.weights)
+    return out
 
 
 def test_three_finds_joints_and_vertices_where_they_are(written):
