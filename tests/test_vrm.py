@@ -223,6 +223,14 @@ def test_what_a_map_leaves_out_is_said_and_found(tmp_path):
     assert "left_toes" not in roles or roles.confidence["left_toes"] < 1.0
 
 
+def test_constraints_are_told(tmp_path):
+    content = made("1")
+    content.json["nodes"][5]["extensions"] = {"VRMC_node_constraint": {"specVersion": "1.0", "constraint": {}}}
+    assert any(
+        "1 node follows another by constraints" in note for note in footplant.load(write(tmp_path, "1", content)).notes
+    )
+
+
 def test_garbage_is_refused(tmp_path):
     for suffix in (".vrm", ".vrma"):
         path = tmp_path / f"bad{suffix}"
@@ -368,6 +376,11 @@ def test_joints_between_human_bones_are_folded_into_the_next(tmp_path):
     assert bent[-1] > 0.03
     assert moved.max() < 0.2 * bent[-1]
     assert on_human_bones(clip, "out.vrma").lost == pytest.approx(moved.max(), abs=2e-3)
+    (told,) = vrma.further_losses(clip)
+    assert told.startswith("4 joints that are no human bone of VRM ('Armature', 'neck2', ")
+    assert told.endswith(" mm")
+    assert vrma.further_losses(footplant.load("sample:walk")) == []
+    assert vrma.further_losses(again) == []
 
 
 @pytest.mark.parametrize("suffix", [".vrm", ".vrma"])

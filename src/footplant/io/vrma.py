@@ -65,6 +65,26 @@ def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes:
     write_new(path, posed[place], "none", extension, posed)
 
 
+def further_losses(clip: Clip) -> list[str]:
+    """What VRM animations cannot say of a clip's figure, one phrase each."""
+    source = stated_by(clip)
+    if source is not None and _is_own(source, clip.motion.skeleton):
+        return []
+    try:
+        with np.errstate(all="ignore"):
+            human = on_human_bones(replace(clip, motion=replace(clip.motion, offsets=None)), "")
+    except FormatError:
+        # it will not be written at all, and saving says why
+        return []
+    names = [name for name in clip.motion.skeleton.names if name not in human.motion.skeleton.names]
+    if not names:
+        return []
+    shown = ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
+    moved = f", which moves human bones by up to {1000.0 * human.lost:.3g} mm" if human.lost > 1e-5 else ""
+    joints = "1 joint that is" if len(names) == 1 else f"{len(names)} joints that are"
+    return [f"{joints} no human bone of VRM ({shown}){moved}"]
+
+
 def _is_own(source: GltfSource, skeleton: Skeleton) -> bool:
     """Whether a motion of that skeleton can be written onto the .vrma file it came from: its bones are the same."""
     return (

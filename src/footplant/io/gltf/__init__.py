@@ -17,7 +17,15 @@ from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.figure import RawFigure
 from footplant.io.gltf.animation import Animation, list_takes, moving_nodes, read_animations, read_motion
-from footplant.io.gltf.bones import ANIMATION, HumanBones, animation_notes, human_curves, read_human_bones, stated_name
+from footplant.io.gltf.bones import (
+    ANIMATION,
+    HumanBones,
+    animation_notes,
+    constraint_notes,
+    human_curves,
+    read_human_bones,
+    stated_name,
+)
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.figures import figure_of, find_figures, read_skins
 from footplant.io.gltf.pack import Packer
@@ -51,6 +59,7 @@ def read_figures(document: Document) -> tuple[RawFigure, ...]:
             animations = read_animations(document, len(scene.entries))
             animations = _readable(animations, notes)
             bones = read_human_bones(document, len(scene.entries), notes)
+            notes += constraint_notes(scene.entries)
             if bones is not None and bones.extension == ANIMATION and bones.nodes:
                 notes += animation_notes(document, bones, animations)
                 animations = [human_curves(animation, bones) for animation in animations]

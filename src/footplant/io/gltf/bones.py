@@ -6,7 +6,7 @@ extension of the whole document. Bones are called here as VRM 1.0 calls them: 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from footplant.io.gltf.animation import Animation
@@ -193,6 +193,15 @@ def animation_notes(document: Document, bones: HumanBones, animations: list[Anim
         )
         notes.append(f"{what} too; a VRM animation is that of its human bones, so they stay at rest")
     return notes
+
+
+def constraint_notes(nodes: Iterable[Json]) -> list[str]:
+    """One sentence when nodes follow others by VRM's constraints."""
+    count = sum(1 for node in nodes if "extensions" in node.data and node.extension("VRMC_node_constraint") is not None)
+    if not count:
+        return []
+    what = "1 node follows another" if count == 1 else f"{count} nodes follow others"
+    return [f"{what} by constraints (VRMC_node_constraint), which are not worked out"]
 
 
 def stated_name(document: Document, bones: HumanBones) -> str:
