@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from inspect import Parameter, signature
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip, unit
-from footplant.cli.output import note, print_facts, print_json, working
+from footplant.cli.losses import listing, losses
+from footplant.cli.output import announce_compiling, note, print_facts, print_json, progress, working
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -39,38 +43,50 @@ def convert(
 ) -> None:
     """Write a motion in another format, and say what is lost on the way.
 
+    Every take is written where the format holds several, every figure where it holds several figures.
+
     Example: footplant convert sample:walk walk.bvh
     """
-    from footplant.io import load_character, save
+    from footplant.io import SAMPLE, format_of, load_character, save, writer_of
 
     target = Path(out)
-    source_format, target_format = format_name(file), format_name(out)
     _refuse_to_overwrite(file, target, overwrite)
     if markers.holds_markers(file) or markers.holds_markers(out):
         markers.convert(
             file, out, figure, units, up, to_units, to_up, json, take=take, roles=roles, character=character
         )
         return
-    options = _writing_options(target, to_units, to_up)
-    clip = load_clip(file, take, figure, units, up, roles)
-    if target_format == "gltf" and take is not None:
-        options["keep_takes"] = False
-    lost = losses(clip, source_format, target_format, one_take=take is not None)
-    if figure is not None or source_format != target_format:
-        clip = replace(clip, others=())
+    module = writer_of(out)
+    options = _writing_options(target, module, to_units, to_up)
+    clips = _read(file, module, take, figure, units, up, roles)
+    figures = figure is None and _can_write_others(clips[0], module)
+    every = len(clips) > 1 or len(clips[0].takes) <= 1
+    source = None if file.startswith(SAMPLE) else format_of(file)
+    chosen = [name for name, value in (("take", take), ("figure", figure)) if value is not None]
+    lost = losses(clips[0], source, module, takes=every, figures=figures, chosen=chosen)
+    if not figures:
+        clips = [replace(clip, others=()) for clip in clips]
     if character is not None:
-        clip = _carry_over(clip, load_character(character), character)
+        onto = load_character(character)
+        clips = [_carry_over(clip, onto, character) for clip in clips]
+    if len(clips) > 1:
+        options["takes"] = clips
+    elif not every and "keep_takes" in _parameters(module):
+        options["keep_takes"] = False
+    clip = clips[0]
     with working(f"writing {target}"):
         save(target, clip, **options)
     facts: dict[str, Any] = {
         "input": file,
         "output": str(target),
-        "format": target_format,
+        "format": format_name(out),
         "bytes": target.stat().st_size,
         "frames": len(clip.motion),
         "fps": clip.motion.fps,
         "joints": len(clip.motion.skeleton),
         "take": clip.name,
+        "takes": len(clips),
+        "figures": 1 + len(clip.others),
         "character": clip.character.name,
         "lost": lost,
         "notes": list(clip.notes),
@@ -79,29 +95,55 @@ def convert(
         print_json(facts)
         return
     rate = f"{facts['frames']} at {facts['fps']:.6g} fps, {facts['joints']} joints"
-    print_facts(f"{file} → {out}", {"wrote": f"{facts['bytes']:,} bytes of {target_format}", "frames": rate})
+    rows = {"wrote": f"{facts['bytes']:,} bytes of {facts['format']}", "frames": rate}
+    if len(clips) > 1:
+        rows = {**rows, "frames": f"{rate}, in the first of {len(clips)} takes"}
+    print_facts(f"{file} → {out}", rows)
     for text in lost:
         print(f"  lost: {text}")
     for text in facts["notes"]:
         note(f"note: {text}")
 
 
-def losses(clip: Clip, source_format: str, target_format: str, *, one_take: bool = False) -> list[str]:
-    """What the input has and the output will not have, one phrase each."""
-    lost = []
-    if len(clip.takes) > 1 and (one_take or source_format != target_format):
-        others = [take.name for number, take in enumerate(clip.takes) if number != clip.take]
-        lost.append(f"{len(others)} other takes ({_listing(others)}); choose one with --take")
-    if clip.others and source_format != target_format:
-        names = [other.character.name for other in clip.others]
-        lost.append(f"{len(names)} other figures ({_listing(names)}); choose one with --figure")
-    if target_format == "bvh" and clip.character.skin is not None:
-        lost.append("the mesh with its materials: BVH has bones only")
-    return lost
+def _read(
+    file: str,
+    module: ModuleType,
+    take: str | None,
+    figure: str | None,
+    units: str | None,
+    up: str | None,
+    roles: str | None,
+) -> list[Clip]:
+    """The clips to write: every take where none is asked for and the format writes them all, else one."""
+    from footplant.io import SAMPLE, load_takes
+
+    if take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
+        return [load_clip(file, take, figure, units, up, roles)]
+    announce_compiling()
+    given = {"figure": figure, "units": unit(units), "up": up, "roles": roles}
+    found = load_takes(file, **{name: value for name, value in given.items() if value is not None})
+    with working(f"reading {file}"):
+        clips = [next(found)]
+    with progress(f"reading {file}", len(clips[0].takes)) as advance:
+        for number, listed in enumerate(clips[0].takes):
+            advance(listed.name)
+            clips += [next(found)] if number else []
+    return clips
 
 
-def _listing(names: list[str], most: int = 5) -> str:
-    return ", ".join(repr(name) for name in names[:most]) + (" …" if len(names) > most else "")
+def _can_write_others(clip: Clip, module: ModuleType) -> bool:
+    """Whether the further figures of a clip find room: a format of one take has one clock for all of them."""
+    if "figures" not in module.holds:
+        return False
+    return "takes" in module.holds or all(
+        len(other.motion) == len(clip.motion) and abs(other.motion.fps / clip.motion.fps - 1.0) < 1e-9
+        for other in clip.others
+    )
+
+
+def _parameters(module: ModuleType) -> Mapping[str, Parameter]:
+    """What a format can be told when it writes; nothing for one that only reads."""
+    return signature(module.save).parameters if hasattr(module, "save") else {}
 
 
 def _refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
@@ -117,13 +159,17 @@ def _refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
         raise FormatError("exists already; add --overwrite to replace it", path=target)
 
 
-def _writing_options(target: Path, units: str | None, up: str | None) -> dict[str, Any]:
+def _writing_options(target: Path, module: ModuleType, units: str | None, up: str | None) -> dict[str, Any]:
     from footplant.errors import FormatError
+    from footplant.io import formats
 
     options = {name: value for name, value in (("units", unit(units)), ("up", up)) if value is not None}
-    if options and target.suffix.lower() != ".bvh":
-        name = next(iter(options))
-        raise FormatError(f"--to-{name} is for BVH; {target.suffix} files have fixed units and axes", path=target)
+    for name in options:
+        if name not in _parameters(module):
+            able = sorted({e for e, other in formats().items() if name in _parameters(other)})
+            raise FormatError(
+                f"--to-{name} is for {', '.join(able)}; {target.suffix} files have fixed units and axes", path=target
+            )
     return options
 
 
@@ -137,7 +183,7 @@ def _carry_over(clip: Clip, character: Character, file: str) -> Clip:
     ours, theirs, motion = clip.motion.skeleton, character.skeleton, clip.motion
     only = sorted(set(ours.names) ^ set(theirs.names))
     if only:
-        _refuse(file, f"only one of the two has {_listing(only)}")
+        _refuse(file, f"only one of the two has {listing(only)}")
     order = [ours.index(name) for name in theirs.names]
     parents = [-1 if parent < 0 else order.index(parent) for parent in ours.parents[order].tolist()]
     if parents != theirs.parents.tolist():

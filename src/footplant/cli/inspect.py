@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli import markers
@@ -147,26 +148,47 @@ def samples(json: Json = False) -> None:
 
 
 def formats(json: Json = False) -> None:
-    """List the file formats that this installation reads and writes.
+    """List the file formats that this installation reads and writes, and what their files hold.
 
     Example: footplant formats
     """
+    from importlib.util import find_spec
+
+    from footplant.io import PARTS
     from footplant.io import formats as installed
 
-    modules = {}
+    modules: dict[ModuleType, list[str]] = {}
     for extension, module in sorted(installed().items()):
         modules.setdefault(module, []).append(extension)
-    found = {
-        module.__name__.rpartition(".")[2]: {
+    found = {}
+    for module, extensions in modules.items():
+        extra, library = getattr(module, "requires", (None, None))
+        found[module.__name__.rpartition(".")[2]] = {
             "extensions": extensions,
-            "reads": hasattr(module, "load"),
-            "writes": hasattr(module, "save"),
+            "content": "markers" if hasattr(module, "load_markers") else "motion",
+            "reads": hasattr(module, "load") or hasattr(module, "load_markers"),
+            "writes": hasattr(module, "save") or hasattr(module, "save_markers"),
+            "holds": [part for part in PARTS if part in module.holds],
+            "extra": extra,
+            "installed": library is None or find_spec(library) is not None,
             "about": (module.__doc__ or "").strip().partition("\n")[0],
         }
-        for module, extensions in modules.items()
-    }
     if json:
-        print_json({"formats": found})
+        print_json({"formats": found, "parts": PARTS})
         return
-    rows = [(name, " ".join(f["extensions"]), f["reads"], f["writes"], f["about"]) for name, f in found.items()]
-    print_table("Formats", ("name", "files", "reads", "writes", "about"), rows)
+    columns = ("name", "files", "reads", "writes", "needs", "holds beside joints and one motion")
+    rows = [
+        (
+            name,
+            " ".join(f["extensions"]),
+            f["reads"],
+            f["writes"],
+            f"[{f['extra']}], {'installed' if f['installed'] else 'not installed'}" if f["extra"] else None,
+            "markers" if f["content"] == "markers" else ", ".join(f["holds"]) or None,
+        )
+        for name, f in found.items()
+    ]
+    print_table("Formats", columns, rows)
+    for f in found.values():
+        if not f["installed"]:
+            print(f'{" ".join(f["extensions"])} files need: pip install "footplant[{f["extra"]}]"')

@@ -2,8 +2,11 @@
 
 A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawFigure` and, when it can
 write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats". What its
-files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`. A format of
-markers has `load_markers(path) → RawMarkers` and `save_markers(path, markers, **options)` instead.
+files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`; one that holds
+"takes" has an option `takes` of `save`. It may have `requires`, the extra of Footplant and the module that it needs,
+and `further_losses(clip) → list of str`, what of a clip it cannot write beside what the words tell.
+
+A format of markers has `load_markers(path) → RawMarkers` and `save_markers(path, markers, **options)` instead.
 """
 
 from __future__ import annotations
@@ -53,6 +56,17 @@ def format_of(path: str | Path) -> ModuleType:
     if extension not in known:
         raise FormatError(f"expected one of {', '.join(sorted(known))}, got {extension or 'no extension'!r}", path=path)
     return known[extension]
+
+
+def writer_of(path: str | Path) -> ModuleType:
+    """The format module for a file name to be written; one that only reads is an error that lists those that write."""
+    module = format_of(path)
+    if not hasattr(module, "save"):
+        able = ", ".join(sorted(extension for extension, other in formats().items() if hasattr(other, "save")))
+        raise FormatError(
+            f"{Path(path).suffix} files can be read but not written; what can be written: {able}", path=path
+        )
+    return module
 
 
 def load(
@@ -187,10 +201,7 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
     from footplant.io.source import unpack_for
 
     path = Path(path)
-    module = format_of(path)
-    if not hasattr(module, "save"):
-        others = ", ".join(sorted(extension for extension, other in formats().items() if hasattr(other, "save")))
-        raise FormatError(f"{path.suffix} files can be read but not written; what can be written: {others}", path=path)
+    module = writer_of(path)
     if isinstance(clip, Character):
         clip = Clip(motion=rest_motion(clip.skeleton), character=clip, name=clip.name)
     elif isinstance(clip, Motion):

@@ -21,7 +21,7 @@ from footplant.io.bvh.header import Header, Joint, read_header
 from footplant.io.bvh.layout import BvhLayout, decode, unique_names
 from footplant.io.bvh.positions import find_added, place_of, settle_offsets
 from footplant.io.bvh.rows import Plan, read_rows
-from footplant.io.bvh.write import save
+from footplant.io.bvh.write import further_losses, save
 from footplant.io.figure import RawFigure
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
@@ -112,4 +112,4 @@ def _rest_rotation(joint: Joint) -> NDArray:
     return rotation.from_euler(angles, "".join("xyz"[axis] for axis in order))
 
 
-__all__ = ["BvhLayout", "extensions", "load", "parse", "save"]
+__all__ = ["BvhLayout", "extensions", "further_losses", "holds", "load", "parse", "save"]

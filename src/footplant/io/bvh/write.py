@@ -84,6 +84,18 @@ def save(
         _write_rows(file, columns, len(clip.motion), precision)
 
 
+def further_losses(clip: Clip) -> list[str]:
+    """What a BVH file of the clip does not say beside what `holds` tells: how the rest pose's frames are turned."""
+    layout = _layout_of(clip)
+    turned = rotation.angle(clip.motion.skeleton.rest, rotation.IDENTITY) > UNTURNED
+    if (layout is not None and layout.rest_in_offset) or not turned.any():
+        return []
+    return [
+        f"how the frames of {turned.sum()} joints are turned at rest: .bvh files have places only for the rest pose; "
+        "the motion stays the same"
+    ]
+
+
 def _layout_of(clip: Clip) -> BvhLayout | None:
     """The clip's layout when it is one of ours and of the same joints."""
     layout = clip.layout

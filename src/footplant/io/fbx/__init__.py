@@ -25,6 +25,7 @@ from footplant.motion import Motion
 
 extensions = (".fbx",)
 holds = frozenset({"skin", "moving bones"})
+requires = ("fbx", "ufbx")
 
 
 def load(path: str | Path, *, fps: float | None = None) -> tuple[RawFigure, ...]:

@@ -1,0 +1,103 @@
+"""What a conversion leaves behind, told by what a format's files hold (`footplant.io.PARTS`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+
+
+def losses(
+    clip: Clip,
+    source: ModuleType | None,
+    target: ModuleType,
+    *,
+    takes: bool,
+    figures: bool,
+    chosen: Sequence[str] = (),
+) -> list[str]:
+    """What the input has and the output will not have, one phrase each.
+
+    source: the format that the clip came from; None for a sample. takes, figures: whether the other takes and the other
+    figures of the file are written. chosen: "take", "figure" where somebody has said which one is wanted.
+    """
+    lost: list[str] = []
+    files = f"{target.extensions[0]} files"
+    if len(clip.takes) > 1 and not takes:
+        others = [take.name for number, take in enumerate(clip.takes) if number != clip.take]
+        lost.append(f"{_count(others, 'other take')} ({listing(others)}){_hint('take', chosen)}")
+    if clip.others and not figures:
+        names = [other.character.name for other in clip.others]
+        lost.append(f"{_count(names, 'other figure')} ({listing(names)}){_hint('figure', chosen)}")
+    lost += _lost_looks(clip, source, target, files)
+    if clip.motion.offsets is not None and "moving bones" not in target.holds:
+        lost.append(
+            f"bones that change their length with time: {files} have fixed lengths, which moves joints by up to "
+            f"{1000.0 * _moved_by_fixed_bones(clip):.3g} mm"
+        )
+    stated = frozenset() if source is None else source.holds
+    if clip.character.roles is not None and "roles" in stated - target.holds:
+        lost.append(f"which joint is what: {files} do not say it, so it will be found anew")
+    if clip.character.contacts and "contacts" in stated - target.holds:
+        lost.append(f"contact points, masses and limits: {files} have no place for them, so they will be found anew")
+    kept = {name: len(getattr(clip.layout, name, ())) for name in ("constraints", "edits")}
+    if any(kept.values()) and "constraints" not in target.holds:
+        what = " and ".join(f"{count} {name if count > 1 else name[:-1]}" for name, count in kept.items() if count)
+        lost.append(f"{what}: only .footplant files hold them")
+    if hasattr(target, "further_losses"):
+        lost += target.further_losses(clip)
+    return lost
+
+
+def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files: str) -> list[str]:
+    """The mesh, or what its own file has beside it."""
+    from footplant.io.source import pack_source
+
+    if clip.character.skin is None and clip.character.source is None:
+        return []
+    # a format that unpacks sources writes onto the character's own file; a project carries that file
+    keeps_source = source is target or hasattr(target, "unpack_source") or "constraints" in target.holds
+    if "skin" in target.holds and (keeps_source or clip.character.source is None):
+        return []
+    packed = pack_source(clip.character.source)
+    carried = [] if packed is None else list(packed.carries)
+    if "skin" not in target.holds:
+        if clip.character.skin is None:
+            return []
+        words = ["the mesh", "weights", *carried]
+        return [f"{words[0]} with its {_and(words[1:])}: {files} have bones only"]
+    if packed is None:
+        return [f"what else the character's own file has (materials, pictures …): {files} get the mesh only"]
+    return [f"{_and(carried)} of the character's own file: {files} get the mesh only"] if carried else []
+
+
+def _moved_by_fixed_bones(clip: Clip) -> float:
+    """How far a joint is moved, metres, at most, when every bone keeps the length that it has at rest."""
+    import numpy as np
+
+    from footplant.kinematics import Kinematics
+
+    fixed = replace(clip.motion, offsets=None)
+    apart = Kinematics(clip.motion).positions - Kinematics(fixed).positions
+    return float(np.linalg.norm(apart, axis=-1).max(initial=0.0))
+
+
+def listing(names: Sequence[str], most: int = 5) -> str:
+    """Some names, and dots when there are more."""
+    return ", ".join(repr(name) for name in names[:most]) + (" …" if len(names) > most else "")
+
+
+def _count(names: Sequence[str], what: str) -> str:
+    return f"1 {what}" if len(names) == 1 else f"{len(names)} {what}s"
+
+
+def _hint(what: str, chosen: Sequence[str]) -> str:
+    return "" if what in chosen else f"; choose one with --{what}"
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
