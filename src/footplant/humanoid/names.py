@@ -29,7 +29,7 @@ VOCABULARY: dict[str, dict[float, str]] = {
     "jaw": {1.0: "jaw, mandible", 0.5: "chin"},
     "eye": {1.0: "eye, eyeball, 目"},
     "clavicle": {
-        1.0: "clavicle, clav, collar, collarbone, 肩", 0.9: "inner shoulder", 0.7: "scapula", 0.6: "shoulder",
+        1.0: "clavicle, clav, collar, collarbone, 肩", 0.9: "inner shoulder", 0.7: "scapula", 0.6: "shoulder, shldr",
     },
     "upper_arm": {1.0: "upper arm, up arm, shldr, humerus, 腕", 0.8: "bicep", 0.7: "arm", 0.6: "shoulder"},
     "lower_arm": {
