@@ -176,15 +176,15 @@ class Area(Constraint):
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 1) metres to spare; negative where the point is on the wrong side."""
-        return self.slack(kinematics.point(self.point))[:, None]
+        return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 1, 3+3J)."""
         slopes = self.slopes(kinematics.point(self.point))
         return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
 
-    def slack(self, places: NDArray) -> NDArray:
-        """(F,) the residual, metres, if the point were at places (F, 3)."""
+    def slack(self, places: NDArray, frames: NDArray) -> NDArray:
+        """(F,) the residual, metres, if the point were at places (F, 3) at these frames of the clip."""
         distance = self.region.distance(places)
         return (-distance if self.inside else distance) - self.margin
 
@@ -209,22 +209,24 @@ class Above(Constraint):
 
     point: Point
     ground: Ground
-    clearance: float = 0.0
-    """Metres over the ground."""
+    clearance: ArrayLike = 0.0
+    """Metres over the ground: one number, or one for each frame held."""
     inequality: ClassVar[bool] = True
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 1) metres of height to spare."""
-        return self.slack(kinematics.point(self.point))[:, None]
+        return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 1, 3+3J)."""
         slopes = self.slopes(kinematics.point(self.point))
         return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
 
-    def slack(self, places: NDArray) -> NDArray:
-        """(F,) the residual, metres, if the point were at places (F, 3)."""
-        return places[:, 1] - self.ground.height(places[:, ::2]) - self.clearance
+    def slack(self, places: NDArray, frames: NDArray) -> NDArray:
+        """(F,) the residual, metres, if the point were at places (F, 3) at these frames of the clip."""
+        clearance = np.atleast_1d(np.asarray(self.clearance, float))
+        slot = 0 if len(clearance) == 1 else np.minimum(self.slot(frames), len(clearance) - 1)
+        return places[:, 1] - self.ground.height(places[:, ::2]) - clearance[slot]
 
     def slopes(self, places: NDArray) -> NDArray:
         """(F, 3) the gradient of `slack`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +39,18 @@ class Step:
         return max(plant.end for plant in (*self.heels, *self.balls))
 
 
-def find_steps(contacts: Contacts, foot: float) -> list[Step]:
-    """The plants of heels and balls put together by step; `foot` is the distance of heel and ball, metres.
+def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
+    """The plants of heels and balls, from a first frame on, put together by step.
 
-    A heel and a ball belong together when they stand at (nearly) the same time and as far apart as the foot is long.
+    A heel and a ball belong together when they stand at (nearly) the same time and as far apart as the foot is long
+    (`foot`, metres).
     """
     steps = []
     near = _SAME_STEP * contacts.fps
+    plants = [replace(plant, start=max(plant.start, first)) for plant in contacts.plants if plant.end > first]
     for side in ("left", "right"):
-        heels = [plant for plant in contacts.plants if plant.point == f"{side}_heel"]
-        balls = [plant for plant in contacts.plants if plant.point == f"{side}_ball"]
+        heels = [plant for plant in plants if plant.point == f"{side}_heel"]
+        balls = [plant for plant in plants if plant.point == f"{side}_ball"]
         groups: list[tuple[list[Plant], list[Plant]]] = [([heel], []) for heel in heels]
         for ball in balls:
             fits = [

@@ -12,13 +12,14 @@ from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import NEAR, Ground, SteppingStones
 from footplant.analysis.quality import measure
 from footplant.clip import Clip
-from footplant.constraints import Constraint
+from footplant.constraints import Constraint, Footplant
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
-from footplant.edits.soles import level_toes, stay_above
+from footplant.edits.soles import depths, level_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, transfer
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
+from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.skeleton import Character
 
@@ -40,19 +41,67 @@ def retarget(
     """
     contacts = contacts or find_contacts(clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
+    lead = lead_in(clip.motion, clip.character.height)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, about=stage.start)
-    steps = find_steps(contacts, foot_length(clip.character, "left"))
+    source = Kinematics(clip.motion)
+    steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
-    shifts = wider_track(steps, Kinematics(clip.motion), clip.character, extra)
-    plants = plants_for(steps, target, stage.move, shifts)
-    start = level_toes(copied, target, plants, stage.ground)
-    problem = Problem(start, target, (*plants, *stay_above(target, stage.ground), *constraints))
-    solution = (method or Hierarchical()).solve(problem, progress)
-    source = (clip.motion, clip.character, contacts)
+    plants = plants_for(steps, target, stage.move, wider_track(steps, source, clip.character, extra))
+    held = range(lead, len(copied))
+    deep = None
+    if isinstance(contacts.ground, SteppingStones):
+        # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
+        deep = {k: stage.scale * v[lead:] for k, v in depths(source, clip.character, contacts.ground).items()}
+    problem = Problem(
+        level_toes(copied, target, plants, stage.ground),
+        target,
+        (*plants, *stay_above(target, stage.ground, held, deep), *constraints),
+    )
+    solution = _solve(method or Hierarchical(), problem, plants, stage.ground, progress)
+    if lead:
+        solution = replace(solution, motion=_stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
+            f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
+        )
+    judged = (clip.motion, clip.character, contacts)
     before, after = (
-        measure(motion, target, contacts, against=source, ground=stage.ground) for motion in (copied, solution.motion)
+        measure(motion, target, contacts, against=judged, ground=stage.ground) for motion in (copied, solution.motion)
     )
     return replace(solution, report=replace(solution.report, before=before, after=after))
+
+
+def _solve(
+    method: Method, problem: Problem, plants: Sequence[Footplant], ground: Ground, progress: Progress | None
+) -> Solution:
+    """Solve, and put right what the answer changes about the toes: they lie flat under a foot that was turned."""
+    solution = method.solve(problem, progress)
+    if not (isinstance(method, Hierarchical) and method.exact):
+        return solution
+    levelled = level_toes(solution.motion, problem.character, plants, ground)
+    last = replace(method, spacings=(), first_guess=False)
+    polished = last.solve(replace(problem, motion=levelled))
+    levels = (*solution.report.levels, *(replace(level, name="toes") for level in polished.report.levels))
+    seconds = solution.report.seconds + polished.report.seconds
+    return replace(polished, report=replace(polished.report, levels=levels, seconds=seconds))
+
+
+def lead_in(motion: Motion, height: float) -> int:
+    """How many frames at the beginning are a pose apart from the motion: 1 for an added T-pose, else 0."""
+    if len(motion) < 4:
+        return 0
+    positions = Kinematics(motion[:12]).positions
+    steps = np.linalg.norm(np.diff(positions, axis=0), axis=2).max(axis=1)
+    return int(steps[0] > 0.05 * height and steps[0] > 5.0 * np.median(steps[1:]))
+
+
+def _stand_first(motion: Motion, copied: Motion, target: Character, ground: Ground, lead: int) -> Motion:
+    """The frames before the motion as they were copied, each lifted or lowered so that it stands on the ground."""
+    kinematics = Kinematics(copied[:lead])
+    places = kinematics.points([target.contacts[name] for name in target.contacts if not name.endswith("palm")])
+    lowest = (places[..., 1] - ground.height(places[..., ::2])).min(axis=1)
+    root, rotations = np.array(motion.root), np.array(motion.rotations)
+    root[:lead] = copied.root[:lead] - lowest[:, None] * [0.0, 1.0, 0.0]
+    rotations[:lead] = copied.rotations[:lead]
+    return replace(motion, root=root, rotations=rotations)
 
 
 @dataclass(frozen=True, eq=False)

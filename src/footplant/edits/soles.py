@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
 from footplant.analysis.ground import Ground, normal_of
@@ -44,11 +45,30 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
     return replace(motion, rotations=rotation.normalize(rotations))
 
 
-def stay_above(character: Character, ground: Ground) -> tuple[Above, ...]:
-    """Heel, ball and toe of both feet never go below the ground."""
+def stay_above(
+    character: Character, ground: Ground, frames: range, clearances: Mapping[str, ArrayLike] | None = None
+) -> tuple[Above, ...]:
+    """Heel, ball and toe of both feet never go below the ground, or not deeper than `clearances` says (by point)."""
     return tuple(
-        Above(point=character.contacts[f"{side}_{part}"], ground=ground, name=f"{side} {part} above the ground")
+        Above(
+            point=character.contacts[f"{side}_{part}"],
+            ground=ground,
+            frames=frames,
+            clearance=0.0 if clearances is None else clearances.get(f"{side}_{part}", 0.0),
+            name=f"{side} {part} above the ground",
+        )
         for side in ("left", "right")
         for part in SOLE
         if f"{side}_{part}" in character.contacts
     )
+
+
+def depths(kinematics: Kinematics, character: Character, ground: Ground) -> dict[str, NDArray]:
+    """Contact point of a sole → (F,) metres, 0 or below: how deep it is in the ground."""
+    found = {}
+    for side in ("left", "right"):
+        for part in SOLE:
+            if f"{side}_{part}" in character.contacts:
+                place = kinematics.point(character.contacts[f"{side}_{part}"])
+                found[f"{side}_{part}"] = np.minimum(place[:, 1] - ground.height(place[:, ::2]), 0.0)
+    return found

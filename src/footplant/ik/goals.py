@@ -179,7 +179,7 @@ def _push(
             rotation.inverse(stood), kinematics.point(constraint.point) - kinematics.positions[:, limb.end]
         )
         places = ends + rotation.rotate(turns, local)
-        need = np.maximum(-constraint.slack(places), 0.0) * active
+        need = np.maximum(-constraint.slack(places, kinematics.frames), 0.0) * active
         slopes = constraint.slopes(places)
         square = np.maximum(np.sum(slopes**2, axis=1), 1e-9)
         further = need / np.sqrt(square) > most

@@ -26,6 +26,8 @@ STIFFNESS = {"leg": 1.0, "arm": 0.01}
 """How much the trunk follows a limb's goal (1/m²): hips go with the feet, the trunk stays behind a reaching hand."""
 RIGIDITY = {"place": 0.03, "hips": 0.3, "spine": 0.4, "neck": 0.2, "head": 0.2, "clavicle": 0.3}
 """α of METHODS A3: what it costs to move the root (1/m²) and to turn each joint of the trunk (1/rad²)."""
+NEAR_ENOUGH = 0.001
+"""Metres from its goal at which a limb counts as having reached it."""
 REACH = 0.999
 """The trunk is asked to come so near that a limb reaches its goal with this share of its full length."""
 
@@ -134,7 +136,9 @@ class Hybrid:
             goals.turn_weights, goals.importance, rows.kinds, rows.joints, rows.offsets, rows.targets, rows.weights,
             root, local, residuals, statuses,
         )  # fmt: skip
-        return replace(motion, root=root, rotations=local), (statuses == kernel.REACHED).all(axis=1)
+        # softened or stopped a hair before the goal is as good as there
+        missed = (statuses != kernel.REACHED) & (residuals > NEAR_ENOUGH) & (goals.importance > 0)
+        return replace(motion, root=root, rotations=local), ~missed.any(axis=1)
 
     def overreach(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
         """(F,) metres by which the root must come down for both legs to reach what is asked of them, trunk as it is.
@@ -222,7 +226,7 @@ def _trunk_rows(kinematics: Kinematics, constraints: Sequence[Constraint]) -> _R
             kinds[row] = kernel.HALF_SPACE
             places = kinematics.point(point)
             slope = constraint.slopes(places)
-            level = np.sum(slope * places, axis=1) - constraint.slack(places)
+            level = np.sum(slope * places, axis=1) - constraint.slack(places, kinematics.frames)
             targets[:, row] = np.concatenate([slope, level[:, None]], axis=1)
         else:
             kinds[row] = kernel.POSITION

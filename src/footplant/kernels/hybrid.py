@@ -278,7 +278,8 @@ def solve_frames(
     """Poses (root (F, 3), local (F, J, 4), which hold the start of the search) nearest to the first ones given.
 
     offsets (1, J, 3) or (F, J, 3); limbs (L, 3): upper, lower, end; goals (F, L, 3), turns (F, L, 4) with weights
-    (F, L) each, pulls (F, L) how much the trunk cares; rows on the trunk as in `assemble`, targets (F, R, 4), weights (F, R); reaches (F, L).
+    (F, L) each, pulls (F, L) how much the trunk cares; rows on the trunk as in `assemble`, targets (F, R, 4), weights
+    (F, R); reaches (F, L).
     """
     frames, joints = local.shape[0], local.shape[1]
     count = 3 + 3 * body.shape[0]
@@ -387,8 +388,8 @@ def _smallest_call():
         parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
         np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
         np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.ones((1, 1)),
-        np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros((1, 3)), np.ones((1, 4, 4)),
-        np.zeros((1, 1)), np.zeros((1, 1), np.int64),
+        np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros((1, 3)),
+        np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),
     )  # fmt: skip
 
 
