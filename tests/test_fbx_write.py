@@ -209,6 +209,8 @@ def test_what_stays_has_one_key_and_what_moves_has_all(tmp_path):
     rotations, offsets = np.array(motion.rotations), np.tile(motion.skeleton.offsets, (9, 1, 1))
     rotations[:, 1] = rotations[0, 1]
     rotations[:, 2] = motion.skeleton.rest[2] * np.where(np.arange(9) % 2, 1.0, -1.0)[:, None]
+    swing = rotation.from_axis_angle(rotation.AXES["x"], np.linspace(0, 1e-5, 9))
+    rotations[:, 3] = rotation.multiply(motion.skeleton.rest[3], swing)
     offsets[:, 3] += 0.01
     offsets[:, 4, 1] += np.linspace(0, 1e-3, 9)
     motion = replace(motion, rotations=rotations, offsets=offsets, root=np.tile([1.0, 2.0, 3.0], (9, 1)))
