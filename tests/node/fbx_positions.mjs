@@ -1,66 +1,53 @@
-// Where three.js's FBXLoader puts the nodes and the skinned vertices of FBX files.
-// in:  [{path, times: [..], vertices: n}, ..]
-// out: [{names: [..], unit, takes: [..], rest: {positions, skinned}, frames: [{positions: [node][3], skinned: [n][3]}, ..],
-//        mesh: {positions: [..], joints: [..], weights: [..], bones: [..]} or null}, ..], in file units.
+// Where three.js puts the nodes of FBX files.
+// in:  [{path, names: [..], takes: [{name, times}]}, ..]; name null is the pose of the file itself.
+// out: [[{times: [[x, y, z] or null by name]}, ..], ..]; null where three.js has no node, or several, of that name.
 import { readFileSync } from 'node:fs';
-import { AnimationMixer, LoopOnce, Vector3 } from 'three';
+import { AnimationMixer, LoopOnce, PropertyBinding, Vector3 } from 'three';
 import { FBXLoader } from 'three/examples/jsm/loaders/FBXLoader.js';
 
-// what the loader expects of a browser, and where it may not write
+// what the loader expects of a browser; textures say nothing about places
 globalThis.self = globalThis;
 globalThis.window = globalThis;
-const warnings = [];
-console.warn = (...words) => warnings.push(words.join(' '));
+globalThis.document = { createElementNS: () => ({ addEventListener() {}, removeEventListener() {}, set src(_) {} }) };
+globalThis.URL.createObjectURL = () => '';
+console.warn = () => {};
 
-function judge({ path, times, vertices }) {
-  warnings.length = 0;
+function judge({ path, names, takes }) {
   const bytes = readFileSync(path);
   const group = new FBXLoader().parse(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length), '');
-  const bones = [], meshes = [];
+  const found = new Map();
   group.traverse((object) => {
-    if (object.isBone) bones.push(object);
-    if (object.isSkinnedMesh) meshes.push(object);
+    const name = object.userData.originalName ?? object.name;
+    found.set(name, found.has(name) ? null : object);
   });
+  const objects = names.map((name) => found.get(name) ?? found.get(PropertyBinding.sanitizeNodeName(name)) ?? null);
   const point = new Vector3();
   const look = () => {
     group.updateMatrixWorld(true);
-    const positions = bones.map((bone) => bone.getWorldPosition(point).toArray());
-    const skinned = [];
-    for (const mesh of meshes) {
-      mesh.skeleton.update();
-      const count = mesh.geometry.attributes.position.count;
-      for (let place = 0; vertices && place < count; place += Math.max(1, Math.floor(count / vertices))) {
-        const vertex = new Vector3().fromBufferAttribute(mesh.geometry.attributes.position, place);
-        mesh.applyBoneTransform(place, vertex);
-        skinned.push(vertex.applyMatrix4(mesh.matrixWorld).toArray());
-      }
-    }
-    return { positions, skinned };
+    return objects.map((object) => (object ? object.getWorldPosition(point).toArray() : null));
   };
-  const rest = look();
-  const frames = [];
-  if (group.animations.length) {
+  return takes.map(({ name, times }) => {
+    const clip = group.animations.find((known) => known.name === name);
+    if (name === null) return [look()];
+    if (!clip) return null;
     const mixer = new AnimationMixer(group);
-    const action = mixer.clipAction(group.animations[0]);
+    const action = mixer.clipAction(clip);
     action.setLoop(LoopOnce);
     action.clampWhenFinished = true;
     action.play();
-    for (const time of times) {
-      Object.assign(action, { time: 0, paused: false, enabled: true });
+    const seen = times.map((time) => {
+      action.time = 0;
+      action.paused = false;
+      action.enabled = true;
       mixer.time = 0;
       mixer.update(time);
-      frames.push(look());
-    }
-  }
-  return {
-    names: bones.map((bone) => bone.userData.originalName),
-    unit: group.userData.unitScaleFactor,
-    takes: group.animations.map((clip) => ({ name: clip.name, duration: clip.duration })),
-    meshes: meshes.map((mesh) => mesh.userData.originalName),
-    warnings: [...warnings],
-    rest,
-    frames,
-  };
+      return look();
+    });
+    mixer.stopAllAction();
+    mixer.uncacheRoot(group);
+    return seen;
+  });
 }
 
-process.stdout.write(JSON.stringify(JSON.parse(readFileSync(0, 'utf8')).map(judge)));
+const request = JSON.parse(readFileSync(0, 'utf8'));
+process.stdout.write(JSON.stringify(request.map(judge)));

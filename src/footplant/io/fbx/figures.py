@@ -13,7 +13,8 @@ MOST_JOINTS = 8192
 """Joints that one figure may have."""
 MOST_FIGURES = 64
 """Figures of one file that are read; a crowd of props is no crowd of people."""
-EMPTY = 6
+PLAIN = (0, 6)
+"""Kinds of nodes that are nothing but a place: without an attribute, and nulls."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
 
 
@@ -32,9 +33,9 @@ class Joints:
 def find_figures(scene: Scene, skins: Sequence[Sequence[int]], notes: list[str]) -> list[Joints]:
     """The figures of a file; skins: the bones of each skinned mesh.
 
-    Joints are the bones of the file, the nodes that skins use, the nodes between them, and what moves below them. Nodes
-    above that never move are folded into the root; when one of them moves, the figure begins there. A file without
-    bones gives its node trees.
+    Joints are the bones of the file, the nodes that skins use, the nodes between them, and meshes that move below them.
+    Nodes above that never move are folded into the root; when one of them moves, the figure begins there. A file
+    without bones gives its node trees.
     """
     skinned = {node for bones in skins for node in bones}
     bones = {node for node in scene.order if scene.kinds[node] == BONE}
@@ -132,13 +133,20 @@ def _root(scene: Scene, members: Iterable[int]) -> int:
 
 
 def _figure(scene: Scene, root: int, members: set[int], skinned: set[int]) -> Joints:
-    """The bones of a figure, and what moves below them (a jaw, a prop in the hand)."""
+    """The bones of a figure, and meshes that move below them (a jaw, a prop in the hand).
+
+    Nulls that move and carry nothing are handles of the program that the figure was made in, such as the footsteps of
+    3ds Max's bipeds.
+    """
     below: set[int] = set()
     for node in scene.order:
         if node in members or scene.parents[node] in below:
             below.add(node)
-    moved = {node for node in below if scene.moves[node] and not _is_end(scene, node, skinned)}
-    return _make_joints(scene, members | moved, root, skinned)
+    carries: set[int] = set()
+    for node in reversed(scene.order):
+        if scene.kinds[node] == MESH or any(child in carries for child in scene.children[node]):
+            carries.add(node)
+    return _make_joints(scene, members | {node for node in below & carries if scene.moves[node]}, root, skinned)
 
 
 def _make_joints(scene: Scene, inside: set[int], root: int, skinned: set[int]) -> Joints:
@@ -176,7 +184,7 @@ def _trees(scene: Scene, notes: list[str]) -> list[Joints]:
             notes.append(f"{alone} single {'node' if alone == 1 else 'nodes'} beside the figure not read")
         figures = [_make_joints(scene, bones, _first_bone(scene, top, bones), set()) for top, bones in real]
         return _largest(figures, notes)
-    shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, EMPTY) or scene.moves[node]]
+    shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, *PLAIN) or scene.moves[node]]
     if not shapes:
         raise FormatError("expected a skeleton or other nodes, got none", path=scene.path, where="nodes")
     notes.append("the file has no skeleton; its nodes were taken for one")
@@ -198,7 +206,7 @@ def _is_thing(scene: Scene, node: int) -> bool:
     """A leaf that does not move and is an object rather than a bone, or the mark of a bone's tip."""
     if scene.children[node] or scene.moves[node]:
         return False
-    return scene.kinds[node] != EMPTY or _is_end(scene, node, set())
+    return scene.kinds[node] not in PLAIN or _is_end(scene, node, set())
 
 
 def _first_bone(scene: Scene, top: int, bones: set[int]) -> int:

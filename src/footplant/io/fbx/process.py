@@ -150,11 +150,11 @@ def read_answer(data: bytes, path: str | Path) -> Answer:
         _refused(header, path)
     arrays, place = {}, 0
     for entry in header.array("arrays"):
-        name, kind, count = entry if isinstance(entry, list) and len(entry) == 3 else (None, None, None)
-        if not isinstance(name, str) or name in arrays or kind not in _TYPES or type(count) is not int or count < 0:
+        if not _describes_array(entry) or entry[0] in arrays:
             raise FormatError(
                 "expected name, type and count of an array, got something else", path=path, where="arrays"
             )
+        name, kind, count = entry
         dtype = _TYPES[kind]
         if count * dtype.itemsize > end - place:
             raise FormatError(f"expected {count} numbers, got fewer", path=path, where=name)
@@ -163,6 +163,13 @@ def read_answer(data: bytes, path: str | Path) -> Answer:
     if place != end:
         raise FormatError(f"expected arrays of {end} bytes, got {place}", path=path, where="arrays")
     return Answer(header, arrays)
+
+
+def _describes_array(entry: Any) -> bool:
+    if not isinstance(entry, list) or len(entry) != 3:
+        return False
+    name, kind, count = entry
+    return isinstance(name, str) and isinstance(kind, str) and kind in _TYPES and type(count) is int and count >= 0
 
 
 def _refused(header: Json, path: str | Path) -> NoReturn:
