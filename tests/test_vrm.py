@@ -128,6 +128,21 @@ def test_facing_is_undone_by_send_out_and_yields_to_a_forced_up_axis():
         np.testing.assert_allclose(rotation.rotate(forced.border.turn, [0, 0, 1]), [0, 1, 0], atol=1e-12)
 
 
+def test_the_figure_with_the_map_is_taken_before_larger_ones(tmp_path):
+    content = made("0")
+    nodes = content.json["nodes"]
+    first = len(nodes)
+    nodes += [{"name": f"tentacle{n}", "translation": [0, 0.01, 0], "children": [first + n + 1]} for n in range(60)]
+    nodes.append({"name": "tentacle60", "translation": [0, 0.01, 0]})
+    content.json["scenes"][0]["nodes"].append(first)
+    clip = footplant.load(write(tmp_path, "0", content))
+    assert "hips_node" in clip.motion.skeleton.names
+    (other,) = clip.others
+    assert len(other.motion.skeleton) > len(clip.motion.skeleton)
+    # what stands beside the figure is turned with it
+    assert other.border.turn == clip.border.turn
+
+
 def test_a_file_without_the_extension_is_plain_gltf(tmp_path, version):
     content = made(version)
     del content.json["extensions"]

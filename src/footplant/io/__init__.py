@@ -125,7 +125,8 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
     corrections = None if roles is None else humanoid.read_corrections(roles)
     try:
         figures = module.load(path, **options)
-        order = sorted(range(len(figures)), key=lambda number: -len(figures[number].skeleton))
+        # the one that the file itself calls human, else the largest
+        order = sorted(range(len(figures)), key=lambda n: (figures[n].roles is None, -len(figures[n].skeleton)))
         chosen = order[0] if figure is None else _choose("figure", figure, [f.name for f in figures], path)
         order = [number for number in order if number != chosen]
         names = [take.name for take in figures[chosen].takes]
