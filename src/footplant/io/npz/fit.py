@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 
-PRIOR = 1e-6
+PRIOR = 1e-9
 """Weight of the parent's turn beside the bones: it decides only what the bones leave open."""
+IN_LINE = 0.02
+"""Ratio of their second to their first extent below which the bones of a joint lie in a line and tell no roll."""
 ROUNDS = 2
 """Times that turns and places of bones in a joint's frame are found in turn."""
 NO_LENGTH = 1e-9
@@ -36,7 +38,7 @@ def find_offsets(positions: NDArray, parents: NDArray, rest: NDArray, turn: NDAr
         offsets[children] = places / np.where(sizes > 0, sizes, 1.0) * lengths[:, None]
         above = _above(world, joint, parents, turn)
         world[:, joint] = _turn(bones, offsets[children], above)
-        if np.count_nonzero(lengths > NO_LENGTH) > 1:
+        if np.count_nonzero(lengths > NO_LENGTH) > 1:  # what several bones have in common is the joint's own frame
             for _ in range(ROUNDS):
                 inside = rotation.rotate(rotation.inverse(world[:, joint, None]), bones)
                 offsets[children] = np.mean(inside, axis=0)
@@ -67,11 +69,13 @@ def _above(world: NDArray, joint: int, parents: NDArray, turn: NDArray) -> NDArr
 
 def _turn(bones: NDArray, places: NDArray, above: NDArray) -> NDArray:
     """World rotations (F, 4) of a joint whose bones (F, B, 3) are at places (B, 3) in its frame."""
-    long = np.flatnonzero(np.linalg.norm(places, axis=-1) > NO_LENGTH)
+    lengths = np.linalg.norm(places, axis=-1)
+    long = np.flatnonzero(lengths > NO_LENGTH)
     if len(long) == 0:
         return above
-    if len(long) == 1:
-        swing = rotation.between(rotation.rotate(above, places[long[0]]), bones[:, long[0]])
+    if _in_line(places[long]):
+        bone = int(np.argmax(lengths))
+        swing = rotation.between(rotation.rotate(above, places[bone]), bones[:, bone])
         return rotation.multiply(swing, above)
     bones, places = bones[:, long], places[long]
     scale = float(np.sum(places * places))
@@ -80,3 +84,9 @@ def _turn(bones: NDArray, places: NDArray, above: NDArray) -> NDArray:
     flip = np.ones((len(bones), 3))
     flip[:, 2] = np.sign(np.linalg.det(u) * np.linalg.det(vt))
     return rotation.from_matrix((u * flip[:, None]) @ vt)
+
+
+def _in_line(places: NDArray) -> bool:
+    """Whether bones point along one line, or there is only one."""
+    extents = np.linalg.svd(places, compute_uv=False)
+    return len(places) < 2 or bool(extents[1] < IN_LINE * extents[0])

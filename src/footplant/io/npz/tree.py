@@ -17,8 +17,10 @@ RIGID = 0.05
 """Spread of a bone's length over its length, in the ninth tenth of the bones, up to which a layout fits."""
 LOOSE = 0.25
 """The same for a tree that was found: beyond it there is no skeleton in the numbers."""
-TIE = 0.02
-"""Weight of a bone's length beside its spread: of several rigid ways to hang a joint the shortest is taken."""
+STIFFER = 0.8
+"""Ratio of two spreads below which one bone is stiffer than another; between it and its inverse they are the same."""
+NOISE = 1.3
+"""How far above the median of the joints' smallest spreads a spread may be and still be noise."""
 
 
 def some_frames(positions: NDArray) -> NDArray:
@@ -81,30 +83,48 @@ def find_parents(positions: NDArray, rotations: NDArray | None = None) -> tuple[
     """Parents (J,) of a tree from joint 0 whose bones keep their length, and the spread of those lengths.
 
     With world rotations (F, J, 4) a bone must keep its direction in its parent's frame as well, which tells a parent
-    from a child. The tree grows from joint 0 by the stiffest bone at a time (Prim 1957).
+    from a child. The tree grows from joint 0 by the stiffest bone at a time (Prim 1957), the shortest of several. Of
+    parents that are as stiff the first is kept, because brothers keep their distance as well; but a joint that lies
+    beyond a later one, as seen from the first, hangs on the later: so the chains of a back or a finger grow that
+    hardly bends.
     """
     positions = some_frames(positions)
     count = positions.shape[1]
-    size = max(float(np.median(np.linalg.norm(positions - positions.mean(axis=1, keepdims=True), axis=-1))), 1e-9)
-    if rotations is not None:
-        rotations = rotation.inverse(some_frames(rotations))
-    stiffness = np.full(count, np.inf)
+    loose, lengths = _compare(positions, None if rotations is None else rotation.inverse(some_frames(rotations)))
+    apart = loose + np.where(np.eye(count, dtype=bool), np.inf, 0.0)
+    floor = NOISE * float(np.median(apart.min(axis=0))) if count > 1 else 0.0
+    largest = max(float(lengths.max()), 1e-12)
+    loose = np.maximum(loose, max(floor, 1e-6 * largest))
+    best, cost = np.full(count, np.inf), np.full(count, np.inf)
     parents = np.full(count, -1)
     waiting = np.ones(count, bool)
     joint = 0
     for _ in range(count - 1):
         waiting[joint] = False
-        bones = positions - positions[:, joint, None]
-        lengths = np.linalg.norm(bones, axis=-1)
-        if rotations is not None:
-            cost = np.sqrt(rotation.rotate(rotations[:, joint, None], bones).var(axis=0).sum(axis=-1))
-        else:
-            cost = lengths.std(axis=0)
-        cost = np.maximum(cost, 1e-3 * size) + TIE * lengths.mean(axis=0)
-        better = waiting & (cost < stiffness)
-        stiffness[better], parents[better] = cost[better], joint
-        joint = int(np.argmin(np.where(waiting, stiffness, np.inf)))
+        first, here, there = lengths[parents, np.arange(count)], lengths[joint], lengths[parents, joint]
+        beyond = first**2 > here**2 + there**2 + here * there
+        same = (loose[joint] <= best / STIFFER) & beyond & (parents >= 0) & (here > 0)
+        better = waiting & ((loose[joint] < STIFFER * best) | same)
+        best[better], parents[better] = loose[joint, better], joint
+        cost[better] = (loose[joint] * (1.0 + here / largest))[better]
+        joint = int(np.argmin(np.where(waiting, cost, np.inf)))
     return parents, spread(positions, parents)
+
+
+def _compare(positions: NDArray, back: NDArray | None) -> tuple[NDArray, NDArray]:
+    """How much each joint moves as seen from each other one, (J, J), and how far apart they are on average.
+
+    With the inverse of the joints' world rotations it is seen in their frames, else as a distance.
+    """
+    count = positions.shape[1]
+    loose, lengths = np.empty((count, count)), np.empty((count, count))
+    for joint in range(count):
+        bones = positions - positions[:, joint, None]
+        distances = np.linalg.norm(bones, axis=-1)
+        lengths[joint], loose[joint] = distances.mean(axis=0), distances.std(axis=0)
+        if back is not None:
+            loose[joint] = np.sqrt(rotation.rotate(back[:, joint, None], bones).var(axis=0).sum(axis=-1))
+    return loose, lengths
 
 
 def parents_first(parents: NDArray) -> NDArray:
