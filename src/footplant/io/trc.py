@@ -22,7 +22,7 @@ from footplant.markers import Markers
 extensions = (".trc",)
 holds: frozenset[str] = frozenset()
 
-TAB, BLANKS = 9, 0
+TAB, BLANKS = 9, -1
 """What stands between fields: see `kernels.fields`."""
 MOST_HEADER_LINES = 40
 """Lines within which the names have to stand."""
@@ -35,7 +35,7 @@ FARTHEST = 1e9
 PART_POINTS = 1 << 16
 """Points that are looked at at a time, so that what is only needed meanwhile stays small."""
 STEADY = 0.01
-"""Relative difference of the stated rate to that of the column of times above which the times are believed."""
+"""Share of the time by which the stated rate and the column of times must differ before the times are believed."""
 
 
 def load_markers(path: str | Path) -> RawMarkers:
@@ -56,16 +56,15 @@ def parse(data: bytes, path: str | Path | None = None) -> RawMarkers:
             raise FormatError("expected text, got damaged UTF-16", path=path) from error
     facts, names, separator, start = _read_header(data, path)
     notes: list[str] = []
-    head, body = _read_table(data, start, separator, names, facts, path, notes)
-    names, body = _named(names, body, facts, notes)
-    positions = body.reshape(len(body), len(names), 3)
+    head, positions = _read_table(data, start, separator, names, facts, path, notes)
+    names = _named(names, positions.shape[1], facts, notes)
     _hide(positions, notes)
     if np.isnan(positions[..., 0]).all():
-        hidden = f"{len(names)} that are hidden in all {len(body)} frames"
+        hidden = f"{len(names)} that are hidden in all {len(head)} frames"
         raise FormatError(f"expected markers that are seen, got {hidden}", path=path)
     stated = _number(facts, "NumFrames")
-    if stated is not None and stated != len(body):
-        notes.append(f"the header states {stated:g} frames, {len(body)} rows follow and were read")
+    if stated is not None and stated != len(head):
+        notes.append(f"the header states {stated:g} frames, {len(head)} rows follow and were read")
     first = head[0, 0] if np.isfinite(head[0, 0]) else _number(facts, "OrigDataStartFrame")
     if len(head) > 1 and not np.all(np.diff(head[:, 0]) == 1):
         notes.append("the frames are not numbered one after another; they were read as they stand")
@@ -132,7 +131,7 @@ def _decode(text: bytes) -> str:
 def _read_table(
     data: bytes, start: int, separator: int, names: list[str], facts: dict[str, str], path, notes: list[str]
 ) -> tuple[NDArray, NDArray]:
-    """Numbers and times (F, 2) and coordinates (F, 3·M) as they stand, NaN where a field is empty."""
+    """Numbers and times (F, 2) and positions (F, M, 3) as they stand, NaN where a field is empty."""
     from footplant.kernels import fields
     from footplant.kernels.text import FIVES, POWERS
 
@@ -144,6 +143,8 @@ def _read_table(
     count = len(names) or int(min(max(stated or 0, 0), widest))
     # a marker of which no row has anything still has its column, but only as many as the bytes can pay for
     columns = 3 * count
+    if count > MOST_MARKERS:
+        raise FormatError(f"expected at most {MOST_MARKERS} markers, got {count}", path=path)
     if rows == 0 or count == 0:
         raise FormatError(f"expected rows of markers, got {rows} rows and {count} names", path=path)
     if rows * columns * 8 > MAX_GROWTH * len(data) + (1 << 24):
@@ -151,7 +152,8 @@ def _read_table(
             f"expected rows with a field for each coordinate, got {rows} rows with {total} fields for {count} markers",
             path=path,
         )
-    head, body = np.empty((rows, 2)), np.empty((rows, columns))
+    head, positions = np.empty((rows, 2)), np.empty((rows, count, 3))
+    body = positions.reshape(rows, columns)
     left = np.zeros((columns + 2 + 4096, 3), np.int64)
     at, where, beyond, odd = 0, start, 0, 0
     while at < rows:
@@ -175,13 +177,11 @@ def _read_table(
                 head[at + row, column] = value
             odd += value is not None and not np.isfinite(value)
         at, beyond = at + done, beyond + more
-        if done == 0:
-            break
     if odd:
         notes.append(f"{odd} values are not finite and were taken for hidden")
     if beyond:
         notes.append(f"{beyond} values stand in columns without a name (unidentified points) and were left out")
-    return head[:at], body[:at]
+    return head, positions
 
 
 def _slow_number(token: bytes) -> float | None:
@@ -193,11 +193,11 @@ def _slow_number(token: bytes) -> float | None:
         return None
 
 
-def _named(names: list[str], body: NDArray, facts: dict[str, str], notes: list[str]) -> tuple[list[str], NDArray]:
+def _named(names: list[str], count: int, facts: dict[str, str], notes: list[str]) -> list[str]:
     """A name of its own for each marker."""
     stated = _number(facts, "NumMarkers")
     if not names:
-        names = [f"point{number + 1}" for number in range(body.shape[1] // 3)]
+        names = [f"point{number + 1}" for number in range(count)]
         notes.append("the markers have no names; numbers stand in for them")
     elif stated is not None and stated != len(names):
         notes.append(f"the header states {stated:g} markers and names {len(names)}; those were read")
@@ -210,7 +210,7 @@ def _named(names: list[str], body: NDArray, facts: dict[str, str], notes: list[s
         unique.append(name)
     if unique != names:
         notes.append("some names stand more than once; their places were added to tell the markers apart")
-    return unique, body
+    return unique
 
 
 def _hide(positions: NDArray, notes: list[str]) -> None:
@@ -250,7 +250,8 @@ def _rate(facts: dict[str, str], times: NDArray, notes: list[str]) -> float:
         return 100.0
     if stated is None:
         return float(f"{by_times:.6g}")
-    if by_times is not None and abs(by_times / stated - 1.0) > STEADY:
+    # times are mostly rounded to milliseconds
+    if by_times is not None and abs(span - (len(times) - 1) / stated) > STEADY * span + 0.0015:
         steps = np.diff(times)
         if np.all(np.abs(steps - span / len(steps)) <= 0.1 * span / len(steps) + 1e-3):
             notes.append(f"the header states {stated:g} frames a second, the times say {by_times:.6g}; took the times")

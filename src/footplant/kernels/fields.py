@@ -10,7 +10,7 @@ import numpy as np
 from footplant.kernels import jit
 from footplant.kernels.text import FIVES, POWERS, long_number
 
-BLANKS = 0
+BLANKS = -1
 """As a separator: any run of blanks and tabs stands between two fields, and no field is empty."""
 HEAD = 2
 """Fields of each row that go into an array of their own."""
