@@ -240,6 +240,10 @@ def _quaternions(path: Path, take: RawAnimation, values: NDArray) -> NDArray:
 
 def read_locals(figure: Figure, take: RawAnimation) -> tuple[Locals, Locals]:
     """Transforms of all joints of a take, and of what stands above them, as the file has them."""
+    for name in ("translations", "scales", "bases"):
+        values = getattr(take, name)
+        if values is not None and not np.isfinite(values).all():
+            raise FormatError(f"expected finite {name}, got NaN or infinity", path=figure.path, where=take.path)
     places = figure.joint_paths()
     pairs = [(new, number) for number, joint in enumerate(take.joints) if (new := places.get(joint)) is not None]
     into, taken = [new for new, _ in pairs], [number for _, number in pairs]

@@ -63,7 +63,19 @@ def open_stage(path: str | Path, data: bytes, before_layer: Callable[[int], None
         yield _Opener(path, folder, before_layer or (lambda size: None)).open(file, source)
 
 
+def _anchor(layer: Any, folder: Path) -> None:
+    """Write the relative names of pictures out in full: an anonymous copy has no folder of its own."""
+    (UsdUtils,) = modules("UsdUtils")
+
+    def whole(name: str) -> str:
+        return name if not name or ":" in name or os.path.isabs(name) else os.path.normpath(folder / name)
+
+    UsdUtils.ModifyAssetPaths(layer, whole)
+
+
 class _Opener:
+    """Opens the layers of one stage."""
+
     def __init__(self, path: Path, folder: Path, before_layer: Callable[[int], None]) -> None:
         self.path, self.folder, self.before_layer = path, folder, before_layer
         self.layers: dict[Path, Any] = {}
@@ -109,6 +121,7 @@ class _Opener:
                 raise FormatError(f"expected at most {MOST_LAYERS} layers, got more", path=self.path)
             self.layers[found] = self._read(found)
             self._cut(self.layers[found], found)
+            _anchor(self.layers[found], found.parent)
         return self.layers[found].identifier
 
     def _find(self, dependency: str, file: Path) -> Path | None:

@@ -39,15 +39,25 @@ def reporting(path: str | Path) -> Iterator[None]:
     delegate = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         yield
+    except UnicodeDecodeError:
+        raise FormatError("expected text in UTF-8, got other bytes", path=path) from None
     except (Tf.ErrorException, RuntimeError) as error:
-        if "bad_alloc" in str(error):
-            raise FormatError(
-                "reading takes more memory than a file of this size may; it may be damaged", path=path
-            ) from None
-        raise FormatError(f"expected USD, got damage: {shorten(str(error))}", path=path) from None
+        text = _words(error)
+        if "bad_alloc" in text:
+            much = "reading takes more memory than a file of this size may; it may be damaged"
+            raise FormatError(much, path=path) from None
+        raise FormatError(f"expected USD, got damage: {shorten(text)}", path=path) from None
     finally:
         delegate.TakeUncoalescedDiagnostics()
         del delegate
+
+
+def _words(error: Exception) -> str:
+    """What usd-core says; its reports quote the file, whatever bytes that has."""
+    try:
+        return str(error)
+    except UnicodeDecodeError:
+        return "bytes that are not text in UTF-8"
 
 
 def shorten(text: str) -> str:

@@ -68,12 +68,12 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
             write_atomic(path, source.data)
             return
         layer = opened.root
-        packing = path.suffix.lower() == ".usdz"
-        if opened.followed and (away or packing or is_package(source.data)):
+        moved = away or path.suffix.lower() == ".usdz" or is_package(source.data)
+        if opened.followed and moved:
             layer = opened.stage.Flatten()
         if not unchanged:
             _author(layer, opened, figure, motion, clip.name, own)
-        write_layer(path, layer, _localize(layer, path, source, opened) if away or packing else None)
+        write_layer(path, layer, _localize(layer, path, source, opened) if moved else None)
 
 
 def _named_files(layer: Any) -> list[str]:
@@ -227,8 +227,14 @@ def _localize(layer: Any, path: Path, source: UsdSource, opened: Opened) -> list
                 files[short] = inside[short] if short in inside else found.read_bytes()
             return short
         if packed:
-            return f"{os.path.relpath(source.path, path.parent)}[{short}]"
-        return Path(os.path.relpath(found, path.parent.resolve())).as_posix()
+            return f"{_relative(source.path.resolve(), path)}[{short}]"
+        return _relative(found, path)
 
     UsdUtils.ModifyAssetPaths(layer, rename)
     return list(files.items())
+
+
+def _relative(file: Path, path: Path) -> str:
+    """How a layer at `path` names a file."""
+    name = Path(os.path.relpath(file, path.parent.resolve())).as_posix()
+    return name if name.startswith("..") else f"./{name}"

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 ON_GRID = 0.02
 """How far a sample may lie from its frame, in frames."""
-SLOWEST, FASTEST, PLAIN = 10.0, 120.0, 240.0
-"""Samples slower than SLOWEST were set by hand and are read at the stage's own rate, if that is at most PLAIN. Samples
-on no grid are read at most at FASTEST frames a second."""
+SLOWEST, SMOOTH, FASTEST, PLAIN = 10.0, 24.0, 120.0, 240.0
+"""Samples slower than SLOWEST were set by hand and are read at the stage's own rate, if that is at most PLAIN, else at
+one of at least SMOOTH. Samples on no grid are read at SMOOTH to FASTEST frames a second."""
 
 
 class Grid(NamedTuple):
@@ -42,20 +42,18 @@ def find_grid(samples: NDArray, codes_per_second: float, stated: float | None) -
     # the mean of the shortest steps: over thousands of samples a single step's rounding would lose count
     rough = float(np.mean(steps[steps < 1.05 * steps.min()]))
     own = codes_per_second * max(round(length / rough), 1) / length
-    rates = [rate for rate in (stated, codes_per_second) if rate is not None and SLOWEST <= rate <= PLAIN]
-    if own >= SLOWEST:
-        rates.append(own)
-    for rate in rates:
-        step = codes_per_second / rate
-        if _strays(places, step) <= ON_GRID and step <= 1.5 * rough:
-            return Grid(float(rate), start, step, round(length / step) + 1, True)
-    for rate in rates:
+    known = [rate for rate in (stated, codes_per_second) if rate is not None]
+    # a stated rate at which (nearly) every frame has its sample; the samples' own; a stated one with fewer samples; and
+    # for samples that were set far apart, a multiple of their own
+    dense = [rate for rate in known if codes_per_second / rate <= 1.5 * rough and rate <= 1.5 * own]
+    sparse = [rate for rate in known if SLOWEST <= rate <= PLAIN]
+    for rate in (*dense, *([own] if own >= SLOWEST else []), *sparse, own * np.ceil(SMOOTH / own)):
         step = codes_per_second / rate
         if _strays(places, step) <= ON_GRID:
             return Grid(float(rate), start, step, round(length / step) + 1, True)
-    rate = float(np.clip(codes_per_second / np.median(steps), 24.0, FASTEST))
+    rate = float(np.clip(codes_per_second / np.median(steps), SMOOTH, FASTEST))
     step = codes_per_second / rate
-    return Grid(rate, start, step, int(np.ceil(length / step - ON_GRID)) + 1, _strays(places, step) <= ON_GRID)
+    return Grid(rate, start, step, int(np.ceil(length / step - ON_GRID)) + 1, False)
 
 
 def _strays(places: NDArray, step: float) -> float:
