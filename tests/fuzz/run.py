@@ -2,17 +2,23 @@
 
 Each `fuzz_*.py` beside this file is one target: `TARGET(data: bytes)`, and `corpus() -> list[bytes]` to start from.
 Every target runs in a process of its own, because the fuzzer (atheris, on libFuzzer) ends its process; inputs that fail
-are kept in --keep.
+are kept in --keep. The kept corpus (`kept.py`) is where every run starts from too; with --grow it gets what the run has
+found: inputs that go new ways, and those that fail, which the suite then replays until they do not.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from kept import grow, keep, kept
 
 FOLDER = Path(__file__).resolve().parent
 MEMORY_MB = 2048
@@ -25,6 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("targets", nargs="*", help="names such as fuzz_bvh (default: all)")
     parser.add_argument("--seconds", type=int, default=60, help="how long each target runs")
+    parser.add_argument("--grow", action="store_true", help="add what is found to the kept corpus")
     parser.add_argument("--keep", type=Path, default=Path("out/fuzz"), help="where inputs that fail are kept")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
@@ -33,41 +40,49 @@ def main() -> int:
         _fuzz(arguments.child, arguments.seconds, arguments.corpus, arguments.keep)
         return 0
     names = arguments.targets or sorted(path.stem for path in FOLDER.glob("fuzz_*.py"))
-    failed = [name for name in names if not _run(name, arguments.seconds, arguments.keep)]
+    failed = [name for name in names if not _run(name, arguments.seconds, arguments.keep, arguments.grow)]
     return 1 if failed else 0
 
 
-def _run(name: str, seconds: int, keep: Path) -> bool:
+def _run(name: str, seconds: int, failures: Path, growing: bool) -> bool:
     """One target in its own process; whether nothing was found."""
-    keep.mkdir(parents=True, exist_ok=True)
-    before = set(keep.iterdir())
+    failures.mkdir(parents=True, exist_ok=True)
+    before = set(failures.iterdir())
     with tempfile.TemporaryDirectory() as corpus:
         command = [sys.executable, str(Path(__file__).resolve()), "--child", name, "--seconds", str(seconds)]
-        command += ["--corpus", corpus, "--keep", str(keep)]
+        command += ["--corpus", corpus, "--keep", str(failures)]
+        for path in kept(name):
+            shutil.copy(path, corpus)
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        inputs = len(list(Path(corpus).iterdir()))
-    found = sorted(set(keep.iterdir()) - before)
+        inputs = [path.read_bytes() for path in Path(corpus).iterdir()]
+    found = sorted(set(failures.iterdir()) - before)
+    if growing:
+        for path in found:
+            keep(name, path.read_bytes())
+        print(
+            f"{name}: {grow(name, importlib.import_module(name).TARGET, inputs)} inputs added, {len(kept(name))} kept"
+        )
     runs = [line.split()[1] for line in done.stderr.splitlines() if line.startswith(("Done", "stat::number_of_exec"))]
     if done.returncode == 0 and not found:
-        print(f"{name}: nothing found in {seconds} s, {runs[-1] if runs else '?'} runs, {inputs} inputs in the corpus")
+        often = runs[-1] if runs else "?"
+        print(f"{name}: nothing found in {seconds} s, {often} runs, {len(inputs)} inputs in the corpus")
         return True
     print(f"{name}: FOUND (exit code {done.returncode}) {', '.join(map(str, found))}")
     print("\n".join((done.stdout + done.stderr).splitlines()[-60:]))
     return False
 
 
-def _fuzz(name: str, seconds: int, corpus: Path, keep: Path) -> None:
+def _fuzz(name: str, seconds: int, corpus: Path, failures: Path) -> None:
     """Inside the child: instrument the package, import the target, run until the time is over."""
     import atheris
 
-    sys.path.insert(0, str(FOLDER))
     with atheris.instrument_imports(include=["footplant.io", "footplant.errors"]):
         target = importlib.import_module(name)
     for number, seed in enumerate(target.corpus()):
         target.TARGET(seed)  # also compiles the kernels, so that the first input is not taken for a slow one
         (corpus / f"seed-{number}").write_bytes(seed)
     options = [f"-max_total_time={seconds}", f"-rss_limit_mb={MEMORY_MB}", f"-timeout={SLOWEST_SECONDS}"]
-    options += [f"-artifact_prefix={keep}/{name}-", "-max_len=65536", str(corpus)]
+    options += [f"-artifact_prefix={failures}/{name}-", "-max_len=65536", str(corpus)]
     atheris.Setup([sys.argv[0], *options], target.TARGET)
     atheris.Fuzz()
 
