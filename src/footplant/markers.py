@@ -66,11 +66,11 @@ class Markers:
         subjects = tuple(self.subjects) or ("",) * len(names)
         if len(subjects) != len(names):
             raise MotionError(f"expected a subject for each of {len(names)} markers, got {len(subjects)}")
-        hidden = np.isnan(positions)
         if np.isinf(positions).any():
             frame, marker, _ = np.argwhere(np.isinf(positions))[0]
             raise MotionError(f"expected finite positions or NaN, got infinity at frame {frame}, {names[marker]!r}")
-        partly = hidden.any(axis=2) & ~hidden.all(axis=2)
+        x, y, z = (np.isnan(positions[..., axis]) for axis in range(3))
+        partly = (x != y) | (y != z)
         if partly.any():
             frame, marker = np.argwhere(partly)[0]
             raise MotionError(f"expected three coordinates or three NaN, got a mix at frame {frame}, {names[marker]!r}")

@@ -23,7 +23,7 @@ SPELLINGS = {
     "foot": ("ft", "foot", "feet"),
 }
 """How files spell their units."""
-PART_POINTS = 1 << 16
+PART_POINTS = 1 << 14
 """Points that are converted at a time, so that what is only needed meanwhile stays small."""
 SOME = (200, 1000)
 """Frames and markers that are enough to tell which way is up and how tall."""

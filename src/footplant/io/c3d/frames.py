@@ -16,7 +16,7 @@ SATURATED = 65535
 """The largest number of a frame that the first block can hold; longer trials state their length elsewhere."""
 FARTHEST = 1e9
 """File units; a coordinate beyond it is no measurement."""
-PART_BYTES = 1 << 20
+PART_BYTES = 1 << 18
 """Bytes of the file that are converted at a time, so that what is only needed meanwhile stays small."""
 
 
@@ -145,8 +145,13 @@ def read_points(data: bytes, layout: Layout, processor: int, keep: NDArray) -> t
         if not layout.floats:
             places *= layout.scale
         last = part[..., 3]
-        hidden = ~(last >= 0) | ~(np.abs(places) <= FARTHEST).all(axis=-1)
-        at_zero = ~hidden & ~places.any(axis=-1)
+        # axis by axis: reductions over three values are slow
+        seen, at_zero = last >= 0, np.ones(last.shape, bool)
+        for axis in range(3):
+            seen &= np.abs(places[..., axis]) <= FARTHEST
+            at_zero &= places[..., axis] == 0
+        at_zero &= seen
+        hidden = ~seen
         zeros += int(np.count_nonzero(at_zero))
         hidden |= at_zero
         # the low byte is the residual, the high one says which cameras saw the point
