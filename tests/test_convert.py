@@ -1,0 +1,150 @@
+"""`footplant convert` and `formats`: what is kept, and every word of what is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import footplant
+from footplant import Project, load_project, save_project
+from footplant.cli import main
+from footplant.cli.losses import losses
+from footplant.io import PARTS, formats, load_takes
+from gltf_made import figure as made_figure
+from test_cli import assert_one_line_of_error, run, run_json
+from test_project import rich_character, rich_clip
+
+
+@pytest.fixture
+def glb(tmp_path):
+    """A skinned figure with a material, a morph target and two takes."""
+    path = tmp_path / "figure.glb"
+    path.write_bytes(made_figure().glb())
+    return path
+
+
+def test_every_take_and_the_file_itself_survive_a_project(capsys, glb, tmp_path):
+    report = run_json(capsys, "convert", glb, tmp_path / "a.footplant")
+    assert (report["lost"], report["takes"], report["format"]) == ([], 2, "project")
+    back = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.glb")
+    assert back["takes"] == 2
+    assert (tmp_path / "b.glb").read_bytes() == glb.read_bytes()
+    assert run(capsys, "convert", tmp_path / "a.footplant", tmp_path / "c.glb")[1].count("in the first of 2 takes") == 1
+
+
+def test_one_take_of_many(capsys, glb, tmp_path):
+    report = run_json(capsys, "convert", glb, tmp_path / "a.footplant", "--take", "curves")
+    assert report["lost"] == ["1 other take ('bend')"]
+    assert [take.name for take in footplant.load(tmp_path / "a.footplant").takes] == ["curves"]
+    run_json(capsys, "convert", glb, tmp_path / "a.glb", "--take", "curves")
+    assert [take.name for take in footplant.load(tmp_path / "a.glb").takes] == ["curves"]
+    report = run_json(capsys, "convert", glb, tmp_path / "a.bvh")
+    assert "1 other take ('curves'); choose one with --take" in report["lost"]
+
+
+def test_takes_go_from_one_format_to_another(capsys, glb, tmp_path):
+    clips = [replace(clip, character=replace(clip.character, source=None)) for clip in load_takes(glb)]
+    footplant.save(tmp_path / "a.footplant", clips[0], takes=clips)
+    assert run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")["takes"] == 2
+    for before, after in zip(clips, load_takes(tmp_path / "a.glb"), strict=True):
+        assert after.name == before.name
+        assert len(after.motion) == len(before.motion)
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (".bvh", [
+            "the mesh with its weights, materials and morph targets: .bvh files have bones only",
+            "how the frames of 2 joints are turned at rest: .bvh files have places only for the rest pose; the motion "
+            "stays the same",
+        ]),
+        (".fbx", ["materials and morph targets of the character's own file: .fbx files get the mesh only"]),
+        (".gltf", []),
+        (".footplant", []),
+    ],
+)  # fmt: skip
+def test_what_of_a_skinned_file_is_lost(capsys, glb, tmp_path, ending, expected):
+    report = run_json(capsys, "convert", glb, tmp_path / f"a{ending}", "--take", "bend")
+    assert report["lost"] == ["1 other take ('curves')", *expected]
+
+
+def test_what_of_a_project_is_lost(capsys, tmp_path):
+    clip = footplant.load("sample:walk")
+    save_project(tmp_path / "a.footplant", Project(((clip,),), ({"kind": "plant"},) * 2, ({"do": "it"},)))
+    report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")
+    assert report["lost"] == [
+        "which joint is what: .glb files do not say it, so it will be found anew",
+        "contact points, masses and limits: .glb files have no place for them, so they will be found anew",
+        "2 constraints and 1 edit: only .footplant files hold them",
+    ]
+    assert run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.footplant")["lost"] == []
+    assert (tmp_path / "b.footplant").read_bytes() == (tmp_path / "a.footplant").read_bytes()
+    assert run_json(capsys, "convert", "sample:walk", tmp_path / "c.glb")["lost"] == []
+
+
+def test_bones_that_change_their_length(tmp_path):
+    clip = rich_clip()
+    assert footplant.io.PARTS["moving bones"]
+    told = losses(clip, None, formats()[".vrma"], takes=True, figures=True)
+    assert any(
+        text.startswith("bones that change their length with time: .vrma files have fixed lengths, which moves joints")
+        and text.endswith(" mm")
+        for text in told
+    )
+
+
+def test_figures_go_along_where_they_fit(capsys, tmp_path):
+    ann, bob = rich_character(1, "Ann"), rich_character(2, "Bob")
+    clip = replace(rich_clip(1, "a", 4, ann), others=(rich_clip(2, "b", 4, bob),))
+    footplant.save(tmp_path / "a.footplant", clip)
+    report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.bvh")
+    assert (report["figures"], any("figure" in text for text in report["lost"])) == (2, False)
+    report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")
+    assert (report["figures"], "1 other figure ('Bob'); choose one with --figure" in report["lost"]) == (1, True)
+    report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.footplant", "--figure", "Bob")
+    assert "1 other figure ('Ann')" in report["lost"]
+    assert len(load_project(tmp_path / "b.footplant").figures) == 1
+    # a BVH has one clock for all
+    footplant.save(tmp_path / "c.footplant", replace(clip, others=(rich_clip(2, "b", 7, bob),)))
+    report = run_json(capsys, "convert", tmp_path / "c.footplant", tmp_path / "c.bvh")
+    assert "1 other figure ('Bob'); choose one with --figure" in report["lost"]
+
+
+def test_onto_a_character_of_a_project(capsys, glb, tmp_path):
+    run_json(capsys, "convert", glb, tmp_path / "hero.footplant")
+    run_json(capsys, "convert", glb, tmp_path / "bare.bvh")
+    report = run_json(
+        capsys, "convert", tmp_path / "hero.footplant", tmp_path / "on.glb", "--take", "bend",
+        "--character", tmp_path / "hero.footplant",
+    )  # fmt: skip
+    assert report["character"]
+    written = footplant.load(tmp_path / "on.glb").character.source.document.json
+    assert written["materials"][0]["name"] == "red"
+
+
+def test_what_cannot_be_written_says_what_can(capsys, tmp_path):
+    code, out, err = run(capsys, "convert", "sample:walk", tmp_path / "a.amc")
+    assert_one_line_of_error(code, out, err)
+    assert "can be read but not written; what can be written: .bvh, " in err
+    code, out, err = run(capsys, "convert", "sample:walk", tmp_path / "a.glb", "--to-up", "z")
+    assert_one_line_of_error(code, out, err)
+    assert "--to-up is for .bvh" in err
+    assert ".glb files have fixed units and axes" in err
+    assert_one_line_of_error(*run(capsys, "convert", "sample:walk", tmp_path / "a.xyz"))
+    assert main(["convert", "sample:walk", str(tmp_path / "a.bvh"), "--to-up", "z"]) == 0
+
+
+def test_formats_tell_what_they_hold(capsys, monkeypatch):
+    told = run_json(capsys, "formats")
+    assert told["parts"] == PARTS
+    found = told["formats"]
+    assert found["project"]["holds"] == list(PARTS)
+    assert (found["asf"]["reads"], found["asf"]["writes"], found["asf"]["holds"]) == (True, False, [])
+    assert (found["c3d"]["content"], found["c3d"]["reads"]) == ("markers", True)
+    assert (found["fbx"]["extra"], found["bvh"]["extra"]) == ("fbx", None)
+    assert all(set(entry["extensions"]) <= set(formats()) for entry in found.values())
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert run_json(capsys, "formats")["formats"]["fbx"]["installed"] is False
+    assert 'pip install "footplant[fbx]"' in run(capsys, "formats")[1]
