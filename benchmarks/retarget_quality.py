@@ -1,0 +1,186 @@
+"""Every human clip retargeted to every character: do plants hold, is it smooth, is anything below the ground?
+
+`python benchmarks/retarget_quality.py --all --workers 2 --table docs/retarget_table.md` takes every human clip and ten
+or more characters of ../shared/data and writes the table of the documentation; without --all a few of them are taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from timing import print_figures
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+SAMPLE_CLIPS = ("walk", "run", "sneak", "limp", "turn-left", "jump", "kick", "reach", "clap", "climb")
+SAMPLE_CHARACTERS = ("mannequin", "short", "sally", "blubby", "longlegs")
+SKINNED = (
+    "gltf/CesiumMan.glb", "gltf/KayKit_Knight.glb", "gltf/godot_mannequiny.glb", "gltf/RiggedFigure.glb",
+    "vrm/100avatars_038_Kate.vrm", "vrm/Godette_vrm0.vrm", "fbx/100avatars_001_Crimsom.fbx",
+    "fbx/ufbx_maya_kenney_character_7700_binary.fbx",
+)  # fmt: skip
+MOTIONS = (
+    "bvh/*/*.bvh", "asf_amc/*.amc", "fbx/*.fbx", "gltf/*.glb", "vrma/*.vrma", "smpl_npz/*.npz",
+    "deepmimic/humanoid3d_*.txt", "usd/*.usd*",
+)  # fmt: skip
+FEW = ("bvh/cmu/02_01.bvh", "bvh/cmu/09_01.bvh", "bvh/cmu/05_02.bvh", "bvh/other/rokoko_jesse_dance.bvh")
+
+
+def clips(everything: bool) -> list[str]:
+    """Names of the clips: samples, and files where they are."""
+    found = [f"sample:{name}" for name in SAMPLE_CLIPS]
+    if SHARED.is_dir():
+        paths = [path for pattern in MOTIONS for path in sorted(SHARED.glob(pattern))]
+        found += [str(path) for path in (paths if everything else [SHARED / name for name in FEW])]
+    return found
+
+
+def characters(everything: bool) -> list[str]:
+    """Names of the characters."""
+    found = [f"sample:{name}" for name in SAMPLE_CHARACTERS]
+    if SHARED.is_dir():
+        found += [str(SHARED / name) for name in (SKINNED if everything else SKINNED[:2])]
+    return found
+
+
+def judge(clip_name: str, character_names: list[str]) -> list[dict]:
+    """One clip on every character: a row of figures each, or why it is no human motion."""
+    from footplant.analysis.contacts import find_contacts
+    from footplant.edits.retarget import retarget
+    from footplant.errors import FootplantError
+    from footplant.io import load, load_character
+
+    try:
+        clip = load(clip_name)
+        if clip.character.roles is None or len(clip.motion) < 10:
+            return [{"clip": clip_name, "skipped": "no human motion"}]
+        contacts = find_contacts(clip)
+    except FootplantError as error:
+        return [{"clip": clip_name, "skipped": str(error)}]
+    rows = []
+    for name in character_names:
+        row: dict = {"clip": Path(clip_name).name, "character": Path(name).name, "frames": len(clip.motion)}
+        started = time.perf_counter()
+        try:
+            solution = retarget(clip, load_character(name), contacts=contacts)
+        except FootplantError as error:
+            rows.append(row | {"error": f"{type(error).__name__}: {error}"})
+            continue
+        except Exception as error:
+            rows.append(row | {"error": f"BUG {type(error).__name__}: {error}"})
+            continue
+        quality, copied = solution.report.after, solution.report.before
+        assert quality is not None
+        assert copied is not None
+        plants = [entry for entry in solution.report.constraints if entry.kind == "footplant"]
+        row |= {
+            "seconds": time.perf_counter() - started,
+            "status": solution.status.name,
+            "finite": bool(np.isfinite(solution.motion.root).all() and np.isfinite(solution.motion.rotations).all()),
+            "plants": len(quality.plants),
+            "drift": max((plant.drift for plant in quality.plants), default=0.0),
+            "drift_copied": max((plant.drift for plant in copied.plants), default=0.0),
+            "over_2mm": sum(plant.drift > 2.0 for plant in quality.plants),
+            "unmet_plants": sum(not entry.met for entry in plants),
+            "penetration": quality.penetration_worst or 0.0,
+            "acceleration": quality.peak_acceleration_ratio,
+            "jerk": quality.jerk_ratio,
+        }
+        rows.append(row)
+    return rows
+
+
+def sweep(everything: bool, workers: int) -> list[dict]:
+    """All rows."""
+    names, figures = clips(everything), characters(everything)
+    rows: list[dict] = []
+    if workers <= 1:
+        for number, name in enumerate(names):
+            print(f"\r{number + 1}/{len(names)} {Path(name).name:40s}", end="", file=sys.stderr)
+            rows += judge(name, figures)
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            for number, found in enumerate(pool.map(judge, names, [figures] * len(names))):
+                print(f"\r{number + 1}/{len(names)}", end="", file=sys.stderr)
+                rows += found
+    print(file=sys.stderr)
+    return rows
+
+
+def figures_of(rows: Iterable[dict]) -> dict[str, float]:
+    """What the sweep amounts to."""
+    solved = [row for row in rows if "drift" in row]
+    jerks = [row["jerk"] for row in solved if row["jerk"] is not None]
+    peaks = [row["acceleration"] for row in solved if row["acceleration"] is not None]
+    drifts = np.array([row["drift"] for row in solved])
+    over, plants = sum(row["over_2mm"] for row in solved), sum(row["plants"] for row in solved)
+    return {
+        "retarget.pairs": float(len(solved)),
+        "retarget.failed": float(sum("error" in row for row in rows)),
+        "retarget.share_of_pairs_under_2mm": float((drifts <= 2.0).mean()),
+        "retarget.share_of_plants_under_2mm": 1.0 - over / max(1, plants),
+        "retarget.median_worst_drift_mm": float(np.median(drifts)),
+        "retarget.median_worst_drift_copied_mm": float(np.median([row["drift_copied"] for row in solved])),
+        "retarget.share_under_5mm_penetration": float(np.mean([row["penetration"] <= 5.0 for row in solved])),
+        "retarget.share_under_1_5_acceleration": float(np.mean(np.array(peaks) <= 1.5)),
+        "retarget.median_acceleration_ratio": float(np.median(peaks)),
+        "retarget.median_jerk_ratio": float(np.median(jerks)),
+        "retarget.median_seconds_per_1000_frames": float(np.median([1e3 * r["seconds"] / r["frames"] for r in solved])),
+    }
+
+
+def table(rows: Iterable[dict]) -> str:
+    """The worst over the characters, clip by clip, as Markdown."""
+    lines = [
+        "| clip | frames | plants | worst drift, mm (copied) | over 2 mm | penetration, mm | acceleration | jerk |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    by_clip: dict[str, list[dict]] = {}
+    for row in rows:
+        if "drift" in row:
+            by_clip.setdefault(row["clip"], []).append(row)
+    for name, own in by_clip.items():
+        worst = max(row["drift"] for row in own)
+        copied = max(row["drift_copied"] for row in own)
+        peaks = [row["acceleration"] for row in own if row["acceleration"] is not None]
+        jerks = [row["jerk"] for row in own if row["jerk"] is not None]
+        lines.append(
+            f"| {name} | {own[0]['frames']} | {own[0]['plants']} | {worst:.1f} ({copied:.0f}) "
+            f"| {sum(row['over_2mm'] for row in own)} of {sum(row['plants'] for row in own)} "
+            f"| {max(row['penetration'] for row in own):.1f} | {max(peaks, default=0):.2f} "
+            f"| {np.median(jerks) if jerks else 0:.2f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def run() -> dict[str, float]:
+    """The figures of a few clips and characters."""
+    return figures_of(sweep(False, 1))
+
+
+def main() -> None:
+    """Print the figures; with --table write the table, with --rows every row."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
+    parser.add_argument("--all", action="store_true", help="every human clip and all characters")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--table", type=Path, help="write the table as Markdown")
+    parser.add_argument("--rows", type=Path, help="write every row as JSON lines")
+    arguments = parser.parse_args()
+    rows = sweep(arguments.all, arguments.workers)
+    if arguments.rows:
+        arguments.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if arguments.table:
+        arguments.table.write_text(table(rows))
+    print_figures(figures_of(rows), as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()
