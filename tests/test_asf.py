@@ -335,6 +335,45 @@ def test_memory_is_bounded_by_the_file(skeleton, frames):
     assert peak < 10 * size + (1 << 24)
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_random_skeletons_against_matrices(seed):
+    """Tips of bones as the format's documents compute them: W = parent's W · C · M · C⁻¹, tip = start + W · bone."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 7))
+    parents = [int(rng.integers(-1, k)) for k in range(count)]
+    letters = ["".join(rng.permutation(list("xyz"))) for _ in range(count)]
+    axes = rng.uniform(-180, 180, (count, 3)).round(3)
+    dofs = [[f"r{axis}" for axis in rng.permutation(list("xyz"))[: rng.integers(0, 4)]] for _ in range(count)]
+    directions = rng.normal(size=(count, 3)).round(4)
+    values = [rng.uniform(-180, 180, len(dof)).round(3) for dof in dofs]
+    root = rng.uniform(-90, 90, 6).round(3)
+    blocks = [
+        f"begin\nname b{k}\ndirection {' '.join(map(str, directions[k]))}\nlength {k + 1}\n"
+        f"axis {' '.join(map(str, axes[k]))} {letters[k].upper()}\ndof {' '.join(dofs[k])}\nend"
+        for k in range(count)
+    ]
+    tree = [f"{'root' if parent < 0 else f'b{parent}'} b{k}" for k, parent in enumerate(parents)]
+    rng.shuffle(tree)
+    skeleton = ":bonedata\n" + "\n".join(blocks) + "\n:hierarchy\nbegin\n" + "\n".join(tree) + "\nend\n"
+    lines = [f"b{k} {' '.join(map(str, values[k]))}" for k in range(count) if dofs[k]]
+    pose = motion(skeleton, f"1\nroot {' '.join(map(str, root))}\n" + "\n".join(lines) + "\n")
+    kin = Kinematics(pose)
+    world = {-1: turn("z", root[5]) @ turn("y", root[4]) @ turn("x", root[3])}
+    tips = {-1: root[:3]}
+    for k, parent in enumerate(parents):
+        c, m = np.eye(3), np.eye(3)
+        for letter, angle in zip(letters[k], axes[k]):
+            c = turn(letter, angle) @ c
+        for channel, angle in zip(dofs[k], values[k]):
+            m = turn(channel[1], angle) @ m
+        world[k] = world[parent] @ c @ m @ c.T
+        tips[k] = tips[parent] + world[k] @ (directions[k] / np.linalg.norm(directions[k]) * (k + 1))
+        joint = pose.skeleton.index(f"b{k}")
+        assert np.abs(kin.positions[0, joint] - tips[parent]).max() < 1e-9
+    for end, joint in enumerate(pose.skeleton.end_parents):
+        assert np.abs(kin.ends[0, end] - tips[int(pose.skeleton.names[joint][1:])]).max() < 1e-9
+
+
 @given(st.data())
 def test_any_change_of_a_file_is_read_or_refused(data):
     skeleton, frames = bytearray(SKELETON.encode()), bytearray(MOTION.encode())

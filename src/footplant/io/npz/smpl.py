@@ -20,6 +20,8 @@ from footplant.io.npz.posing import BLOCK, upright
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
+LARGEST_ANGLE = 1e4
+"""Radians beyond which numbers are no rotation vectors."""
 POSES = ("poses", "fullpose", "full_pose", "smpl_poses", "pose", "pose_aa")
 ROOTS = ("root_orient", "global_orient")
 TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans", "root_trans", "root_translation")
@@ -56,13 +58,10 @@ def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawFi
     poses = archive.floats(key) if key in POSES else _join(archive, key)
     body = BY_JOINTS[_joints(poses.shape)]
     frames = len(poses)
-    if np.abs(poses).max() > 1e4:
-        raise archive.error(f"expected rotation vectors in radians, got {np.abs(poses).max():g}", key)
-    local = np.empty((frames, len(body.layout.names), 4))
-    poses = poses.reshape(frames, -1, 3)
-    for at in range(0, frames, BLOCK):
-        local[at : at + BLOCK] = rotation.normalize(rotation.exp(poses[at : at + BLOCK]))
-    local.setflags(write=False)
+    largest = max(abs(float(poses.min())), abs(float(poses.max())))
+    if largest > LARGEST_ANGLE:
+        raise archive.error(f"expected rotation vectors in radians, got {largest:g}", key)
+    local = to_quaternions(poses.reshape(frames, -1, 3))
     up, turn = upright(local[:, 0])
     skeleton = rest_skeleton(body, turn)
     root = _read_translation(archive, frames, notes) + body.pelvis
@@ -73,6 +72,21 @@ def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawFi
         name, skeleton, (Take(name or "motion", frames, rate),), lambda take: motion,
         scale=1.0, up=up, roles=body.roles, notes=tuple(notes),
     )  # fmt: skip
+
+
+def to_quaternions(vectors: NDArray) -> NDArray:
+    """Read-only quaternions (F, J, 4) of rotation vectors (F, J, 3) of any precision, block by block."""
+    from footplant.kernels import quaternion
+
+    frames, joints = vectors.shape[:2]
+    out = np.empty((frames, joints, 4))
+    still = rotation.identity(min(BLOCK, frames) * joints)
+    still.setflags(write=False)
+    for at in range(0, frames, BLOCK):
+        block = np.array(vectors[at : at + BLOCK], float, order="C").reshape(-1, 3)
+        quaternion.displace(still[: len(block)], block, out[at : at + BLOCK].reshape(-1, 4))
+    out.setflags(write=False)
+    return out
 
 
 def rest_skeleton(body: Body, turn: NDArray) -> Skeleton:
