@@ -239,6 +239,9 @@ def test_splitting_and_folding_are_exact_for_any_matrices():
 
 BAD = {
     "two few matrices": (ARM.replace(f"({ROWS},(0,0,0,1))\n", "\n"), "expected 3 matrices"),
+    "one scale": (ARM.replace("half3[] scales = [(1,1,1), (1,1,1)]", "half3 scales = (1,1,1)"), "3 numbers each"),
+    "joints that are numbers": (ARM.replace('token[] joints = ["Hip/Knee", "Hip"]', "int[] joints = [1]"),
+                                "array of tokens"),
     "joint twice": (ARM.replace('"Hip/Knee/Foot"', '"Hip"'), "unique joint paths"),
     "too few rotations": (ARM.replace("1: [(1,0,0,0), (1,0,0,0)]", "1: [(1,0,0,0)]"), "expected 2 values"),
     "quaternion of zero": (ARM.replace("1: [(1,0,0,0), (1,0,0,0)]", "1: [(0,0,0,0), (1,0,0,0)]"), "unit quaternions"),
@@ -411,6 +414,11 @@ def test_packages_are_checked_before_they_are_unpacked(tmp_path):
             usd.load(path, isolated=False)
     path.write_bytes(package.pack([("tex.png", b"picture")]))
     with pytest.raises(FormatError, match="starts with"):
+        usd.load(path, isolated=False)
+    nameless = bytearray(package.pack([("a.usda", ARM.encode())]))
+    nameless[nameless.index(b"PK\x01\x02") + 28] = 0
+    path.write_bytes(nameless)
+    with pytest.raises(FormatError, match="package"):
         usd.load(path, isolated=False)
     path.write_bytes(package.pack([("made.usda", ARM.encode())])[:-30])
     with pytest.raises(FormatError, match="package"):

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
-from footplant.io.usd.content import Content, RawAnimation, RawMesh, RawSkeleton
+from footplant.io.usd.content import Content, RawAnimation, RawSkeleton
 from footplant.io.usd.layers import Opened
 from footplant.io.usd.library import modules
+from footplant.io.usd.meshes import read_meshes
 from footplant.io.usd.timing import find_grid, frame_times
+from footplant.io.usd.values import failure, read_array, read_tokens
 
 MOST_SAMPLES = 2_000_000
 """Frames × joints that one take may have when the file itself is smaller than that."""
@@ -30,7 +32,6 @@ def read_content(path: Path, opened: Opened, size: int) -> Content:
 class _Reader:
     def __init__(self, path: Path, opened: Opened, size: int) -> None:
         Usd, UsdGeom = modules("Usd", "UsdGeom")
-
         self.path, self.opened, self.stage, self.size = path, opened, opened.stage, size
         self.earliest = UsdGeom.XformCache(Usd.TimeCode.EarliestTime())
         root = opened.root
@@ -40,12 +41,8 @@ class _Reader:
         stated = float(root.framesPerSecond) if root.HasFramesPerSecond() else None
         self.stated = stated if stated is not None and np.isfinite(stated) and stated > 0 else None
 
-    def fail(self, prim: Any, message: str) -> FormatError:
-        return FormatError(message, path=self.path, where=str(prim.GetPath()))
-
     def read(self) -> Content:
         Usd, UsdGeom, UsdSkel = modules("Usd", "UsdGeom", "UsdSkel")
-
         skeletons, animations, meshes = [], [], []
         notes = []
         for prim in Usd.PrimRange(self.stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
@@ -78,23 +75,21 @@ class _Reader:
 
     def _animation_source(self, prim: Any) -> Any:
         (UsdSkel,) = modules("UsdSkel")
-
         source = UsdSkel.BindingAPI(prim).GetInheritedAnimationSource()
         return source if source and source.IsA(UsdSkel.Animation) else None
 
     def _skeleton(self, prim: Any, bound: dict, animations: list, meshes: list) -> RawSkeleton | None:
         (UsdSkel,) = modules("UsdSkel")
-
         skeleton = UsdSkel.Skeleton(prim)
-        joints = self._tokens(skeleton.GetJointsAttr())
+        joints = read_tokens(self.path, skeleton.GetJointsAttr())
         if not joints:
             return None
         count = len(joints)
         if count > MOST_JOINTS:
-            raise self.fail(prim, f"expected at most {MOST_JOINTS} joints, got {count}")
+            raise failure(self.path, prim, f"expected at most {MOST_JOINTS} joints, got {count}")
         bind = self._matrices(skeleton.GetBindTransformsAttr(), count)
         rest = self._matrices(skeleton.GetRestTransformsAttr(), count)
-        names = self._tokens(skeleton.GetJointNamesAttr())
+        names = read_tokens(self.path, skeleton.GetJointNamesAttr())
         own = bound[prim.GetPath()]
         users = [place for place, source in bound.items() if source is not None and own is not None]
         shared = sum(1 for place in users if bound[place].GetPath() == own.GetPath()) > 1 if own is not None else False
@@ -114,7 +109,7 @@ class _Reader:
             rest=rest,
             base=np.array(self.earliest.GetLocalToWorldTransform(prim)),
             animations=takes,
-            meshes=self._meshes(prim, meshes, notes),
+            meshes=read_meshes(self.path, prim, meshes, notes),
             end_parents=ends[0],
             end_offsets=ends[1],
             notes=notes,
@@ -135,7 +130,6 @@ class _Reader:
     def _figure_name(self, prim: Any) -> str:
         """The name of the SkelRoot above a skeleton, which is the model's; else nothing."""
         (UsdSkel,) = modules("UsdSkel")
-
         root = UsdSkel.Root.Find(prim)
         return root.GetPrim().GetName() if root else ""
 
@@ -151,32 +145,20 @@ class _Reader:
         sound = len(parents) == len(offsets) and all(0 <= parent < count for parent in parents)
         return (parents, offsets) if sound and all(len(offset) == 3 for offset in offsets) else ([], [])
 
-    def _tokens(self, attribute: Any) -> list[str]:
-        value = attribute.Get()
-        return [] if value is None else [str(token) for token in value]
-
     def _animated(self, prim: Any) -> list[str]:
         (UsdSkel,) = modules("UsdSkel")
-
-        return self._tokens(UsdSkel.Animation(prim).GetJointsAttr())
-
-    def _array(self, attribute: Any, time: Any = None) -> NDArray | None:
-        (Usd,) = modules("Usd")
-
-        value = attribute.Get(Usd.TimeCode.EarliestTime() if time is None else time) if attribute else None
-        return None if value is None else np.array(value)
+        return read_tokens(self.path, UsdSkel.Animation(prim).GetJointsAttr())
 
     def _matrices(self, attribute: Any, count: int) -> NDArray | None:
-        found = self._array(attribute)
+        found = read_array(self.path, attribute, (4, 4))
         if found is None or not len(found):
             return None
-        if found.shape != (count, 4, 4):
-            raise self.fail(attribute, f"expected {count} matrices, one a joint, got {len(found)}")
+        if len(found) != count:
+            raise failure(self.path, attribute, f"expected {count} matrices, one a joint, got {len(found)}")
         return found.astype(float)
 
     def _animation(self, prim: Any, skeleton: Any, shared: bool) -> RawAnimation:
         Usd, UsdGeom, UsdSkel = modules("Usd", "UsdGeom", "UsdSkel")
-
         animation = UsdSkel.Animation(prim)
         joints = self._animated(prim)
         attributes = {
@@ -190,11 +172,11 @@ class _Reader:
         moving = self._base_times(skeleton)
         samples = np.array(sorted(times.union(moving)), float)
         if not np.isfinite(samples).all():
-            raise self.fail(prim, "expected finite time codes, got NaN or infinity")
+            raise failure(self.path, prim, "expected finite time codes, got NaN or infinity")
         grid = find_grid(samples, self.codes, self.stated)
         most = max(MOST_SAMPLES, self.size) // max(len(joints), 1)
         if not 0 < grid.frames <= most:
-            raise self.fail(prim, f"expected at most {most} frames, got {grid.frames} at {grid.fps:g} fps")
+            raise failure(self.path, prim, f"expected at most {most} frames, got {grid.frames} at {grid.fps:g} fps")
         frames = frame_times(grid, samples)
         curves = {}
         for name, (attribute, width) in attributes.items():
@@ -219,7 +201,6 @@ class _Reader:
     def _base_times(self, prim: Any) -> set[float]:
         """Sample times of what stands above a skeleton (and of the prim itself)."""
         (UsdGeom,) = modules("UsdGeom")
-
         found: set[float] = set()
         while prim and not prim.IsPseudoRoot():
             place = UsdGeom.Xformable(prim)
@@ -233,101 +214,18 @@ class _Reader:
 
     def _curve(self, attribute: Any, frames: NDArray, joints: int, width: int) -> NDArray | None:
         """(1 or F, joints, width) values at the frames; None when the animation has none."""
-        (Usd,) = modules("Usd")
-
         if attribute.GetNumTimeSamples() <= 1:
             frames = frames[:1]
         out: NDArray | None = None
         for number, time in enumerate(frames):
-            value = attribute.Get(Usd.TimeCode(time))
+            value = read_array(self.path, attribute, (width,), time=time)
             if value is None or (not len(value) and joints):
                 return None
-            value = np.array(value)
-            if value.shape != (joints, width):
-                raise self.fail(attribute, f"expected {joints} values, one a joint, got {len(value)} at {time:g}")
+            if len(value) != joints:
+                raise failure(
+                    self.path, attribute, f"expected {joints} values, one a joint, got {len(value)} at {time:g}"
+                )
             if out is None:
                 out = np.empty((len(frames), joints, width), value.dtype)
             out[number] = value
         return out
-
-    def _meshes(self, skeleton: Any, meshes: list, notes: list[str]) -> list[RawMesh]:
-        (UsdSkel,) = modules("UsdSkel")
-
-        out, shapes = [], 0
-        for prim in meshes:
-            binding = UsdSkel.BindingAPI(prim)
-            target = binding.GetInheritedSkeleton()
-            if not target or target.GetPath() != skeleton.GetPath():
-                continue
-            mesh = self._mesh(prim, binding)
-            if mesh is not None:
-                out.append(mesh)
-            shapes += len(self._tokens(binding.GetBlendShapesAttr()))
-        if shapes:
-            notes.append(f"{shapes} blend {'shape was' if shapes == 1 else 'shapes were'} left aside")
-        return out
-
-    def _mesh(self, prim: Any, binding: Any) -> RawMesh | None:
-        (UsdGeom,) = modules("UsdGeom")
-
-        mesh = UsdGeom.Mesh(prim)
-        primvars = UsdGeom.PrimvarsAPI(prim)
-        indices = primvars.FindPrimvarWithInheritance("skel:jointIndices")
-        weights = primvars.FindPrimvarWithInheritance("skel:jointWeights")
-        points = self._array(mesh.GetPointsAttr())
-        counts, corners = self._array(mesh.GetFaceVertexCountsAttr()), self._array(mesh.GetFaceVertexIndicesAttr())
-        who, much = self._flat(indices), self._flat(weights)
-        if who is None or much is None or points is None or counts is None or corners is None or not len(points):
-            return None
-        constant = str(indices.GetInterpolation()) == "constant"
-        width = int(indices.GetElementSize())
-        if len(who) != len(much) or width < 1 or len(who) != width * (1 if constant else len(points)):
-            raise self.fail(
-                prim,
-                f"expected {width} joints and weights for each of {1 if constant else len(points)} vertices, "
-                f"got {len(who)} and {len(much)}",
-            )
-        joints = self._inherited_joints(prim)
-        geometry = primvars.FindPrimvarWithInheritance("skel:geomBindTransform")
-        bind = self._array(geometry.GetAttr()) if geometry and geometry.HasValue() else None
-        return RawMesh(
-            path=str(prim.GetPath()),
-            points=points,
-            counts=counts,
-            corners=corners,
-            left_handed=str(mesh.GetOrientationAttr().Get()) == "leftHanded",
-            normals=self._normals(mesh, len(points)),
-            indices=who,
-            weights=much,
-            width=width,
-            constant=constant,
-            bind=np.eye(4) if bind is None else bind.astype(float),
-            joints=joints,
-        )
-
-    def _flat(self, primvar: Any) -> NDArray | None:
-        (Usd,) = modules("Usd")
-
-        value = primvar.ComputeFlattened(Usd.TimeCode.EarliestTime()) if primvar and primvar.HasValue() else None
-        return None if value is None or not len(value) else np.array(value)
-
-    def _inherited_joints(self, prim: Any) -> list[str] | None:
-        (UsdSkel,) = modules("UsdSkel")
-
-        while prim and not prim.IsPseudoRoot():
-            attribute = UsdSkel.BindingAPI(prim).GetJointsAttr()
-            if attribute and attribute.HasAuthoredValue():
-                return self._tokens(attribute)
-            prim = prim.GetParent()
-        return None
-
-    def _normals(self, mesh: Any, count: int) -> NDArray | None:
-        (UsdGeom,) = modules("UsdGeom")
-
-        primvar = UsdGeom.PrimvarsAPI(mesh).GetPrimvar("normals")
-        if primvar and primvar.HasValue():
-            found, kind = self._flat(primvar), primvar.GetInterpolation()
-        else:
-            found, kind = self._array(mesh.GetNormalsAttr()), mesh.GetNormalsInterpolation()
-        whole = found is not None and found.shape == (count, 3) and str(kind) in ("vertex", "varying")
-        return found if whole else None

@@ -14,6 +14,11 @@ ALIGNMENT = 64
 MOST_ENTRIES = 4096
 """Files that one package may hold."""
 _LAYERS = (".usd", ".usda", ".usdc")
+_DAMAGE = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, ValueError, IndexError, KeyError, OSError,
+    OverflowError, RuntimeError, struct.error,
+)  # fmt: skip
+"""What the zip module raises for damaged files, each from another check."""
 _PADDING_KIND = 0x1986
 """The kind of extra field that usd-core pads with; its content means nothing."""
 
@@ -38,7 +43,7 @@ def entries(path: str | Path, data: bytes) -> list[tuple[str, bytes]]:
             if total > len(data):
                 raise FormatError(f"expected at most {len(data)} bytes in the package, got {total}", path=path)
             return [(entry.filename, archive.read(entry)) for entry in listed]
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, ValueError, struct.error) as error:
+    except _DAMAGE as error:
         raise FormatError(f"expected a .usdz package, got a damaged zip ({error})", path=path) from None
 
 

@@ -1,0 +1,48 @@
+"""Values of USD attributes as arrays, type-checked: a file may declare any attribute with another type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import FormatError
+from footplant.io.usd.library import modules
+
+
+def failure(path: Path, thing: Any, message: str) -> FormatError:
+    """An error at a prim or an attribute."""
+    return FormatError(message, path=path, where=str(thing.GetPath()))
+
+
+def read_tokens(path: Path, attribute: Any) -> list[str]:
+    """The words of an attribute; none when it has no value."""
+    value = attribute.Get() if attribute else None
+    if value is None:
+        return []
+    (Vt,) = modules("Vt")
+    if not isinstance(value, Vt.TokenArray | Vt.StringArray):
+        raise failure(path, attribute, f"expected an array of tokens, got {attribute.GetTypeName()}")
+    return [str(token) for token in value]
+
+
+def read_array(path: Path, attribute: Any, row: tuple[int, ...], *, time: float | None = None) -> NDArray | None:
+    """(n, *row) the numbers of an attribute, at its earliest time unless another is asked for; None without a value."""
+    if not attribute:
+        return None
+    (Usd,) = modules("Usd")
+    value = attribute.Get(Usd.TimeCode.EarliestTime() if time is None else Usd.TimeCode(time))
+    return check_array(path, attribute, value, row)
+
+
+def check_array(path: Path, attribute: Any, value: Any, row: tuple[int, ...]) -> NDArray | None:
+    """(n, *row) a value of an attribute; None for none."""
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or array.ndim != 1 + len(row) or (len(array) and array.shape[1:] != row):
+        kind = "numbers" if not row else " × ".join(map(str, row)) + " numbers each"
+        raise failure(path, attribute, f"expected an array of {kind}, got {attribute.GetTypeName()}")
+    return np.array(array)
