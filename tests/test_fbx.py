@@ -401,6 +401,22 @@ def test_a_take_without_curves_is_none(read_one):
     assert read_one(made).takes == ()
 
 
+def test_every_figure_has_its_own_takes(read):
+    made = Made()
+    for name in ("a", "b", "c"):
+        chain = joined(made, name, made.node(f"rig_{name}", kind="Null"))
+        if name != "c":
+            made.animate(made.take(f"{name} turns", 0, 1), chain[1], "Rotation", [0, 1], [(0, 0, 0), (90, 0, 0)])
+    made.animate(made.take("", 0, 1), chain[1], "Rotation", [0, 1], [(0, 0, 0), (0, 0, 0)])
+    found = read(made)
+    # a take that holds a figure still is one, and one without a name gets a number
+    assert [[take.name for take in each.takes] for each in found] == [["a turns"], ["b turns"], ["take_2"]]
+    for each in found:
+        motion = take(each)
+        turned = rotation.angle(motion.rotations[0, 1], motion.rotations[-1, 1])
+        assert turned == pytest.approx(0.0 if each.name == "rig_c" else np.pi / 2, abs=1e-6)
+
+
 def test_a_take_that_is_too_long_is_refused(read_one):
     found = read_one(one_bone_take(0, 1e6, [0, 1e6]))
     assert found.takes[0].frames > 10_000_000

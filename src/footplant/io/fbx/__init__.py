@@ -79,16 +79,16 @@ class _Takes:
 def _figure(scene: Scene, joints: Joints, meshes: list[Mesh], source: _Takes, size: int, notes: list[str]) -> RawFigure:
     rest = make_rest(scene, joints, bind_matrices(meshes), notes)
     skin = read_skin(scene, rest, meshes, size, notes)
-    moves = scene.moves[list(joints.nodes)].any()
-    takes = tuple(Take(take.name, take.frames, take.rate) for take in scene.takes) if moves else ()
+    inside = set(joints.nodes)
+    own = [number for number, take in enumerate(scene.takes) if not inside.isdisjoint(take.nodes)]
     found: dict[int, tuple[str, ...]] = {}
 
     def read_take(number: int) -> Motion:
         odd: list[str] = []
         with np.errstate(all="ignore"):
             try:
-                plan = scene.takes[number]
-                motion = read_motion(scene, rest, plan, take_curves(scene, plan, source.read(number)), odd)
+                plan = scene.takes[own[number]]
+                motion = read_motion(scene, rest, plan, take_curves(scene, plan, source.read(own[number])), odd)
             except (SkeletonError, MotionError) as error:
                 raise FormatError(str(error), path=scene.path, where=f"take {plan.name!r}") from error
         found[number] = tuple(odd)
@@ -98,7 +98,9 @@ def _figure(scene: Scene, joints: Joints, meshes: list[Mesh], source: _Takes, si
     return RawFigure(
         name=scene.names[above] if above > 0 else "",
         skeleton=rest.skeleton,
-        takes=takes,
+        takes=tuple(
+            Take(scene.takes[number].name, scene.takes[number].frames, scene.takes[number].rate) for number in own
+        ),
         read_take=read_take,
         take_notes=lambda number: found.get(number, ()),
         scale=scene.scale,

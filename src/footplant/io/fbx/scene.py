@@ -109,7 +109,7 @@ def read_scene(answer: Answer) -> Scene:
     place[ordered] = np.arange(count)
     if ordered[0] != 0 or (place[parents[1:]] > place[1:]).any():
         ordered = _depth_first(children)
-    takes = tuple(_take(entry, count) for entry in header.objects("takes"))
+    takes = tuple(_take(entry, count, number) for number, entry in enumerate(header.objects("takes")))
     moves = np.zeros(count, np.int64)
     for take in takes:
         moves[list(take.nodes)] |= np.array(take.moves, np.int64)
@@ -147,7 +147,7 @@ def _depth_first(children: list[list[int]]) -> list[int]:
     return order
 
 
-def _take(entry: Json, count: int) -> TakePlan:
+def _take(entry: Json, count: int, number: int) -> TakePlan:
     nodes, moves = entry.indices("nodes", count), entry.indices("moves", 16)
     rate, frames = entry.data.get("rate"), entry.integer("frames", low=1)
     if len(nodes) != len(moves) or len(set(nodes)) != len(nodes):
@@ -155,7 +155,7 @@ def _take(entry: Json, count: int) -> TakePlan:
     if not isinstance(rate, int | float) or not 0 < rate < 1e6:
         entry.fail("rate", f"expected frames a second, got {rate}")
     notes = tuple(str(note) for note in entry.array("notes"))
-    return TakePlan(entry.text("name"), frames, float(rate), tuple(nodes), tuple(moves), notes)
+    return TakePlan(entry.text("name") or f"take_{number}", frames, float(rate), tuple(nodes), tuple(moves), notes)
 
 
 def matrices_of(columns: NDArray) -> NDArray:
