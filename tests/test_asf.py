@@ -187,6 +187,11 @@ def test_utf_16_tabs_and_capitals():
     assert np.array_equal(found.read_take(0).rotations, motion().rotations)
 
 
+def test_the_root_in_capitals():
+    found = motion(SKELETON.replace("root thigh", "Root thigh"), MOTION.replace("root ", "ROOT "))
+    assert np.array_equal(found.rotations, motion().rotations)
+
+
 def test_frames_by_lines_and_in_one_go_agree():
     fast = motion()
     mixed = MOTION.replace("thigh 6 -7 8\nshin 50", "shin 50\nthigh 6 -7 8")
@@ -459,3 +464,4 @@ def test_a_skeleton_that_was_cut_down_to_its_legs(shared):
     assert len(clip.motion.skeleton) == 7
     assert clip.character.roles is None
     assert any("too few" in note for note in clip.notes)
+    assert "bones are numbered up to 8, but only 6 are there" in clip.notes

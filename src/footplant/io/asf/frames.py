@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import FormatError
 from footplant.io.asf.lines import MAX_LENGTH, finite, plain_text, show, text_of, words_of
-from footplant.io.asf.skeleton import MAX_BONES, Bone
+from footplant.io.asf.skeleton import MAX_BONES, ROOT, Bone
 
 BLOCK_WORDS = 1 << 15
 """Words that are read at a time."""
@@ -175,7 +175,7 @@ def _read_any(
             count += 1
             continue
         name = text_of(words[0])
-        span = columns.get(name)
+        span = columns.get(ROOT if name.lower() == ROOT and name not in columns else name)
         if span is None:
             if len(unknown) < MAX_BONES:
                 unknown[name[:80]] = None

@@ -102,6 +102,7 @@ class _Reader:
         self.asf = Asf()
         self.bone: Bone | None = None
         """The bone whose block is being read."""
+        self.last_id = 0
         self.by_name: dict[str, Bone] = {}
         self.branches: list[tuple[int, list[bytes]]] = []
         """Lines of the hierarchy: a parent and its children."""
@@ -195,6 +196,8 @@ class _Reader:
     def _bone_line(self, bone: Bone, keyword: bytes, words: list[bytes], line: int) -> None:
         if keyword == b"name" and len(words) > 1:
             bone.name = text_of(words[1])
+        elif keyword == b"id" and len(words) > 1 and words[1].isdigit():
+            self.last_id = max(self.last_id, min(int(words[1][:9]), MAX_BONES))
         elif keyword == b"direction":
             direction = np.array(self._numbers(words, 3, line))
             size = float(np.linalg.norm(direction))
@@ -232,6 +235,7 @@ class _Reader:
         parent_of: dict[str, str] = {}
         for line, words in self.branches:
             names = [text_of(word) for word in words]
+            names = [ROOT if name.lower() == ROOT and name not in self.by_name else name for name in names]
             for name in names:
                 if name != ROOT and name not in self.by_name:
                     raise self.error(f"expected bones of :bonedata in the hierarchy, got {name[:40]!r}", line)
@@ -258,6 +262,8 @@ class _Reader:
             raise FormatError(
                 f"expected every bone of the hierarchy below root, got {loops[0]!r} apart", path=self.path
             )
+        if self.last_id > len(self.by_name):
+            asf.notes.append(f"bones are numbered up to {self.last_id}, but only {len(self.by_name)} are there")
         left = [name for name in self.by_name if name not in parent_of]
         if left:
             some = "1 bone is" if len(left) == 1 else f"{len(left)} bones are"
