@@ -7,6 +7,7 @@ said where it is written: `write_scene` (joints and curves), `write_skin` (mesh)
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,6 @@ def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool 
     mesh=False leaves the mesh out. The same clip gives the same bytes. Keys are 32-bit floats by definition: places
     within 100 m of the origin come back to 1e-5 m.
     """
-    from footplant import __version__
-
     scale = _metres(units, path)
     _check(path, clip)
     skin = clip.character.skin if mesh else None
@@ -47,7 +46,7 @@ def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool 
     add_motion(scene, motion, bones, names.take, scale)
     last = ticks(len(motion), motion.fps)[-1]
     top = [
-        *head(f"Footplant {__version__}"),
+        *head(f"Footplant {version('footplant')}"),
         settings(100.0 * scale, motion.fps, last),
         *documents(names.take),
         definitions(scene.objects),
