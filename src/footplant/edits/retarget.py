@@ -12,15 +12,15 @@ from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import NEAR, Ground, SteppingStones
 from footplant.analysis.quality import measure
 from footplant.clip import Clip
-from footplant.constraints import Constraint, Footplant
+from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
-from footplant.edits.soles import depths, level_toes, stay_above
+from footplant.edits.soles import clear_ground, depths, level_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, transfer
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
-from footplant.problem import Method, Problem, Progress, Solution
+from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.skeleton import Character
 
 
@@ -51,13 +51,10 @@ def retarget(
     deep = None
     if isinstance(contacts.ground, SteppingStones):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
-        deep = {k: stage.scale * v[lead:] for k, v in depths(source, clip.character, contacts.ground).items()}
-    problem = Problem(
-        level_toes(copied, target, plants, stage.ground),
-        target,
-        (*plants, *stay_above(target, stage.ground, held, deep), *constraints),
-    )
-    solution = _solve(method or Hierarchical(), problem, plants, stage.ground, progress)
+        deep = {k: stage.scale * v for k, v in depths(source, clip.character, contacts.ground).items()}
+    problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *constraints))
+    soles = Soles(plants, stage.ground, deep)
+    solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     if lead:
         solution = replace(solution, motion=_stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
@@ -69,19 +66,48 @@ def retarget(
     return replace(solution, report=replace(solution.report, before=before, after=after))
 
 
-def _solve(
-    method: Method, problem: Problem, plants: Sequence[Footplant], ground: Ground, progress: Progress | None
+@dataclass(frozen=True, eq=False)
+class Soles:
+    """What is asked of the feet beside their plants."""
+
+    plants: tuple[Footplant, ...]
+    ground: Ground
+    clearances: dict[str, NDArray] | None = None
+    """Contact point → (F,) metres, 0 or below, that it may be in the ground; None: not at all."""
+
+
+def solve_soles(
+    method: Method, problem: Problem, soles: Soles, frames: range, progress: Progress | None = None
 ) -> Solution:
-    """Solve, and put right what the answer changes about the toes: they lie flat under a foot that was turned."""
+    """Solve a problem, then put the feet right between their plants: toes flat, soles out of the ground.
+
+    Both change the foot a little, so the last pass of the method is run again after each of two rounds.
+    """
+    character = problem.character
     solution = method.solve(problem, progress)
-    if not (isinstance(method, Hierarchical) and method.exact):
-        return solution
-    levelled = level_toes(solution.motion, problem.character, plants, ground)
-    last = replace(method, spacings=(), first_guess=False)
-    polished = last.solve(replace(problem, motion=levelled))
-    levels = (*solution.report.levels, *(replace(level, name="toes") for level in polished.report.levels))
-    seconds = solution.report.seconds + polished.report.seconds
-    return replace(polished, report=replace(polished.report, levels=levels, seconds=seconds))
+    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *above(character, soles, frames))))
+    motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
+    if isinstance(method, Hierarchical) and method.exact:
+        last = replace(method, spacings=(), first_guess=False)
+        for _ in range(2):
+            motion = level_toes(motion, character, soles.plants, soles.ground)
+            motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
+            again = last.solve(replace(problem, motion=motion))
+            motion, reachable = again.motion, again.status is not Status.UNREACHABLE
+            watch.lap("soles", motion)
+    found = watch.finish(solution.report.method, motion, reachable=reachable, notes=solution.report.notes)
+    report = replace(
+        found.report,
+        levels=(*solution.report.levels, *found.report.levels),
+        seconds=solution.report.seconds + found.report.seconds,
+    )
+    return replace(found, report=report)
+
+
+def above(character: Character, soles: Soles, frames: range) -> tuple[Above, ...]:
+    """Heel, ball and toe of both feet stay above the ground, as constraints to be judged by."""
+    part = None if soles.clearances is None else {k: v[frames.start :] for k, v in soles.clearances.items()}
+    return stay_above(character, soles.ground, frames, part)
 
 
 def lead_in(motion: Motion, height: float) -> int:

@@ -11,11 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import humanoid, rotation
 from footplant.analysis.ground import Ground, normal_of
 from footplant.constraints import Above, Footplant
+from footplant.errors import SkeletonError
+from footplant.ik.limb import limb_of
+from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
+from footplant.spline import smooth_envelope
 
 SOLE = ("heel", "ball", "toe")
+EASE_UP = 0.1
+"""Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
 
 
 def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
@@ -30,10 +36,7 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
         if toes is None or point is None or skeleton.parents[toes] < 0:
             continue
-        share = np.zeros(len(motion))
-        for plant in plants:
-            if plant.point == point:
-                share = np.maximum(share, plant.activation(kinematics.frames, motion.fps))
+        share = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
         if not share.any():
             continue
         world = kinematics.rotations[:, toes]
@@ -43,6 +46,71 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
         above = kinematics.rotations[:, skeleton.parents[toes]]
         rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
     return replace(motion, rotations=rotation.normalize(rotations))
+
+
+def clear_ground(
+    motion: Motion,
+    character: Character,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    clearances: Mapping[str, NDArray] | None = None,
+) -> Motion:
+    """Feet that swing stay out of the ground, lifted smoothly and never by less than is needed.
+
+    A foot without toes that rolls over its ball would push its tip into the ground: it is pitched up about the ball.
+    clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `depths`).
+    """
+    half = round(EASE_UP * motion.fps)
+    for side in ("left", "right"):
+        names = [f"{side}_{part}" for part in SOLE if f"{side}_{part}" in character.contacts]
+        if len(names) < len(SOLE):
+            continue
+        try:
+            limb = limb_of(character, f"{side}_leg")
+        except SkeletonError:
+            continue
+        kinematics = Kinematics(motion)
+        heel, ball, toe = (kinematics.point(character.contacts[name]) for name in names)
+        held, on_ball = (_at_work(plants, character, own, kinematics, motion.fps) for own in (names, names[1:2]))
+        ankle, turn = kinematics.positions[:, limb.end], kinematics.rotations[:, limb.end]
+        if character.contacts[names[2]].joint == limb.end:
+            pitch, axis = _pitch(ball, toe, ground)
+            about = rotation.exp(smooth_envelope(on_ball * pitch, half)[:, None] * axis)
+            turn = rotation.multiply(about, turn)
+            heel, toe, ankle = (ball + rotation.rotate(about, place - ball) for place in (heel, toe, ankle))
+        need = np.zeros(len(motion))
+        for name, place in zip(names, (heel, ball, toe)):
+            allowed = 0.0 if clearances is None else clearances.get(name, 0.0)
+            need = np.maximum(need, allowed - (place[:, 1] - ground.height(place[:, ::2])))
+        lift = smooth_envelope(np.where(held < 1.0, need, 0.0), half) * (1.0 - held)
+        motion = place_limb(
+            motion, limb, ankle + lift[:, None] * rotation.AXES["y"], orientations=turn, kinematics=kinematics
+        ).motion
+    return motion
+
+
+def _at_work(
+    plants: Sequence[Footplant], character: Character, names: Sequence[str], kinematics: Kinematics, fps: float
+) -> NDArray:
+    """(F,) how much any plant of some contact points is at work, 0 to 1."""
+    points = [character.contacts[name] for name in names]
+    share = np.zeros(len(kinematics.frames))
+    for plant in plants:
+        if plant.point in points:
+            share = np.maximum(share, plant.activation(kinematics.frames, fps))
+    return share
+
+
+def _pitch(ball: NDArray, toe: NDArray, ground: Ground) -> tuple[NDArray, NDArray]:
+    """(F,) radians, and the axis (F, 3), by which the line from ball to toe must be pitched up to clear the ground."""
+    line = toe - ball
+    length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
+    below = np.minimum(ball[:, 1] - ground.height(ball[:, ::2]), 0.0)
+    wanted = np.arcsin(np.clip((ground.height(toe[:, ::2]) - ground.height(ball[:, ::2]) - below) / length, -1.0, 1.0))
+    now = np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
+    axis = np.cross(line, rotation.AXES["y"])
+    norm = np.linalg.norm(axis, axis=1, keepdims=True)
+    return np.maximum(wanted - now, 0.0), np.where(norm > 1e-9, axis / np.maximum(norm, 1e-9), rotation.AXES["x"])
 
 
 def stay_above(
