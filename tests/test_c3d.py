@@ -122,12 +122,16 @@ def test_labels_twice_and_empty():
 
 def test_angles_forces_and_powers_are_no_markers():
     positions = walker(markers=6, hidden=0.0)
-    labels = ["LKNE", "LKneeAngles", "RHipMoment", "Load", "LTOE", "Ann:RAnklePower"]
-    extra = [("POINT", "SCALARS", ["Load"]), ("POINT", "TYPE_GROUPS", ["ANGLES", "ANGLE"])]
+    labels = ["LKNE", "Bend", "RHipMoment", "Load", "LTOE", "Ann:RAnklePower"]
+    extra = [
+        ("POINT", "SCALARS", ["Load"]),
+        ("POINT", "TYPE_GROUPS", ["TURNS", "ANGLE", "LABELS", "MARKER"]),
+        ("POINT", "TURNS", ["Bend"]),
+    ]
     raw = c3d.parse(made(positions, labels, extra=extra).bytes())
     assert raw.names == ("LKNE", "LTOE")
     np.testing.assert_allclose(raw.positions, positions[:, [0, 4]], rtol=1e-6)
-    assert raw.notes[0].startswith("4 points are angles, forces, moments or powers ('LKneeAngles' …)")
+    assert raw.notes[0].startswith("4 points are angles, forces, moments or powers ('Bend' …)")
     with pytest.raises(FormatError, match="angles, forces or the like"):
         c3d.parse(made(positions[:, :1], ["LKneeAngles"]).bytes())
 

@@ -149,6 +149,14 @@ class TestBorder:
         assert found.border.up == "z"
         assert found.border.declared
 
+    @pytest.mark.parametrize("stated", ["y", None])
+    def test_who_lies_or_stands_on_the_hands_is_not_stood_up_by_names(self, stated):
+        lying = person()[..., [1, 0, 2]] * [1.0, 0.3, 1.0] + [2.0, 0.25, 0.0]
+        on_hands = person()[..., [0, 1, 2]] * [1.0, -1.0, -1.0] + [0.0, 1.74, 0.0]
+        for places in (lying, on_hands):
+            raw = RawMarkers(tuple(BODY), np.array(places), 100.0, units="m", up=stated, likely_up="y")
+            assert bring_in_markers(raw, "a.trc").border.up == "y"
+
     def test_names_overrule_what_the_file_states(self):
         raw = RawMarkers(tuple(BODY), person(), 100.0, units="m", up="z")
         found = bring_in_markers(raw, "a.c3d")

@@ -31,6 +31,10 @@ CLEAR = 0.85
 """Cosine between what the names say and an axis above which the axis is clear."""
 FLOOR_REACH = 0.12
 """Shares of the cloud's reach; how far the lowest markers of a standing person may be from the height zero."""
+FLOOR = (-0.02, 0.2)
+"""Shares of the cloud's reach; heights of the lowest markers of somebody on a floor at zero."""
+STEADY = 0.08
+"""Shares of the cloud's reach; how much the height of the lowest markers may vary on a floor."""
 
 _PATTERNS = [(re.compile(pattern), level) for pattern, level in LEVELS]
 
@@ -38,12 +42,14 @@ _PATTERNS = [(re.compile(pattern), level) for pattern, level in LEVELS]
 def find_up(names: Sequence[str], positions: NDArray, *, stated: str | None, likely: str) -> tuple[str, list[str]]:
     """The vertical axis of points (F, M, 3), and notes where it was not simply what the file states.
 
-    stated: what the file says; it is overruled only where names or posture clearly say otherwise. likely: what it is
-    when nothing tells.
+    stated: what the file says; it is overruled only where names or posture clearly say otherwise and nothing rests on a
+    floor along it. likely: what it is when nothing tells.
     """
     by_name = up_by_names(names, positions)
     if stated is not None:
         if by_name is not None and by_name != stated:
+            if rests_on_floor(positions, stated):
+                return stated, []
             return by_name, [f"the file states that {stated} is up, the markers' names say {by_name}; took {by_name}"]
         if by_name is None:
             standing = _upright(positions)
@@ -53,10 +59,25 @@ def find_up(names: Sequence[str], positions: NDArray, *, stated: str | None, lik
                     f"on it along {standing}; took {standing}"
                 ]
         return stated, []
+    silent = "the file does not say which axis is up"
     if by_name is not None:
-        return by_name, [f"the file does not say which axis is up; by the markers' names it is {by_name}"]
+        # who lies, crawls or stands on the hands still does so on a floor
+        if not rests_on_floor(positions, by_name) and rests_on_floor(positions, likely):
+            return likely, [f"{silent}; the markers rest on a floor along {likely}, as in most such files"]
+        return by_name, [f"{silent}; by the markers' names it is {by_name}"]
     found = up_by_posture(positions, likely)
-    return found, [f"the file does not say which axis is up; by the markers' posture it is {found}"]
+    return found, [f"{silent}; by the markers' posture it is {found}"]
+
+
+def rests_on_floor(positions: NDArray, up: str) -> bool:
+    """Whether the lowest points along an axis stay at one height, at zero or little above: as on a floor."""
+    lows, highs = _bounds(positions)
+    if not len(lows):
+        return False
+    axis = "xyz".index(up[-1])
+    feet = -highs[:, axis] if up.startswith("-") else lows[:, axis]
+    share = feet / max(float(np.median(highs - lows, axis=0).max()), 1e-300)
+    return bool(FLOOR[0] <= np.median(share) <= FLOOR[1] and np.std(share) < STEADY)
 
 
 def up_by_names(names: Sequence[str], positions: NDArray) -> str | None:

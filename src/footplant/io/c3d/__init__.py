@@ -87,11 +87,10 @@ def _labels(head: Head, points: int) -> list[str]:
     used: set[str] = set()
     twice = 0
     for place, label in enumerate(labels):
-        name, number = label or f"point{place + 1}", 2
-        if label and label in used:
-            twice += 1
+        name = label or f"point{place + 1}"
+        twice += name in used
         while name in used:
-            name, number = f"{label or 'point'}_{place + 1 if number == 2 else f'{place + 1}_{number}'}", number + 1
+            name = f"{name}_{place + 1}"
         used.add(name)
         labels[place] = name
     if twice:
@@ -101,8 +100,11 @@ def _labels(head: Head, points: int) -> list[str]:
 
 def _places(head: Head, labels: Sequence[str]) -> np.ndarray:
     """Numbers of the points that are places in space."""
-    lists = dict.fromkeys((*NOT_PLACES, *head.texts("POINT", "TYPE_GROUPS", 64)[::2]))
-    others = {label for name in lists for label in head.texts("POINT", name.upper(), len(labels)) if label}
+    # pairs of a list's name and what is in it: files may call their lists of angles as they like
+    pairs = head.texts("POINT", "TYPE_GROUPS", 64)
+    named = [name.upper() for name, kind in zip(pairs[::2], pairs[1::2], strict=False) if f"{kind}S" in NOT_PLACES]
+    lists = dict.fromkeys((*NOT_PLACES, *named))
+    others = {label for name in lists for label in head.texts("POINT", name, len(labels)) if label}
     bare = [label.rpartition(":")[2] for label in labels]
     keep = np.array(
         [
