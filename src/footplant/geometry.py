@@ -7,6 +7,7 @@ point of its surface). Grounds (plane, height field) also give `height` and `nor
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,9 +55,14 @@ class Plane:
         return np.broadcast_to(self._normal, (*np.shape(places)[:-1], 3))
 
 
+Basis = Literal["linear", "cubic", "bspline"]
+"""How a height field goes between its grid points: straight; smooth and through them (Catmull–Rom); or as a B-spline
+whose control points they are, which passes near them."""
+
+
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """A ground of heights on a regular grid, smooth in between (bicubic, Catmull–Rom), level beyond its edges."""
+    """A ground of heights on a regular grid, level beyond its edges."""
 
     heights: NDArray
     """(nx, nz) metres."""
@@ -64,36 +70,32 @@ class HeightField:
     """Distance of two grid points, metres, the same along x and z."""
     origin: tuple[float, float] = (0.0, 0.0)
     """(x, z) of heights[0, 0], metres."""
+    basis: Basis = "cubic"
+    """What lies between the grid points."""
 
     def __post_init__(self) -> None:
         """Check the grid."""
         heights = np.array(self.heights, float)
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
             raise ValueError(f"expected a finite grid of at least 2 × 2 heights, got shape {heights.shape}")
-        if not self.spacing > 0:
+        if not (np.isfinite(self.spacing) and self.spacing > 0):
             raise ValueError(f"expected a positive grid spacing, got {self.spacing}")
+        if self.basis not in get_args(Basis):
+            raise ValueError(f"expected a basis among {', '.join(get_args(Basis))}, got {self.basis!r}")
         heights.setflags(write=False)
         object.__setattr__(self, "heights", heights)
 
     def _sample(self, places: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Height, dh/dx and dh/dz."""
+        from footplant.kernels import height_field as kernel
+
         places = np.asarray(places, float)
-        size = np.array(self.heights.shape)
-        raw = (places - self.origin) / self.spacing
-        grid = np.clip(raw, 0.0, size - 1.0)
-        cell = np.minimum(grid.astype(np.int64), size - 2)
-        weights, slopes = _catmull_rom(grid - cell)
-        total = np.zeros(places.shape[:-1])
-        along_x, along_z = np.zeros_like(total), np.zeros_like(total)
-        for i in range(4):
-            for k in range(4):
-                at = np.clip(cell + np.array([i - 1, k - 1]), 0, size - 1).astype(np.int64)
-                h = self.heights[at[..., 0], at[..., 1]]
-                total += weights[i][..., 0] * weights[k][..., 1] * h
-                along_x += slopes[i][..., 0] * weights[k][..., 1] * h
-                along_z += weights[i][..., 0] * slopes[k][..., 1] * h
-        inside = (raw >= 0.0) & (raw <= size - 1.0)
-        return total, along_x / self.spacing * inside[..., 0], along_z / self.spacing * inside[..., 1]
+        flat = np.array(places.reshape(-1, 2), order="C")
+        out = np.empty((len(flat), 3))
+        kind = get_args(Basis).index(self.basis)
+        kernel.sample(self.heights, np.array(self.origin, float), float(self.spacing), kind, flat, out)
+        total, along_x, along_z = np.moveaxis(out.reshape(*places.shape[:-1], 3), -1, 0)
+        return total, along_x, along_z
 
     def height(self, places: ArrayLike) -> NDArray:
         """Height (y, metres) over places (x, z)."""
@@ -125,23 +127,6 @@ class HeightField:
             found = found - step + 0.5 * tangent
         places = found[..., [0, 2]]
         return np.stack([places[..., 0], self.height(places), places[..., 1]], axis=-1)
-
-
-def _catmull_rom(t: NDArray) -> tuple[list[NDArray], list[NDArray]]:
-    t2, t3 = t * t, t * t * t
-    weights = [
-        0.5 * (-t3 + 2 * t2 - t),
-        0.5 * (3 * t3 - 5 * t2 + 2),
-        0.5 * (-3 * t3 + 4 * t2 + t),
-        0.5 * (t3 - t2),
-    ]
-    slopes = [
-        0.5 * (-3 * t2 + 4 * t - 1),
-        0.5 * (9 * t2 - 10 * t),
-        0.5 * (-9 * t2 + 8 * t + 1),
-        0.5 * (3 * t2 - 2 * t),
-    ]
-    return weights, slopes
 
 
 @dataclass(frozen=True)

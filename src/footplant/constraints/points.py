@@ -38,6 +38,12 @@ def _target_places(constraint: Constraint, target: Target, kinematics: Kinematic
     return Kinematics(target.motion[kinematics.frames]).point(target.point)
 
 
+def _at_frames(constraint: Constraint, values: ArrayLike, frames: NDArray) -> NDArray:
+    """A value for each frame of the clip from one for all, or from one for each frame held."""
+    values = np.atleast_1d(np.asarray(values, float))
+    return values[0] if len(values) == 1 else values[np.minimum(constraint.slot(frames), len(values) - 1)]
+
+
 def _target_jacobian(target: Target, kinematics: Kinematics) -> NDArray | float:
     """How the target itself moves with the figure."""
     if isinstance(target, Follow) and target.motion is None:
@@ -170,8 +176,8 @@ class Area(Constraint):
     point: Point
     region: Region
     inside: bool = False
-    margin: float = 0.0
-    """Metres it keeps from the surface."""
+    margin: ArrayLike = 0.0
+    """Metres it keeps from the surface (negative: may go beyond it): one number, or one for each frame held."""
     inequality: ClassVar[bool] = True
 
     def residual(self, kinematics: Kinematics) -> NDArray:
@@ -186,7 +192,7 @@ class Area(Constraint):
     def slack(self, places: NDArray, frames: NDArray) -> NDArray:
         """(F,) the residual, metres, if the point were at places (F, 3) at these frames of the clip."""
         distance = self.region.distance(places)
-        return (-distance if self.inside else distance) - self.margin
+        return (-distance if self.inside else distance) - _at_frames(self, self.margin, frames)
 
     def slopes(self, places: NDArray) -> NDArray:
         """(F, 3) the gradient of `slack`."""
@@ -224,9 +230,7 @@ class Above(Constraint):
 
     def slack(self, places: NDArray, frames: NDArray) -> NDArray:
         """(F,) the residual, metres, if the point were at places (F, 3) at these frames of the clip."""
-        clearance = np.atleast_1d(np.asarray(self.clearance, float))
-        slot = 0 if len(clearance) == 1 else np.minimum(self.slot(frames), len(clearance) - 1)
-        return places[:, 1] - self.ground.height(places[:, ::2]) - clearance[slot]
+        return places[:, 1] - self.ground.height(places[:, ::2]) - _at_frames(self, self.clearance, frames)
 
     def slopes(self, places: NDArray) -> NDArray:
         """(F, 3) the gradient of `slack`."""

@@ -107,19 +107,22 @@ def wider_track(steps: Sequence[Step], kinematics: Kinematics, character: Charac
     return shifts
 
 
-def plants_for(
+Places = tuple[NDArray | None, NDArray | None]
+"""Where the heel and the ball of one step stand, (3,) metres; None for the one that does not stand."""
+
+
+def carried_places(
     steps: Sequence[Step],
     target: Character,
     move: Callable[[NDArray], NDArray],
     shifts: Sequence[NDArray] | None = None,
-    ease: tuple[float, float] = EASE,
-) -> tuple[Footplant, ...]:
-    """Footplants of the target in steps whose places `move` carries (scaled strides, another ground).
+) -> list[Places]:
+    """Where the target's heels and balls stand in steps whose places `move` carries (scaled strides, another ground).
 
     A whole foot is carried by its middle, keeps its line over the ground and gets the target's own length. shifts:
     (3,) metres of the source's own scale for each step, added before it is carried.
     """
-    found = []
+    found: list[Places] = []
     for number, step in enumerate(steps):
         length = foot_length(target, step.side)
         heel, ball = _mean_place(step.heels), _mean_place(step.balls)
@@ -133,6 +136,16 @@ def plants_for(
             heel, ball = middle - 0.5 * along, middle + 0.5 * along
         else:
             heel, ball = (None if place is None else move(place[None])[0] for place in (heel, ball))
+        found.append((heel, ball))
+    return found
+
+
+def plants_at(
+    steps: Sequence[Step], places: Sequence[Places], target: Character, ease: tuple[float, float] = EASE
+) -> tuple[Footplant, ...]:
+    """Footplants of the target's heels and balls, each step at its places."""
+    found = []
+    for step, (heel, ball) in zip(steps, places):
         for part, place, plants in (("heel", heel, step.heels), ("ball", ball, step.balls)):
             for plant in plants:
                 found.append(
@@ -145,6 +158,17 @@ def plants_for(
                     )
                 )
     return tuple(found)
+
+
+def plants_for(
+    steps: Sequence[Step],
+    target: Character,
+    move: Callable[[NDArray], NDArray],
+    shifts: Sequence[NDArray] | None = None,
+    ease: tuple[float, float] = EASE,
+) -> tuple[Footplant, ...]:
+    """Footplants of the target in steps whose places `move` carries: see `carried_places`."""
+    return plants_at(steps, carried_places(steps, target, move, shifts), target, ease)
 
 
 def _mean_place(plants: Sequence[Plant]) -> NDArray | None:

@@ -1,0 +1,114 @@
+"""Grounds to walk on: rough country from a seed, stairs, slopes, and meshes as height fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.geometry import HeightField, Plane
+
+PAPER_SPACING, PAPER_RELIEF = 0.8, 0.2
+"""Body heights: distance and largest height of the control points of Lee & Shin's rough terrain (1999, section 6)."""
+MOST_CELLS = 4_000_000
+"""Grid points that a mesh is drawn into at most: 32 MB."""
+
+
+def direction(heading: float) -> NDArray:
+    """(2,) the unit direction (x, z) over the floor of a heading: 0 is +z, a quarter turn (radians) to the left +x."""
+    return np.array([np.sin(heading), np.cos(heading)])
+
+
+@dataclass(frozen=True)
+class Stairs:
+    """Level treads that go up (or down) along a direction, flat ground before and after, as wide as needed."""
+
+    rise: float
+    """Height of a step, metres; negative goes down."""
+    run: float
+    """Depth of a tread, metres."""
+    count: int = 10
+    """How many steps."""
+    start: tuple[float, float] = (0.0, 0.0)
+    """(x, z) of the foot of the first step, metres."""
+    heading: float = 0.0
+    """Which way they go, radians: see `direction`."""
+    level: float = 0.0
+    """Height of the ground before them, metres."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be walked on."""
+        if not (np.isfinite(self.rise) and np.isfinite(self.run) and self.run > 0 and self.count >= 1):
+            raise ValueError(f"expected a run above 0 and at least 1 step, got {self.run} and {self.count}")
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (…) in metres over places (…, 2)."""
+        along = (np.asarray(places, float) - self.start) @ direction(self.heading)
+        return self.level + self.rise * np.clip(np.floor(along / self.run) + 1.0, 0.0, self.count)
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """The unit normal (…, 3): treads are level."""
+        return np.broadcast_to(rotation.AXES["y"], (*np.shape(places)[:-1], 3))
+
+
+def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 0.0)) -> Plane:
+    """A plane that rises by an angle along a heading (radians) and passes through a point (metres)."""
+    if not -60.0 <= degrees <= 60.0:
+        raise ValueError(f"expected a slope of −60° to 60°, got {degrees}")
+    x, z = direction(heading)
+    steep = np.tan(np.radians(degrees))
+    px, py, pz = (float(value) for value in np.asarray(through, float))
+    return Plane((px, py, pz), (float(-steep * x), 1.0, float(-steep * z)))
+
+
+def rough(seed: int, amplitude: float, spacing: float, low: ArrayLike, high: ArrayLike) -> HeightField:
+    """Rough country: a bicubic B-spline whose control points have random heights (Lee & Shin 1999, section 6).
+
+    amplitude: largest height of a control point above or below 0, metres; spacing: their distance, metres; low, high:
+    (2,) corners (x, z) of the country to make, metres. A seed gives the same country whatever part of it is made.
+    """
+    if not (np.isfinite(amplitude) and amplitude >= 0 and np.isfinite(spacing) and spacing > 0 and seed >= 0):
+        raise ValueError(
+            f"expected a seed and an amplitude of 0 or more and a spacing above 0, got {seed}, {amplitude}, {spacing}"
+        )
+    # two more on each side: a B-spline reaches that far, and the figure stays off the level edge
+    first = np.floor(np.asarray(low, float) / spacing).astype(int) - 2
+    last = np.ceil(np.asarray(high, float) / spacing).astype(int) + 2
+    size = last - first + 1
+    if size.prod() > 100_000:
+        raise ValueError(f"expected control points farther apart, got {spacing} m for a country of {size} of them")
+    heights = np.empty(tuple(size.tolist()))
+    for i in range(size[0]):
+        for k in range(size[1]):
+            # whole numbers of either sign as seeds: each control point has its own
+            own = (seed, *(2 * abs(n) + (n < 0) for n in (int(first[0]) + i, int(first[1]) + k)))
+            heights[i, k] = amplitude * np.random.default_rng(own).uniform(-1.0, 1.0)
+    x, z = (float(value) for value in first * spacing)
+    return HeightField(heights, spacing, (x, z), "bspline")
+
+
+def rasterized(vertices: ArrayLike, faces: ArrayLike, spacing: float = 0.02) -> HeightField:
+    """A mesh, (V, 3) metres and (T, 3) corners, as a height field: over each place its highest triangle.
+
+    What no triangle covers is as low as the mesh's lowest vertex. Meshes so wide that their grid would be too large
+    get a wider spacing.
+    """
+    from footplant.kernels import height_field as kernel
+
+    vertices = np.array(vertices, float).reshape(-1, 3)
+    faces = np.array(faces, np.int64).reshape(-1, 3)
+    if not len(vertices) or not len(faces) or not np.isfinite(vertices).all():
+        raise ValueError("expected a mesh of finite vertices with triangles, got none")
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise ValueError(f"expected triangles of vertices 0..{len(vertices) - 1}, got {int(faces.max())}")
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    area = max((high[0] - low[0]) * (high[2] - low[2]), 1e-12)
+    spacing = max(spacing, float(np.sqrt(area / MOST_CELLS)), float(max(high[0] - low[0], high[2] - low[2])) / 1e6)
+    # a cell more on each side, so that the mesh falls off to the ground around it
+    origin = low[[0, 2]] - spacing
+    size = np.ceil((high - low)[[0, 2]] / spacing).astype(int) + 3
+    heights = np.full(tuple(size.tolist()), float(low[1]))
+    kernel.draw_triangles(vertices, faces, origin, spacing, heights)
+    return HeightField(heights, spacing, (float(origin[0]), float(origin[1])), "linear")
