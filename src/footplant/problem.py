@@ -237,7 +237,7 @@ def judge_constraints(problem: Problem, kinematics: Kinematics) -> tuple[Constra
                 mean_share=share * mean,
                 worst_frame=int(kinematics.frames[rows[int(values.argmax())]]) if values.size else None,
                 hard=constraint.hard,
-                met=worst <= (10.0 if turn else 1.0) * problem.tolerance,
+                met=worst <= (constraint.tolerance or (10.0 if turn else 1.0) * problem.tolerance),
             )
         )
     return tuple(found)

@@ -35,6 +35,8 @@ class Constraint:
     """How much it counts among soft constraints and inside the ramps, 1 is usual, dimensionless."""
     hard: bool = True
     """Hard: met to the tolerance or reported as not met. Soft: pulled towards, by `weight`."""
+    tolerance: float | None = None
+    """Up to where it counts as met, in `unit`; None: as far as the problem says."""
     chain: tuple[int, ...] | None = None
     """Joints that may turn for it (the root may also move when joint 0 is among them); None: all."""
 

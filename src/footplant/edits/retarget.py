@@ -56,7 +56,7 @@ def retarget(
     soles = Soles(plants, stage.ground, deep)
     solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     if lead:
-        solution = replace(solution, motion=_stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
+        solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
         )
     judged = (clip.motion, clip.character, contacts)
@@ -119,7 +119,7 @@ def lead_in(motion: Motion, height: float) -> int:
     return int(steps[0] > 0.05 * height and steps[0] > 5.0 * np.median(steps[1:]))
 
 
-def _stand_first(motion: Motion, copied: Motion, target: Character, ground: Ground, lead: int) -> Motion:
+def stand_first(motion: Motion, copied: Motion, target: Character, ground: Ground, lead: int) -> Motion:
     """The frames before the motion as they were copied, each lifted or lowered so that it stands on the ground."""
     kinematics = Kinematics(copied[:lead])
     places = kinematics.points([target.contacts[name] for name in target.contacts if not name.endswith("palm")])

@@ -20,6 +20,8 @@ from footplant.skeleton import Character
 from footplant.spline import smooth_envelope
 
 SOLE = ("heel", "ball", "toe")
+SHALLOW = 0.005
+"""Metres below the ground that nobody sees."""
 EASE_UP = 0.1
 """Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
 
@@ -123,6 +125,7 @@ def stay_above(
             ground=ground,
             frames=frames,
             clearance=0.0 if clearances is None else clearances.get(f"{side}_{part}", 0.0),
+            tolerance=SHALLOW,
             name=f"{side} {part} above the ground",
         )
         for side in ("left", "right")

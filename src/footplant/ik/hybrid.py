@@ -28,7 +28,7 @@ RIGIDITY = {"place": 0.03, "hips": 0.3, "spine": 0.4, "neck": 0.2, "head": 0.2, 
 """α of METHODS A3: what it costs to move the root (1/m²) and to turn each joint of the trunk (1/rad²)."""
 NEAR_ENOUGH = 0.001
 """Metres from its goal at which a limb counts as having reached it."""
-REACH = 0.999
+REACH = 0.992
 """The trunk is asked to come so near that a limb reaches its goal with this share of its full length."""
 
 
