@@ -298,7 +298,7 @@ BROKEN = [
     ("figures.0.takes.0.fps", 0, "positive number of frames a second"),
     ("figures.0.takes.0.fps", "fast", "a finite number"),
     ("figures.0.takes.0.frames", 10**12, "of shape"),
-    ("figures.0.takes.0.rotations", "characters/0/source.xyz", "expected an .npy array"),
+    ("figures.0.takes.0.rotations", "characters/0/source.xyz", "expected a .npy file"),
     ("figures.0.takes.0.character", 1, "an index below 1"),
     ("constraints", [3], "expected an object"),
     ("edits", {}, "expected a list"),

@@ -20,15 +20,13 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from footplant.clip import Clip, Take
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.atomic import open_atomic
+from footplant.io.arrays import write_archive, write_npy
 from footplant.io.figure import RawFigure
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import find_rate
@@ -59,14 +57,7 @@ def save(path: str | Path, clip: Clip, *, compress: bool = True) -> None:
         pairs = [(role, joint) for role, joints in clip.character.roles.joints.items() for joint in joints]
         arrays["role_names"] = np.array([role for role, _ in pairs], dtype=str)
         arrays["role_joints"] = np.array([joint for _, joint in pairs], np.int64)
-    with open_atomic(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-        for name, array in arrays.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
-            # a fixed date: the same motion gives the same bytes
-            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-            archive.writestr(entry, buffer.getvalue())
+    write_archive(path, {f"{name}.npy": write_npy(array) for name, array in arrays.items()}, compress=compress)
 
 
 def is_plain(archive: Archive) -> bool:
