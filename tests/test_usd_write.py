@@ -317,3 +317,20 @@ def test_what_cannot_be_written_is_said(tmp_path):
         usd.save(tmp_path / "a.usda", replace(clip, character=replace(clip.character, skeleton=other)))
     with pytest.raises(FormatError):
         usd.save(tmp_path / "nowhere" / "a.usda", clip)
+
+
+@pytest.mark.parametrize("text", [ARM, RICH])
+def test_a_packed_source_is_whole_and_can_be_written_onto(tmp_path, text):
+    path = write(tmp_path, text)
+    (tmp_path / "textures").mkdir()
+    (tmp_path / "textures" / "skin.png").write_bytes(b"picture")
+    clip = turned(load(path))
+    packed = usd.pack_source(clip.character.source)
+    assert usd.pack_source("something else") is None
+    assert packed.extension == (".usdz" if text == RICH else ".usda")
+    source = usd.unpack_source(packed, clip.character.skeleton)
+    assert source is not None
+    usd.save(tmp_path / "out.usdz", replace(clip, character=replace(clip.character, source=source)))
+    same_positions(load(tmp_path / "out.usdz").motion, clip.motion)
+    files = dict(package.entries(path, (tmp_path / "out.usdz").read_bytes()))
+    assert files.get("textures/skin.png") == (b"picture" if text == RICH else None)

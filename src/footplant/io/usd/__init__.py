@@ -15,14 +15,16 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.figure import RawFigure
+from footplant.io.source import PackedSource
 from footplant.io.usd.child import read
 from footplant.io.usd.content import Content, RawSkeleton
 from footplant.io.usd.figures import make_figure, read_motion
 from footplant.io.usd.library import require
-from footplant.io.usd.rewrite import UsdSource, fits, rewrite
+from footplant.io.usd.rewrite import UsdSource, fits, pack_whole, rewrite
 from footplant.io.usd.skin import read_skin
 from footplant.io.usd.write import write_new
 from footplant.motion import Motion
+from footplant.skeleton import Skeleton
 
 extensions = (".usd", ".usda", ".usdc", ".usdz")
 holds = frozenset({"skin", "moving bones"})
@@ -85,6 +87,29 @@ def _figure(path: Path, data: bytes, content: Content, raw: RawSkeleton) -> RawF
         source=UsdSource(figure, data, content.scale),
         notes=(*content.notes, *figure.notes),
     )
+
+
+def pack_source(source: object) -> PackedSource | None:
+    """A USD character's own stage as one self-contained file; None for what is not ours."""
+    if not isinstance(source, UsdSource):
+        return None
+    extension, data = pack_whole(source)
+    return PackedSource("usd", extension, data, ("the stage that it came from",))
+
+
+def unpack_source(packed: PackedSource, skeleton: Skeleton) -> UsdSource | None:
+    """The source that `pack_source` packed, for a figure of that skeleton; None where it does not fit."""
+    if packed.format != "usd":
+        return None
+    # a folder of no files: a packed file needs none beside it, and must not reach for any
+    path = Path("packed source", f"source{packed.extension}")
+    for figure in read_figures(path, packed.data, read(path, packed.data, isolated=True)):
+        if fits(figure.source, skeleton):
+            for take in range(len(figure.takes)):
+                # some takes hold joints at other places: the source learns of them as they are read
+                figure.read_take(take)  # type: ignore[misc]
+            return figure.source
+    return None
 
 
 def save(path: str | Path, clip: Clip) -> None:

@@ -216,16 +216,17 @@ class _Reader:
         """(1 or F, joints, width) values at the frames; None when the animation has none."""
         if attribute.GetNumTimeSamples() <= 1:
             frames = frames[:1]
-        out: NDArray | None = None
-        for number, time in enumerate(frames):
-            value = read_array(self.path, attribute, (width,), time=time)
-            if value is None or (not len(value) and joints):
+        first = read_array(self.path, attribute, (width,), time=float(frames[0]))
+        if first is None or (not len(first) and joints):
+            return None
+        out = np.empty((len(frames), joints, width), first.dtype)
+        # thousands of them: the type is known by now, the length is not
+        for number, time in enumerate(frames.tolist()):
+            value = attribute.Get(time)
+            if value is None:
                 return None
             if len(value) != joints:
-                raise failure(
-                    self.path, attribute, f"expected {joints} values, one a joint, got {len(value)} at {time:g}"
-                )
-            if out is None:
-                out = np.empty((len(frames), joints, width), value.dtype)
+                where = f"expected {joints} values, one a joint, got {len(value)} at {time:g}"
+                raise failure(self.path, attribute, where)
             out[number] = value
         return out

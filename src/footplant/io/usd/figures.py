@@ -95,15 +95,18 @@ def make_figure(path: Path, raw: RawSkeleton) -> Figure:
     )
     # the skin is scaled as its first take has it, when that is constant; else as in the rest pose
     steady = bool(animations) and (animations[0].scales is None or _steady(animations[0].scales))
-    reference = read_locals(empty, animations[0]) if steady else (fallback, base)
-    local = Locals(reference[0].moves[:1], reference[0].turns[:1], reference[0].stretches[:1])
-    above = Locals(reference[1].moves[:1], reference[1].turns[:1], reference[1].stretches[:1])
+    local, above = read_locals(empty, _first_frame(animations[0])) if steady else (fallback, base)
     spreads = np.concatenate([spread[:1] for spread in fold(parents, local, above).spreads])
     return replace(empty, spreads=spreads, scales=local.stretches[0])
 
 
 def _steady(values: NDArray) -> bool:
     return bool(np.abs(values - values[:1]).max(initial=0.0) <= STEADY)
+
+
+def _first_frame(take: RawAnimation) -> RawAnimation:
+    parts = {name: getattr(take, name) for name in ("translations", "rotations", "scales", "bases")}
+    return replace(take, frames=1, **{name: None if values is None else values[:1] for name, values in parts.items()})
 
 
 def _take_name(animation: RawAnimation) -> str:

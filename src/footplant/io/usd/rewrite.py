@@ -24,7 +24,7 @@ from footplant.io.usd.layers import Opened, open_stage
 from footplant.io.usd.library import modules, reporting
 from footplant.io.usd.package import entries, is_package
 from footplant.io.usd.pose import Locals, columns, fold, split
-from footplant.io.usd.write import identifier, set_times, write_animation, write_layer
+from footplant.io.usd.write import identifier, layer_bytes, set_times, write_animation, write_layer
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Skeleton
 
@@ -74,6 +74,16 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
         if not unchanged:
             _author(layer, opened, figure, motion, clip.name, own)
         write_layer(path, layer, _localize(layer, path, source, opened) if moved else None)
+
+
+def pack_whole(source: UsdSource) -> tuple[str, bytes]:
+    """The extension and the bytes of one file with the source's stage and all of its folder that the stage names."""
+    with reporting(source.path), open_stage(source.path, source.data) as opened:
+        if is_package(source.data) or not (opened.followed or _named_files(opened.root)):
+            return source.path.suffix.lower(), source.data
+        layer = opened.stage.Flatten() if opened.followed else opened.root
+        path = source.path.with_suffix(".usdz")
+        return ".usdz", layer_bytes(path, layer, _localize(layer, path, source, opened))
 
 
 def _named_files(layer: Any) -> list[str]:

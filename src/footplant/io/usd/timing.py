@@ -13,6 +13,9 @@ SLOWEST, SMOOTH, FASTEST, PLAIN = 10.0, 24.0, 120.0, 240.0
 """Samples slower than SLOWEST were set by hand and are read at the stage's own rate, if that is at most PLAIN, else at
 one of at least SMOOTH. Samples on no grid are read at SMOOTH to FASTEST frames a second."""
 
+FEW = 5
+"""Fewer samples than these say nothing of a rate."""
+
 
 class Grid(NamedTuple):
     """Even steps through time."""
@@ -43,11 +46,14 @@ def find_grid(samples: NDArray, codes_per_second: float, stated: float | None) -
     rough = float(np.mean(steps[steps < 1.05 * steps.min()]))
     own = codes_per_second * max(round(length / rough), 1) / length
     known = [rate for rate in (stated, codes_per_second) if rate is not None]
-    # a stated rate at which (nearly) every frame has its sample; the samples' own; a stated one with fewer samples; and
-    # for samples that were set far apart, a multiple of their own
+    # a stated rate at which (nearly) every frame has its sample; the samples' own if all its frames have one; a stated
+    # one with fewer samples; and for samples that were set far apart, a multiple of their own
     dense = [rate for rate in known if codes_per_second / rate <= 1.5 * rough and rate <= 1.5 * own]
     sparse = [rate for rate in known if SLOWEST <= rate <= PLAIN]
-    for rate in (*dense, *([own] if own >= SLOWEST else []), *sparse, own * np.ceil(SMOOTH / own)):
+    samples_own = [own] if own >= SLOWEST else []
+    full = len(samples) >= FEW and len(samples) == round(length * own / codes_per_second) + 1
+    rest = [*samples_own, *sparse] if full else [*sparse, *samples_own]
+    for rate in (*dense, *rest, own * np.ceil(SMOOTH / own)):
         step = codes_per_second / rate
         if _strays(places, step) <= ON_GRID:
             return Grid(float(rate), start, step, round(length / step) + 1, True)

@@ -64,6 +64,11 @@ def write_new(path: str | Path, clip: Clip) -> None:
 
 def write_layer(path: Path, layer: Any, others: list[tuple[str, bytes]] | None = None) -> None:
     """Write a layer in the container that the file name asks for; `others` go into a package beside it."""
+    write_atomic(path, layer_bytes(path, layer, others))
+
+
+def layer_bytes(path: Path, layer: Any, others: list[tuple[str, bytes]] | None = None) -> bytes:
+    """The bytes of the file that `write_layer` writes."""
     packed = path.suffix.lower() == ".usdz"
     with tempfile.TemporaryDirectory(prefix="footplant-usd-") as folder:
         copy = Path(folder) / f"layer{'.usdc' if packed else path.suffix.lower()}"
@@ -71,7 +76,7 @@ def write_layer(path: Path, layer: Any, others: list[tuple[str, bytes]] | None =
         data = copy.read_bytes()
     if packed:
         data = pack([(f"{identifier(path.stem, 'stage')}.usdc", data), *(others or [])])
-    write_atomic(path, data)
+    return data
 
 
 def set_times(layer: Any, start: float, end: float, fps: float) -> None:
