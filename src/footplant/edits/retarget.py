@@ -14,6 +14,7 @@ from footplant.analysis.quality import measure
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
+from footplant.edits.hands import keep_touches, palm_plants
 from footplant.edits.soles import clear_ground, depths, level_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, transfer
 from footplant.geometry import Plane
@@ -39,7 +40,7 @@ def retarget(
     Footsteps are scaled with the legs, or kept where they are with `keep_footsteps`. Further constraints are solved
     together with the plants. contacts: the clip's plants where they are known already.
     """
-    contacts = contacts or find_contacts(clip)
+    contacts = contacts or find_contacts(clip, hands=True)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     lead = lead_in(clip.motion, clip.character.height)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, about=stage.start)
@@ -52,9 +53,12 @@ def retarget(
     if isinstance(contacts.ground, SteppingStones):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
         deep = {k: stage.scale * v for k, v in depths(source, clip.character, contacts.ground).items()}
-    problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *constraints))
+    palms = palm_plants(contacts, target, stage.move)
+    problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, deep)
     solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
+    touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
+    solution = replace(solution, motion=touching)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"

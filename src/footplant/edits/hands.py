@@ -1,0 +1,226 @@
+"""Hands that touch something keep touching it: what they hold in the world, each other, and the body itself.
+
+A hand counts by how near it is (Shin 2002, section 3: importance): far away its arm keeps its angles, at a touch the
+place counts, and in between the one goes over into the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.analysis.contacts import HANDS, Contacts
+from footplant.constraints import Footplant
+from footplant.edits.footsteps import EASE
+from footplant.errors import SkeletonError
+from footplant.ik.limb import limb_of
+from footplant.ik.limb import place as place_limb
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from footplant.spline import filter_fir
+
+NEAR_HANDS = 0.15
+"""Body heights between the palms below which they begin to count as together."""
+NEAR_BODY = 0.035
+"""Body heights from the body's surface below which a palm begins to count as on it."""
+SLOWEST = (0.4, 0.25, 0.15)
+"""Seconds over which an arm's change is spread, pass by pass."""
+THICKNESS = {
+    "head": 0.055, "neck": 0.035, "spine": 0.075, "hips": 0.085, "upper_leg": 0.048, "lower_leg": 0.032,
+    "upper_arm": 0.028, "lower_arm": 0.022,
+}  # fmt: skip
+"""Role → radius of its segment in body heights, where no mesh tells it."""
+
+
+def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray]) -> tuple[Footplant, ...]:
+    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places."""
+    return tuple(
+        Footplant(
+            point=target.contacts[plant.point],
+            place=move(plant.place[None])[0],
+            frames=range(plant.start, plant.end),
+            ramp=EASE,
+            tolerance=0.01,
+            name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
+        )
+        for plant in contacts.plants
+        if plant.point in HANDS and plant.point in target.contacts and len(plant) > 1
+    )
+
+
+def importance(distance: NDArray) -> NDArray:
+    """How much a thing counts, 1 at a touch to 0 at the distance 1 where it begins to (Shin 2002, equation 8)."""
+    d = np.clip(distance, 0.0, 1.0)
+    return 2.0 * d**3 - 3.0 * d**2 + 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    """A bone as a capsule."""
+
+    role: str
+    start: int
+    """Joint where it begins, which carries it."""
+    end: int
+    """Joint where it ends."""
+    radius: float
+    """Metres."""
+
+
+def keep_touches(
+    motion: Motion, target: Character, source: Motion, character: Character, plants: tuple[Footplant, ...] = ()
+) -> Motion:
+    """The target's motion with its arms changed so that hands that touch each other or the body do so again.
+
+    Palms that are planted in the world stay as they are. Frames of both motions are the same.
+    """
+    if not all(name in who.contacts for who in (target, character) for name in HANDS):
+        return motion
+    theirs, ours = Kinematics(source), Kinematics(motion)
+    theirs_at = [theirs.point(character.contacts[name]) for name in HANDS]
+    ours_at = [ours.point(target.contacts[name]) for name in HANDS]
+    size = target.height / character.height
+    goals = [np.array(place) for place in ours_at]
+    shares = [np.zeros(len(motion)) for _ in HANDS]
+    for number, name in enumerate(HANDS):
+        side = name.partition("_")[0]
+        share, place = _on_body(theirs, character, ours, target, theirs_at[number], side)
+        goals[number] += share[:, None] * (place - goals[number])
+        shares[number] = share
+    apart = theirs_at[0] - theirs_at[1]
+    together = importance(np.linalg.norm(apart, axis=1) / (NEAR_HANDS * character.height))
+    middle = 0.5 * (goals[0] + goals[1])
+    for number, sign in enumerate((0.5, -0.5)):
+        goals[number] += together[:, None] * (middle + sign * size * apart - goals[number])
+        shares[number] = np.maximum(shares[number], together)
+    for number, name in enumerate(HANDS):
+        free = 1.0 - _planted(plants, target, name, ours, motion.fps)
+        if (shares[number] * free > 0).any():
+            shift = (goals[number] - ours_at[number]) * free[:, None]
+            motion = _move_palm(motion, target, name, _smooth(shift, shares[number], motion.fps))
+    return motion
+
+
+def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
+    """The shift (F, 3) without haste: low-passed, what is left of it where it counts low-passed less, and so on.
+
+    Gleicher 2001, section 4 (METHODS B4), on the displacement of a palm.
+    """
+    out = np.zeros_like(shift)
+    for seconds in SLOWEST:
+        half = max(round(0.5 * seconds * fps), 1)
+        kernel = np.hanning(2 * half + 3)[1:-1]
+        out += filter_fir((shift - out) * (share > 0)[:, None], kernel / kernel.sum())
+    return out
+
+
+def _planted(
+    plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float
+) -> NDArray:
+    share = np.zeros(len(kinematics.frames))
+    for plant in plants:
+        if plant.point == target.contacts[name]:
+            share = np.maximum(share, plant.activation(kinematics.frames, fps))
+    return share
+
+
+def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray) -> Motion:
+    """Shift a palm by (F, 3) metres, the hand's orientation kept, by its arm alone."""
+    try:
+        limb = limb_of(target, f"{name.partition('_')[0]}_arm")
+    except SkeletonError:
+        return motion
+    kinematics = Kinematics(motion)
+    return place_limb(
+        motion, limb, kinematics.positions[:, limb.end] + shift, orientations=kinematics.rotations[:, limb.end],
+        softness=0.02, kinematics=kinematics,
+    ).motion  # fmt: skip
+
+
+def _segments(character: Character, side: str) -> list[_Segment]:
+    """The bones of the body that the hand of a side may touch: all but its own arm."""
+    roles, skeleton = character.require_roles(), character.skeleton
+    other = "right" if side == "left" else "left"
+    wanted = [("hips", "spine"), ("spine", "neck"), ("neck", "head")]
+    wanted += [(f"{s}_upper_leg", f"{s}_lower_leg") for s in ("left", "right")]
+    wanted += [(f"{s}_lower_leg", f"{s}_foot") for s in ("left", "right")]
+    wanted += [(f"{other}_upper_arm", f"{other}_lower_arm"), (f"{other}_lower_arm", f"{other}_hand")]
+    found = []
+    for role, following in wanted:
+        if role in roles and following in roles:
+            part = role.removeprefix("left_").removeprefix("right_")
+            radius = _radius(character, roles.joints[role], roles[role], roles[following])
+            found.append(_Segment(role, roles[role], roles[following], radius or THICKNESS[part] * character.height))
+    head = roles.get("head")
+    if head is not None:
+        found.append(_Segment("head", head, head, THICKNESS["head"] * character.height))
+    return [segment for segment in found if segment.start < len(skeleton)]
+
+
+def _radius(character: Character, joints: tuple[int, ...], start: int, end: int) -> float | None:
+    """The median distance of a segment's skin from its bone, metres; None without a mesh."""
+    skin = character.skin
+    if skin is None:
+        return None
+    strongest = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)[:, 0]
+    own = np.isin(strongest, joints)
+    if own.sum() < 12:
+        return None
+    bind = np.linalg.inv(skin.inverse_bind)
+    a, b = bind[start][:3, 3], bind[end][:3, 3]
+    axis = b - a
+    length = float(axis @ axis)
+    away = skin.vertices[own] - a
+    if length < 1e-12:
+        return None
+    along = np.clip(away @ axis / length, 0.0, 1.0)
+    return float(np.median(np.linalg.norm(away - along[:, None] * axis, axis=1)))
+
+
+def _on_body(
+    theirs: Kinematics, character: Character, ours: Kinematics, target: Character, palm: NDArray, side: str
+) -> tuple[NDArray, NDArray]:
+    """(F,) how much a palm counts as on the body, and (F, 3) where it then is on the target's body.
+
+    Its place is told by each near segment: how far along the bone, in which direction from it, and how far from its
+    surface; segments share the say by how near they are.
+    """
+    frames = len(theirs.frames)
+    total, place, most = np.zeros(frames), np.zeros((frames, 3)), np.zeros(frames)
+    turns = _turns(theirs, character), _turns(ours, target)
+    by_role = {segment.role + str(segment.end == segment.start): segment for segment in _segments(target, side)}
+    for segment in _segments(character, side):
+        own = by_role.get(segment.role + str(segment.end == segment.start))
+        if own is None:
+            continue
+        start, end = theirs.positions[:, segment.start], theirs.positions[:, segment.end]
+        axis = end - start
+        length = np.maximum(np.sum(axis**2, axis=1), 1e-12)
+        along = np.clip(np.sum((palm - start) * axis, axis=1) / length, 0.0, 1.0)
+        away = palm - start - along[:, None] * axis
+        distance = np.linalg.norm(away, axis=1)
+        share = importance((distance - segment.radius) / (NEAR_BODY * character.height))
+        if not (share > 0).any():
+            continue
+        # the direction from the bone is that of the body's own axes: they turn alike in both figures
+        carried = rotation.multiply(turns[1][:, own.start], rotation.inverse(turns[0][:, segment.start]))
+        outwards = rotation.rotate(carried, away / np.maximum(distance, 1e-9)[:, None])
+        gap = (distance - segment.radius) * target.height / character.height
+        bone = ours.positions[:, own.start] + along[:, None] * (
+            ours.positions[:, own.end] - ours.positions[:, own.start]
+        )
+        place += (share**4)[:, None] * (bone + outwards * np.maximum(own.radius + gap, 0.0)[:, None])
+        total += share**4
+        most = np.maximum(most, share)
+    return most, np.where(total[:, None] > 1e-12, place / np.maximum(total, 1e-12)[:, None], palm)
+
+
+def _turns(kinematics: Kinematics, character: Character) -> NDArray:
+    """(F, J, 4) how each joint has turned from the reference pose, world."""
+    pose = humanoid.reference_pose(character.skeleton, character.require_roles())
+    return rotation.multiply(kinematics.rotations, rotation.inverse(character.skeleton.posed(pose)[1]))
