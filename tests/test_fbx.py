@@ -176,6 +176,7 @@ def test_constant_uniform_scales_keep_bones_constant(read_one):
     motion = take(found)
     assert motion.offsets is None
     np.testing.assert_allclose(np.linalg.norm(found.skeleton.offsets, axis=1), [0, 2, 3], atol=1e-12)
+    assert any("1 joint is mirrored" in note for note in found.notes)
 
 
 def joined(made: Made, name: str, parent: int = 0, count: int = 3) -> list[int]:
@@ -257,6 +258,32 @@ def test_nodes_without_bones_are_a_figure_too(read_one):
     found = read_one(lone)
     assert found.skeleton.names == ("cube",)
     assert any("no skeleton" in note for note in found.notes)
+
+
+def test_many_figures_and_deep_trees_are_limited(read):
+    made = Made()
+    for number in range(70):
+        joined(made, f"chain{number}_", count=3 if number == 5 else 2)
+    found = read(made)
+    assert len(found) == 64
+    assert [len(each.skeleton) for each in found[:7]] == [2, 2, 2, 2, 2, 3, 2]
+    assert any("70 figures; the 64 largest were read" in note for note in found[0].notes)
+    deep = Made()
+    joined(deep, "n", count=1100)
+    with pytest.raises(FormatError, match="depth"):
+        read(deep)
+
+
+def test_a_mesh_with_two_skins(read_one):
+    made = Made()
+    chain = joined(made, "bone")
+    geometry = made.mesh(made.node("body", kind="Mesh"), [(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
+    for bone in chain[:2]:
+        made.skin(geometry, (bone, [0, 1, 2], [1.0, 1.0, 1.0], shifted(0, -1, 0), shifted(0, 1, 0)))
+    found = read_one(made)
+    assert found.skin is not None
+    assert found.skin.joints.tolist() == [[0], [0], [0]]
+    assert any("several skins" in note for note in found.notes)
 
 
 def test_names_that_several_joints_have_get_a_number(read_one):

@@ -15,7 +15,7 @@ import numpy as np
 from footplant.clip import Take
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.fbx.figures import Joints, find_figures
-from footplant.io.fbx.pose import make_rest, read_motion, take_curves
+from footplant.io.fbx.pose import Stand, make_rest, read_motion, stand_up, take_curves
 from footplant.io.fbx.process import Answer, ask, most_samples
 from footplant.io.fbx.scene import Scene, read_scene
 from footplant.io.fbx.skin import Mesh, bind_matrices, read_meshes, read_skin
@@ -50,7 +50,8 @@ def read_figures(answer: Answer, size: int, fps: float | None = None) -> tuple[R
             meshes = read_meshes(answer, len(scene.names), notes)
             found = find_figures(scene, [mesh.bones.tolist() for mesh in meshes], notes)
             source = _Takes(scene, answer, size, fps)
-            return tuple(_figure(scene, joints, meshes, source, size, list(notes)) for joints in found)
+            stand = stand_up(scene)
+            return tuple(_figure(scene, joints, stand, meshes, source, size, list(notes)) for joints in found)
         except (SkeletonError, MotionError) as error:
             raise FormatError(str(error), path=path) from error
 
@@ -76,8 +77,16 @@ class _Takes:
         return self.answer
 
 
-def _figure(scene: Scene, joints: Joints, meshes: list[Mesh], source: _Takes, size: int, notes: list[str]) -> RawFigure:
-    rest = make_rest(scene, joints, bind_matrices(meshes), notes)
+def _figure(
+    scene: Scene,
+    joints: Joints,
+    stand: Stand,
+    meshes: list[Mesh],
+    source: _Takes,
+    size: int,
+    notes: list[str],
+) -> RawFigure:
+    rest = make_rest(scene, joints, stand, bind_matrices(meshes), notes)
     skin = read_skin(scene, rest, meshes, size, notes)
     inside = set(joints.nodes)
     own = [number for number, take in enumerate(scene.takes) if not inside.isdisjoint(take.nodes)]

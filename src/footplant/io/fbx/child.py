@@ -41,6 +41,8 @@ END_SITE = "footplantEndSite"
 """Property of nodes that mark the tip of a bone, in files that Footplant wrote."""
 BONE, LIGHT, CAMERA, SWITCHER = 5, 3, 4, 14
 """Kinds of nodes, as ufbx numbers them."""
+DEEPEST = 1024
+"""Nodes may be nested this deep; a deeper tree is taken for a damaged file."""
 MOST_KEYS, KEYS_A_CURVE = 4096, 64
 """Keys that are looked at to tell whether they lie on frames, in all and of one curve."""
 KEPT = []
@@ -303,7 +305,7 @@ def read(request, answer):
     import ufbx
 
     data = keep(sys.stdin.buffer.read())
-    scene = keep(ufbx.load_memory(data, file_format=ufbx.FileFormat.FBX))
+    scene = keep(ufbx.load_memory(data, file_format=ufbx.FileFormat.FBX, node_depth_limit=DEEPEST))
     header = {}
     if request["structure"]:
         nodes, header["names"] = read_nodes(scene, answer)

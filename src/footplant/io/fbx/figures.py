@@ -43,20 +43,23 @@ def find_figures(scene: Scene, skins: Sequence[Sequence[int]], notes: list[str])
     if not seeds:
         return _trees(scene, notes)
     groups = _group(scene, seeds, skins)
-    figures = [_figure(scene, root, members, skinned) for root, members in groups]
-    real = [joints for joints in figures if len(joints.nodes) > 1] or figures
-    if len(real) < len(figures):
-        alone = len(figures) - len(real)
-        notes.append(f"{alone} single {'bone' if alone == 1 else 'bones'} beside the figure not read")
-    return _largest(real, notes)
+    real = [members for members in groups if len(members) > 1] or groups
+    _note_alone("bone", len(groups) - len(real), notes)
+    return [_figure(scene, members, skinned) for members in _largest(real, notes)]
 
 
-def _largest(figures: list[Joints], notes: list[str]) -> list[Joints]:
-    if len(figures) <= MOST_FIGURES:
-        return figures
-    notes.append(f"the file has {len(figures)} figures; the {MOST_FIGURES} largest were read")
-    kept = sorted(range(len(figures)), key=lambda number: -len(figures[number].nodes))[:MOST_FIGURES]
-    return [figures[number] for number in sorted(kept)]
+def _note_alone(what: str, count: int, notes: list[str]) -> None:
+    if count:
+        notes.append(f"{count} single {what if count == 1 else what + 's'} beside the figure not read")
+
+
+def _largest(groups: list[set[int]], notes: list[str]) -> list[set[int]]:
+    """At most MOST_FIGURES of the groups of nodes, the largest, in their order."""
+    if len(groups) <= MOST_FIGURES:
+        return groups
+    notes.append(f"the file has {len(groups)} figures; the {MOST_FIGURES} largest were read")
+    kept = sorted(range(len(groups)), key=lambda number: -len(groups[number]))[:MOST_FIGURES]
+    return [groups[number] for number in sorted(kept)]
 
 
 def _is_end(scene: Scene, node: int, skinned: set[int]) -> bool:
@@ -68,8 +71,8 @@ def _is_end(scene: Scene, node: int, skinned: set[int]) -> bool:
     return bool(_END_NAME.search(scene.names[node])) and not scene.moves[node] & 8
 
 
-def _group(scene: Scene, seeds: set[int], skins: Sequence[Sequence[int]]) -> list[tuple[int, set[int]]]:
-    """Root and bones of each figure: bones of one tree, of one skin, below one moving node or below the same node."""
+def _group(scene: Scene, seeds: set[int], skins: Sequence[Sequence[int]]) -> list[set[int]]:
+    """The bones of each figure: bones of one tree, of one skin, below one moving node or below the same node."""
     tops: dict[int, int] = {}  # node → its topmost ancestor that is a bone
     for node in scene.order:
         above = tops.get(scene.parents[node])
@@ -99,7 +102,7 @@ def _group(scene: Scene, seeds: set[int], skins: Sequence[Sequence[int]]) -> lis
     for node in scene.order:
         if node in seeds:
             groups.setdefault(find(tops[node]), set()).add(node)
-    return [(_root(scene, members), members) for members in groups.values()]
+    return list(groups.values())
 
 
 def _holder(scene: Scene, top: int) -> int:
@@ -132,7 +135,7 @@ def _root(scene: Scene, members: Iterable[int]) -> int:
     return next((node for node in reversed(_above(scene, root)) if scene.moves[node]), root)
 
 
-def _figure(scene: Scene, root: int, members: set[int], skinned: set[int]) -> Joints:
+def _figure(scene: Scene, members: set[int], skinned: set[int]) -> Joints:
     """The bones of a figure, and meshes that move below them (a jaw, a prop in the hand).
 
     Nulls that move and carry nothing are handles of the program that the figure was made in, such as the footsteps of
@@ -146,7 +149,8 @@ def _figure(scene: Scene, root: int, members: set[int], skinned: set[int]) -> Jo
     for node in reversed(scene.order):
         if scene.kinds[node] == MESH or any(child in carries for child in scene.children[node]):
             carries.add(node)
-    return _make_joints(scene, members | {node for node in below & carries if scene.moves[node]}, root, skinned)
+    moved = {node for node in below & carries if scene.moves[node]}
+    return _make_joints(scene, members | moved, _root(scene, members), skinned)
 
 
 def _make_joints(scene: Scene, inside: set[int], root: int, skinned: set[int]) -> Joints:
@@ -171,19 +175,12 @@ def _make_joints(scene: Scene, inside: set[int], root: int, skinned: set[int]) -
 
 def _trees(scene: Scene, notes: list[str]) -> list[Joints]:
     """Every node tree as a figure; lone nodes are left out when there is a real tree."""
-    trees = []
-    for top in scene.children[0]:
-        tree = _below(scene, top)
-        bones = {node for node in tree if not _is_thing(scene, node)}
-        if bones:
-            trees.append((top, bones))
-    real = [(top, bones) for top, bones in trees if len(bones) > 1]
+    trees = [{node for node in _below(scene, top) if not _is_thing(scene, node)} for top in scene.children[0]]
+    real = [bones for bones in trees if len(bones) > 1]
     if real:
-        if len(real) < len(trees):
-            alone = len(trees) - len(real)
-            notes.append(f"{alone} single {'node' if alone == 1 else 'nodes'} beside the figure not read")
-        figures = [_make_joints(scene, bones, _first_bone(scene, top, bones), set()) for top, bones in real]
-        return _largest(figures, notes)
+        _note_alone("node", sum(len(bones) == 1 for bones in trees), notes)
+        chosen = _largest(real, notes)
+        return [_make_joints(scene, bones, _first_bone(scene, bones), set()) for bones in chosen]
     shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, *PLAIN) or scene.moves[node]]
     if not shapes:
         raise FormatError("expected a skeleton or other nodes, got none", path=scene.path, where="nodes")
@@ -209,8 +206,10 @@ def _is_thing(scene: Scene, node: int) -> bool:
     return scene.kinds[node] not in PLAIN or _is_end(scene, node, set())
 
 
-def _first_bone(scene: Scene, top: int, bones: set[int]) -> int:
+def _first_bone(scene: Scene, bones: set[int]) -> int:
     """Where a moving figure begins: nodes on top that stay, with one bone below, only say where it stands."""
+    node = next(iter(bones))
+    top = [node, *_above(scene, node)][-1]
     tree = _below(scene, top)
     if not any(scene.moves[node] for node in tree):
         return top

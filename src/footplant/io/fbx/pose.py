@@ -36,29 +36,45 @@ SAME_PLACE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
+class Stand:
+    """All nodes as the file has them."""
+
+    placed: dict[int, Placed]
+    """Each in its parent's frame."""
+    world: dict[int, tuple[NDArray, NDArray]]
+    """World position (3,) and rotation (4,) of each."""
+
+
+@dataclass(frozen=True, eq=False)
 class Rest:
     """A figure as its file stands, and as it was bound."""
 
     joints: Joints
     skeleton: Skeleton
     """In the pose that the skin was bound in, where there is one, else in that of the nodes."""
-    placed: dict[int, Placed]
-    """The nodes of the figure and above it as the file has them."""
-    stand: dict[int, tuple[NDArray, NDArray]]
-    """World position (3,) and rotation (4,) of each of these nodes as the file has them."""
+    stand: Stand
 
 
-def make_rest(scene: Scene, joints: Joints, binds: dict[int, NDArray], notes: list[str]) -> Rest:
+def stand_up(scene: Scene) -> Stand:
+    """All nodes as the file has them."""
+    placed = place_nodes(scene, scene.order, rest_curves(scene))
+    return Stand(placed, {node: (place[0], turn[0]) for node, (place, turn) in worlds(scene, placed).items()})
+
+
+def make_rest(scene: Scene, joints: Joints, stand: Stand, binds: dict[int, NDArray], notes: list[str]) -> Rest:
     """The rest pose; binds: node → world matrix (4, 4) that skins were bound with."""
-    placed = place_nodes(scene, lineage(scene, [*joints.nodes, *(node for _, node in joints.ends)]), rest_curves(scene))
-    stand = {node: (position[0], turn[0]) for node, (position, turn) in worlds(scene, placed).items()}
+    placed, world = stand.placed, stand.world
+    mirrored = sum(bool((scene.scales[node] < 0).any()) for node in joints.nodes)
+    if mirrored:
+        have = "1 joint is" if mirrored == 1 else f"{mirrored} joints are"
+        notes.append(f"{have} mirrored by a negative scale; the places of joints and vertices are kept")
     if any(scalar_factor(placed[node].above[0], NOTABLE) is None for node in joints.nodes):
         notes.append(
             "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
             "is taken from the rest pose"
         )
     # nodes of our own files stand in the rest pose; others' may stand in any, and the pose of binding tells better
-    bound = {} if scene.own else _bound(scene, joints, placed, stand, binds)
+    bound = {} if scene.own else _bound(scene, joints, world, binds)
     positions, turns = np.empty((len(joints.nodes), 3)), np.empty((len(joints.nodes), 4))
     offsets, rest = np.empty_like(positions), np.empty_like(turns)
     for joint, (node, parent) in enumerate(zip(joints.nodes, joints.parents)):
@@ -66,7 +82,7 @@ def make_rest(scene: Scene, joints: Joints, binds: dict[int, NDArray], notes: li
         if node in bound:
             positions[joint], turns[joint] = bound[node]
         elif above is None:
-            positions[joint], turns[joint] = stand[node]
+            positions[joint], turns[joint] = world[node]
         else:
             positions[joint] = above[0] + rotation.rotate(above[1], placed[node].offset[0])
             turns[joint] = rotation.multiply(above[1], placed[node].turn[0])
@@ -83,22 +99,22 @@ def make_rest(scene: Scene, joints: Joints, binds: dict[int, NDArray], notes: li
         end_parents=np.array([parent for parent, _ in joints.ends], np.int64),
         end_offsets=np.array([placed[node].offset[0] for _, node in joints.ends]).reshape(-1, 3),
     )
-    return Rest(joints, skeleton, placed, stand)
+    return Rest(joints, skeleton, stand)
 
 
 def _unique_names(scene: Scene, joints: Joints, notes: list[str]) -> tuple[str, ...]:
     names: list[str] = []
-    taken: set[str] = set()
+    taken: dict[str, int] = {}  # name → the number that another joint of that name has tried last
     twice: list[str] = []
     for node in joints.nodes:
         name = scene.names[node] or ("root" if node == 0 else f"node_{node}")
         if name in taken:
             twice.append(name)
-            number = 1
-            while f"{name}_{number}" in taken:
-                number += 1
-            name = f"{name}_{number}"
-        taken.add(name)
+            base = name
+            while name in taken:
+                taken[base] += 1
+                name = f"{base}_{taken[base]}"
+        taken[name] = 0
         names.append(name)
     if twice:
         shown = ", ".join(repr(name) for name in list(dict.fromkeys(twice))[:5])
@@ -108,11 +124,7 @@ def _unique_names(scene: Scene, joints: Joints, notes: list[str]) -> tuple[str, 
 
 
 def _bound(
-    scene: Scene,
-    joints: Joints,
-    placed: dict[int, Placed],
-    stand: dict[int, tuple[NDArray, NDArray]],
-    binds: dict[int, NDArray],
+    scene: Scene, joints: Joints, stand: dict[int, tuple[NDArray, NDArray]], binds: dict[int, NDArray]
 ) -> dict[int, tuple[NDArray, NDArray]]:
     """World position and rotation of joints in the pose they were bound in; none where that cannot be the figure's."""
     inside = set(joints.nodes)

@@ -17,7 +17,7 @@ from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.fbx.pose import Rest
 from footplant.io.fbx.process import Answer
-from footplant.io.fbx.scene import Scene, lineage, matrices_of, place_nodes, rest_curves, worlds
+from footplant.io.fbx.scene import Scene, matrices_of
 from footplant.skeleton import Skin
 
 MOST_INFLUENCES = 8
@@ -69,9 +69,12 @@ def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
         )
     if header.data.get("meshes") is None:
         notes.append("the meshes take more memory than a file of this size may; they were left out")
-    return [
-        _read_mesh(answer, number, entry.text("name"), nodes) for number, entry in enumerate(header.objects("meshes"))
-    ]
+    entries = header.objects("meshes")
+    several = sum(entry.integer("skins", 0) > 1 for entry in entries)
+    if several:
+        have = "1 mesh has" if several == 1 else f"{several} meshes have"
+        notes.append(f"{have} several skins; the first of them was taken")
+    return [_read_mesh(answer, number, entry.text("name"), nodes) for number, entry in enumerate(entries)]
 
 
 def _read_mesh(answer: Answer, number: int, name: str, nodes: int) -> Mesh:
@@ -162,7 +165,7 @@ class _Binder:
         self.scene, self.rest, self.number = scene, rest, number
         positions, rotations = rest.skeleton.rest_world
         self.world = _affine(positions, rotation.to_matrix(rotations))
-        stretches = np.stack([rest.placed[node].stretch[0] for node in rest.joints.nodes])
+        stretches = np.stack([rest.stand.placed[node].stretch[0] for node in rest.joints.nodes])
         self.spread = _affine(np.zeros((len(stretches), 3)), stretches)
         self.inverse: dict[int, NDArray] = {}
 
@@ -203,11 +206,11 @@ class _Binder:
         if place < 0:
             return None
         joint = self.number[place]
-        here = place_nodes(self.scene, lineage(self.scene, [node]), rest_curves(self.scene))
-        position, turn = worlds(self.scene, here)[node]
-        full = _affine(position, rotation.to_matrix(turn) @ here[node].stretch)[0] @ placed
-        stands, turned = self.rest.stand[place]
-        stand = _affine(stands[None], rotation.to_matrix(turned)[None])[0]
+        position, turn = self.rest.stand.world[node]
+        stretch = self.rest.stand.placed[node].stretch[0]
+        full = _affine(position[None], (rotation.to_matrix(turn) @ stretch)[None])[0] @ placed
+        position, turn = self.rest.stand.world[place]
+        stand = _affine(position[None], rotation.to_matrix(turn)[None])[0]
         if joint not in self.inverse:
             self.inverse[joint] = _invert(self.world[joint])
         carry = _invert(self.inverse[joint]) @ _invert(stand) @ full
