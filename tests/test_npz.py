@@ -300,7 +300,9 @@ class TestOwn:
         refuse(npz(**{key: value for key, value in arrays.items() if key != "root"}), "got none called root")
         refuse(npz(**(arrays | {"parents": arrays["parents"] + 1})), "expected joint 0 to be the root")
         refuse(npz(**(arrays | {"parents": arrays["parents"] * 1.0})), "expected whole numbers")
-        refuse(npz(**(arrays | {"rotations": arrays["rotations"] * 2})), "expected unit quaternions")
+        refuse(npz(**(arrays | {"rotations": arrays["rotations"] * 1.5})), "expected unit quaternions")
+        for name in ("offsets", "root", "rest", "rotations"):
+            refuse(npz(**(arrays | {name: arrays[name] + 1e300})), f"{name}: expected numbers of at most")
         refuse(npz(**(arrays | {"root": arrays["root"][:3]})), "expected root positions of shape")
         refuse(npz(**(arrays | {"role_joints": arrays["role_joints"] + 900})), "role_joints: expected joints below")
         refuse(npz(**(arrays | {"fps": 0.0})), "frames a second")

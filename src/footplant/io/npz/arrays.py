@@ -111,7 +111,7 @@ def _read_rotations(archive: Archive, positions: NDArray) -> NDArray | None:
             out[at : at + BLOCK] = rotation.from_matrix(matrices[at : at + BLOCK])
     elif shape[-3:] == (*want, 4):
         out = np.asarray(archive.floats(key), float).reshape(*want, 4)
-        norms = np.linalg.norm(out, axis=-1)
+        norms = np.linalg.norm(np.clip(out, -4.0, 4.0), axis=-1)
         if np.abs(norms - 1.0).max() > 0.01:
             worst = norms.flat[np.abs(norms - 1.0).argmax()]
             raise archive.error(f"expected unit quaternions, got one of length {worst:g}", key)
@@ -124,7 +124,7 @@ def _read_rotations(archive: Archive, positions: NDArray) -> NDArray | None:
 def _orthogonal(archive: Archive, key: str) -> NDArray:
     matrices = archive.floats(key)
     size = np.einsum("...ij,...ij->...", matrices, matrices, dtype=float)
-    if np.abs(size - 3.0).max() > 0.06:
+    if not np.abs(size - 3.0).max() <= 0.06:
         raise archive.error("expected rotation matrices, got some that are none", key)
     return matrices
 

@@ -29,7 +29,7 @@ from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.arrays import write_archive, write_npy
 from footplant.io.figure import RawFigure
 from footplant.io.npz.archive import Archive
-from footplant.io.npz.arrays import find_rate
+from footplant.io.npz.arrays import MAX_LENGTH, find_rate
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -77,14 +77,14 @@ def read_plain(archive: Archive, name: str) -> RawFigure:
         raise archive.error(f"expected arrays {', '.join(_NEEDED)}, got none called {', '.join(missing)}")
     try:
         skeleton = Skeleton(
-            archive.strings("names"), _whole(archive, "parents"), archive.floats("offsets"),
-            archive.floats("rest") if "rest" in archive else None,  # type: ignore[arg-type]
+            archive.strings("names"), _whole(archive, "parents"), _bounded(archive, "offsets"),
+            _bounded(archive, "rest", 2.0) if "rest" in archive else None,  # type: ignore[arg-type]
             _whole(archive, "end_parents") if _filled(archive, "end_parents") else None,  # type: ignore[arg-type]
-            archive.floats("end_offsets") if _filled(archive, "end_offsets") else None,  # type: ignore[arg-type]
+            _bounded(archive, "end_offsets") if _filled(archive, "end_offsets") else None,  # type: ignore[arg-type]
         )  # fmt: skip
-        moving = archive.floats("moving_offsets") if "moving_offsets" in archive else None
+        moving = _bounded(archive, "moving_offsets") if "moving_offsets" in archive else None
         rate = find_rate(archive, None, [])
-        motion = Motion(skeleton, archive.floats("root"), archive.floats("rotations"), rate, moving)
+        motion = Motion(skeleton, _bounded(archive, "root"), _bounded(archive, "rotations", 2.0), rate, moving)
     except (SkeletonError, MotionError, ValueError) as error:
         raise archive.error(str(error)) from error
     take = archive.strings("take")[0] if "take" in archive else name
@@ -93,6 +93,15 @@ def read_plain(archive: Archive, name: str) -> RawFigure:
         called, skeleton, (Take(take, len(motion), motion.fps),), lambda take: motion,
         scale=1.0, up="y", roles=_roles(archive, skeleton),
     )  # fmt: skip
+
+
+def _bounded(archive: Archive, name: str, most: float = MAX_LENGTH):
+    """Numbers whose squares still mean something."""
+    array = archive.floats(name)
+    largest = max(abs(float(array.min())), abs(float(array.max())))
+    if largest > most:
+        raise archive.error(f"expected numbers of at most {most:g}, got {largest:g}", name)
+    return array
 
 
 def _filled(archive: Archive, name: str) -> bool:
