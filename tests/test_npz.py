@@ -122,6 +122,8 @@ def test_what_compresses_well_is_still_read():
 
 def test_memory_is_bounded_by_the_file():
     data = npz(poses=RNG.normal(scale=0.3, size=(8000, 72)).astype("f4"), trans=np.zeros((8000, 3), "f4"), fps=60)
+    # kernels that are loaded for the first time take memory too
+    format_npz.parse(npz(poses=POSES, trans=TRANS, fps=30), "clip.npz")
     tracemalloc.start()
     format_npz.parse(data, "clip.npz")
     peak = tracemalloc.get_traced_memory()[1]
@@ -171,6 +173,19 @@ def test_npz_without_a_motion_lists_what_it_has():
         npz(heights=np.zeros((4, 5)), labels=np.zeros(3, bool)), r"got the arrays heights \(4, 5\) of float64, labels"
     )
     refuse(npz(poses=np.zeros((4, 5))), r"got the arrays poses \(4, 5\)")
+
+
+def test_names_of_any_bytes():
+    chain = np.cumsum(np.ones((12, 3, 3)), axis=1)
+    parts = {"positions": chain, "parents": np.array([-1, 0, 1]), "fps": 30}
+    assert figure(npz(names=np.array([b"hip", b"k\xfc", b"f"]), **parts)).skeleton.names == ("hip", "kü", "f")
+    assert figure(npz(names=np.array(["hip", "knee", "f"]).astype(">U4"), **parts)).skeleton.names == (
+        "hip",
+        "knee",
+        "f",
+    )
+    nonsense = np.frombuffer(np.array([0xFFFFFFFF, 1, 2], np.uint32).tobytes(), "<U1")
+    refuse(npz(names=nonsense, **parts), "names: expected a list of names, got bytes that are no text")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

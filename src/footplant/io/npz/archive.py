@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -82,10 +83,13 @@ class Archive:
         header = self.headers.get(name)
         if header is not None and (header.dtype.kind not in "US" or len(header.shape) > 1):
             raise self.error(f"expected a list of names, got {header}", name)
-        try:
-            values = np.atleast_1d(self.array(name)).tolist()
-        except ValueError:
-            raise self.error("expected a list of names, got bytes that are no text", name) from None
+        array = np.atleast_1d(self.array(name))
+        if array.dtype.kind == "U":
+            letters = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
+            # Python itself breaks on letters that do not exist
+            if letters.max(initial=0) > sys.maxunicode:
+                raise self.error("expected a list of names, got bytes that are no text", name)
+        values = array.tolist()
         return tuple(value.decode("latin-1") if isinstance(value, bytes) else value for value in values)
 
     def number(self, name: str) -> float:
