@@ -113,6 +113,21 @@ class Report:
         """Hard constraints that are not met."""
         return tuple(entry for entry in self.constraints if entry.hard and not entry.met)
 
+    def comparison(self) -> list[tuple[str, float | None, float | None]]:
+        """What people compare, (measure, before, after); None where it was not measured."""
+        measures: tuple[tuple[str, Callable[[Quality], float | None]], ...] = (
+            ("worst plant's drift, mm", lambda q: q.worst_plant.drift if q.worst_plant else None),
+            ("mean drift, mm", lambda q: q.mean_drift),
+            ("plants under 1 mm, share", lambda q: q.share_under_1mm),
+            ("skating, mm/s", lambda q: None if q.skate_speed is None else 1000.0 * q.skate_speed),
+            ("deepest below the ground, mm", lambda q: q.penetration_worst),
+            ("peak acceleration over the source's", lambda q: q.peak_acceleration_ratio),
+            ("jerk over the source's", lambda q: q.jerk_ratio),
+        )
+        both = (self.before, self.after)
+        rows = [(name, *(None if quality is None else read(quality) for quality in both)) for name, read in measures]
+        return [row for row in rows if row[1:] != (None, None)]  # type: ignore[return-value]
+
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON."""
         out = {key: plain(getattr(self, key)) for key in ("method", "height", "notes", "seconds")}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli import convert, demo, inspect, judge, kernels, picture
+from footplant.cli import convert, demo, inspect, judge, kernels, picture, retarget
 
 app = typer.Typer(
     name="footplant",
@@ -43,6 +43,7 @@ for name, command, summary in (
     ("contacts", judge.contacts, "When each heel and ball is planted, and where."),
     ("measure", judge.measure, "How good a clip is: drift, skating, smoothness."),
     ("plot", picture.plot, "One picture: poses, plants, angles, speed."),
+    ("retarget", retarget.retarget, "Put a motion on another character, feet planted."),
     ("convert", convert.convert, "Write a motion in another format."),
     ("demo", demo.demo, "All of it, on samples that ship with the package."),
     ("samples", inspect.samples, "List the motions and characters that ship."),

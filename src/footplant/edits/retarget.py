@@ -33,12 +33,14 @@ def retarget(
     method: Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
+    copy: bool = False,
     progress: Progress | None = None,
 ) -> Solution:
     """The clip's motion on another character, its feet planted where they were.
 
     Footsteps are scaled with the legs, or kept where they are with `keep_footsteps`. Further constraints are solved
-    together with the plants. contacts: the clip's plants where they are known already.
+    together with the plants. contacts: the clip's plants where they are known already. copy: carry rotations over and
+    solve nothing, to compare with.
     """
     contacts = contacts or find_contacts(clip, hands=True)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -56,9 +58,12 @@ def retarget(
     palms = palm_plants(contacts, target, stage.move)
     problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, deep)
-    solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
-    touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
-    solution = replace(solution, motion=touching)
+    if copy:
+        solution = Stopwatch(problem).finish("copy of rotations", copied)
+    else:
+        solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
+        touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
+        solution = replace(solution, motion=touching)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"

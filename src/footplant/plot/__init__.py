@@ -4,6 +4,7 @@ Needs matplotlib: pip install "footplant[plot]".
 """
 
 from footplant.plot.cloud import cloud
+from footplant.plot.report import report_page, report_sheet
 from footplant.plot.strip import strip
 
-__all__ = ["cloud", "strip"]
+__all__ = ["cloud", "report_page", "report_sheet", "strip"]

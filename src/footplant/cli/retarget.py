@@ -1,0 +1,77 @@
+"""`footplant retarget`: a motion on another character, its feet planted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.output import working
+from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+
+METHODS = ("hierarchical", "copy")
+
+
+def retarget(
+    file: ClipFile,
+    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character's file, or sample:NAME.")],
+    out: Out,
+    keep_footsteps: Annotated[
+        bool,
+        typer.Option(
+            "--keep-footsteps/--scale-footsteps", help="Step where the source stepped, or scale steps with the legs."
+        ),
+    ] = False,
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help="hierarchical, or copy (rotations alone: feet will slide).")
+    ] = "hierarchical",
+    exact: Annotated[
+        bool, typer.Option("--exact/--smooth", help="Enforce plants exactly in a last pass, or leave them smooth.")
+    ] = True,
+    constraints: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON), on the new character.")
+    ] = None,
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    to_roles: Annotated[
+        str | None, typer.Option(metavar="TOML", help="Corrects which joints of the character are what.")
+    ] = None,
+    report: ReportFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Put a motion on another character: footplants are found and kept, hands stay on what they touch.
+
+    Names, joints, rest poses and proportions may differ. OUT gets the character with its mesh where the format holds
+    one (GLB, FBX, USD, .footplant), its bones alone otherwise (BVH).
+
+    Example: footplant retarget sample:walk --to sample:sally -o sally.glb
+    """
+    from footplant.edits.retarget import retarget as solve
+    from footplant.errors import FormatError
+    from footplant.io import SAMPLE, load_character
+    from footplant.methods.hierarchical import Hierarchical
+
+    if method not in METHODS:
+        raise FormatError(f"expected a method among {', '.join(METHODS)}; got {method!r}")
+    check_targets(file, out, report, overwrite=overwrite)
+    clip = load_clip(file, take, figure, units, up, roles)
+    with working(f"reading {to}"):
+        options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
+        character = load_character(to, **options)
+    extra = ()
+    if constraints is not None:
+        from footplant.constraints.text import read_constraints
+
+        extra = read_constraints(constraints, character)
+    with solving("retargeting") as progress:
+        chosen = Hierarchical(exact=exact) if method == "hierarchical" else None
+        solution = solve(
+            clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy", constraints=extra,
+            progress=progress,
+        )  # fmt: skip
+    deliver(solution, clip, character, verb="retarget", file=file, out=out, report=report, json=json, to=to)

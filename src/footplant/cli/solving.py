@@ -1,0 +1,134 @@
+"""What every command that solves has in common: where the answer goes, what is printed of its report."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footplant.cli.output import console, note, print_facts, print_json, print_table, working
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+    from footplant.problem import Progress, Report, Solution
+    from footplant.skeleton import Character
+
+Out = Annotated[
+    str, typer.Option("-o", "--out", metavar="OUT", help="Where to write the motion; the ending chooses the format.")
+]
+ReportFile = Annotated[
+    str | None,
+    typer.Option("--report", metavar="FILE", help="Write the report: .json for programs, .html or .png for people."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+MOST_ROWS = 12
+"""Constraints that a table shows; the rest are in the report."""
+
+
+def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
+    """Refuse, before any work is done, to write where something is, or where the answer could not be written."""
+    from footplant.errors import FormatError
+    from footplant.io import format_of
+
+    for number, name in enumerate(targets):
+        if name is None:
+            continue
+        target = Path(name)
+        if target.is_dir():
+            raise FormatError("is a folder; give the name of a file", path=target)
+        if Path(file).exists() and target.exists() and target.samefile(file):
+            raise FormatError("is the input itself; write to another file", path=target)
+        if target.exists() and not overwrite:
+            raise FormatError("exists already; add --overwrite to replace it", path=target)
+        if not (target.parent or Path()).is_dir():
+            raise FormatError("there is no such folder", path=target.parent)
+        if number == 0 and not hasattr(format_of(target), "save"):
+            raise FormatError(f"{target.suffix} files can be read but not written", path=target)
+        if number == 1 and target.suffix.lower() not in (".json", ".html", ".png"):
+            raise FormatError(f"expected a report ending in .json, .html or .png, got {target.suffix!r}", path=target)
+
+
+@contextlib.contextmanager
+def solving(what: str) -> Iterator[Progress]:
+    """A bar on stderr, on a terminal only, moved by the function that it yields."""
+    if not sys.stderr.isatty():
+        yield lambda label, share: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda label, share: bar.update(task, completed=share, description=f"{what}: {label}")
+
+
+def deliver(
+    solution: Solution,
+    clip: Clip,
+    character: Character,
+    *,
+    verb: str,
+    file: str,
+    out: str,
+    report: str | None = None,
+    json: bool = False,
+    **facts: Any,
+) -> None:
+    """Write the answer and its report, and print what a person or a program wants to know."""
+    from dataclasses import replace
+
+    from footplant.io import save
+
+    answer = replace(
+        clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
+    )
+    if character.skeleton is not clip.character.skeleton:
+        from footplant.border import Border
+
+        answer = replace(answer, border=Border())
+    with working(f"writing {out}"):
+        save(out, answer)
+        if report is not None:
+            write_report(solution, answer, report)
+    told = solution.report.to_dict()
+    if json:
+        print_json({"command": verb, "input": file, "output": out, "character": character.name, **facts, **told})
+        return
+    print_report(solution.report, f"{verb}: {file} → {out}")
+    for text in (*clip.notes, *solution.report.notes):
+        note(f"note: {text}")
+
+
+def write_report(solution: Solution, clip: Clip, path: str) -> None:
+    """The report as JSON, as a page or as a picture, by the ending."""
+    import json
+
+    from footplant.io.atomic import write_atomic
+
+    ending = Path(path).suffix.lower()
+    if ending == ".json":
+        write_atomic(path, json.dumps(solution.report.to_dict(), indent=2, allow_nan=False) + "\n")
+        return
+    from footplant import plot
+
+    (plot.report_page if ending == ".html" else plot.report_sheet)(solution.report, clip, path)
+
+
+def print_report(report: Report, title: str) -> None:
+    """Status, quality before and after, levels, and the constraints that are farthest off."""
+    print_facts(title, {"status": f"{report.status.name.lower()}: {report.status.value}", "method": report.method})
+    compared = report.comparison()
+    if compared:
+        print_table("Quality", ("measure", "#before", "#after"), compared)
+    if report.levels:
+        rows = [(level.name, level.worst, level.worst_share, round(1000 * level.seconds)) for level in report.levels]
+        print_table("Levels", ("level", "#worst error mm", "#% of height", "#ms"), rows)
+    worst = sorted(report.constraints, key=lambda entry: (entry.met, -entry.worst))
+    rows = [(c.name, c.kind, f"{c.worst:.2f} {c.unit}", c.worst_share, c.worst_frame, c.met) for c in worst[:MOST_ROWS]]
+    if rows:
+        shown = f" (the worst {MOST_ROWS} of {len(worst)})" if len(worst) > MOST_ROWS else ""
+        print_table(f"Constraints{shown}", ("constraint", "kind", "#worst", "#% of height", "#at frame", "met"), rows)
