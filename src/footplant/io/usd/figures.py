@@ -190,7 +190,7 @@ def _poses(
                 place = next((new for new, old in enumerate(order) if old >= 0 and raw.joints[old] == joint), None)
                 if place is not None:
                     turn = _quaternions(path, first, first.rotations[:1, number])[0]
-                    rest[place, :3, :3] = rotation.to_matrix(turn)
+                    rest[place, :3, :3] = rotation.to_matrix(rotation.normalize(turn))
                     rest[place, :3, 3] = first.translations[0, number]
     if rest is None:
         assert bind is not None
@@ -232,13 +232,12 @@ def _alike(a: Folded, b: Folded, parents: Sequence[int]) -> bool:
 
 
 def _quaternions(path: Path, take: RawAnimation, values: NDArray) -> NDArray:
-    """(…, 4) unit quaternions (w, x, y, z) from USD's arrays."""
-    out = np.asarray(values, float)[..., [3, 0, 1, 2]]
-    norms = np.linalg.norm(out, axis=-1, keepdims=True)
+    """(…, 4) quaternions (w, x, y, z) from USD's arrays, of unit length but for the rounding of the file's numbers."""
+    norms = np.sqrt(np.einsum("...k,...k->...", values, values))
     if not (np.abs(norms - 1.0) <= UNIT_ERROR).all():
         worst = norms.flat[int(np.argmax(np.where(np.isfinite(norms), np.abs(norms - 1.0), np.inf)))]
         raise FormatError(f"expected unit quaternions, got one of length {worst:.6g}", path=path, where=take.path)
-    return out / norms
+    return values[..., [3, 0, 1, 2]]
 
 
 def read_locals(figure: Figure, take: RawAnimation) -> tuple[Locals, Locals]:
@@ -252,21 +251,23 @@ def read_locals(figure: Figure, take: RawAnimation) -> tuple[Locals, Locals]:
     into, taken = [new for new, _ in pairs], [number for _, number in pairs]
     moves, turns, stretches = figure.fallback.moves, figure.fallback.turns, figure.fallback.stretches
 
-    def grown(array: NDArray, frames: int) -> NDArray:
-        return np.array(np.broadcast_to(array, (frames, *array.shape[1:])))
+    def grown(array: NDArray, values: NDArray) -> NDArray:
+        """As many frames as the values have, in their own type: long takes are big enough in 32 bits."""
+        if into == taken == list(range(array.shape[1])):
+            return values
+        out = np.array(np.broadcast_to(array, (len(values), *array.shape[1:])), values.dtype)
+        out[:, into] = values[:, taken]
+        return out
 
     if take.translations is not None:
-        moves = grown(moves, len(take.translations))
-        moves[:, into] = take.translations[:, taken]
+        moves = grown(moves, take.translations)
     if take.rotations is not None:
-        turns = grown(turns, len(take.rotations))
-        turns[:, into] = _quaternions(figure.path, take, take.rotations[:, taken])
+        turns = grown(turns, _quaternions(figure.path, take, take.rotations))
     if take.scales is not None or take.rotations is not None:
         # an animated joint without scales has none, whatever its rest transform says
         scales = np.ones((1, len(take.joints), 3)) if take.scales is None else np.asarray(take.scales, float)
         scales = scales[:1] if _steady(scales) else scales
-        stretches = grown(stretches, len(scales))
-        stretches[:, into] = scales[:, taken, :, None] * np.eye(3)
+        stretches = grown(stretches, scales[..., None] * np.eye(3))
     return Locals(moves, turns, stretches), split(columns(take.bases)[:, None])
 
 
@@ -285,6 +286,8 @@ def read_motion(figure: Figure, number: int, notes: list[str]) -> Motion:
     rotations = np.empty((take.frames, len(figure.parents), 4))
     for joint, curve in enumerate(folded.rotations):
         rotations[:, joint] = curve
+    folded.rotations.clear()
+    rotations.setflags(write=False)
     root = np.array(np.broadcast_to(folded.offsets[0], (take.frames, 3)))
     skeleton, offsets = _place_bones(figure.skeleton, folded.offsets, take.frames, notes)
     if skeleton is not figure.skeleton:

@@ -31,7 +31,7 @@ class Opened:
 
     stage: Any
     root: Any
-    """The root layer as the file has it, nothing cut out."""
+    """The root layer; as the file has it, nothing cut out, if it was opened to be written."""
     folder: Path
     """Where its relative paths start: the file's folder, or the folder that a package was unpacked to."""
     followed: tuple[str, ...] = ()
@@ -43,10 +43,13 @@ class Opened:
 
 
 @contextlib.contextmanager
-def open_stage(path: str | Path, data: bytes, before_layer: Callable[[int], None] | None = None) -> Iterator[Opened]:
+def open_stage(
+    path: str | Path, data: bytes, before_layer: Callable[[int], None] | None = None, *, pristine: bool = False
+) -> Iterator[Opened]:
     """Compose the stage of a file whose bytes are `data`; relative references start in the folder of `path`.
 
-    before_layer(bytes) is called before each file that is opened, with its size. Use inside `library.reporting`.
+    before_layer(bytes) is called before each file that is opened, with its size. pristine: whether the root layer is
+    wanted as the file has it, for writing. Use inside `library.reporting`.
     """
     path = Path(path)
     # a binary layer is read from its file piece by piece, so the copies stay until the stage is done with
@@ -60,7 +63,7 @@ def open_stage(path: str | Path, data: bytes, before_layer: Callable[[int], None
             # the bytes at hand, not what the file holds by now
             source = Path(temporary) / f"root{path.suffix.lower()}"
             source.write_bytes(data)
-        yield _Opener(path, folder, before_layer or (lambda size: None)).open(file, source)
+        yield _Opener(path, folder, before_layer or (lambda size: None)).open(file, source, pristine)
 
 
 def _anchor(layer: Any, folder: Path) -> None:
@@ -81,12 +84,12 @@ class _Opener:
         self.layers: dict[Path, Any] = {}
         self.left_out: dict[str, None] = {}
 
-    def open(self, file: Path, source: Path) -> Opened:
+    def open(self, file: Path, source: Path, pristine: bool) -> Opened:
         """Compose the stage of a file whose bytes lie at `source`."""
         (Usd,) = modules("Usd")
 
-        pristine = self._read(source)
         root = self._read(source)
+        untouched = self._read(source) if pristine else root
         self.layers[file] = root
         self._cut(root, file)
         stage = Usd.Stage.Open(root)
@@ -94,7 +97,7 @@ class _Opener:
             raise FormatError("expected a USD stage, got a file that cannot be composed", path=self.path)
         followed = tuple(str(other) for other in self.layers if other != file)
         left_out = tuple(self.left_out)
-        return Opened(stage, pristine, self.folder, followed, left_out, list(self.layers.values()))
+        return Opened(stage, untouched, self.folder, followed, left_out, list(self.layers.values()))
 
     def _read(self, file: Path) -> Any:
         (Sdf,) = modules("Sdf")

@@ -13,6 +13,7 @@ from typing import Any
 from footplant.errors import FormatError, MissingExtraError
 
 _QUOTED = re.compile(r"Error in '[^']*' at line \d+ in file \S+ : '(.*)'\s*$", re.DOTALL)
+_INNER = re.compile(r"\bpxrInternal_\w+::")
 _OUR_COPY = re.compile(r"@?[^\s@'\"]*footplant-usd-[^\s@'\":]*@?")
 LONGEST = 300
 """Characters of a complaint that are shown."""
@@ -64,5 +65,5 @@ def shorten(text: str) -> str:
     """The sentence in usd-core's report, on one line."""
     first = text.strip().split("\n\tError in ")[0].strip()
     found = _QUOTED.search(first)
-    sentence = " ".join(_OUR_COPY.sub("the file", found.group(1) if found else first).split())
+    sentence = " ".join(_INNER.sub("", _OUR_COPY.sub("the file", found.group(1) if found else first)).split())
     return sentence if len(sentence) <= LONGEST else sentence[:LONGEST] + " …"

@@ -28,7 +28,7 @@ class Locals:
     moves: NDArray
     """(1 or F, J, 3)"""
     turns: NDArray
-    """(1 or F, J, 4) unit quaternions (w, x, y, z)."""
+    """(1 or F, J, 4) quaternions (w, x, y, z), of unit length but for rounding."""
     stretches: NDArray
     """(1 or F, J, 3, 3)"""
 
@@ -73,11 +73,17 @@ def fold(parents: Sequence[int], local: Locals, base: Locals) -> Folded:
     """Local transforms of joints below one base (1 or F, 1, …) → offsets and rotations; see the module's text."""
     out = Folded([], [], [], [])
     for joint, parent in enumerate(parents):
-        turn, stretch = local.turns[:, joint], local.stretches[:, joint]
+        turn, stretch, move = (
+            rotation.normalize(local.turns[:, joint]),
+            local.stretches[:, joint],
+            local.moves[:, joint],
+        )
+        if len(move) > 1 and (move == move[:1]).all():
+            move = move[:1]
         above = base.stretches[:, 0] if parent < 0 else out.spreads[parent]
         axes = np.where(np.diagonal(stretch, axis1=-2, axis2=-1)[0] < 0, -1.0, 1.0)
         own = rotation.multiply(turn, rotation.from_matrix(np.diag(axes * np.prod(axes)))) if axes.min() < 0 else turn
-        offset = (above @ local.moves[:, joint][..., None])[..., 0]
+        offset = (above @ move[..., None])[..., 0]
         factor, plain = _uniform(above), _uniform(stretch * axes)
         if factor is not None and plain is not None:
             spread = np.eye(3)[None] * (factor * plain * np.prod(axes))

@@ -59,7 +59,7 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
         clip.motion, clip.character.skeleton, [figure.skeleton, *figure.take_skeletons], source.scale
     )
     own = clip.take if clip.takes and clip.takes == figure.takes else None
-    with reporting(source.path), open_stage(source.path, source.data) as opened:
+    with reporting(source.path), open_stage(source.path, source.data, pristine=True) as opened:
         away = path.parent.resolve() != source.path.parent.resolve()
         lonely = not opened.followed and not _named_files(opened.root)
         unchanged = _is_unchanged(motion, figure, own)
@@ -78,7 +78,7 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
 
 def pack_whole(source: UsdSource) -> tuple[str, bytes]:
     """The extension and the bytes of one file with the source's stage and all of its folder that the stage names."""
-    with reporting(source.path), open_stage(source.path, source.data) as opened:
+    with reporting(source.path), open_stage(source.path, source.data, pristine=True) as opened:
         if is_package(source.data) or not (opened.followed or _named_files(opened.root)):
             return source.path.suffix.lower(), source.data
         layer = opened.stage.Flatten() if opened.followed else opened.root
