@@ -4,6 +4,8 @@ base        Constraint, AcrossFrames, Follow, check
 points      Position, Orientation, Distance, AtLeast, AtMost, Area, Above, LookAt, CenterOfMass
 joints      JointLimits, ConeTwist, Hinge, Relation, spine_shares, shoulder_rhythm
 footplant   Footplant, SamePlace, SpeedLimit
+text        from_data: constraints from the plain values of TOML and JSON
+writing     to_data: the way back
 """
 
 from footplant.constraints.base import AcrossFrames, Constraint, Follow, check
@@ -20,8 +22,11 @@ from footplant.constraints.points import (
     Orientation,
     Position,
 )
+from footplant.constraints.text import KINDS, from_data
+from footplant.constraints.writing import to_data
 
 __all__ = [
+    "KINDS",
     "Above",
     "AcrossFrames",
     "Area",
@@ -42,6 +47,8 @@ __all__ = [
     "SamePlace",
     "SpeedLimit",
     "check",
+    "from_data",
     "shoulder_rhythm",
     "spine_shares",
+    "to_data",
 ]

@@ -1,0 +1,137 @@
+"""Constraints as plain values, for TOML, JSON and project files; `text.from_data` makes the same constraints again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from footplant.constraints.base import Constraint, Follow
+from footplant.constraints.footplant import Footplant, SamePlace, SpeedLimit
+from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation
+from footplant.constraints.naming import joint_data, point_data
+from footplant.constraints.points import (
+    Above,
+    Area,
+    AtLeast,
+    AtMost,
+    CenterOfMass,
+    Distance,
+    LookAt,
+    Orientation,
+    Position,
+)
+from footplant.constraints.solids import solid_data
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character
+
+_NAMES: dict[type[Constraint], str] = {
+    Position: "position",
+    Orientation: "orientation",
+    Distance: "distance",
+    AtLeast: "at_least",
+    AtMost: "at_most",
+    Area: "area",
+    Above: "above",
+    LookAt: "look_at",
+    CenterOfMass: "center_of_mass",
+    JointLimits: "joint_limits",
+    ConeTwist: "cone_twist",
+    Hinge: "hinge",
+    Relation: "relation",
+    Footplant: "footplant",
+    SamePlace: "same_place",
+    SpeedLimit: "speed_limit",
+}
+
+
+def to_data(constraints: Sequence[Constraint], character: Character) -> list[dict[str, Any]]:
+    """Constraints as plain values, one table each, from which `from_data` makes the same again.
+
+    A target that follows another motion is written as places, one for each frame held. A constraint of an outsider's
+    own class cannot be written down and is an error.
+    """
+    return [_write(constraint, character) for constraint in constraints]
+
+
+def _write(constraint: Constraint, character: Character) -> dict[str, Any]:
+    kind = _NAMES.get(type(constraint))
+    if kind is None:
+        raise ConstraintError(
+            f"{constraint.title}: expected one of Footplant's own kinds to write down, got {type(constraint).__name__}"
+        )
+    out: dict[str, Any] = {"kind": kind}
+    if constraint.name:
+        out["name"] = constraint.name
+    if isinstance(constraint.frames, range) and len(constraint.frames):
+        out["interval"] = [constraint.frames.start, constraint.frames.stop - 1]
+    elif constraint.frames is not None:
+        out["frames"] = list(constraint.frames)
+    if any(constraint.ramp):
+        out["ramp"] = [float(seconds) for seconds in constraint.ramp]
+    for key, usual in (("priority", 0), ("weight", 1.0), ("hard", True), ("tolerance", None)):
+        value = getattr(constraint, key)
+        if value != usual or (key == "hard" and kind == "relation"):
+            out[key] = value
+    if constraint.chain is not None:
+        out["chain"] = [joint_data(joint, character) for joint in constraint.chain]
+    return out | _own(constraint, character)
+
+
+def _own(constraint: Any, character: Character) -> dict[str, Any]:
+    """What a kind has of its own."""
+    out: dict[str, Any] = {}
+    for key in ("point", "other"):
+        if hasattr(constraint, key):
+            out[key] = point_data(getattr(constraint, key), character)
+    if hasattr(constraint, "joint"):
+        out["joint"] = joint_data(constraint.joint, character)
+    if isinstance(constraint, Position | LookAt | CenterOfMass | Orientation):
+        out |= _target_data(constraint, character)
+    for key in ("axes", "direction", "axis", "twist", "place"):
+        if getattr(constraint, key, None) is not None:
+            out[key] = np.asarray(getattr(constraint, key), float).tolist()
+    for key in ("value", "margin", "clearance"):
+        if hasattr(constraint, key):
+            values = _fitted(constraint, np.atleast_1d(np.asarray(getattr(constraint, key), float))).tolist()
+            out[key] = values[0] if len(values) == 1 else values
+    for key in ("swing", "most"):
+        if hasattr(constraint, key):
+            out[key] = float(getattr(constraint, key))
+    if isinstance(constraint, Above | Footplant) and constraint.ground is not None:
+        out["ground"] = solid_data(constraint.ground)
+    match constraint:
+        case Area():
+            out |= {"region": solid_data(constraint.region), "inside": constraint.inside}
+        case JointLimits():
+            out |= (
+                {} if constraint.joints is None else {"joints": [joint_data(j, character) for j in constraint.joints]}
+            )
+        case Relation():
+            out["terms"] = [
+                {"joint": joint_data(joint, character), "matrix": np.asarray(matrix, float).tolist()}
+                for joint, matrix in constraint.terms
+            ]
+        case SamePlace():
+            out["pair"] = [int(frame) for frame in constraint.pair]
+    return out
+
+
+def _target_data(constraint: Any, character: Character) -> dict[str, Any]:
+    target = constraint.target
+    if isinstance(target, Follow):
+        if target.motion is None:
+            return {"follow": point_data(target.point, character)}
+        held = np.arange(len(target.motion)) if constraint.frames is None else np.asarray(constraint.frames, int)
+        target = Kinematics(target.motion[held]).point(target.point)
+    rows = _fitted(constraint, np.asarray(target, float)).tolist()
+    return {"target": rows[0] if len(rows) == 1 else rows}
+
+
+def _fitted(constraint: Constraint, values: Any) -> Any:
+    """Values for each frame, as many as frames are held: the last one goes on where there were fewer."""
+    if len(values) == 1 or constraint.frames is None or not len(constraint.frames):
+        return values
+    return values[np.minimum(np.arange(len(constraint.frames)), len(values) - 1)]

@@ -1,0 +1,97 @@
+"""Files of constraints: TOML, JSON, and the constraints of project files. docs/constraints.md describes them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from footplant.constraints import Constraint, from_data, to_data
+from footplant.errors import FormatError
+from footplant.io.atomic import write_atomic
+from footplant.skeleton import Character
+
+EXTENSIONS = (".toml", ".json", ".footplant")
+"""Endings of files that constraints are read from."""
+LARGEST_FILE = 256 * 2**20
+"""Bytes; a larger file is no list of constraints."""
+
+
+def read_constraints(
+    source: str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    character: Character,
+    *,
+    frames: int | None = None,
+    fps: float | None = None,
+) -> tuple[Constraint, ...]:
+    """Constraints on a character from a file (.toml, .json, .footplant) or from plain values.
+
+    frames: how many the clip has, so that frames beyond it are an error; fps: its rate, for what is told in seconds.
+    """
+    if not isinstance(source, str | Path):
+        return from_data(source, character, frames=frames, fps=fps)
+    return from_data(_load(Path(source)), character, frames=frames, fps=fps, path=source)
+
+
+def _load(path: Path) -> Any:
+    ending = path.suffix.lower()
+    if ending not in EXTENSIONS:
+        raise FormatError(f"expected a file ending in {', '.join(EXTENSIONS)}, got {path.suffix or 'none'}", path=path)
+    if ending == ".footplant":
+        from footplant.io.project import load_project
+
+        return list(load_project(path).constraints)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise FormatError(f"expected at most {LARGEST_FILE >> 20} MiB of constraints, got more", path=path)
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise FormatError("no such file", path=path) from None
+    except OSError as error:
+        raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except UnicodeDecodeError as error:
+        raise FormatError("expected text in UTF-8, got other bytes", path=path, where=f"byte {error.start}") from None
+    try:
+        return tomllib.loads(text) if ending == ".toml" else json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FormatError(f"expected JSON, got a mistake: {error.msg}", path=path, where=where) from None
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from None
+    except (RecursionError, ValueError) as error:
+        raise FormatError(f"expected plain tables and numbers, got a mistake: {error}", path=path) from None
+
+
+def write_constraints(path: str | Path, constraints: Sequence[Constraint], character: Character) -> None:
+    """Write constraints as TOML or JSON, by the file's ending; whole or not at all."""
+    path, data = Path(path), to_data(constraints, character)
+    if path.suffix.lower() == ".json":
+        write_atomic(path, json.dumps({"constraints": data}, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    elif path.suffix.lower() == ".toml":
+        write_atomic(path, _toml(data))
+    else:
+        raise FormatError(f"expected a file ending in .toml or .json, got {path.suffix or 'none'}", path=path)
+
+
+def _toml(tables: Sequence[Mapping[str, Any]]) -> str:
+    """A TOML text with one [[constraints]] for each table."""
+    blocks = (
+        "[[constraints]]\n" + "".join(f"{key} = {_toml_value(value)}\n" for key, value in table.items())
+        for table in tables
+    )
+    return "\n".join(blocks)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # a string of JSON is one of TOML but for the delete character, which TOML wants escaped
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml_value(entry)}" for key, entry in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return repr(value)
