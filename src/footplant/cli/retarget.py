@@ -65,9 +65,9 @@ def retarget(
         character = load_character(to, **options)
     extra = ()
     if constraints is not None:
-        from footplant.constraints.text import read_constraints
+        from footplant.io.constraint_files import read_constraints
 
-        extra = read_constraints(constraints, character)
+        extra = read_constraints(constraints, character, frames=len(clip.motion), fps=clip.motion.fps)
     with solving("retargeting") as progress:
         chosen = Hierarchical(exact=exact) if method == "hierarchical" else None
         solution = solve(

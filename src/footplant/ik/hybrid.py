@@ -69,6 +69,8 @@ class Hybrid:
             return f"hybrid knows positions, orientations, areas and gazes, not {type(constraint).__name__}"
         if isinstance(constraint, Footplant) and constraint.free:
             return "its place is free; settle it first, or use spacetime"
+        if constraint.chain is not None:
+            return "hybrid lets trunk and limbs follow as they can, not a chain alone; use numeric"
         joint = constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint
         if joint in self._trunk_joints:
             return None
