@@ -55,7 +55,7 @@ def retarget(
     if isinstance(contacts.ground, SteppingStones):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
         deep = {k: stage.scale * v for k, v in depths(source, clip.character, contacts.ground).items()}
-    palms = palm_plants(contacts, target, stage.move)
+    palms = palm_plants(contacts, target, stage.move, clip.character.height)
     problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, deep)
     if copy:

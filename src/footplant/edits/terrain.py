@@ -1,0 +1,114 @@
+"""Terrain: a motion of level ground on hills, slopes and stairs, and bent under doorways.
+
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 6:
+the plants are put on the ground, further constraints bend the figure under the doorways, and the motion is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from footplant.analysis.contacts import Contacts, find_contacts
+from footplant.analysis.ground import Ground
+from footplant.analysis.quality import measure
+from footplant.clip import Clip
+from footplant.constraints import Constraint
+from footplant.edits.doorways import Doorway, headroom, pass_under
+from footplant.edits.footing import Footing, find_footing
+from footplant.edits.footsteps import carried_places, find_steps, foot_length, hip_width, plants_at, wider_track
+from footplant.edits.retarget import Soles, Stage, lead_in, solve_soles, stand_first
+from footplant.edits.soles import level_toes
+from footplant.edits.swing import carry_feet
+from footplant.edits.transfer import transfer
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.problem import Method, Problem, Progress, Solution
+from footplant.skeleton import Character
+
+
+def terrain(
+    clip: Clip,
+    ground: Ground,
+    doorways: Sequence[Doorway] = (),
+    *,
+    target: Character | None = None,
+    keep_footsteps: bool = False,
+    method: Method | None = None,
+    constraints: Sequence[Constraint] = (),
+    contacts: Contacts | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The clip's motion on another ground, its feet planted on it and tilted with it, and bent under doorways.
+
+    Steps stay above or below where they were; one that would stand across an edge (a stair's) is moved by the least
+    that puts the whole foot on one side of it. Feet swing over what lies between their steps, and the hips follow the
+    ground smoothly. target: another character to do it, with footsteps scaled by its legs, or kept with
+    `keep_footsteps`. Further constraints are solved together with the plants.
+    """
+    contacts = contacts or find_contacts(clip)
+    lead = lead_in(clip.motion, clip.character.height)
+    same = target is None
+    target = clip.character if target is None else target
+    stage = Stage.of(clip, target, contacts, keep_footsteps or same)
+    motion = clip.motion
+    if not same:
+        motion = transfer(motion, clip.character, target, stride=stage.scale, about=stage.start)
+    steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
+    extra = 0.0 if keep_footsteps or same else hip_width(target) / stage.scale - hip_width(clip.character)
+    track = wider_track(steps, Kinematics(clip.motion), clip.character, extra)
+    level = carried_places(steps, target, stage.move, track)
+    footings = [find_footing(step, places, target, stage.ground, ground) for step, places in zip(steps, level)]
+    plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
+    carried = carry_feet(motion, target, steps, footings, stage.ground, ground)
+    problem = Problem(
+        level_toes(carried, target, plants, ground),
+        target,
+        (*plants, *pass_under(carried, target, doorways), *constraints),
+    )
+    held = range(lead, len(motion))
+    solution = solve_soles(method or Hierarchical(), problem, Soles(plants, ground), held, progress)
+    if lead:
+        solution = replace(solution, motion=stand_first(solution.motion, motion, target, ground, lead)).noted(
+            f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
+        )
+    judged = (clip.motion, clip.character, contacts)
+    before, after = (
+        measure(moving, target, contacts, against=judged, ground=ground) for moving in (motion, solution.motion)
+    )
+    solution = replace(solution, report=replace(solution.report, before=before, after=after))
+    return solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
+
+
+def _step_notes(footings: Sequence[Footing]) -> list[str]:
+    """What was done to steps at edges, in sentences."""
+    notes = []
+    moved = [footing.moved for footing in footings if footing.moved > 0]
+    if moved:
+        notes.append(
+            f"{len(moved)} of {len(footings)} steps stood across an edge and were moved onto one side of it, by "
+            f"{100 * max(moved):.0f} cm at most"
+        )
+    for rests, text in (
+        ("front", "with the ball only, the heel over an edge"),
+        ("rear", "with the heel only, the toes over an edge"),
+        ("edge", "across an edge, level on what is highest: no even place for a foot was near"),
+    ):
+        count = sum(footing.rests == rests for footing in footings)
+        if count:
+            notes.append(f"{count} of {len(footings)} steps stand {text}")
+    return notes
+
+
+def _doorway_notes(solution: Solution, target: Character, doorways: Sequence[Doorway]) -> list[str]:
+    notes = []
+    for number, left in enumerate(headroom(solution.motion, target, doorways)):
+        if not np.isfinite(left):
+            notes.append(f"doorway {number + 1} is not passed in this motion")
+        elif left < 0:
+            notes.append(f"doorway {number + 1} is too low: the figure is {-1000 * left:.0f} mm into its beam")
+        else:
+            notes.append(f"{1000 * left:.0f} mm are left under doorway {number + 1}")
+    return notes
