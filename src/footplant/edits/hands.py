@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
-from footplant.analysis.contacts import HANDS, Contacts
+from footplant.analysis.contacts import HANDS, Contacts, Plant
 from footplant.constraints import Footplant
 from footplant.edits.footsteps import EASE
 from footplant.errors import SkeletonError
@@ -30,6 +30,10 @@ NEAR_BODY = 0.035
 """Body heights from the body's surface below which a palm begins to count as on it."""
 SLOWEST = (0.4, 0.25, 0.15)
 """Seconds over which an arm's change is spread, pass by pass."""
+LEAST_HOLD = 0.4
+"""Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
+ON_GROUND = 0.08
+"""Body heights over the ground below which a palm rests on it, however shortly."""
 THICKNESS = {
     "head": 0.055, "neck": 0.035, "spine": 0.075, "hips": 0.085, "upper_leg": 0.048, "lower_leg": 0.032,
     "upper_arm": 0.028, "lower_arm": 0.022,
@@ -37,8 +41,14 @@ THICKNESS = {
 """Role → radius of its segment in body heights, where no mesh tells it."""
 
 
-def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray]) -> tuple[Footplant, ...]:
-    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places."""
+def palm_plants(
+    contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray], height: float
+) -> tuple[Footplant, ...]:
+    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places.
+
+    A palm that stands still in the air for a moment, as an arm does that swings back while the body walks on, holds
+    nothing. height: the source's, metres.
+    """
     return tuple(
         Footplant(
             point=target.contacts[plant.point],
@@ -49,8 +59,13 @@ def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray],
             name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
         )
         for plant in contacts.plants
-        if plant.point in HANDS and plant.point in target.contacts and len(plant) > 1
+        if plant.point in HANDS and plant.point in target.contacts and _holds(plant, contacts, height)
     )
+
+
+def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
+    above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
+    return len(plant) > 1 and (above < ON_GROUND * height or len(plant) >= LEAST_HOLD * contacts.fps)
 
 
 def importance(distance: NDArray) -> NDArray:
