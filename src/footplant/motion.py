@@ -81,13 +81,16 @@ class Motion:
             frames = [int(frames)]
         if not isinstance(frames, slice):
             frames = np.asarray(frames)
-        return replace(
-            self,
-            root=self.root[frames],
-            rotations=self.rotations[frames],
-            fps=self.fps / step,
-            offsets=None if self.offsets is None else self.offsets[frames],
-        )
+        # what was checked once is not checked again: solvers pick frames out thousands of times
+        part = object.__new__(Motion)
+        values: dict[str, object] = {"skeleton": self.skeleton, "fps": self.fps / step, "offsets": None}
+        for key, array in (("root", self.root), ("rotations", self.rotations), ("offsets", self.offsets)):
+            if array is not None:
+                values[key] = np.ascontiguousarray(array[frames])
+                values[key].setflags(write=False)  # type: ignore[union-attr]
+        for key, value in values.items():
+            object.__setattr__(part, key, value)
+        return part
 
     def __add__(self, displacement: ArrayLike) -> Motion:
         """m ⊕ d (METHODS A1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""

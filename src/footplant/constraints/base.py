@@ -80,10 +80,10 @@ class Constraint:
             return np.ones(len(frames))
         if not len(self.frames):
             return np.zeros(len(frames))
+        if isinstance(self.frames, range):
+            return self._interval_activation(frames, self.frames, fps)
         held = np.asarray(self.frames)
         if not any(self.ramp):
-            if isinstance(self.frames, range):
-                return ((frames >= self.frames.start) & (frames < self.frames.stop)).astype(float)
             return np.isin(frames, held).astype(float)
         after = np.searchsorted(held, frames)
         following, before = held[np.minimum(after, len(held) - 1)], held[np.maximum(after - 1, 0)]
@@ -96,10 +96,20 @@ class Constraint:
         share = np.where(following == frames, 1.0, np.maximum(rise, fall))
         return share * share * (3.0 - 2.0 * share)
 
+    def _interval_activation(self, frames: NDArray, held: range, fps: float) -> NDArray:
+        """`activation` of an interval, which needs no search."""
+        share = ((frames >= held.start) & (frames < held.stop)).astype(float)
+        for gap, length in ((held.start - frames, self.ramp[0]), (frames - (held.stop - 1), self.ramp[1])):
+            if length > 0:
+                share = np.maximum(share, np.where(gap > 0, 1.0 - gap / (fps * length), 0.0))
+        return share * share * (3.0 - 2.0 * share)
+
     def slot(self, frames: NDArray) -> NDArray:
         """Which row of a per-frame target each clip frame reads: its place among the frames held, the ends held on."""
         if self.frames is None:
             return frames
+        if isinstance(self.frames, range):
+            return np.minimum(np.maximum(frames - self.frames.start, 0), max(len(self.frames) - 1, 0))
         held = np.asarray(self.frames)
         return np.clip(np.searchsorted(held, frames), 0, max(len(held) - 1, 0))
 

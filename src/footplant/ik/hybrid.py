@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints import Above, Area, Constraint, Footplant, LookAt, Orientation, Position
 from footplant.errors import SkeletonError
+from footplant.geometry import Plane
 from footplant.ik.goals import LimbGoals, limb_goals, limb_of_joint, weight_of
 from footplant.ik.limb import LIMBS, Limb, limb_of
 from footplant.kinematics import Kinematics
@@ -100,7 +101,10 @@ class Hybrid:
         first = Kinematics(motion, frames)
         now = first if start is None else Kinematics(start, frames)
         curved = any(
-            isinstance(c, LookAt | Area | Above) and self._joint_of(c) in self._trunk_joints for c in constraints
+            isinstance(c, LookAt | Area | Above)
+            and not isinstance(c.region if isinstance(c, Area) else None, Plane)
+            and self._joint_of(c) in self._trunk_joints
+            for c in constraints
         )
         # areas and gazes of the trunk are followed by their tangents, which a second look puts right
         for _ in range(3 if curved else 1):
