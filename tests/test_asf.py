@@ -458,10 +458,7 @@ def test_real_files(shared, file):
         assert clip.motion.fps == 120.0
 
 
-def test_a_skeleton_that_was_cut_down_to_its_legs(shared):
-    """It is whole as a file: seven joints, no human figure."""
-    clip = footplant.load(shared / "bad/asf_02_truncated.asf")
-    assert len(clip.motion.skeleton) == 7
-    assert clip.character.roles is None
-    assert any("too few" in note for note in clip.notes)
-    assert "bones are numbered up to 8, but only 6 are there" in clip.notes
+def test_a_skeleton_that_was_cut_down_is_refused(shared):
+    """It is whole as a text, but bones that it counts are missing."""
+    with pytest.raises(FormatError, match="expected the 8 bones that are numbered, got 6"):
+        footplant.load(shared / "bad/asf_02_truncated.asf")

@@ -36,9 +36,11 @@ FACTS = {
     "bad/c3d_badParameterOffset.c3d": (111, 41, 250.0, "mm", "z", True, 4.88, 1.59),
     "bad/c3d_bad_parameter_section.c3d": (332, 45, 120.0, "mm", "z", True, 40.46, 0.61),
 }
-"""Odd files among the damaged ones whose markers are whole are read, with a note where anything was lost."""
+"""Files whose parameters are damaged, but whose markers are whole, are read when that is asked for, with a note."""
 DAMAGED = {
     "c3d_empty.c3d": "expected a C3D file of 512 bytes or more, got 0",
+    "c3d_badParameterOffset.c3d": "expected whole parameters, got a damaged section: the parameter 'UNITS'",
+    "c3d_bad_parameter_section.c3d": "expected whole parameters, got a damaged section: the parameter 'LABELS'",
     "c3d_parameterOverflow.c3d": "expected markers that are seen, got 106 that are hidden in all 101 frames",
     "trc_empty.trc": "expected a line of marker names",
     "trc_truncated.trc": "expected a line of marker names",
@@ -55,7 +57,8 @@ def test_the_table_is_complete(shared):
 @pytest.mark.parametrize("file", FACTS)
 def test_every_file_loads_with_the_right_facts(shared, file):
     frames, count, rate, unit, up, declared, hidden, height = FACTS[file]
-    markers = footplant.load_markers(shared / file)
+    options = {"damaged": True} if Path(file).name in DAMAGED else {}
+    markers = footplant.load_markers(shared / file, **options)
     facts = describe(markers, str(shared / file))
     assert (facts["frames"], facts["markers"]) == (frames, count)
     assert facts["fps"] == pytest.approx(rate, rel=1e-5)

@@ -214,10 +214,11 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
     return path
 
 
-def load_markers(path: str | Path, *, units: str | float | None = None, up: str | None = None) -> Markers:
+def load_markers(path: str | Path, *, units: str | float | None = None, up: str | None = None, **options) -> Markers:
     """Read the markers of a C3D or TRC file, in metres and y up.
 
-    units ("mm", 0.001 …) and up ("z" …) force what the file states or what would be found.
+    units ("mm", 0.001 …) and up ("z" …) force what the file states or what would be found. Further options belong to
+    the format.
     """
     from footplant.io.marker_border import bring_in_markers
 
@@ -227,7 +228,7 @@ def load_markers(path: str | Path, *, units: str | float | None = None, up: str 
     if not hasattr(module, "load_markers"):
         raise FormatError("the file holds the motion of a skeleton, not markers; footplant.load reads it", path=path)
     try:
-        return bring_in_markers(module.load_markers(path), path, units=units, up=up)
+        return bring_in_markers(module.load_markers(path, **options), path, units=units, up=up)
     except MotionError as error:
         raise FormatError(str(error), path=path) from error
 

@@ -263,7 +263,10 @@ class _Reader:
                 f"expected every bone of the hierarchy below root, got {loops[0]!r} apart", path=self.path
             )
         if self.last_id > len(self.by_name):
-            asf.notes.append(f"bones are numbered up to {self.last_id}, but only {len(self.by_name)} are there")
+            raise FormatError(
+                f"expected the {self.last_id} bones that are numbered, got {len(self.by_name)}: the file was cut down",
+                path=self.path,
+            )
         left = [name for name in self.by_name if name not in parent_of]
         if left:
             some = "1 bone is" if len(left) == 1 else f"{len(left)} bones are"

@@ -29,20 +29,29 @@ USUAL_RATE = 100.0
 """Frames a second of a file that does not say."""
 
 
-def load_markers(path: str | Path) -> RawMarkers:
-    """Read the points of a file, in file units and axes."""
+def load_markers(path: str | Path, *, damaged: bool = False) -> RawMarkers:
+    """Read the points of a file, in file units and axes.
+
+    damaged: read a file whose parameters are damaged as far as they go, with a note, where it would be refused.
+    """
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
-    return parse(data, path)
+    return parse(data, path, damaged=damaged)
 
 
-def parse(data: bytes, path: str | Path | None = None) -> RawMarkers:
+def parse(data: bytes, path: str | Path | None = None, *, damaged: bool = False) -> RawMarkers:
     """Read the bytes of a C3D file: see `load_markers`."""
     head = read_head(data, path)
     if head.broken and ("POINT", "LABELS") not in head.parameters:
         raise FormatError(f"expected parameters up to POINT:LABELS, got a damaged section: {head.broken}", path=path)
+    if head.broken and not damaged:
+        raise FormatError(
+            f"expected whole parameters, got a damaged section: {head.broken}; load_markers(path, damaged=True) reads "
+            "what stands before",
+            path=path,
+        )
     if head.broken:
         head.notes.append(f"the parameter section is damaged ({head.broken}); what stands before was used")
     layout = find_layout(data, head, path)
