@@ -20,6 +20,8 @@ from footplant.skeleton import Skeleton
 
 SHORT_LEVER = 0.02
 """Metres from what holds a foot or hand, below which turning about it is no way to move a point."""
+SOFT = 4.0
+"""A soft constraint of this weight is followed half of the way, one of weight 1 a fifth: methods ask again and again."""
 MOST_TURN = 0.8
 """Radians that a foot or hand is turned at most to keep it out of somewhere."""
 
@@ -119,10 +121,16 @@ def _gather(kinematics: Kinematics, goals: LimbGoals, number: int, asked: Sequen
         activation = constraint.activation(kinematics.frames, kinematics.motion.fps)
         rows = np.flatnonzero(activation > 0)
         part = kinematics[rows]
-        share[rows, column] = activation[rows] * min(weight_of(constraint), 1.0)
+        share[rows, column] = activation[rows] * (
+            1.0 if constraint.hard else constraint.weight / (constraint.weight + SOFT)
+        )
         points[rows, column] = part.point(constraint.point)  # type: ignore[attr-defined]
         targets[rows, column] = points[rows, column] - constraint.residual(part)
         _note(goals, number, rows, constraint, activation[rows])
+    # where points of one end cannot all be met, greater priorities have their way; alone, any priority is met
+    rank = np.array([constraint.priority for constraint in asked], float)
+    top = np.where(share > 0, rank, -np.inf).max(axis=1, keepdims=True)
+    share *= 10.0 ** np.maximum(rank - np.where(np.isfinite(top), top, rank.max()), -3.0)
     rows = np.flatnonzero(share.any(axis=1))
     return _Pulls(rows, share[rows], points[rows], targets[rows])
 

@@ -22,6 +22,8 @@ PENALTIES = (1e2, 1e4, 1e6)
 """Weight of hard constraints, stage by stage, where turning a joint by a radian costs its rigidity."""
 SOFT = 10.0
 """Weight of a soft constraint of weight 1, per m²."""
+FAINT = 0.01
+"""Weight of a constraint that is only just beginning to ease in."""
 PRIORITY_STEP = 100.0
 """How many times more a constraint weighs than one of the next smaller priority."""
 AT_ONCE = 128
@@ -64,20 +66,20 @@ class Numeric:
         start = motion if start is None else start
         grouped = merge(constraints)
         root, rotations = np.array(start.root), np.array(start.rotations)
+        asked = [_ask(constraint, Kinematics(motion, numbers)) for constraint in grouped]
         for first in range(0, len(motion), AT_ONCE):
             rows = slice(first, first + AT_ONCE)
-            solved = self._solve_rows(motion[rows], start[rows], grouped, numbers[rows])
+            solved = self._solve_rows(motion[rows], start[rows], [ask[rows] for ask in asked], numbers[rows])
             root[rows], rotations[rows] = solved.root, solved.rotations
         found = replace(motion, root=root, rotations=rotations)
         error = worst_error(Kinematics(found, numbers), grouped)
         return IkSolution(found, error, error <= self.tolerance)
 
-    def _solve_rows(self, motion: Motion, start: Motion, constraints: Sequence[Constraint], frames: NDArray) -> Motion:
+    def _solve_rows(self, motion: Motion, start: Motion, asked: Sequence[_Asked], frames: NDArray) -> Motion:
         from footplant.kernels import dense
 
         skeleton = motion.skeleton
-        active = [(c, c.activation(frames, motion.fps)) for c in constraints]
-        active = [(c, a) for c, a in active if a.any()]
+        active = [ask for ask in asked if len(ask.rows)]
         if not active:
             return start
         costs = np.full(3 + 3 * len(skeleton), self.rigidity)
@@ -109,9 +111,9 @@ class Numeric:
                     root=np.where(keep, tried.root, now.root),
                     rotations=np.where(keep[..., None], tried.rotations, now.rotations),
                 )
-                settled = np.abs(step).max(axis=1) < 1e-9
+                settled = np.abs(step).max(axis=1) < 1e-7
                 gained = cost - new_cost
-                busy &= ~(settled | (better & (gained <= 1e-12 * np.maximum(cost, 1e-12))))
+                busy &= ~(settled | (better & (gained <= 1e-7 * cost)))
                 matrix, vector = np.where(keep[..., None], new_matrix, matrix), np.where(keep, new_vector, vector)
                 cost = np.where(better, new_cost, cost)
                 damping = np.where(better, np.maximum(0.1 * damping, 1e-9), np.minimum(10.0 * damping + 1e-6, 1e9))
@@ -123,7 +125,7 @@ class Numeric:
         self,
         reference: Motion,
         pose: Motion,
-        active: Sequence[tuple[Constraint, NDArray]],
+        active: Sequence[_Asked],
         frames: NDArray,
         columns: NDArray,
         costs: NDArray,
@@ -137,18 +139,18 @@ class Numeric:
         vector = -costs * moved
         cost = np.sum(costs * moved**2, axis=1)
         kinematics = Kinematics(pose, frames)
-        for constraint, activation in active:
-            rows = np.flatnonzero(activation > 0)
+        for ask in active:
+            constraint, rows = ask.constraint, ask.rows
             part = kinematics[rows]
-            residual, jacobian = constraint.residual(part), constraint.jacobian(part)[..., columns]
+            residual, jacobian = ask.residual(part), constraint.jacobian(part)[..., columns]
             if constraint.chain is not None:
                 jacobian = jacobian * _in_chain(constraint.chain, columns)
             if constraint.inequality:
                 residual = np.minimum(residual, 0.0)
                 jacobian = jacobian * (residual < 0)[..., None]
-            # a constraint that is easing in is soft, however hard it will be
-            hard = constraint.hard & (activation[rows] >= 1.0)
-            weight = constraint.weight * activation[rows] * np.where(hard, penalty, SOFT)
+            # from next to nothing to its full weight as it eases in, by orders of magnitude: that is how weights count
+            full = penalty if constraint.hard else SOFT
+            weight = constraint.weight * FAINT * (full / FAINT) ** ask.share
             weight = weight * PRIORITY_STEP ** float(np.clip(constraint.priority, -2, 2))
             weight = weight * (RADIAN**2 if constraint.unit == "rad" else 1.0)
             weighted = jacobian * weight[:, None, None]
@@ -158,18 +160,59 @@ class Numeric:
         return matrix, vector, cost
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A constraint at the rows where it is at work.
+
+    One that eases in is met as hard as ever, but asks for its share of the way only; where it is all but gone it asks
+    for no change at all, so that nothing jumps at either end of a ramp.
+    """
+
+    constraint: Constraint
+    rows: NDArray
+    """(n,) rows at which it is at work."""
+    share: NDArray
+    """(n,) how far it has eased in there, above 0, at most 1."""
+    left_over: NDArray
+    """(n, k) what of its residual may stay: all but the share eased in. Of a footplant, the place itself, (n, 3)."""
+
+    def __getitem__(self, rows: slice) -> _Asked:
+        inside = (self.rows >= rows.start) & (self.rows < rows.stop)
+        return _Asked(self.constraint, self.rows[inside] - rows.start, self.share[inside], self.left_over[inside])
+
+    def residual(self, part: Kinematics) -> NDArray:
+        """(n, k) how far off what is asked for is, at the rows where it is at work."""
+        if isinstance(self.constraint, Footplant):
+            return part.point(self.constraint.point) - self.left_over
+        return self.constraint.residual(part) - self.left_over
+
+
+def _ask(constraint: Constraint, reference: Kinematics) -> _Asked:
+    activation = constraint.activation(reference.frames, reference.motion.fps)
+    rows = np.flatnonzero(activation > 0)
+    share, part = activation[rows], reference[rows]
+    if isinstance(constraint, Footplant):
+        # beyond its frames a plant fades from where the point is, and not from where it stood
+        return _Asked(
+            constraint, rows, share, part.point(constraint.point) - share[:, None] * constraint.residual(part)
+        )
+    residual = constraint.residual(part)
+    if constraint.inequality:
+        residual = np.minimum(residual, 0.0)
+    return _Asked(constraint, rows, share, (1.0 - share)[:, None] * residual)
+
+
 def _in_chain(chain: Sequence[int], columns: NDArray) -> NDArray:
     """(n,) 1 for unknowns of joints that may turn, and for the root's place when joint 0 is among them."""
     joints = columns // 3 - 1
     return np.isin(np.where(joints < 0, 0, joints), chain).astype(float)
 
 
-def _moving(active: Sequence[tuple[Constraint, NDArray]], kinematics: Kinematics) -> NDArray:
+def _moving(active: Sequence[_Asked], kinematics: Kinematics) -> NDArray:
     """Columns of the displacement that any constraint depends on."""
     used = np.zeros(3 + 3 * len(kinematics.motion.skeleton), bool)
-    for constraint, activation in active:
-        rows = np.flatnonzero(activation > 0)[:1]
-        used |= (np.abs(constraint.jacobian(kinematics[rows])) > 0).any(axis=(0, 1))
+    for ask in active:
+        used |= (np.abs(ask.constraint.jacobian(kinematics[ask.rows[:1]])) > 0).any(axis=(0, 1))
     # a joint that happens to point at the target has a column of zeros, and may need it a moment later
     whole = used.reshape(-1, 3).any(axis=1)
     return np.flatnonzero(np.repeat(whole, 3))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import Constraint, Footplant, Position
+from footplant.constraints import Constraint, Footplant
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -76,11 +76,14 @@ class Hierarchical:
         return out.reshape(count, -1, 3)
 
     def _shift_root(self, motion: Motion, constraints: Sequence[Constraint]) -> Motion:
-        """Move the root at every frame by the mean shift of what is held there, spread smoothly (METHODS A4)."""
+        """Move the root at every frame by the mean shift of what stands or holds on there, spread smoothly (METHODS A4).
+
+        A hand that is to reach for something is no reason to move the whole body.
+        """
         kinematics = Kinematics(motion)
         shift, total = np.zeros((len(motion), 3)), np.zeros(len(motion))
         for constraint in constraints:
-            if not isinstance(constraint, Position | Footplant):
+            if not isinstance(constraint, Footplant):
                 continue
             share = constraint.weight * constraint.activation(kinematics.frames, motion.fps)
             rows = np.flatnonzero(share > 0)
