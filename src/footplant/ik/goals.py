@@ -21,7 +21,7 @@ from footplant.skeleton import Skeleton
 SHORT_LEVER = 0.02
 """Metres from what holds a foot or hand, below which turning about it is no way to move a point."""
 SOFT = 4.0
-"""A soft constraint of this weight is followed half of the way, one of weight 1 a fifth: methods ask again and again."""
+"""A soft constraint of this weight is followed half of the way, one of weight 1 a fifth: methods ask repeatedly."""
 MOST_TURN = 0.8
 """Radians that a foot or hand is turned at most to keep it out of somewhere."""
 

@@ -76,7 +76,7 @@ class Hierarchical:
         return out.reshape(count, -1, 3)
 
     def _shift_root(self, motion: Motion, constraints: Sequence[Constraint]) -> Motion:
-        """Move the root at every frame by the mean shift of what stands or holds on there, spread smoothly (METHODS A4).
+        """Move the root at every frame by the mean shift of what stands or holds on, spread smoothly (METHODS A4).
 
         A hand that is to reach for something is no reason to move the whole body.
         """
