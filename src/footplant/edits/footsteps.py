@@ -16,6 +16,8 @@ from footplant.skeleton import Character
 
 EASE = (0.12, 0.12)
 """Seconds in which a plant's correction fades in before it and out after it."""
+SAME_PLACE = 0.03
+"""Metres within which two plants of one point are at the same place."""
 _SAME_STEP = 0.12
 """Seconds between a heel's and a ball's plant that still belong to one step."""
 
@@ -125,7 +127,7 @@ def carried_places(
     found: list[Places] = []
     for number, step in enumerate(steps):
         length = foot_length(target, step.side)
-        heel, ball = _mean_place(step.heels), _mean_place(step.balls)
+        heel, ball = _main_place(step.heels), _main_place(step.balls)
         if shifts is not None:
             heel, ball = (None if place is None else place + shifts[number] for place in (heel, ball))
         if heel is not None and ball is not None:
@@ -143,15 +145,25 @@ def carried_places(
 def plants_at(
     steps: Sequence[Step], places: Sequence[Places], target: Character, ease: tuple[float, float] = EASE
 ) -> tuple[Footplant, ...]:
-    """Footplants of the target's heels and balls, each step at its places."""
+    """Footplants of the target's heels and balls, each step at its places.
+
+    A heel that is held up over the ball for a while, or a ball that comes down twice, is at another place than the
+    step's: it keeps its line to the foot's other end.
+    """
     found = []
     for step, (heel, ball) in zip(steps, places):
-        for part, place, plants in (("heel", heel, step.heels), ("ball", ball, step.balls)):
+        first, second = _main_place(step.heels), _main_place(step.balls)
+        ends = (
+            ("heel", step.heels, first, heel, second, ball),
+            ("ball", step.balls, second, ball, first, heel),
+        )
+        for part, plants, main, place, other, new_other in ends:
             for plant in plants:
+                odd = main is not None and np.linalg.norm(plant.place - main) > SAME_PLACE
                 found.append(
                     Footplant(
                         point=target.contacts[f"{step.side}_{part}"],
-                        place=place,
+                        place=_odd_place(plant.place, main, place, other, new_other) if odd else place,
                         frames=range(plant.start, plant.end),
                         ramp=ease,
                         name=f"{step.side} {part} {plant.start}–{plant.end - 1}",
@@ -171,8 +183,23 @@ def plants_for(
     return plants_at(steps, carried_places(steps, target, move, shifts), target, ease)
 
 
-def _mean_place(plants: Sequence[Plant]) -> NDArray | None:
+def _odd_place(
+    place: NDArray, main: NDArray | None, new_main: NDArray | None, other: NDArray | None, new_other: NDArray | None
+) -> NDArray | None:
+    """Where a plant goes that is not where its end of the foot mainly stands."""
+    if main is None or new_main is None:
+        return new_main
+    if other is None or new_other is None:
+        return new_main + (place - main)
+    before, after = main - other, new_main - new_other
+    line = rotation.rotate(rotation.between(before, after), place - other)
+    return new_other + line * (np.linalg.norm(after) / max(float(np.linalg.norm(line)), 1e-9))
+
+
+def _main_place(plants: Sequence[Plant]) -> NDArray | None:
+    """The mean place of the plants that are where the lowest one is; None without any."""
     if not plants:
         return None
-    lengths = np.array([len(plant) for plant in plants], float)
-    return np.average([plant.place for plant in plants], axis=0, weights=lengths)
+    lowest = min(plants, key=lambda plant: float(plant.place[1])).place
+    near = [plant for plant in plants if np.linalg.norm(plant.place - lowest) <= SAME_PLACE]
+    return np.average([plant.place for plant in near], axis=0, weights=[len(plant) for plant in near])

@@ -84,7 +84,10 @@ def clear_ground(
         for name, place in zip(names, (heel, ball, toe)):
             allowed = 0.0 if clearances is None else clearances.get(name, 0.0)
             need = np.maximum(need, allowed - (place[:, 1] - ground.height(place[:, ::2])))
-        lift = smooth_envelope(np.where(held < 1.0, need, 0.0), half) * (1.0 - held)
+        need = np.where(held < 1.0, need, 0.0)
+        # beside a plant there is no time to be gentle: just what is needed, which is nothing at the plant itself
+        lift = need + (smooth_envelope(need, half) - need) * (1.0 - held)
+        lift[held >= 1.0] = 0.0
         motion = place_limb(
             motion, limb, ankle + lift[:, None] * rotation.AXES["y"], orientations=turn, kinematics=kinematics
         ).motion
