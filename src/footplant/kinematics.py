@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant import rotation
 from footplant.errors import SkeletonError
 from footplant.motion import Motion
-from footplant.skeleton import Character, Point
+from footplant.skeleton import Character, MovingPoint, Point
 
 
 class Kinematics:
@@ -50,7 +51,12 @@ class Kinematics:
     def points(self, points: Sequence[Point]) -> NDArray:
         """World positions (F, N, 3) of points fixed to segments, metres."""
         joints = np.array([point.joint for point in points], np.int64)
-        return self._carry(joints, np.array([point.offset for point in points], float).reshape(-1, 3))
+        out = self._carry(joints, np.array([point.offset for point in points], float).reshape(-1, 3))
+        for number, point in enumerate(points):
+            if isinstance(point, MovingPoint):
+                arm = rotation.rotate(self.rotations[:, point.joint], point.at(self.frames))
+                out[:, number] = self.positions[:, point.joint] + arm
+        return out
 
     def point(self, point: Point) -> NDArray:
         """World positions (F, 3) of one point, metres."""

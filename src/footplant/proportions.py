@@ -102,6 +102,52 @@ def apply_proportions(character: Character, proportions: Proportions) -> Charact
     )
 
 
+def proportions_of(target: Character, character: Character) -> Proportions:
+    """The factors that give a character the proportions of another one, whatever the joints of the two are called.
+
+    Measured from joint to joint by role in the rest pose; what one of the two lacks scales with the height.
+    """
+    both = [_lengths(figure) for figure in (target, character)]
+    scale = target.height / character.height if character.height > 0 and target.height > 0 else 1.0
+    names = {item.name for item in fields(Proportions)} - {"scale", "legs", "arms", "girth", "limb_girth"}
+    factors = {}
+    for name in names:
+        new, old = (lengths.get(name, 0.0) for lengths in both)
+        factors[name] = new / old if new > 1e-6 and old > 1e-6 else scale
+    return Proportions(**factors, girth=scale, limb_girth=scale)
+
+
+def _lengths(character: Character) -> dict[str, float]:
+    """Metres of what the factors of `Proportions` lengthen, by their names; without what the figure lacks."""
+    roles, (places, turned) = character.require_roles(), character.skeleton.rest_world
+    contacts = {
+        name: places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset))
+        for name, point in character.contacts.items()
+    }
+
+    def apart(one: str, other: str) -> list[float]:
+        ends = [roles.joints[role][-1 if role == "neck" else 0] for role in (one, other) if role in roles]
+        return [float(np.linalg.norm(places[ends[1]] - places[ends[0]]))] if len(ends) == 2 else []
+
+    found = {
+        "hips": apart("left_upper_leg", "right_upper_leg"),
+        "shoulders": apart("left_upper_arm", "right_upper_arm"),
+        "neck": apart("neck", "head"),
+        "trunk": apart("hips", "neck") or apart("hips", "head"),
+    }
+    for name, start, end in (("thigh", "upper_leg", "lower_leg"), ("shank", "lower_leg", "foot"),
+                             ("upper_arm", "upper_arm", "lower_arm"), ("forearm", "lower_arm", "hand")):  # fmt: skip
+        found[name] = [length for side in _SIDES for length in apart(f"{side}_{start}", f"{side}_{end}")]
+    soles = [(contacts.get(f"{side}_heel"), contacts.get(f"{side}_ball")) for side in _SIDES]
+    found["feet"] = [float(np.linalg.norm(b - a)) for a, b in soles if a is not None and b is not None]
+    found["hands"] = [
+        float(np.linalg.norm(contacts[f"{side}_palm"] - places[roles[f"{side}_hand"]]))
+        for side in _SIDES
+        if f"{side}_palm" in contacts and f"{side}_hand" in roles
+    ]
+    return {name: float(np.mean(lengths)) for name, lengths in found.items() if lengths}
+
+
 class _Plan:
     """How each joint's segment stretches, and the bones that follow from it; all in world axes of the rest pose."""
 

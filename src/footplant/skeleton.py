@@ -45,6 +45,23 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
+class MovingPoint(Point):
+    """A point that moves inside its segment as the segment grows: the heel of a figure that morphs.
+
+    `offset` is where it is on the skeleton as it stands.
+    """
+
+    offsets: NDArray = field(default_factory=lambda: np.zeros((0, 3)), repr=False)
+    """(F, 3) metres, in the joint's frame, at every frame of the clip."""
+
+    def at(self, frames: NDArray) -> NDArray:
+        """(N, 3) its offsets at frames of the clip."""
+        if len(frames) and frames.max() >= len(self.offsets):
+            raise SkeletonError(f"expected a frame in 0..{len(self.offsets) - 1}, got {frames.max()}")
+        return self.offsets[frames]
+
+
+@dataclass(frozen=True, eq=False)
 class Skeleton:
     """A tree of joints, parents before children, with its rest pose. Joint 0 is the only root."""
 

@@ -21,7 +21,7 @@ from footplant.ik.limb import LIMBS, Limb, limb_of
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import IkSolution, worst_error
-from footplant.skeleton import Character, Point
+from footplant.skeleton import Character, MovingPoint, Point
 
 STIFFNESS = {"leg": 1.0, "arm": 0.01}
 """How much the trunk follows a limb's goal (1/m²): hips go with the feet, the trunk stays behind a reaching hand."""
@@ -74,6 +74,8 @@ class Hybrid:
             return "hybrid lets trunk and limbs follow as they can, not a chain alone; use numeric"
         joint = constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint
         if joint in self._trunk_joints:
+            if isinstance(getattr(constraint, "point", None), MovingPoint):
+                return "its point moves inside a segment of the trunk; use numeric"
             return None
         name = self.character.skeleton.names[joint]
         if limb_of_joint(self.character.skeleton, list(self.limbs.values()), joint) is None:
