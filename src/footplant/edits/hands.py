@@ -22,14 +22,20 @@ from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
-from footplant.spline import filter_fir
+from footplant.spline import smooth_envelope
 
 NEAR_HANDS = 0.15
 """Body heights between the palms below which they begin to count as together."""
 NEAR_BODY = 0.035
 """Body heights from the body's surface below which a palm begins to count as on it."""
-SLOWEST = (0.4, 0.25, 0.15)
-"""Seconds over which an arm's change is spread, pass by pass."""
+QUICK = 0.04
+"""Seconds that an arm's change takes at the quickest, where a touch asks for it."""
+FORGET = 0.25
+"""Seconds in which an arm goes back to its own angles where nothing asks for more."""
+REACH = 0.94
+"""Share of its length to which an arm is stretched for hands that meet; beyond it they meet nearer to the chest."""
+PASSING = 0.3
+"""Body heights a second at which a palm that moves along the body does not count as touching it."""
 LEAST_HOLD = 0.4
 """Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
 ON_GROUND = 0.08
@@ -63,9 +69,22 @@ def palm_plants(
     )
 
 
+def hangs(contacts: Contacts, height: float) -> bool:
+    """Whether the palms hold something in the air for a good part of the time: a rope, a bar, rungs."""
+    held = np.zeros(contacts.frames, bool)
+    for plant in contacts.plants:
+        if plant.point in HANDS and _holds(plant, contacts, height) and not _on_ground(plant, contacts, height):
+            held[plant.start : plant.end] = True
+    return bool(held.mean() > 0.3) if contacts.frames else False
+
+
 def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
+    return len(plant) > 1 and (_on_ground(plant, contacts, height) or len(plant) >= LEAST_HOLD * contacts.fps)
+
+
+def _on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
     above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
-    return len(plant) > 1 and (above < ON_GROUND * height or len(plant) >= LEAST_HOLD * contacts.fps)
+    return above < ON_GROUND * height
 
 
 def importance(distance: NDArray) -> NDArray:
@@ -102,46 +121,77 @@ def keep_touches(
     size = target.height / character.height
     goals = [np.array(place) for place in ours_at]
     shares = [np.zeros(len(motion)) for _ in HANDS]
+    free = [_free(plants, target, name, ours, motion.fps) for name in HANDS]
     for number, name in enumerate(HANDS):
         side = name.partition("_")[0]
         share, place = _on_body(theirs, character, ours, target, theirs_at[number], side)
+        share = share * free[number]
         goals[number] += share[:, None] * (place - goals[number])
         shares[number] = share
     apart = theirs_at[0] - theirs_at[1]
-    together = importance(np.linalg.norm(apart, axis=1) / (NEAR_HANDS * character.height))
-    middle = 0.5 * (goals[0] + goals[1])
+    together = importance(np.linalg.norm(apart, axis=1) / (NEAR_HANDS * character.height)) * free[0] * free[1]
+    middle = _within_reach(0.5 * (goals[0] + goals[1]), ours_at, ours, target)
     for number, sign in enumerate((0.5, -0.5)):
         goals[number] += together[:, None] * (middle + sign * size * apart - goals[number])
         shares[number] = np.maximum(shares[number], together)
     for number, name in enumerate(HANDS):
-        free = 1.0 - _planted(plants, target, name, ours, motion.fps)
-        if (shares[number] * free > 0).any():
-            shift = (goals[number] - ours_at[number]) * free[:, None]
-            motion = _move_palm(motion, target, name, _smooth(shift, shares[number], motion.fps))
+        if shares[number].any():
+            shift = _smooth(goals[number] - ours_at[number], shares[number], motion.fps)
+            motion = _move_palm(motion, target, name, shift * free[number][:, None])
     return motion
 
 
+def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics, target: Character) -> NDArray:
+    """A place (F, 3) where the palms should meet, drawn towards the chest as far as both arms need it."""
+    try:
+        limbs = [limb_of(target, f"{name.partition('_')[0]}_arm") for name in HANDS]
+    except SkeletonError:
+        return middle
+    places = kinematics.positions
+    chest = 0.5 * (places[:, limbs[0].upper] + places[:, limbs[1].upper])
+    share = np.ones(len(middle))
+    for limb, palm in zip(limbs, palms):
+        bones = places[:, [limb.upper, limb.lower, limb.end]]
+        reach = REACH * np.linalg.norm(np.diff(bones, axis=1), axis=2).sum(axis=1)
+        # where the wrist is with the palm at the chest, and the way from there to the place, seen from the shoulder
+        start, way = chest + bones[:, 2] - palm - bones[:, 0], middle - chest
+        a, b, c = (np.sum(x * y, axis=1) for x, y in ((way, way), (start, way), (start, start)))
+        root = np.sqrt(np.maximum(b * b + a * (reach * reach - c), 0.0))
+        share = np.minimum(share, np.clip((root - b) / np.maximum(a, 1e-12), 0.0, 1.0))
+    return chest + share[:, None] * (middle - chest)
+
+
 def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
-    """The shift (F, 3) without haste: low-passed, what is left of it where it counts low-passed less, and so on.
+    """The shift (F, 3) without haste: met where it counts, and not given up between two touches soon after another.
 
-    Gleicher 2001, section 4 (METHODS B4), on the displacement of a palm.
+    The curve that minimizes what it misses of the shift, by share, its acceleration, by `QUICK`, and as much of its
+    speed as keeps it from swinging; where nothing counts it goes back to 0 over `FORGET`.
     """
-    out = np.zeros_like(shift)
-    for seconds in SLOWEST:
-        half = max(round(0.5 * seconds * fps), 1)
-        kernel = np.hanning(2 * half + 3)[1:-1]
-        out += filter_fir((shift - out) * (share > 0)[:, None], kernel / kernel.sum())
-    return out
+    from scipy.linalg import solveh_banded
+
+    count = len(shift)
+    if count < 5:
+        return shift
+    rest = (QUICK / FORGET) ** 4
+    bend, weight = (QUICK * fps) ** 4, rest + share
+    # the matrix of squared differences, by its upper diagonals; the speed's factor is that of critical damping
+    bands = np.zeros((3, count))
+    for taps, factor in (((1.0, -2.0, 1.0), bend), ((-1.0, 1.0), 2.0 * np.sqrt(bend * rest))):
+        for first in range(len(taps)):
+            for second in range(first, len(taps)):
+                rows = slice(second, count - len(taps) + 1 + second)
+                bands[2 - (second - first), rows] += factor * taps[first] * taps[second]
+    bands[2] += weight
+    return solveh_banded(bands, weight[:, None] * shift)
 
 
-def _planted(
-    plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float
-) -> NDArray:
+def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float) -> NDArray:
+    """(F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after it."""
     share = np.zeros(len(kinematics.frames))
     for plant in plants:
         if plant.point == target.contacts[name]:
             share = np.maximum(share, plant.activation(kinematics.frames, fps))
-    return share
+    return 1.0 - np.minimum(smooth_envelope(share, round(0.5 * FORGET * fps)), 1.0)
 
 
 def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray) -> Motion:
@@ -153,7 +203,7 @@ def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray) -> 
     kinematics = Kinematics(motion)
     return place_limb(
         motion, limb, kinematics.positions[:, limb.end] + shift, orientations=kinematics.rotations[:, limb.end],
-        softness=0.02, kinematics=kinematics,
+        softness=0.05, kinematics=kinematics,
     ).motion  # fmt: skip
 
 
@@ -220,6 +270,7 @@ def _on_body(
         away = palm - start - along[:, None] * axis
         distance = np.linalg.norm(away, axis=1)
         share = importance((distance - segment.radius) / (NEAR_BODY * character.height))
+        share = share * importance(_speed(theirs, segment.start, palm) / (PASSING * character.height))
         if not (share > 0).any():
             continue
         # the direction from the bone is that of the body's own axes: they turn alike in both figures
@@ -233,6 +284,14 @@ def _on_body(
         total += share**4
         most = np.maximum(most, share)
     return most, np.where(total[:, None] > 1e-12, place / np.maximum(total, 1e-12)[:, None], palm)
+
+
+def _speed(kinematics: Kinematics, joint: int, places: NDArray) -> NDArray:
+    """(F,) metres a second at which places (F, 3) move as seen from a joint."""
+    if len(places) < 2:
+        return np.zeros(len(places))
+    seen = rotation.rotate(rotation.inverse(kinematics.rotations[:, joint]), places - kinematics.positions[:, joint])
+    return np.linalg.norm(np.gradient(seen, 1.0 / kinematics.motion.fps, axis=0), axis=1)
 
 
 def _turns(kinematics: Kinematics, character: Character) -> NDArray:

@@ -14,15 +14,18 @@ from footplant.analysis.quality import measure
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
-from footplant.edits.hands import keep_touches, palm_plants
+from footplant.edits.hands import hangs, keep_touches, palm_plants
 from footplant.edits.soles import clear_ground, depths, level_toes, stay_above
-from footplant.edits.transfer import hip_centers, leg_ratio, transfer
+from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.skeleton import Character
+
+ABOVE_ONE_ANOTHER = 0.1
+"""Body heights between plants at one place beyond which they do not stand on one floor."""
 
 
 def retarget(
@@ -42,10 +45,10 @@ def retarget(
     together with the plants. contacts: the clip's plants where they are known already. copy: carry rotations over and
     solve nothing, to compare with.
     """
-    contacts = contacts or find_contacts(clip, hands=True)
+    contacts = with_floor(contacts or find_contacts(clip, hands=True), clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     lead = lead_in(clip.motion, clip.character.height)
-    copied = transfer(clip.motion, clip.character, target, stride=stage.scale, about=stage.start)
+    copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     source = Kinematics(clip.motion)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
@@ -139,6 +142,22 @@ def stand_first(motion: Motion, copied: Motion, target: Character, ground: Groun
     return replace(motion, root=root, rotations=rotations)
 
 
+def with_floor(contacts: Contacts, clip: Clip) -> Contacts:
+    """The contacts over a floor that can be one: plants above one another (on a rope, on rungs) lay out none.
+
+    Then all that is known of the floor is that it is lower than the lowest sole.
+    """
+    ground, height = contacts.ground, clip.character.height
+    if not isinstance(ground, SteppingStones):
+        return contacts
+    apart = np.abs(ground.places[:, 1] - ground.height(ground.places[:, ::2]))
+    if apart.max(initial=0.0) < ABOVE_ONE_ANOTHER * height:
+        return contacts
+    points = [point for name, point in clip.character.contacts.items() if not name.endswith("palm")]
+    lowest = float(Kinematics(clip.motion).points(points)[..., 1].min())
+    return replace(contacts, ground=Plane((0.0, lowest - 2.0 * NEAR * height, 0.0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """Where the floor of the source lies for the target."""
@@ -147,6 +166,8 @@ class Stage:
     """(3,) the place on the floor that stays where it is: below the hips at the first frame, metres."""
     scale: float
     """How much longer ways and heights get."""
+    rise: float
+    """How much higher over the floor the hips get."""
     ground: Ground
     """What the target walks on."""
     snap: float
@@ -155,11 +176,16 @@ class Stage:
     @classmethod
     def of(cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool) -> Stage:
         """The stage for a clip on a target; its plants tell the ground."""
-        scale = 1.0 if keep_footsteps else leg_ratio(clip.character, target)
+        scale = rise = leg_ratio(clip.character, target)
+        if hangs(contacts, clip.character.height):
+            # between what the feet stand on and what the hands hold there is all of the body
+            scale = rise = reach_ratio(clip.character, target)
+        if keep_footsteps:
+            scale = 1.0
         hips = hip_centers(Kinematics(clip.motion[:1]), clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)
-        return cls(start, scale, ground, NEAR * clip.character.height * scale)
+        return cls(start, scale, rise, ground, NEAR * clip.character.height * scale)
 
     def move(self, places: NDArray) -> NDArray:
         """Where places (N, 3) of the source are for the target; what stood on the ground stands on it again."""

@@ -16,6 +16,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
+ARM = ("upper_arm", "lower_arm", "hand")
 _BELOW = {"spine": "hips", "neck": "spine"}
 """Chains that begin on another role: their first bend is shared out from there."""
 
@@ -26,12 +27,13 @@ def transfer(
     target: Character,
     *,
     stride: float | None = None,
+    rise: float | None = None,
     about: ArrayLike | None = None,
 ) -> Motion:
     """The motion of one figure on another one, without any constraint solved.
 
-    stride: how much longer the way over the floor gets; None: as much as the legs are longer. The hips keep their
-    height over the floor in the proportion of the legs. about: (3,) the place on the floor that stays where it is,
+    stride: how much longer the way over the floor gets, rise: how much higher the hips get; None: as much as the legs
+    are longer, which keeps their height over the floor. about: (3,) the place on the floor that stays where it is,
     metres; None: below the hips at the first frame, at height 0. Frames and rate stay.
     """
     kinematics = Kinematics(motion)
@@ -40,11 +42,10 @@ def transfer(
     root = np.broadcast_to(skeleton.offsets[0], (len(motion), 3))
     carried = Motion(skeleton, root, rotations, motion.fps)
     ratio = leg_ratio(character, target)
+    ratios = np.array([ratio if given is None else given for given in (stride, rise, stride)])
     wanted = hip_centers(kinematics, character)
     start = (wanted[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)) if about is None else np.asarray(about, float)
-    wanted = start + (wanted - start) * np.array(
-        [ratio if stride is None else stride, ratio, ratio if stride is None else stride]
-    )
+    wanted = start + (wanted - start) * ratios
     return Motion(skeleton, root + wanted - hip_centers(Kinematics(carried), target), rotations, motion.fps)
 
 
@@ -70,6 +71,26 @@ def standing_hips(character: Character) -> float:
 def leg_ratio(character: Character, target: Character) -> float:
     """How much longer the target's legs are."""
     return standing_hips(target) / standing_hips(character)
+
+
+def reach_ratio(character: Character, target: Character) -> float:
+    """How much farther apart the target's soles and palms are when it reaches up: what counts for who hangs."""
+    return _standing_reach(target) / _standing_reach(character)
+
+
+def _standing_reach(character: Character) -> float:
+    """Metres from the soles to the wrists of arms held straight up."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    places = skeleton.posed(humanoid.reference_pose(skeleton, roles))[0]
+    arms = [
+        float(np.linalg.norm(np.diff(places[[roles[f"{side}_{part}"] for part in ARM]], axis=0), axis=1).sum())
+        for side in ("left", "right")
+        if all(f"{side}_{part}" in roles for part in ARM)
+    ]
+    shoulders = [places[roles[role]][1] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
+    hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
+    trunk = float(np.mean(shoulders) - hips) if shoulders else 0.0
+    return standing_hips(character) + trunk + (float(np.mean(arms)) if arms else 0.0)
 
 
 def _carry_rotations(kinematics: Kinematics, character: Character, target: Character) -> NDArray:
