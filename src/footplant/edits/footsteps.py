@@ -131,9 +131,8 @@ def carried_places(
         if shifts is not None:
             heel, ball = (None if place is None else place + shifts[number] for place in (heel, ball))
         if heel is not None and ball is not None:
-            middle = move((0.5 * (heel + ball))[None])[0]
-            line = move((heel + 0.05 * (ball - heel))[None])[0], move((ball - 0.05 * (ball - heel))[None])[0]
-            along = line[1] - line[0]
+            first, last = move(heel[None])[0], move(ball[None])[0]
+            middle, along = 0.5 * (first + last), last - first
             along = along / np.linalg.norm(along) * length
             heel, ball = middle - 0.5 * along, middle + 0.5 * along
         else:
