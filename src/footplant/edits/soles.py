@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
-from footplant.analysis.ground import Ground, normal_of
+from footplant.analysis.ground import NEAR, Ground, normal_of
 from footplant.constraints import Above, Footplant
 from footplant.errors import SkeletonError
 from footplant.ik.limb import limb_of
@@ -30,10 +30,12 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
     """Toes lie on the ground while the ball of their foot is planted, whatever the source's toes did (or had).
 
     They are turned by the least rotation that makes their sole parallel to the ground, as far as the plant is at work.
+    A ball that is planted above the ground (on a rope, on a rung) leaves its toes alone.
     """
     roles, skeleton = character.require_roles(), character.skeleton
     kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
     reference = skeleton.posed(humanoid.reference_pose(skeleton, roles))[1]
+    plants = [plant for plant in plants if _is_on(plant, ground, NEAR * character.height)]
     for side in ("left", "right"):
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
         if toes is None or point is None or skeleton.parents[toes] < 0:
@@ -48,6 +50,14 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
         above = kinematics.rotations[:, skeleton.parents[toes]]
         rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
     return replace(motion, rotations=rotation.normalize(rotations))
+
+
+def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
+    """Whether a plant is within `near` metres above the ground; one that is free to choose its place is."""
+    if plant.place is None:
+        return True
+    place = np.asarray(plant.place, float).reshape(-1, 3)
+    return bool((place[:, 1] - ground.height(place[:, ::2])).max() < near)
 
 
 def clear_ground(
