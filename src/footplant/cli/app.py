@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli import convert, demo, inspect, judge, kernels, picture, retarget
+from footplant.cli import convert, demo, fit, inspect, judge, kernels, morph, picture, retarget, terrain
 
 app = typer.Typer(
     name="footplant",
@@ -44,6 +44,9 @@ for name, command, summary in (
     ("measure", judge.measure, "How good a clip is: drift, skating, smoothness."),
     ("plot", picture.plot, "One picture: poses, plants, angles, speed."),
     ("retarget", retarget.retarget, "Put a motion on another character, feet planted."),
+    ("terrain", terrain.terrain, "Walk on hills, slopes and stairs, and under doorways."),
+    ("morph", morph.morph, "Change a figure's proportions while it moves."),
+    ("fit", fit.fit, "Change a motion as little as its constraints allow."),
     ("convert", convert.convert, "Write a motion in another format."),
     ("demo", demo.demo, "All of it, on samples that ship with the package."),
     ("samples", inspect.samples, "List the motions and characters that ship."),

@@ -44,6 +44,9 @@ class Hybrid:
     """"leg", "arm" → how much the trunk follows it; others keep `STIFFNESS`."""
     softness: float = 0.004
     """The last share of a limb's reach that is approached gently, so that knees do not snap."""
+    as_straight_as: Motion | None = field(default=None, repr=False)
+    """The clip that is edited: limbs may be as straight as they are in it, beyond `REACH`. What holds already then
+    stays as it is, which an edit of a motion wants and a change of figure does not."""
     iterations: int = 20
     swivels: Mapping[str, float] = field(default_factory=dict)
     """Limb name → radians by which its elbow or knee is turned about the line to its goal, from where it would be."""
@@ -139,7 +142,7 @@ class Hybrid:
             np.array([[limb.upper, limb.lower, limb.end] for limb in limbs], np.int64).reshape(-1, 3),
             np.array([limb.axis for limb in limbs]).reshape(-1, 3),
             np.array([limb.flexion for limb in limbs]).reshape(-1, 2),
-            np.array([self.swivels.get(name, 0.0) for name in self.limbs]), self._reaches(motion, limbs), stiffness,
+            np.array([self.swivels.get(name, 0.0) for name in self.limbs]), self._reaches(first, limbs), stiffness,
             self.softness, self.iterations, motion.root, motion.rotations, goals.places, goals.turns, goals.weights,
             goals.turn_weights, goals.importance, rows.kinds, rows.joints, rows.offsets, rows.targets, rows.weights,
             root, local, residuals, statuses,
@@ -157,7 +160,7 @@ class Hybrid:
         goals = limb_goals(kinematics, legs, [c for c in constraints if self._joint_of(c) not in self._trunk_joints])
         hips = kinematics.positions[:, [limb.upper for limb in legs]]
         away = goals.places - hips
-        reach = self._reaches(kinematics.motion, legs)
+        reach = self._reaches(kinematics, legs)
         below = reach**2 - away[..., 0] ** 2 - away[..., 2] ** 2
         # the hip may be so much above the goal and no more
         need = -away[..., 1] - np.sqrt(np.maximum(below, 0.0))
@@ -171,14 +174,27 @@ class Hybrid:
         kind = limb.partition("_")[2]
         return self.stiffness.get(kind, STIFFNESS[kind])
 
-    def _reaches(self, motion: Motion, limbs: Sequence[Limb]) -> NDArray:
+    def _reaches(self, kinematics: Kinematics, limbs: Sequence[Limb]) -> NDArray:
         """(F, L) how far each limb gets, metres."""
+        motion = kinematics.motion
         offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
         out = np.zeros((len(motion), len(limbs)))
         for number, limb in enumerate(limbs):
             bones = (motion.skeleton.chain(limb.lower, limb.upper), motion.skeleton.chain(limb.end, limb.lower))
             out[:, number] = sum(np.linalg.norm(offsets[:, joint], axis=1) for bone in bones for joint in bone[1:])
-        return REACH * out
+        if self.as_straight_as is None:
+            return REACH * out
+        return np.maximum(REACH * out, self._stretches(limbs)[kinematics.frames])
+
+    def _stretches(self, limbs: Sequence[Limb]) -> NDArray:
+        """(F, L) metres from each limb's upper joint to its end in the clip that is edited."""
+        uppers, ends = ([getattr(limb, key) for limb in limbs] for key in ("upper", "end"))
+        return np.linalg.norm(self._clip_positions[:, ends] - self._clip_positions[:, uppers], axis=2)
+
+    @cached_property
+    def _clip_positions(self) -> NDArray:
+        assert self.as_straight_as is not None
+        return Kinematics(self.as_straight_as).positions
 
     def _body(self, on_trunk: Sequence[Constraint], goals: LimbGoals) -> tuple[NDArray, NDArray]:
         """Joints of the trunk that may turn, and the rigidities of the root's place and of theirs."""

@@ -1,0 +1,256 @@
+"""Fitting a motion to constraints: met with feet planted, chains kept to, and what cannot be met said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant import Clip, samples
+from footplant.cli import main
+from footplant.constraints import (
+    Distance,
+    Footplant,
+    JointLimits,
+    Orientation,
+    Position,
+    SamePlace,
+)
+from footplant.edits.fit import choose_ik, fit
+from footplant.errors import ConstraintError
+from footplant.ik.hybrid import Hybrid
+from footplant.ik.numeric import Numeric
+from footplant.kinematics import Kinematics
+from footplant.problem import Status
+from footplant.skeleton import Point
+
+WALK = samples.load("walk")
+CHARACTER = WALK.character
+SHORT = replace(WALK, motion=WALK.motion[100:280])
+PALM, HEEL = CHARACTER.contacts["left_palm"], CHARACTER.contacts["left_heel"]
+
+
+def moved(clip: Clip, point: Point, frame: int, by) -> np.ndarray:
+    """A place beside where a point is."""
+    return Kinematics(clip.motion).point(point)[frame] + by
+
+
+def rail(clip: Clip, by=(0.1, 0.3, 0.1), frames=range(84, 97), **options) -> Position:
+    target = moved(clip, PALM, 90, by)
+    return Position(point=PALM, target=target, frames=frames, name="rail", **{"ramp": (0.3, 0.3), **options})
+
+
+def error_of(constraint, motion) -> float:
+    """Metres or radians at the worst frame held."""
+    kinematics = Kinematics(motion)
+    rows = np.arange(len(motion)) if constraint.frames is None else np.array(constraint.frames)
+    values = constraint.residual(kinematics)[rows]
+    return float(np.linalg.norm(np.minimum(values, 0) if constraint.inequality else values, axis=1).max())
+
+
+def test_a_hand_is_pulled_and_the_feet_stay():
+    wanted = rail(SHORT)
+    solution = fit(SHORT, [wanted])
+    assert solution.status is Status.SOLVED
+    assert error_of(wanted, solution.motion) < 0.001
+    assert solution.report.after.worst_plant.drift < 1.0
+    assert solution.report.after.peak_acceleration_ratio < 1.5
+    assert solution.report.constraints[0].name == "rail"
+    assert any(entry.name.endswith("(kept)") for entry in solution.report.constraints)
+
+
+def test_plants_are_kept_only_on_request():
+    # a low target in front of the feet that bends the whole figure
+    wanted = rail(SHORT, by=(0.0, -0.5, 0.8))
+    drifts = [
+        fit(SHORT, [wanted], keep_plants=keep).report.after.worst_plant.drift for keep in (True, False)
+    ]  # fmt: skip
+    assert drifts[0] < 2.0
+    assert drifts[1] > 5.0, drifts
+
+
+def test_far_frames_stay():
+    wanted = rail(WALK, frames=range(80, 100), ramp=(0.1, 0.1))
+    solution = fit(WALK, [wanted])
+    change = np.abs(solution.motion - WALK.motion).max(axis=(1, 2))
+    assert change[90] > 0.1
+    assert change[-60:].max() < 1e-9
+
+
+def test_nothing_asked_changes_nothing():
+    solution = fit(SHORT, [])
+    assert solution.status is Status.SOLVED
+    assert np.array_equal(solution.motion.root, SHORT.motion.root)
+    assert np.array_equal(solution.motion.rotations, SHORT.motion.rotations)
+
+
+def test_same_input_same_output():
+    one, other = (fit(SHORT, [rail(SHORT)]).motion for _ in "12")
+    assert np.array_equal(one.rotations, other.rotations)
+    assert np.array_equal(one.root, other.root)
+
+
+def test_auto_takes_hybrid_where_it_can():
+    assert isinstance(choose_ik(SHORT.motion, CHARACTER, [rail(SHORT)])[0], Hybrid)
+    for refused in (
+        rail(SHORT, chain=(7, 8, 9)),
+        Distance(point=PALM, other=CHARACTER.contacts["right_palm"], value=0.3),
+        JointLimits(character=CHARACTER),
+        Position(point=Point(CHARACTER.require_roles()["left_lower_arm"]), target=(0, 1, 0)),
+    ):
+        ik, why = choose_ik(SHORT.motion, CHARACTER, [rail(SHORT), refused])
+        assert isinstance(ik, Numeric)
+        assert "numeric" in why
+    ik, why = choose_ik(SHORT.motion, replace(CHARACTER, roles=None), [])
+    assert isinstance(ik, Numeric)
+    assert "no human roles" in why
+    with pytest.raises(ConstraintError, match="expected an ik among auto, hybrid, numeric"):
+        choose_ik(SHORT.motion, CHARACTER, [], "neural")
+
+
+def test_numeric_keeps_hands_apart_and_feet_planted():
+    clip = replace(SHORT, motion=SHORT.motion[40:130])
+    box = Distance(
+        point=PALM, other=CHARACTER.contacts["right_palm"], value=0.35, frames=range(30, 60), ramp=(0.2, 0.2)
+    )
+    solution = fit(clip, [box])
+    assert solution.status is Status.SOLVED
+    assert error_of(box, solution.motion) < 0.001
+    assert solution.report.after.worst_plant.drift < 1.0
+    assert "numeric ik was taken" in solution.report.notes[-1]
+    # easing in and out: no frame may jump
+    speed = np.linalg.norm(np.diff(Kinematics(solution.motion).point(PALM), axis=0), axis=1)
+    assert np.abs(np.diff(speed)).max() < 0.004
+
+
+def test_only_the_chain_moves():
+    clip = replace(SHORT, motion=SHORT.motion[60:120])
+    roles = CHARACTER.require_roles()
+    chain = CHARACTER.skeleton.chain(roles["left_hand"], roles["left_upper_arm"])
+    wanted = Position(
+        point=PALM, target=moved(clip, PALM, 30, (0.05, 0.1, 0.0)), frames=(30,), ramp=(0.1, 0.1), chain=chain
+    )
+    solution = fit(clip, [wanted], keep_plants=False)
+    assert error_of(wanted, solution.motion) < 0.001
+    change = np.abs(solution.motion - clip.motion).max(axis=(0, 2))
+    still = [1 + joint for joint in range(len(CHARACTER.skeleton)) if joint not in chain]
+    assert change[[0, *still]].max() < 1e-9
+    assert change[[1 + joint for joint in chain]].max() > 0.05
+
+
+def test_free_footplants_are_settled_with_a_note():
+    plant = Footplant(point=HEEL, frames=range(60, 80), ramp=(0.1, 0.1), name="anywhere")
+    solution = fit(SHORT, [plant])
+    assert any("anywhere: its place was free" in note for note in solution.report.notes)
+    places = Kinematics(solution.motion).point(HEEL)[60:80]
+    assert np.ptp(places, axis=0).max() < 0.002
+
+
+def test_a_foot_that_is_constrained_is_let_go():
+    contacts = footplant.analysis.contacts.find_contacts(SHORT)
+    plant = next(plant for plant in contacts.plants if plant.point == "left_heel" and len(plant) > 20)
+    middle = (plant.start + plant.end) // 2
+    wanted = Position(
+        point=HEEL, target=plant.place + [0.0, 0.08, 0.05], frames=(middle,), ramp=(0.15, 0.15), name="lift"
+    )
+    solution = fit(SHORT, [wanted])
+    assert error_of(wanted, solution.motion) < 0.001
+    note = next(note for note in solution.report.notes if "let go" in note)
+    assert f"left_heel {plant.start}–{plant.end - 1}" in note
+    assert "right" not in note
+
+
+def test_what_is_out_of_reach_is_said():
+    far = rail(SHORT, by=(0.0, 3.0, 0.0))
+    solution = fit(SHORT, [far])
+    assert solution.status is Status.UNREACHABLE
+    assert solution.report.unmet[0].name == "rail"
+    assert np.isfinite(solution.motion.rotations).all()
+
+
+def test_relations_across_frames_are_refused_by_name():
+    with pytest.raises(ConstraintError, match="loop: hierarchical cannot honour it"):
+        fit(SHORT, [SamePlace(point=HEEL, pair=(3, 60), name="loop")])
+
+
+def test_orientation_and_priorities():
+    hand = CHARACTER.require_roles()["left_hand"]
+    turn = Kinematics(SHORT.motion).rotations[20, hand]
+    level = Orientation(joint=hand, target=turn, frames=range(80, 100), ramp=(0.2, 0.2), name="level")
+    solution = fit(SHORT, [rail(SHORT, priority=2), level])
+    assert solution.status is Status.SOLVED
+    assert error_of(level, solution.motion) < 0.01
+
+
+# the command
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "rail.toml").write_text(
+        '[[constraints]]\nkind = "position"\nname = "rail"\npoint = "left_palm"\ntarget = [0.4, 1.1, 2.5]\n'
+        "interval = [200, 230]\nramp = 0.3\n"
+    )
+    return tmp_path
+
+
+def test_command_writes_what_was_asked(capsys, files):
+    out, report = files / "fitted.bvh", files / "report.json"
+    code, text, err = run(
+        capsys, "fit", "sample:walk", "--constraints", files / "rail.toml", "-o", out, "--report", report, "--json"
+    )  # fmt: skip
+    assert code == 0, err
+    told = json.loads(text)
+    assert told["command"] == "fit"
+    assert told["status"] == "solved"
+    assert json.loads(report.read_text())["constraints"][0]["name"] == "rail"
+    again = footplant.load(out)
+    palm = Kinematics(again.motion).point(again.character.contacts["left_palm"])
+    assert np.linalg.norm(palm[200:231] - [0.4, 1.1, 2.5], axis=1).max() < 0.01
+    code, text, err = run(
+        capsys, "fit", "sample:walk", "--constraints", files / "rail.toml", "-o", out, "--overwrite", "--smooth",
+        "--free-plants",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "rail" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--constraints", "none.toml"], "no such file"),
+        (["--constraints", "rail.toml", "--ik", "magic"], "expected an ik among auto, hybrid, numeric; got 'magic'"),
+        (["--constraints", "rail.toml", "--method", "magic"], "expected a method among hierarchical; got 'magic'"),
+        (["--constraints", "wrong.toml"], "wrong.toml: constraints[0].point: no point 'tail'"),
+        (["--constraints", "late.toml"], "late.toml: constraints[0].frames: expected frames in 0..504, got 505"),
+        ([], "--constraints"),
+    ],
+)
+def test_command_errors_are_one_line(capsys, files, monkeypatch, options, words):
+    monkeypatch.chdir(files)
+    head = '[[constraints]]\nkind = "position"\ntarget = [0, 1, 0]\n'
+    (files / "wrong.toml").write_text(head + 'point = "tail"\n')
+    (files / "late.toml").write_text(head + 'point = "head"\nframes = [505]\n')
+    code, out, err = run(capsys, "fit", "sample:walk", "-o", "out.bvh", *options)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+    assert not (files / "out.bvh").exists()
+
+
+def test_command_does_not_overwrite(capsys, files):
+    (files / "fitted.bvh").write_text("mine")
+    code, _, err = run(capsys, "fit", "sample:walk", "--constraints", files / "rail.toml", "-o", files / "fitted.bvh")
+    assert code == 2
+    assert "exists already" in err
+    assert (files / "fitted.bvh").read_text() == "mine"
