@@ -110,7 +110,7 @@ def read_skin(
             index, carry = np.array([rigid[0]]), rigid[1][None]
         for place, primitive in enumerate(shapes[mesh]):
             if (mesh, place) not in known:
-                known[mesh, place] = _read_primitive(document, primitive, notes)
+                known[mesh, place] = read_primitive(document, primitive, notes)
             shape = known[mesh, place]
             if shape is None:
                 continue
@@ -133,7 +133,7 @@ def _note(notes: list[str], text: str) -> None:
         notes.append(text)
 
 
-def _read_primitive(document: Document, entry: Json, notes: list[str]) -> _Primitive | None:
+def read_primitive(document: Document, entry: Json, notes: list[str]) -> _Primitive | None:
     """The accessors of a primitive, checked; None for one without triangles or compressed."""
     mode = entry.integer("mode", 4, high=6)
     attributes = entry.object("attributes")

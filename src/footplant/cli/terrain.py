@@ -1,0 +1,139 @@
+"""`footplant terrain`: a motion of level ground on hills, slopes and stairs, and bent under doorways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.output import working
+from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+
+if TYPE_CHECKING:
+    from footplant.analysis.ground import Ground
+    from footplant.edits.doorways import Doorway
+    from footplant.motion import Motion
+    from footplant.skeleton import Character
+
+
+def terrain(
+    file: ClipFile,
+    ground: Annotated[
+        str,
+        typer.Option(
+            "--ground",
+            metavar="GROUND",
+            help="noise:SEED[:AMPLITUDE[:SPACING]], stairs:RISE:RUN[:COUNT], slope:DEGREES[:HEADING] (metres), or a "
+            "file: a picture, .npy heights, or a mesh (.obj, .glb).",
+        ),
+    ],
+    out: Out,
+    doorways: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AT:HEIGHT,…",
+            help="Beams across the way, AT metres after its start, HEIGHT metres (or % of the body) over the ground.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="CHARACTER", help="Another character to do it: a file or sample:NAME.")
+    ] = None,
+    keep_footsteps: Annotated[
+        bool,
+        typer.Option(
+            "--keep-footsteps/--scale-footsteps", help="With --to: step where the source stepped, or scale steps."
+        ),
+    ] = False,
+    cell: Annotated[
+        float | None, typer.Option(metavar="METRES", help="Between two pixels or heights of a file (default 0.1).")
+    ] = None,
+    relief: Annotated[
+        float | None, typer.Option(metavar="METRES", help="From the lowest to the highest of a file's heights.")
+    ] = None,
+    ground_up: Annotated[str, typer.Option(metavar="AXIS", help="Vertical axis of a mesh: y, z, -x …")] = "y",
+    ground_at: Annotated[
+        str | None, typer.Option(metavar="X,Z", help="Where the middle of a file's ground is put, metres.")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact/--smooth", help="Enforce plants exactly in a last pass, or leave them smooth.")
+    ] = True,
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    report: ReportFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Put a motion of level ground on another ground: plants on its surface, feet tilted to it, doorways ducked.
+
+    Footsteps stay above or below where they were; one that would stand across an edge is moved to one side of it.
+
+    Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
+    """
+    from footplant.edits.terrain import terrain as solve
+    from footplant.edits.transfer import leg_ratio, transfer
+    from footplant.io import load_character
+    from footplant.io.ground_files import Course, GroundOptions, load_ground
+    from footplant.methods.hierarchical import Hierarchical
+
+    check_targets(file, out, report, overwrite=overwrite)
+    _check_positive(cell=cell, relief=relief)
+    center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
+    clip = load_clip(file, take, figure, units, up, roles)
+    character = clip.character
+    if to is not None:
+        with working(f"reading {to}"):
+            character = load_character(to)
+    scale = 1.0 if to is None or keep_footsteps else leg_ratio(clip.character, character)
+    course = Course.of(clip.motion, clip.character, scale)
+    with working(f"reading {ground}"):
+        made = load_ground(ground, course, GroundOptions(cell, relief, ground_up, center))
+    beams = []
+    if doorways is not None:
+        motion = clip.motion if to is None else transfer(clip.motion, clip.character, character, stride=scale)
+        beams = _doorways(doorways, motion, character, made)
+    with solving("walking on it") as progress:
+        solution = solve(
+            clip, made, beams, target=None if to is None else character, keep_footsteps=keep_footsteps,
+            method=Hierarchical(exact=exact), progress=progress,
+        )  # fmt: skip
+    deliver(
+        solution, clip, character, verb="terrain", file=file, out=out, report=report, json=json, ground=ground,
+        doorways=[{"place": beam.place, "height": beam.height} for beam in beams],
+    )  # fmt: skip
+
+
+def _check_positive(**options: float | None) -> None:
+    from footplant.errors import FormatError
+
+    for name, value in options.items():
+        if value is not None and not 0 < value < float("inf"):
+            raise FormatError(f"expected --{name} above 0 metres, got {value:g}")
+
+
+def _pair(text: str, between: str, form: str) -> tuple[float, float]:
+    from footplant.errors import FormatError
+
+    parts = text.split(between)
+    try:
+        first, second = (float(part) for part in parts)
+    except ValueError:
+        raise FormatError(f"expected two numbers as in {form}, got {text!r}") from None
+    return first, second
+
+
+def _doorways(text: str, motion: Motion, character: Character, ground: Ground) -> list[Doorway]:
+    """Doorways as the option has them: AT:HEIGHT, several with commas; HEIGHT in metres or % of the body's height."""
+    from footplant.edits.doorways import doorway_on_the_way
+
+    found = []
+    for part in text.split(","):
+        at, height = _pair(part.strip().rstrip("%"), ":", "--doorways 3:1.5,6:80%")
+        if part.strip().endswith("%"):
+            height *= 0.01 * character.height
+        _check_positive(doorways=height)
+        found.append(doorway_on_the_way(motion, character, at, height, ground))
+    return found

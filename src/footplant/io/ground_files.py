@@ -1,0 +1,243 @@
+"""Grounds by name or from files: "noise:3", "stairs:0.17:0.3", "slope:10", a picture, heights, a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import grounds, rotation
+from footplant.analysis.ground import Ground
+from footplant.errors import FormatError, MissingExtraError
+from footplant.geometry import HeightField
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+
+CELL = 0.1
+"""Metres between two pixels or heights of a file that does not say it."""
+AHEAD = 0.7
+"""Body heights from where the figure starts to the first step of stairs."""
+MOST_PIXELS = grounds.MOST_CELLS
+
+
+@dataclass(frozen=True)
+class Course:
+    """What of a motion a ground that is made for it needs to know."""
+
+    start: tuple[float, float]
+    """(x, z) where the figure starts, metres."""
+    low: tuple[float, float]
+    """Corner (x, z) of the floor that it may touch, metres."""
+    high: tuple[float, float]
+    """The other corner."""
+    heading: float
+    """The way it goes, radians: see `footplant.grounds.direction`."""
+    height: float
+    """The body's, metres."""
+
+    @classmethod
+    def of(cls, motion: Motion, character: Character, scale: float = 1.0) -> Course:
+        """The course of a motion; scale: how much longer its way gets on the figure that will do it."""
+        places = Kinematics(motion).positions[..., ::2].reshape(-1, 2)
+        start = places.reshape(len(motion), -1, 2)[0, 0]
+        root = motion.root[:, ::2]
+        way = root[-1] - root[0]
+        if np.linalg.norm(way) < 0.2 * character.height:
+            way = _facing(motion, character)
+        places = start + (places - start) * max(scale, 1.0)
+        height = character.height or 1.7
+        low, high = places.min(axis=0) - 0.5 * height, places.max(axis=0) + 0.5 * height
+        corners = [(float(x), float(z)) for x, z in (start, low, high)]
+        return cls(corners[0], corners[1], corners[2], float(np.arctan2(*way)), height)
+
+
+def _facing(motion: Motion, character: Character) -> NDArray:
+    """(2,) which way a figure that stays in place looks at first."""
+    if character.roles is None:
+        return np.array([0.0, 1.0])
+    places = Kinematics(motion[:1]).positions[0]
+    left = places[character.roles["left_upper_leg"]] - places[character.roles["right_upper_leg"]]
+    return np.cross(left, rotation.AXES["y"])[::2]
+
+
+@dataclass(frozen=True)
+class GroundOptions:
+    """What a file of heights or a mesh leaves open."""
+
+    cell: float | None = None
+    """Metres between two pixels or heights; None: `CELL` (a mesh: 2 cm)."""
+    relief: float | None = None
+    """Metres from the lowest to the highest; None: as the file has it, 40 % of the body's height for pictures."""
+    up: str = "y"
+    """The vertical axis of a mesh: x, y, z, -x …"""
+    center: tuple[float, float] | None = None
+    """(x, z) where the middle of the ground is put, metres; None: a mesh as it stands, else the middle of the way."""
+
+
+def load_ground(text: str, course: Course, options: GroundOptions | None = None) -> Ground:
+    """A ground by name or from a file.
+
+    "noise:SEED[:AMPLITUDE[:SPACING]]": rough country, its control points up to AMPLITUDE metres high and SPACING
+    metres apart (20 % and 80 % of the body's height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT]": COUNT (10)
+    steps ahead of the start, metres; a negative RISE goes down. "slope:DEGREES[:HEADING]": a plane that rises along
+    the way, or along HEADING degrees to its left. Files: a picture (white is high, the figure walks up the page),
+    a .npy array of heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the highest triangle counts.
+    """
+    name, _, rest = text.partition(":")
+    if name in _MADE and not Path(text).exists():
+        try:
+            return _MADE[name](rest.split(":") if rest else [], course)
+        except ValueError as error:
+            raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
+    path = Path(text)
+    if not path.exists():
+        raise FormatError(f"no such file, and no ground of that name; there are {', '.join(_MADE)}", path=path)
+    return _read(path, course, options or GroundOptions())
+
+
+def _numbers(values: list[str], form: str, least: int, most: int) -> list[float]:
+    if not least <= len(values) <= most:
+        raise ValueError(f"expected {form}, got {len(values)} values")
+    try:
+        found = [float(value) for value in values]
+    except ValueError:
+        raise ValueError(f"expected numbers as in {form}, got {':'.join(values)!r}") from None
+    if not np.isfinite(found).all():
+        raise ValueError(f"expected finite numbers as in {form}, got {':'.join(values)!r}")
+    return found
+
+
+def _noise(values: list[str], course: Course) -> Ground:
+    numbers = _numbers(values, "noise:SEED[:AMPLITUDE[:SPACING]]", 1, 3)
+    if numbers[0] != int(numbers[0]):
+        raise ValueError(f"expected a whole number as seed, got {values[0]!r}")
+    usual = [0.0, grounds.PAPER_RELIEF * course.height, grounds.PAPER_SPACING * course.height]
+    seed, amplitude, spacing = [*numbers, *usual[len(numbers) :]]
+    return grounds.rough(int(seed), amplitude, spacing, course.low, course.high)
+
+
+def _stairs(values: list[str], course: Course) -> Ground:
+    rise, run, *count = _numbers(values, "stairs:RISE:RUN[:COUNT]", 2, 3)
+    ahead = AHEAD * course.height * grounds.direction(course.heading)
+    start = (course.start[0] + float(ahead[0]), course.start[1] + float(ahead[1]))
+    return grounds.Stairs(rise, run, int(count[0]) if count else 10, start, course.heading)
+
+
+def _slope(values: list[str], course: Course) -> Ground:
+    degrees, *turned = _numbers(values, "slope:DEGREES[:HEADING]", 1, 2)
+    heading = course.heading + np.radians(turned[0] if turned else 0.0)
+    return grounds.slope(degrees, heading, (course.start[0], 0.0, course.start[1]))
+
+
+_MADE: dict[str, Callable[[list[str], Course], Ground]] = {"noise": _noise, "stairs": _stairs, "slope": _slope}
+
+
+def _read(path: Path, course: Course, options: GroundOptions) -> HeightField:
+    ending = path.suffix.lower()
+    try:
+        if ending in (".obj", ".glb", ".gltf"):
+            vertices, faces = _read_mesh(path, ending)
+            vertices = rotation.rotate(_upright(options.up, path), vertices)
+            if options.center is not None:
+                middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))[::2]
+                vertices = vertices + np.insert(np.asarray(options.center) - middle, 1, 0.0)
+            ground = grounds.rasterized(vertices, faces, options.cell or 0.02)
+            heights = _relief(ground.heights, options.relief)
+            return HeightField(heights, ground.spacing, ground.origin, ground.basis)
+        if ending == ".npy":
+            heights = _relief(_read_array(path), options.relief)
+        else:
+            # the page's top is ahead and its left is to the left of who walks along +z
+            pixels = _read_picture(path)
+            heights = (0.4 * course.height if options.relief is None else options.relief) * pixels[::-1, ::-1].T
+        spacing = options.cell or CELL
+        center = options.center or tuple(0.5 * (np.array(course.low) + course.high))
+        x, z = (float(at - 0.5 * spacing * (size - 1)) for at, size in zip(center, heights.shape))
+        return HeightField(heights, spacing, (x, z))
+    except ValueError as error:
+        raise FormatError(str(error), path=path) from error
+
+
+def _relief(heights: NDArray, relief: float | None) -> NDArray:
+    """Heights stretched so that they span so many metres; as they are for None."""
+    span = float(np.ptp(heights))
+    return heights if relief is None or span == 0 else (heights - heights.min()) * (relief / span)
+
+
+def _read_array(path: Path) -> NDArray:
+    from footplant.io.npz.archive import open_archive
+
+    with path.open("rb") as file:
+        archive = open_archive(file, path)
+        if "" not in archive:
+            raise FormatError("expected a .npy array of heights, got an archive of several", path=path)
+        heights = archive.floats("")
+    if heights.ndim != 2:
+        raise FormatError(f"expected heights on a grid of two dimensions, got shape {heights.shape}", path=path)
+    return heights
+
+
+def _read_picture(path: Path) -> NDArray:
+    """(rows, columns) brightness, 0 to 1."""
+    try:
+        from matplotlib import image
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plot", "reading pictures as grounds") from error
+    try:
+        with Image.open(path) as opened:
+            width, height = opened.size
+        if width * height > MOST_PIXELS:
+            raise FormatError(f"expected at most {MOST_PIXELS:,} pixels, got {width} × {height}", path=path)
+        pixels = np.asarray(image.imread(path))
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise FormatError(f"expected a picture, an array (.npy) or a mesh (.obj, .glb): {error}", path=path) from error
+    values = pixels.astype(float) / (255.0 if pixels.dtype == np.uint8 else 1.0)
+    return values if values.ndim == 2 else values[..., : min(values.shape[2], 3)].mean(axis=2)
+
+
+def _read_mesh(path: Path, ending: str) -> tuple[NDArray, NDArray]:
+    if ending == ".obj":
+        return read_obj(path)
+    from footplant.io.gltf.document import read_document
+    from footplant.io.gltf.mesh import read_triangles
+
+    return read_triangles(read_document(path))
+
+
+def read_obj(path: Path) -> tuple[NDArray, NDArray]:
+    """Vertices (V, 3) and triangles (T, 3) of a Wavefront OBJ file; polygons as fans, everything else left out."""
+    vertices: list[list[float]] = []
+    faces: list[tuple[int, int, int]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        word, *values = line.split("#")[0].split() or [""]
+        try:
+            if word == "v":
+                vertices.append([float(value) for value in values[:3]])
+                if len(vertices[-1]) < 3:
+                    raise ValueError(f"expected 3 numbers, got {len(values)}")
+            elif word == "f":
+                corners = [int(value.split("/")[0]) for value in values]
+                # −1 is the vertex before this line, 1 the first of the file
+                corners = [corner - 1 if corner > 0 else len(vertices) + corner for corner in corners]
+                if len(corners) < 3 or not all(0 <= corner < len(vertices) for corner in corners):
+                    raise ValueError(f"expected corners among the {len(vertices)} vertices so far, got {values}")
+                faces += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
+        except ValueError as error:
+            raise FormatError(str(error), path=path, where=f"line {number}") from None
+    if not faces:
+        raise FormatError("expected a mesh with faces, got none", path=path)
+    return np.array(vertices), np.array(faces)
+
+
+def _upright(up: str, path: Path) -> NDArray:
+    """(4,) the turn that brings an axis of a mesh upright."""
+    sign, axis = (-1.0, up[1:]) if up.startswith("-") else (1.0, up)
+    if axis not in rotation.AXES:
+        raise FormatError(f"expected an axis x, y, z, -x, -y or -z as up, got {up!r}", path=path)
+    return rotation.between(sign * np.asarray(rotation.AXES[axis]), rotation.AXES["y"])
