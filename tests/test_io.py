@@ -12,7 +12,7 @@ import pytest
 
 import footplant
 from footplant import FormatError, Kinematics, Skin, Take, rotation
-from footplant.io import atomic, border
+from footplant.io import atomic, border, formats
 from footplant.io.figure import RawFigure
 from footplant.samples import mannequin
 from random_figures import random_motion, random_skeleton
@@ -79,6 +79,14 @@ def test_files_that_are_not_there_or_not_known(tmp_path):
     (tmp_path / "folder.bvh").mkdir()
     with pytest.raises(FormatError, match=r"folder\.bvh"):
         footplant.load(tmp_path / "folder.bvh")
+
+
+@pytest.mark.parametrize("extension", sorted(formats()))
+def test_what_stands_for_a_file_that_was_not_fetched_is_told(tmp_path, extension):
+    path = tmp_path / f"clip{extension}"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    with pytest.raises(FormatError, match=r"got a Git LFS pointer: `git lfs pull` fetches the file"):
+        (footplant.load if hasattr(formats()[extension], "load") else footplant.load_markers)(path)
 
 
 def test_a_take_that_is_not_there_is_told_with_those_that_are(two_people):

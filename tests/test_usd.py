@@ -259,7 +259,6 @@ BAD = {
     "cut": (ARM[: len(ARM) // 2], "damage"),
     "no usd": ("hello", "damage"),
     "empty": ("", "empty"),
-    "pointer": ("version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
 }  # fmt: skip
 
 

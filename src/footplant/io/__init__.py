@@ -24,6 +24,8 @@ from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character
 
 SAMPLE = "sample:"
+_POINTER = b"version https://git-lfs"
+"""How the small files begin that stand in a checkout for large ones that were not fetched."""
 PARTS = {
     "skin": "the mesh with its weights",
     "takes": "several takes",
@@ -113,10 +115,8 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
     from footplant import humanoid
     from footplant.io.border import bring_in
 
-    module = format_of(path)
-    path = Path(path)
-    if not path.exists():
-        raise FormatError("no such file", path=path)
+    module, path = format_of(path), Path(path)
+    _check_file(path)
     if not hasattr(module, "load"):
         raise FormatError(
             "the file holds markers, not the motion of a skeleton; footplant.load_markers reads it, "
@@ -156,6 +156,21 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
         raise FormatError(str(error), path=path) from error
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what no format can read, whatever its name says."""
+    if not path.exists():
+        raise FormatError("no such file", path=path)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_POINTER))
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    if start == _POINTER:
+        raise FormatError(
+            f"expected a {path.suffix} file, got a Git LFS pointer: `git lfs pull` fetches the file", path=path
+        )
 
 
 def _choose_take(take: int | str, names: list[str], path: Path) -> int:
@@ -223,8 +238,7 @@ def load_markers(path: str | Path, *, units: str | float | None = None, up: str 
     from footplant.io.marker_border import bring_in_markers
 
     module, path = format_of(path), Path(path)
-    if not path.exists():
-        raise FormatError("no such file", path=path)
+    _check_file(path)
     if not hasattr(module, "load_markers"):
         raise FormatError("the file holds the motion of a skeleton, not markers; footplant.load reads it", path=path)
     try:

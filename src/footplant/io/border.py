@@ -64,7 +64,7 @@ def bring_in(
             raise
         roles = None
         notes.append(str(error))
-    border = _find_border(figure, positions, roles, units, up, notes)
+    border = _find_border(figure, path, positions, roles, units, up, notes)
     turn = np.array(border.turn)
     motion = _convert(motion, border.scale, turn)
     if roles is not None:
@@ -101,6 +101,7 @@ def _same_person(character: Character, skeleton: Skeleton) -> Character:
 
 def _find_border(
     figure: RawFigure,
+    path: str | Path,
     positions: NDArray,
     roles: Roles | None,
     units: str | float | None,
@@ -110,14 +111,10 @@ def _find_border(
     forced_up, forced_units = up is not None, units is not None
     if up is None:
         up = figure.up or humanoid.find_up(figure.skeleton, roles, positions)
-    if up not in UP_TURNS:
-        raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}")
-    if isinstance(units, str) and units not in UNITS:
-        raise FormatError(f"expected units among {', '.join(UNITS)} or a number of metres per unit, got {units!r}")
-    if isinstance(units, str):
-        name, scale = units, UNITS[units]
-    elif units is not None:
-        name, scale = unit_name(float(units)), float(units)
+    upright = turn_of(up, path)
+    if units is not None:
+        scale = metres_per_unit(units, path)
+        name = units if isinstance(units, str) else unit_name(scale)
     elif figure.scale is not None:
         name, scale = unit_name(figure.scale), figure.scale
         if roles is not None:
@@ -127,9 +124,9 @@ def _find_border(
         if note:
             notes.append(note)
     if not (np.isfinite(scale) and scale > 0):
-        raise FormatError(f"expected a positive number of metres per unit, got {scale}")
+        raise FormatError(f"expected a positive number of metres per unit, got {scale}", path=path)
     declared = (forced_up or figure.up is not None) and (forced_units or figure.scale is not None)
-    turn = UP_TURNS[up] if figure.facing is None else _facing_turn(UP_TURNS[up], figure.facing)
+    turn = upright if figure.facing is None else _facing_turn(upright, figure.facing)
     w, x, y, z = (float(value) for value in turn)
     return Border(name, scale, up, declared, (w, x, y, z), figure.facing)
 
@@ -155,6 +152,24 @@ def _doubt_units(height: float, scale: float) -> list[str]:
         f"the figure stands {height * scale:.3g} m by the units its format states; it may have been meant in "
         f'{better[0]}: units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m'
     ]
+
+
+def metres_per_unit(units: str | float, path: str | Path | None = None) -> float:
+    """Metres of a unit, by its name in `UNITS` or as a number already."""
+    if isinstance(units, str) and units not in UNITS:
+        known = ", ".join(UNITS)
+        raise FormatError(f"expected units among {known} or a number of metres per unit, got {units!r}", path=path)
+    scale = UNITS[units] if isinstance(units, str) else float(units)
+    if not (np.isfinite(scale) and scale > 0):
+        raise FormatError(f"expected a positive number of metres per unit, got {scale}", path=path)
+    return scale
+
+
+def turn_of(up: str, path: str | Path | None = None) -> NDArray:
+    """The turn that brings a vertical axis to +y, by the axis' name in `UP_TURNS`."""
+    if up not in UP_TURNS:
+        raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}", path=path)
+    return UP_TURNS[up]
 
 
 def unit_name(scale: float) -> str:

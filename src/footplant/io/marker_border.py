@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.border import Border
-from footplant.errors import FormatError
-from footplant.io.border import UNITS, UP_TURNS
+from footplant.io.border import UNITS, UP_TURNS, metres_per_unit, turn_of
 from footplant.io.marker_posture import find_up
 from footplant.markers import Event, Markers
 
@@ -68,11 +67,8 @@ def bring_in_markers(
     every, each = max(1, frames // SOME[0]), max(1, count // SOME[1])
     some = raw.positions[::every, ::each]
     forced_up, forced_units = up is not None, units is not None
-    if up is not None and up not in UP_TURNS:
-        raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}", path=path)
-    if isinstance(units, str) and units not in UNITS:
-        known = ", ".join(UNITS)
-        raise FormatError(f"expected units among {known} or a number of metres per unit, got {units!r}", path=path)
+    if up is not None:
+        turn_of(up, path)
     if units is None:
         units = unit_of(raw.units)
         if units is None and raw.units:
@@ -87,9 +83,7 @@ def bring_in_markers(
     if units is None:
         units = _likely_unit(height)
         notes.append(f"the file does not say its unit; the markers reach {height:.4g} upwards, taken for {units}")
-    scale = UNITS[units] if isinstance(units, str) else float(units)
-    if not (np.isfinite(scale) and scale > 0):
-        raise FormatError(f"expected a positive number of metres per unit, got {scale}", path=path)
+    scale = metres_per_unit(units, path)
     if not forced_units and height and not BELIEVABLE[0] <= height * scale <= BELIEVABLE[1]:
         notes.append(f"the markers reach {height * scale:.3g} m upwards by the unit {units}; units= forces another")
     border = Border(

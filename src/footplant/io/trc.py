@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
-from footplant.io.border import UNITS, UP_TURNS
+from footplant.io.border import UNITS, turn_of
 from footplant.io.marker_border import RawMarkers, send_out_markers
 from footplant.markers import Markers
 
@@ -269,8 +269,7 @@ def save_markers(path: str | Path, markers: Markers, *, units: str | None = None
     units = units or (markers.border.units if markers.border.units in UNITS else "mm")
     if units not in UNITS:
         raise FormatError(f"expected units among {', '.join(UNITS)}, got {units!r}", path=path)
-    if up not in UP_TURNS:
-        raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}", path=path)
+    turn_of(up, path)
     names = [re.sub(r"[\t\r\n\v\f]", " ", name).strip() or f"point{n + 1}" for n, name in enumerate(markers.names)]
     count, frames, rate = len(names), len(markers), repr(float(markers.fps))
     facts = {

@@ -21,6 +21,7 @@ from footplant.io.gltf.document import read_document
 from footplant.io.gltf.rewrite import GltfSource
 from footplant.io.gltf.write import write_new
 from footplant.io.vrm.tpose import on_human_bones, stated_by
+from footplant.io.writing import check_motions, clips_to_write
 from footplant.skeleton import Character, Skeleton
 
 extensions = (".vrma",)
@@ -43,9 +44,8 @@ def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes:
     joints are lost: what they turn is given to the next human bone. An animation that came from a .vrma file keeps that
     file, with expressions and gaze. keep_takes and takes: see `gltf.save`.
     """
-    clips = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
-    if not all(len(take.motion) for take in clips):
-        raise FormatError("expected a motion with frames, got an empty one", path=path)
+    clips = clips_to_write(clip, takes)
+    check_motions(path, clip.character, clips)
     source = stated_by(clip)
     if source is not None and _is_own(source, clip.motion.skeleton):
         gltf.save(path, clip, keep_takes=keep_takes, takes=takes)

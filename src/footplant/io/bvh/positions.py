@@ -13,12 +13,6 @@ AT_ZERO = 0.07
 """Median height of hips, relative to that of their OFFSET, below which a channel cannot be the height itself."""
 CLEAR = 0.5
 """Ratio of mean distances below which it is clear whether position channels replace or add."""
-AT_ZERO = 0.07
-"""Median height of hips, relative to that of their OFFSET, below which a channel cannot be the height itself."""
-CLEAR = 0.5
-"""Ratio of mean distances below which it is clear whether position channels replace or add."""
-CLEAR = 0.5
-"""Ratio of mean distances below which it is clear whether position channels replace or add."""
 
 
 def place_of(plan: Plan, joint: int, offset: NDArray, added: bool) -> NDArray:

@@ -15,20 +15,6 @@ BLOCK_NUMBERS = 1 << 15
 """Numbers that are parsed at a time: they stay in the processor's cache until they have become quaternions."""
 MAX_GROWTH = 8
 """Most bytes of rotations a byte of the file may become (three angles of one digit each become 32 bytes out of 6)."""
-SAME_BONE = 1e-3
-"""Relative difference up to which position channels that never change are the OFFSET with other digits."""
-ROOT_AT_ZERO = 0.07
-"""Median height of the root, relative to that of its OFFSET, below which its channels cannot be the height itself."""
-CLEAR = 0.5
-"""Ratio of mean distances below which it is clear whether position channels replace or add."""
-MAX_GROWTH = 8
-"""Most bytes of rotations a byte of the file may become (three angles of one digit each become 32 bytes out of 6)."""
-SAME_BONE = 1e-3
-"""Relative difference up to which position channels that never change are the OFFSET with other digits."""
-ROOT_AT_ZERO = 0.07
-"""Median height of the root, relative to that of its OFFSET, below which its channels cannot be the height itself."""
-CLEAR = 0.5
-"""Ratio of mean distances below which it is clear whether position channels replace or add."""
 
 
 class Plan:

@@ -70,7 +70,7 @@ def save(
                 f"expected {len(clip.motion)} frames at {clip.motion.fps:g} fps in all figures, got "
                 f"{len(other.motion)} at {other.motion.fps:g} for {other.name!r}; save without others", path=path
             )  # fmt: skip
-    figures = [_prepare(part, units, up, precision) for part in clips]
+    figures = [_prepare(path, part, units, up, precision) for part in clips]
     lines = [b"HIERARCHY"]
     columns: list[NDArray] = []
     for figure in figures:
@@ -110,22 +110,15 @@ def _frame_time(clip: Clip) -> str:
     return repr(float(seconds))
 
 
-def _border(clip: Clip, units: str | float | None, up: str | None) -> Border:
+def _border(path: str | Path, clip: Clip, units: str | float | None, up: str | None) -> Border:
     """The units and axes of the file to be: the clip's own ones if it was a BVH, else centimetres and y."""
-    from footplant.io.border import UNITS, UP_TURNS
+    from footplant.io.border import UNITS, metres_per_unit, turn_of
 
     border = clip.border if _layout_of(clip) else Border("cm", UNITS["cm"], "y")
     if units is not None:
-        if isinstance(units, str) and units not in UNITS:
-            raise FormatError(f"expected units among {', '.join(UNITS)} or metres per unit, got {units!r}")
-        scale = UNITS[units] if isinstance(units, str) else float(units)
-        if not (np.isfinite(scale) and scale > 0):
-            raise FormatError(f"expected a positive number of metres per unit, got {scale}")
-        border = replace(border, scale=scale)
+        border = replace(border, scale=metres_per_unit(units, path))
     if up is not None:
-        if up not in UP_TURNS:
-            raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}")
-        border = replace(border, up=up, turn=tuple(UP_TURNS[up].tolist()))
+        border = replace(border, up=up, turn=tuple(turn_of(up, path).tolist()))
     return border
 
 
@@ -153,11 +146,11 @@ def _without_rest(motion: Motion) -> Motion:
     )
 
 
-def _prepare(clip: Clip, units: str | float | None, up: str | None, precision: int) -> _Figure:
+def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | None, precision: int) -> _Figure:
     from footplant.io.border import send_out
 
     layout = _layout_of(clip)
-    motion = send_out(clip.motion, _border(clip, units, up))
+    motion = send_out(clip.motion, _border(path, clip, units, up))
     keep_rest = layout is not None and layout.rest_in_offset
     if not keep_rest:
         motion = _without_rest(motion)

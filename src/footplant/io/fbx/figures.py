@@ -8,11 +8,8 @@ from dataclasses import dataclass
 
 from footplant.errors import FormatError
 from footplant.io.fbx.scene import BONE, MESH, Scene
+from footplant.io.node_groups import MOST_JOINTS, Union, largest, topmost
 
-MOST_JOINTS = 8192
-"""Joints that one figure may have."""
-MOST_FIGURES = 64
-"""Figures of one file that are read; a crowd of props is no crowd of people."""
 PLAIN = (0, 6)
 """Kinds of nodes that are nothing but a place: without an attribute, and nulls."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
@@ -45,21 +42,12 @@ def find_figures(scene: Scene, skins: Sequence[Sequence[int]], notes: list[str])
     groups = _group(scene, seeds, skins)
     real = [members for members in groups if len(members) > 1] or groups
     _note_alone("bone", len(groups) - len(real), notes)
-    return [_figure(scene, members, skinned) for members in _largest(real, notes)]
+    return [_figure(scene, members, skinned) for members in largest(real, len, notes)]
 
 
 def _note_alone(what: str, count: int, notes: list[str]) -> None:
     if count:
         notes.append(f"{count} single {what if count == 1 else what + 's'} beside the figure not read")
-
-
-def _largest(groups: list[set[int]], notes: list[str]) -> list[set[int]]:
-    """At most MOST_FIGURES of the groups of nodes, the largest, in their order."""
-    if len(groups) <= MOST_FIGURES:
-        return groups
-    notes.append(f"the file has {len(groups)} figures; the {MOST_FIGURES} largest were read")
-    kept = sorted(range(len(groups)), key=lambda number: -len(groups[number]))[:MOST_FIGURES]
-    return [groups[number] for number in sorted(kept)]
 
 
 def _is_end(scene: Scene, node: int, skinned: set[int]) -> bool:
@@ -73,35 +61,21 @@ def _is_end(scene: Scene, node: int, skinned: set[int]) -> bool:
 
 def _group(scene: Scene, seeds: set[int], skins: Sequence[Sequence[int]]) -> list[set[int]]:
     """The bones of each figure: bones of one tree, of one skin, below one moving node or below the same node."""
-    tops: dict[int, int] = {}  # node → its topmost ancestor that is a bone
-    for node in scene.order:
-        above = tops.get(scene.parents[node])
-        if above is not None:
-            tops[node] = above
-        elif node in seeds:
-            tops[node] = node
-    leader = {top: top for top in set(tops.values())}
-
-    def find(node: int) -> int:
-        while leader[node] != node:
-            leader[node] = leader[leader[node]]
-            node = leader[node]
-        return node
-
+    tops = topmost(scene.order, scene.parents, seeds)
+    union = Union(set(tops.values()))
     for bones in skins:
         inside = [tops[node] for node in bones if node in tops]
         for top in inside[1:]:
-            leader[find(top)] = find(inside[0])
+            union.join(top, inside[0])
     holders: dict[int, int] = {}
-    for top in leader:
+    for top in union.leaders:
         holder = _holder(scene, top)
         if holder > 0:
-            first = holders.setdefault(holder, top)
-            leader[find(top)] = find(first)
+            union.join(top, holders.setdefault(holder, top))
     groups: dict[int, set[int]] = {}
     for node in scene.order:
         if node in seeds:
-            groups.setdefault(find(tops[node]), set()).add(node)
+            groups.setdefault(union.find(tops[node]), set()).add(node)
     return list(groups.values())
 
 
@@ -179,7 +153,7 @@ def _trees(scene: Scene, notes: list[str]) -> list[Joints]:
     real = [bones for bones in trees if len(bones) > 1]
     if real:
         _note_alone("node", sum(len(bones) == 1 for bones in trees), notes)
-        chosen = _largest(real, notes)
+        chosen = largest(real, len, notes)
         return [_make_joints(scene, bones, _first_bone(scene, bones), set()) for bones in chosen]
     shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, *PLAIN) or scene.moves[node]]
     if not shapes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +23,10 @@ from footplant.io.fbx.scene import (
     scalar_factor,
     worlds,
 )
+from footplant.io.place_bones import place_bones
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
-STEADY = 5e-6
-"""Offsets that vary by less than this share of the figure's size are constant: exporters round every frame anew."""
 SAME_SIZE = (0.8, 1.25)
 """Bones of a bind pose are at most so much shorter or longer than the nodes' own, else it is in other units."""
 SAME_PLACE = 1e-4
@@ -209,40 +207,10 @@ def read_motion(scene: Scene, rest: Rest, take: TakePlan, curves: Curves, notes:
     top = joints.nodes[0]
     position, turn = worlds(scene, {node: placed[node] for node in lineage(scene, [top])})[top]
     root[:], rotations[:, 0] = position, turn
-    skeleton, offsets = _place_bones(rest.skeleton, [placed[node].offset for node in joints.nodes], frames, notes)
+    skeleton, offsets = place_bones(rest.skeleton, [placed[node].offset for node in joints.nodes], frames, notes)
     return Motion(skeleton, root, rotations, take.rate, offsets)
 
 
 def _scales(scene: Scene, node: int, curves: Curves) -> bool:
     scale, rest = curves(node)[2], scene.scales[node]
     return bool(np.abs(scale - rest).max() > NOTABLE * max(float(np.abs(rest).max()), 1e-9))
-
-
-def _place_bones(
-    skeleton: Skeleton, curves: Sequence[NDArray], frames: int, notes: list[str]
-) -> tuple[Skeleton, NDArray | None]:
-    """The skeleton of a take, and offsets (F, J, 3) when bones change with time.
-
-    Files from motion capture animate the place of every joint. Where all are constant the take has constant bones, at
-    other places than the rest pose perhaps: then they are the skeleton's.
-    """
-    inner = list(enumerate(curves))[1:]
-    reach = sum(float(np.linalg.norm(curve.mean(axis=0))) for _, curve in inner)
-    # scales can make a take much smaller than its rest pose, and what is little there is not little here
-    size = max(min(float(np.ptp(skeleton.rest_world[0], axis=0).max()), reach), 1e-9)
-    if any(np.ptp(curve, axis=0).max() > STEADY * size for _, curve in inner if len(curve) > 1):
-        offsets = np.empty((frames, len(curves), 3))
-        for joint, curve in enumerate(curves):
-            offsets[:, joint] = curve
-        return skeleton, offsets
-    places = np.array(skeleton.offsets)
-    for joint, curve in inner:
-        mean = curve.mean(axis=0)
-        if np.abs(mean - places[joint]).max() > STEADY * size:
-            places[joint] = mean
-    moved = int((places != skeleton.offsets).any(axis=1).sum())
-    if not moved:
-        return skeleton, None
-    where = f"{moved} {'joint' if moved == 1 else 'joints'}"
-    notes.append(f"the take's bones differ from those of the file's rest pose (at {where}); they were taken")
-    return replace(skeleton, offsets=places), None

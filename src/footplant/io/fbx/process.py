@@ -8,7 +8,6 @@ import math
 import os
 import struct
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from io import FileIO
@@ -19,22 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError, MissingExtraError
+from footplant.io import isolation
 from footplant.io.json import Json, read_json
 
 CHILD = Path(__file__).with_name("child.py")
 MAGIC, ALIGNED = b"FOOTPFBX", 8
-MEMORY, MEMORY_FACTOR = 192 << 20, 10
-"""The child may take this many bytes, and so many times the file's size."""
 CPU_SECONDS, CPU_SECONDS_A_MEGABYTE = 20, 5
-"""How long it may work …"""
-WAIT_FACTOR = 3
-"""… and how much longer the parent waits for it, because other processes work, too."""
+"""How long the child may work."""
 MOST_SAMPLES = 1_000_000
 """Frames × nodes that one take may have when the file itself has fewer bytes."""
 MESH_BYTES, MESH_FACTOR = 32 << 20, 5
 """All meshes may take this many bytes, or so many times the file's size, on their way from the child."""
 _TYPES = {"d": np.dtype("f8"), "i": np.dtype("i4"), "I": np.dtype("u4")}
-_POINTER = b"version https://git-lfs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +53,7 @@ class Answer:
 
 def command() -> list[str]:
     """How the child is started: isolated from the environment, without the site's start-up files."""
-    if not sys.executable:
-        raise FormatError("reading FBX starts a Python process of its own, and sys.executable does not say which")
-    return [sys.executable, "-I", "-S", str(CHILD)]
+    return [isolation.interpreter("FBX"), "-I", "-S", str(CHILD)]
 
 
 def folders() -> list[str]:
@@ -79,12 +72,8 @@ def ask(path: str | Path, *, take: int | None, rate: float | None, structure: bo
     try:
         # without a buffer, so that the child, which gets the descriptor, begins at the beginning
         with open(path, "rb", buffering=0) as file:
-            start = file.read(len(_POINTER))
-            file.seek(0)
             size = os.fstat(file.fileno()).st_size
-            if start == _POINTER:
-                raise FormatError("expected FBX, got a Git LFS pointer: `git lfs pull` fetches the file", path=path)
-            if not start:
+            if not size:
                 raise FormatError("expected FBX, got an empty file", path=path)
             return _ask(path, file, size, take, rate, structure)
     except OSError as error:
@@ -92,28 +81,18 @@ def ask(path: str | Path, *, take: int | None, rate: float | None, structure: bo
 
 
 def _ask(path: str | Path, file: FileIO, size: int, take: int | None, rate: float | None, structure: bool) -> Answer:
-    memory = MEMORY + MEMORY_FACTOR * size
+    memory = isolation.MEMORY + isolation.MEMORY_FACTOR * size
     seconds = CPU_SECONDS + CPU_SECONDS_A_MEGABYTE * math.ceil(size / 1e6)
     request = {
         "folders": folders(), "memory": memory, "output": memory, "seconds": seconds, "take": take, "rate": rate,
         "structure": structure, "samples": most_samples(size), "mesh_bytes": max(MESH_BYTES, MESH_FACTOR * size),
     }  # fmt: skip
     with tempfile.TemporaryFile() as out:
-        try:
-            done = subprocess.run(
-                [*command(), json.dumps(request)],
-                stdin=file,
-                stdout=out,
-                stderr=subprocess.DEVNULL,
-                timeout=WAIT_FACTOR * seconds,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-        except subprocess.TimeoutExpired:
-            raise FormatError(
-                f"the reader did not finish in {WAIT_FACTOR * seconds} s and was stopped", path=path
-            ) from None
+        done = isolation.run(
+            [*command(), json.dumps(request)], path, seconds, stdin=file, stdout=out, stderr=subprocess.DEVNULL
+        )
         if done.returncode:
-            _crashed(path, done.returncode, seconds)
+            isolation.fail(path, done.returncode, seconds)
         if out.seek(0, os.SEEK_END) > memory:
             raise FormatError(f"expected at most {memory} bytes from a file of this size, got more", path=path)
         out.seek(0)
@@ -123,17 +102,6 @@ def _ask(path: str | Path, file: FileIO, size: int, take: int | None, rate: floa
 def most_samples(size: int) -> int:
     """Frames × nodes that a take of a file of so many bytes may have."""
     return max(MOST_SAMPLES, size)
-
-
-def _crashed(path: str | Path, code: int, seconds: int) -> NoReturn:
-    import signal
-
-    name = next((known.name for known in signal.Signals if known.value == -code), f"exit code {code}")
-    if name == "SIGXCPU":
-        raise FormatError(f"the reader worked for {seconds} s and was stopped; the file may be damaged", path=path)
-    if name in ("SIGKILL", "SIGXFSZ"):
-        raise FormatError(f"the reader took too much memory and was stopped ({name})", path=path)
-    raise FormatError(f"the reader crashed ({name}); the file may be damaged", path=path)
 
 
 def read_answer(data: bytes, path: str | Path) -> Answer:

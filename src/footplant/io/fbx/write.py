@@ -7,17 +7,18 @@ said where it is written: `write_scene` (joints and curves), `write_skin` (mesh)
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError
+from footplant.io.border import metres_per_unit
 from footplant.io.fbx.records import record, write_records
 from footplant.io.fbx.write_document import definitions, documents, head, settings, takes, ticks
 from footplant.io.fbx.write_scene import Scene, add_joints, add_motion, make_names
 from footplant.io.fbx.write_skin import add_skin
+from footplant.io.writing import check_motions, generator
 from footplant.skeleton import Skin
 
 LARGEST = 1e9
@@ -31,8 +32,8 @@ def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool 
     mesh=False leaves the mesh out. The same clip gives the same bytes. Keys are 32-bit floats by definition: places
     within 100 m of the origin come back to 1e-5 m.
     """
-    scale = _metres(units, path)
-    _check(path, clip)
+    scale = metres_per_unit(units, path)
+    check_motions(path, clip.character, [clip])
     skin = clip.character.skin if mesh else None
     largest = max(float(np.abs(array).max(initial=0.0)) for array in _lengths(clip, skin))
     if not largest <= LARGEST * scale:
@@ -46,7 +47,7 @@ def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool 
     add_motion(scene, motion, bones, names.take, scale)
     last = ticks(len(motion), motion.fps)[-1]
     top = [
-        *head(f"Footplant {version('footplant')}"),
+        *head(generator()),
         settings(100.0 * scale, motion.fps, last),
         *documents(names.take),
         definitions(scene.objects),
@@ -55,27 +56,6 @@ def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool 
         takes(names.take, last),
     ]
     write_records(path, top)
-
-
-def _metres(units: str | float, path: str | Path) -> float:
-    from footplant.io.border import UNITS
-
-    if isinstance(units, str) and units not in UNITS:
-        raise FormatError(f"expected units among {', '.join(UNITS)} or metres per unit, got {units!r}", path=path)
-    scale = UNITS[units] if isinstance(units, str) else float(units)
-    if not (np.isfinite(scale) and scale > 0):
-        raise FormatError(f"expected a positive number of metres per unit, got {scale}", path=path)
-    return scale
-
-
-def _check(path: str | Path, clip: Clip) -> None:
-    if not len(clip.motion):
-        raise FormatError("expected a motion with frames, got an empty one", path=path)
-    if clip.character.skeleton.names != clip.motion.skeleton.names:
-        raise FormatError(
-            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
-            path=path,
-        )
 
 
 def _lengths(clip: Clip, skin: Skin | None) -> list:

@@ -34,6 +34,7 @@ from footplant.io.gltf.scene import Joints, Scene, make_skeleton, read_scene
 from footplant.io.gltf.skin import read_bind_matrices, read_skin
 from footplant.io.gltf.write import write_new
 from footplant.io.source import PackedSource
+from footplant.io.writing import check_motions, clips_to_write
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -165,14 +166,8 @@ def save(
     """
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
-    clips = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
-    if not all(len(take.motion) for take in clips):
-        raise FormatError("expected a motion with frames, got an empty one", path=path)
-    if any(clip.character.skeleton.names != take.motion.skeleton.names for take in clips):
-        raise FormatError(
-            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
-            path=path,
-        )
+    clips = clips_to_write(clip, takes)
+    check_motions(path, clip.character, clips)
     source = clip.character.source
     if mesh == "auto" and isinstance(source, GltfSource) and fits(source, clip.motion.skeleton):
         rewrite(path, clips, source, keep_takes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.scene import NOTABLE, Joints, Scene, fold
 from footplant.io.json import Json, describe
+from footplant.io.place_bones import place_bones
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -30,8 +31,6 @@ MOST_SAMPLES = 2_000_000
 """Frames × joints that one take may have when the file itself is smaller than that."""
 STILL = 1e-6
 """Node transforms that differ by less than this share are the same."""
-STEADY = 5e-6
-"""Offsets that vary by less than this share of the figure's size are constant: exporters round every frame anew."""
 UNIT_ERROR = 0.05
 """A quaternion whose length is off by more is damage; one that is off by less is normalised."""
 UNIT_NOTE = 1e-3
@@ -296,38 +295,8 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
         rotations[:, joint] = curve
     root = np.empty((frames, 3))
     root[:] = pose.offsets[0]
-    skeleton, offsets = _place_bones(skeleton, pose.offsets, frames, notes)
+    skeleton, offsets = place_bones(skeleton, pose.offsets, frames, notes)
     return Motion(skeleton, root, rotations, fps, offsets)
-
-
-def _place_bones(
-    skeleton: Skeleton, curves: Sequence[NDArray], frames: int, notes: list[str]
-) -> tuple[Skeleton, NDArray | None]:
-    """The skeleton of a take, and offsets (F, J, 3) when bones change with time.
-
-    Animations hold translations of every joint in many files. Where all are constant the take has constant bones, at
-    other places than the rest pose perhaps: then they are the skeleton's.
-    """
-    inner = list(enumerate(curves))[1:]
-    reach = sum(float(np.linalg.norm(curve.mean(axis=0))) for _, curve in inner)
-    # scales can make a take much smaller than its rest pose, and what is little there is not little here
-    size = max(min(float(np.ptp(skeleton.rest_world[0], axis=0).max()), reach), 1e-9)
-    if any(np.ptp(curve, axis=0).max() > STEADY * size for _, curve in inner if len(curve) > 1):
-        offsets = np.empty((frames, len(curves), 3))
-        for joint, curve in enumerate(curves):
-            offsets[:, joint] = curve
-        return skeleton, offsets
-    places = np.array(skeleton.offsets)
-    for joint, curve in inner:
-        mean = curve.mean(axis=0)
-        if np.abs(mean - places[joint]).max() > STEADY * size:
-            places[joint] = mean
-    moved = int((places != skeleton.offsets).any(axis=1).sum())
-    if not moved:
-        return skeleton, None
-    where = f"{moved} {'joint' if moved == 1 else 'joints'}"
-    notes.append(f"the take's bones differ from those of the file's rest pose (at {where}); they were taken")
-    return replace(skeleton, offsets=places), None
 
 
 def moving_nodes(scene: Scene, animations: Sequence[Animation], nodes: set[int]) -> set[int]:

@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterable
 
 from footplant.errors import FormatError
 from footplant.io.gltf.scene import Base, Joints, Scene, base_above, looks_like_end
-
-MOST_JOINTS = 8192
-"""Joints that one figure may have."""
-MOST_FIGURES = 64
-"""Figures of one file that are read; a crowd of props is no crowd of people."""
+from footplant.io.node_groups import MOST_FIGURES, MOST_JOINTS, Union, largest, topmost
 
 
 def read_skins(scene: Scene) -> list[list[int]]:
@@ -42,51 +38,29 @@ def find_figures(
     """
     declared = list(declared)
     if skins:
-        groups = _largest(_group(scene, [*skins, declared] if declared else skins), len, notes)
+        groups = largest(_group(scene, [*skins, declared] if declared else skins), len, notes)
         return [_skinned(scene, seeds, moving) for seeds in groups]
     if len({_top(scene, node) for node in declared}) > 1:
         return [_skinned(scene, set(declared), moving)]
     return _trees(scene, moving, notes, declared)
 
 
-def _largest(items: list, size: Callable, notes: list[str]) -> list:
-    """At most MOST_FIGURES of the figures, the largest, in their order."""
-    if len(items) <= MOST_FIGURES:
-        return items
-    notes.append(f"the file has {len(items)} figures; the {MOST_FIGURES} largest were read")
-    kept = sorted(range(len(items)), key=lambda number: -size(items[number]))[:MOST_FIGURES]
-    return [items[number] for number in sorted(kept)]
-
-
 def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
     """Joints of skins that belong together: skins that share a tree of joints are one figure."""
     everything = {node for joints in skins for node in joints}
-    tops: dict[int, int] = {}  # node → its topmost ancestor that is a joint
-    for node in scene.order:
-        above = tops.get(scene.parents[node])
-        if above is not None:
-            tops[node] = above
-        elif node in everything:
-            tops[node] = node
-    leader = {top: top for top in set(tops.values())}
-
-    def find(node: int) -> int:
-        while leader[node] != node:
-            leader[node] = leader[leader[node]]
-            node = leader[node]
-        return node
-
+    tops = topmost(scene.order, scene.parents, everything)
+    union = Union(set(tops.values()))
     declared: dict[int, int] = {}
     for number, joints in enumerate(skins):
-        first = find(tops[joints[0]])
+        first = tops[joints[0]]
         for node in joints:
-            leader[find(tops[node])] = first
+            union.join(tops[node], first)
         skin = scene.document.skins[number] if number < len(scene.document.skins) else None
         root = None if skin is None else skin.index("skeleton", len(scene.entries), None)
         if root is not None:
-            leader[find(first)] = find(declared.setdefault(root, first))
+            union.join(first, declared.setdefault(root, first))
     # a figure that hangs below the connecting nodes of another is part of it
-    groups = _collect(tops, find)
+    groups = _collect(tops, union)
     owner: dict[int, int] = {}
     for lead, members in groups.items():
         root = _common_ancestor(scene, members)
@@ -100,21 +74,21 @@ def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
     for node in scene.order:
         above = near.get(scene.parents[node])
         if node in tops and tops[node] == node and above is not None:
-            leader[find(node)] = find(above)
+            union.join(node, above)
         near_here = owner.get(node, above)
         if near_here is not None:
             near[node] = near_here
     merged: dict[int, set[int]] = {}
     for node in scene.order:
         if node in everything:
-            merged.setdefault(find(tops[node]), set()).add(node)
+            merged.setdefault(union.find(tops[node]), set()).add(node)
     return list(merged.values())
 
 
-def _collect(tops: dict[int, int], find: Callable[[int], int]) -> dict[int, list[int]]:
+def _collect(tops: dict[int, int], union: Union) -> dict[int, list[int]]:
     groups: dict[int, list[int]] = {}
     for top in dict.fromkeys(tops.values()):
-        groups.setdefault(find(top), []).append(top)
+        groups.setdefault(union.find(top), []).append(top)
     return groups
 
 
@@ -179,7 +153,7 @@ def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str
         alone = len(trees) - len(real)
         notes.append(f"{alone} single {'node' if alone == 1 else 'nodes'} beside the figure not read")
     figures = []
-    for top, bones, moves in _largest(real, lambda tree: len(tree[1]), notes):
+    for top, bones, moves in largest(real, lambda tree: len(tree[1]), notes):
         root = _first_bone(scene, top, bones, moved) if moves else top
         figures.append(make_joints(scene, bones.intersection(_below(scene, root)), root))
     return figures

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Clip, Take
 from footplant.io.atomic import write_atomic
+from footplant.io.file_space import in_file_space
 from footplant.io.gltf.animation import STILL, Animation, list_takes, read_motion
 from footplant.io.gltf.bones import ANIMATION, HumanBones
 from footplant.io.gltf.document import Document
@@ -70,7 +71,8 @@ def fits(source: GltfSource, skeleton: Skeleton) -> bool:
 
 def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_takes: bool | None) -> None:
     """Write the motions of clips, takes of one figure, onto the nodes of their character's file."""
-    motions = [_in_file_space(clip.motion, clip.character.skeleton, source) for clip in clips]
+    skeletons = [source.skeleton, *source.take_skeletons]
+    motions = [in_file_space(clip.motion, clip.character.skeleton, skeletons) for clip in clips]
     own = bool(clips[0].takes) and all(clip.takes == source.takes for clip in clips)
     keep = own if keep_takes is None else keep_takes
     originals = [source.animations[clip.take] if own else None for clip in clips]
@@ -121,36 +123,6 @@ def _animation(
     if "name" not in before and clip.name == original.name:
         animation.pop("name")
     return animation
-
-
-def _in_file_space(motion: Motion, figure: Skeleton, source: GltfSource) -> Motion:
-    """Undo what the border did to the character: its scale and turn, told by its skeleton beside the file's."""
-    factor = _border_scale(figure, [source.skeleton, *source.take_skeletons])
-    turn = _exact(rotation.multiply(source.skeleton.rest[0], rotation.inverse(figure.rest[0])))
-    if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
-        motion = motion.transformed(rotation.normalize(turn))
-    return motion if factor == 1.0 else motion.scaled(1.0 / factor)
-
-
-def _exact(turn: NDArray) -> NDArray:
-    """A turn that exchanges axes, without its rounding: then what nothing changed comes back to the last bit."""
-    matrix = rotation.to_matrix(turn)
-    if np.abs(matrix - np.round(matrix)).max() > 1e-9:
-        return turn
-    exact = rotation.from_matrix(np.round(matrix))
-    return exact if exact @ turn > 0 else -exact
-
-
-def _border_scale(figure: Skeleton, originals: Sequence[Skeleton]) -> float:
-    """The one factor between a figure and one of its originals; 1 where bones differ in other ways."""
-    found = []
-    for original in originals:
-        ours, theirs = figure.offsets[1:], original.offsets[1:]
-        size = float(np.sum(theirs * theirs))
-        factor = float(np.sum(ours * theirs)) / size if size > 0 else 1.0
-        if factor > 0 and np.abs(ours - factor * theirs).max(initial=0.0) <= 1e-6 * factor * size**0.5:
-            found.append(1.0 if abs(factor - 1.0) < 1e-9 else factor)
-    return min(found, key=lambda factor: abs(np.log(factor)), default=1.0)
 
 
 def _is_unchanged(motion: Motion, source: GltfSource, original: Animation | None) -> bool:

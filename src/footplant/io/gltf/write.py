@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from footplant.clip import Clip
 from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, Packer
 from footplant.io.gltf.rewrite import NodeCurves, make_animation
 from footplant.io.gltf.scene import BONES, END_SITE
+from footplant.io.writing import generator
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton, Skin
 from footplant.skinning import vertex_normals
@@ -39,7 +39,7 @@ def write_new(
     """
     motion = clip.motion
     packer = Packer(path)
-    packer.json["asset"] = {"version": "2.0", "generator": f"Footplant {_version()}"}
+    packer.json["asset"] = {"version": "2.0", "generator": generator()}
     packer.json["scene"] = 0
     skeleton = motion.skeleton
     roots = [0]
@@ -62,13 +62,6 @@ def write_new(
     if extensions:
         packer.extend(extensions)
     packer.write()
-
-
-def _version() -> str:
-    try:
-        return version("footplant")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def _joint_nodes(skeleton: Skeleton) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from footplant.clip import Clip
 from footplant.errors import MotionError
+from footplant.io.writing import clips_to_write
 
 VERSION = (1, 0)
 """Of the layout that is written: another first number is another layout, a greater second one has more in it."""
@@ -56,7 +57,7 @@ class Project:
         takes: every take in order, as `footplant.io.load_takes` gives them; the clip itself stands for the one that it
         is. A clip that came from a project file brings its constraints and edits and everything else along.
         """
-        main = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
+        main = clips_to_write(clip, takes)
         others: list[list[Clip]] = [[] for _ in clip.others]
         for take in main:
             for clips, other in zip(others, take.others, strict=False):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from footplant.io.arrays import write_archive, write_npy
 from footplant.io.project.layout import ABOUT, FORMAT, INDEX, titles
 from footplant.io.project.model import VERSION, Extra, Project
 from footplant.io.source import pack_source
+from footplant.io.writing import generator
 from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 
@@ -63,7 +63,7 @@ def write(path: str | Path, project: Project, *, sources: bool = True) -> None:
     document = {
         "format": FORMAT,
         "version": ".".join(str(part) for part in max(VERSION, extra.version)),
-        "generator": f"Footplant {_version()}",
+        "generator": generator(),
         "about": ABOUT,
         "characters": characters,
         "figures": figures,
@@ -87,13 +87,6 @@ def _plain(value: Any, where: str, path: str | Path) -> Any:
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise FormatError(f"expected a JSON value (a text, a finite number …), got {value!r}", path=path, where=where)
-
-
-def _version() -> str:
-    try:
-        return version("footplant")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def _add_character(members: _Members, characters: list[dict[str, Any]], character: Character, sources: bool) -> int:

@@ -23,13 +23,13 @@ from footplant.io.usd.library import require
 from footplant.io.usd.rewrite import UsdSource, fits, pack_whole, rewrite
 from footplant.io.usd.skin import read_skin
 from footplant.io.usd.write import write_new
+from footplant.io.writing import check_motions
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 extensions = (".usd", ".usda", ".usdc", ".usdz")
 holds = frozenset({"skin", "moving bones"})
 requires = ("usd", "pxr")
-_POINTER = b"version https://git-lfs"
 BELIEVABLE = (0.2, 12.0)
 """Sizes of figures, metres, for which USD's unit (the centimetre) is taken where a file states none."""
 
@@ -41,8 +41,6 @@ def load(path: str | Path, *, isolated: bool = True) -> tuple[RawFigure, ...]:
     data = path.read_bytes()
     if not data:
         raise FormatError("expected USD, got an empty file", path=path)
-    if data.startswith(_POINTER):
-        raise FormatError("expected USD, got a Git LFS pointer: `git lfs pull` fetches the file", path=path)
     return read_figures(path, data, read(path, data, isolated=isolated))
 
 
@@ -120,13 +118,7 @@ def save(path: str | Path, clip: Clip) -> None:
     """
     require()
     path = Path(path)
-    if not len(clip.motion):
-        raise FormatError("expected a motion with frames, got an empty one", path=path)
-    if clip.character.skeleton.names != clip.motion.skeleton.names:
-        raise FormatError(
-            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
-            path=path,
-        )
+    check_motions(path, clip.character, [clip])
     source = clip.character.source
     if isinstance(source, UsdSource) and fits(source, clip.motion.skeleton):
         rewrite(path, clip, source)

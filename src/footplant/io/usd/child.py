@@ -12,20 +12,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 from footplant.errors import FormatError
+from footplant.io import isolation
 from footplant.io.usd.content import Content, from_plain, to_plain
 from footplant.io.usd.extract import read_content
 from footplant.io.usd.layers import open_stage
 from footplant.io.usd.library import modules, reporting
 from footplant.io.usd.parcel import receive, send
 
-FIXED_MEMORY, MEMORY_PER_BYTE = 192 << 20, 10
-"""What the child may allocate: a fixed amount, and this much for every byte of the files that it opens."""
 FIXED_SECONDS, SECONDS_PER_MEGABYTE = 20, 2
-"""How long it may work …"""
-WAIT_FACTOR = 3
-"""… and how much longer we wait for it, because other processes work, too."""
+"""How long the child may work."""
 
 
 def read(path: Path, data: bytes, *, isolated: bool) -> Content:
@@ -36,37 +34,32 @@ def read(path: Path, data: bytes, *, isolated: bool) -> Content:
         answer = Path(folder) / "answer.npz"
         source = Path(folder) / "source"
         source.write_bytes(data)
-        command = [sys.executable, "-m", "footplant.io.usd.child", str(path.absolute()), str(source), str(answer)]
-        limit = WAIT_FACTOR * _cpu_seconds(len(data))
+        files = (str(path.absolute()), str(source), str(answer))
+        command = [isolation.interpreter("USD"), "-m", "footplant.io.usd.child", *files]
         # its temporary files go with ours, however it ends
         environment = {**os.environ, "TMPDIR": folder, "TEMP": folder, "PYTHONPATH": os.pathsep.join(sys.path)}
         environment["PXR_WORK_THREAD_LIMIT"] = "1"
-        try:
-            done = subprocess.run(
-                command, capture_output=True, timeout=limit, env=environment, stdin=subprocess.DEVNULL, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise FormatError(f"expected a file that is read within {limit:.0f} s, it took longer", path=path) from None
-        if done.returncode == 0 and answer.exists():
-            return from_plain(receive(answer))
-        raise _failure(path, done)
+        seconds = _cpu_seconds(len(data))
+        done = isolation.run(command, path, seconds, capture_output=True, env=environment, stdin=subprocess.DEVNULL)
+        if done.returncode or not answer.exists():
+            _fail(path, done, seconds)
+        return from_plain(receive(answer))
 
 
 def _cpu_seconds(size: int) -> int:
     return FIXED_SECONDS + SECONDS_PER_MEGABYTE * (size >> 20)
 
 
-def _failure(path: Path, done: subprocess.CompletedProcess) -> FormatError:
+def _fail(path: Path, done: subprocess.CompletedProcess, seconds: int) -> NoReturn:
     """The child's own sentence when it had time for one, else how it ended."""
     lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
     if done.returncode == 2 and lines:
         found = json.loads(lines[-1])
-        return FormatError(found["message"], path=path, where=found["where"])
+        raise FormatError(found["message"], path=path, where=found["where"])
     if done.returncode == 1:
         # an exception of ours that nobody caught: a bug, not a bad file
         raise RuntimeError(done.stderr.decode("utf-8", "replace"))
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
-    return FormatError(f"expected a sound USD file, got one on which usd-core ends with {how}", path=path)
+    isolation.fail(path, done.returncode, seconds)
 
 
 def read_here(path: Path, data: bytes, before_layer) -> Content:
@@ -80,17 +73,17 @@ class _Limits:
     """Raises the limits on memory and time with every file that is opened."""
 
     def __init__(self) -> None:
-        self.allowed, self.seconds = FIXED_MEMORY, FIXED_SECONDS
+        self.allowed, self.seconds = isolation.MEMORY, FIXED_SECONDS
 
     def __call__(self, size: int) -> None:
         try:
             import resource
 
-            if self.allowed == FIXED_MEMORY:
+            if self.allowed == isolation.MEMORY:
                 # pages of data: usd-core reserves far more addresses than it uses, so those cannot be counted
                 pages = int(Path("/proc/self/statm").read_text().split()[5])
                 self.allowed += pages * resource.getpagesize()
-            self.allowed += MEMORY_PER_BYTE * size
+            self.allowed += isolation.MEMORY_FACTOR * size
             self.seconds += SECONDS_PER_MEGABYTE * (size >> 20)
             for kind, wanted in ((resource.RLIMIT_DATA, self.allowed), (resource.RLIMIT_CPU, self.seconds)):
                 hard = resource.getrlimit(kind)[1]

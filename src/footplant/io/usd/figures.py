@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
+from footplant.io.place_bones import STEADY, place_bones
 from footplant.io.usd.content import RawAnimation, RawSkeleton
 from footplant.io.usd.pose import Folded, Locals, columns, fold, split
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
-STEADY = 5e-6
-"""Offsets that vary by less than this share of the figure's size are constant: exporters round every frame anew."""
 UNIT_ERROR = 0.05
 """A quaternion whose length is off by more is damage; one that is off by less is normalised."""
 ALIKE = 1e-4
@@ -289,34 +288,7 @@ def read_motion(figure: Figure, number: int, notes: list[str]) -> Motion:
     folded.rotations.clear()
     rotations.setflags(write=False)
     root = np.array(np.broadcast_to(folded.offsets[0], (take.frames, 3)))
-    skeleton, offsets = _place_bones(figure.skeleton, folded.offsets, take.frames, notes)
+    skeleton, offsets = place_bones(figure.skeleton, folded.offsets, take.frames, notes)
     if skeleton is not figure.skeleton:
         figure.take_skeletons.append(skeleton)
     return Motion(skeleton, root, rotations, take.fps, offsets)
-
-
-def _place_bones(
-    skeleton: Skeleton, curves: Sequence[NDArray], frames: int, notes: list[str]
-) -> tuple[Skeleton, NDArray | None]:
-    """The skeleton of a take, and offsets (F, J, 3) when bones change with time.
-
-    Where all bones are constant but differ from the rest pose's, they are those of the take's skeleton.
-    """
-    inner = list(enumerate(curves))[1:]
-    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
-    if any(np.ptp(curve, axis=0).max() > STEADY * size for _, curve in inner if len(curve) > 1):
-        offsets = np.empty((frames, len(curves), 3))
-        for joint, curve in enumerate(curves):
-            offsets[:, joint] = curve
-        return skeleton, offsets
-    places = np.array(skeleton.offsets)
-    for joint, curve in inner:
-        mean = curve.mean(axis=0)
-        if np.abs(mean - places[joint]).max() > STEADY * size:
-            places[joint] = mean
-    moved = int((places != skeleton.offsets).any(axis=1).sum())
-    if not moved:
-        return skeleton, None
-    where = f"{moved} {'joint' if moved == 1 else 'joints'}"
-    notes.append(f"the take's bones differ from those of the rest pose (at {where}); they were taken")
-    return replace(skeleton, offsets=places), None

@@ -21,6 +21,7 @@ from footplant.io.gltf.bones import MODEL_0, MODEL_1
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.rewrite import GltfSource, fits
 from footplant.io.vrm.write import write_character
+from footplant.io.writing import check_motions, clips_to_write
 
 extensions = (".vrm",)
 unpack_source = gltf.unpack_source
@@ -69,13 +70,7 @@ def save(
         return
     if mesh not in ("auto", "bones", "none"):
         raise FormatError(f"expected mesh to be 'auto', 'bones' or 'none', got {mesh!r}", path=path)
-    clips = tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
-    if not all(len(take.motion) for take in clips):
-        raise FormatError("expected a motion with frames, got an empty one", path=path)
-    if any(clip.character.skeleton.names != take.motion.skeleton.names for take in clips):
-        raise FormatError(
-            f"expected a motion of the joints of {clip.character.name!r}, got one of other joints; retarget it first",
-            path=path,
-        )
+    clips = clips_to_write(clip, takes)
+    check_motions(path, clip.character, clips)
     with np.errstate(all="ignore"):
         write_character(path, clip, clips, mesh, meta or {})
