@@ -41,6 +41,9 @@ class Kinematics:
 
     def __getitem__(self, rows: NDArray | slice) -> Kinematics:
         """Some of the rows, without running forward kinematics again."""
+        if isinstance(rows, np.ndarray) and len(rows) > 1 and rows.dtype != bool and (np.diff(rows) == 1).all():
+            # neighbours need no copy
+            rows = slice(int(rows[0]), int(rows[-1]) + 1)
         part = object.__new__(Kinematics)
         part.motion, part.frames = self.motion[rows], self.frames[rows]
         part.positions, part.rotations = self.positions[rows], self.rotations[rows]
