@@ -81,16 +81,26 @@ class Motion:
             frames = [int(frames)]
         if not isinstance(frames, slice):
             frames = np.asarray(frames)
-        # what was checked once is not checked again: solvers pick frames out thousands of times
-        part = object.__new__(Motion)
-        values: dict[str, object] = {"skeleton": self.skeleton, "fps": self.fps / step, "offsets": None}
-        for key, array in (("root", self.root), ("rotations", self.rotations), ("offsets", self.offsets)):
-            if array is not None:
-                values[key] = np.ascontiguousarray(array[frames])
-                values[key].setflags(write=False)  # type: ignore[union-attr]
-        for key, value in values.items():
-            object.__setattr__(part, key, value)
+        root, rotations, offsets = (
+            None if array is None else np.ascontiguousarray(array[frames])
+            for array in (self.root, self.rotations, self.offsets)
+        )
+        part = self.like(root, rotations, offsets)  # type: ignore[arg-type]
+        object.__setattr__(part, "fps", self.fps / step)
         return part
+
+    def like(self, root: NDArray, rotations: NDArray, offsets: NDArray | None = None) -> Motion:
+        """Other frames of the same skeleton and rate, unchecked: for arrays that are right by the way they were made.
+
+        Solvers pose figures thousands of times; checking each would take longer than posing it. The arrays (float64,
+        contiguous, as in the fields of this class) are not copied and become read-only.
+        """
+        made = object.__new__(Motion)
+        for array in (root, rotations, offsets):
+            if array is not None:
+                array.setflags(write=False)
+        vars(made).update(skeleton=self.skeleton, root=root, rotations=rotations, fps=self.fps, offsets=offsets)
+        return made
 
     def __add__(self, displacement: ArrayLike) -> Motion:
         """m ⊕ d (METHODS A1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -159,10 +160,17 @@ class IkSolution:
     """Poses that an Ik found, one for each row that it was given."""
 
     motion: Motion
-    error: NDArray
-    """(F,) largest error left of any hard constraint at each row, metres (radians count as half metres)."""
     reached: NDArray
     """(F,) bool; False where a goal was out of reach or the iterations ran out."""
+    frames: NDArray
+    """(F,) the clip's frame of each row."""
+    constraints: tuple[Constraint, ...] = field(repr=False)
+    """What was asked."""
+
+    @cached_property
+    def error(self) -> NDArray:
+        """(F,) largest error left of any hard constraint at each row, metres (radians count as half metres)."""
+        return worst_error(Kinematics(self.motion, self.frames), self.constraints)
 
 
 class Ik(Protocol):

@@ -6,25 +6,29 @@ Lee & Shin, "A hierarchical approach to interactive motion editing for human-lik
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints import Above, Area, Constraint, Footplant, LookAt, Orientation, Position
-from footplant.errors import SkeletonError
+from footplant.errors import MotionError, SkeletonError
 from footplant.geometry import Plane
-from footplant.ik.goals import LimbGoals, limb_goals, limb_of_joint, weight_of
-from footplant.ik.limb import LIMBS, Limb, limb_of
+from footplant.ik.goals import carriers, limb_goals, weight_of
+from footplant.ik.limb import LIMBS, Limb, Reach, limb_of
+from footplant.ik.parts import in_parts
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import IkSolution, worst_error
+from footplant.problem import IkSolution
 from footplant.skeleton import Character, MovingPoint, Point
 
 STIFFNESS = {"leg": 1.0, "arm": 0.01}
 """How much the trunk follows a limb's goal (1/m²): hips go with the feet, the trunk stays behind a reaching hand."""
+OVERSTRETCH = {"leg": 100.0, "arm": 100.0}
+"""What it costs the trunk to leave a goal beyond a limb's reach (1/m²)."""
 RIGIDITY = {"place": 0.03, "hips": 0.3, "spine": 0.4, "neck": 0.2, "head": 0.2, "clavicle": 0.3}
 """α of METHODS A3: what it costs to move the root (1/m²) and to turn each joint of the trunk (1/rad²)."""
 NEAR_ENOUGH = 0.001
@@ -44,12 +48,14 @@ class Hybrid:
     """"leg", "arm" → how much the trunk follows it; others keep `STIFFNESS`."""
     softness: float = 0.004
     """The last share of a limb's reach that is approached gently, so that knees do not snap."""
-    as_straight_as: Motion | None = field(default=None, repr=False)
-    """The clip that is edited: limbs may be as straight as they are in it, beyond `REACH`. What holds already then
-    stays as it is, which an edit of a motion wants and a change of figure does not."""
     iterations: int = 20
     swivels: Mapping[str, float] = field(default_factory=dict)
     """Limb name → radians by which its elbow or knee is turned about the line to its goal, from where it would be."""
+    as_straight_as: Motion | None = field(default=None, repr=False)
+    """The clip that is edited: limbs may be as straight as they are in it, beyond `REACH`. What holds already then
+    stays as it is, which an edit of a motion wants and a change of figure does not."""
+    threads: int = 1
+    """How many share the frames; the answer is the same to the bit."""
 
     @cached_property
     def limbs(self) -> dict[str, Limb]:
@@ -81,7 +87,7 @@ class Hybrid:
                 return "its point moves inside a segment of the trunk; use numeric"
             return None
         name = self.character.skeleton.names[joint]
-        if limb_of_joint(self.character.skeleton, list(self.limbs.values()), joint) is None:
+        if self._carrier[joint] < 0:
             return f"{name!r} is neither of the trunk nor at the end of an arm or leg; use numeric"
         if isinstance(constraint, LookAt):
             return f"{name!r} is no part of the trunk; use numeric"
@@ -105,51 +111,83 @@ class Hybrid:
         """The poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
         first = Kinematics(motion, frames)
         now = first if start is None else Kinematics(start, frames)
-        curved = any(
-            isinstance(c, LookAt | Area | Above)
-            and not isinstance(c.region if isinstance(c, Area) else None, Plane)
-            and self._joint_of(c) in self._trunk_joints
-            for c in constraints
-        )
+        limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
+        trunk = [c for c in constraints if self._joint_of(c) in self._trunk_joints]
         # areas and gazes of the trunk are followed by their tangents, which a second look puts right
-        for _ in range(3 if curved else 1):
-            solved, reached = self._pass(first, now, constraints)
-            now = Kinematics(solved, first.frames)
-        return IkSolution(now.motion, worst_error(now, constraints), reached)
+        passes = 3 if any(_is_curved(c) for c in trunk) else 1
+        solved, reached = motion, np.ones(len(motion), bool)
+        for number in range(passes):
+            now = now if number == 0 else Kinematics(solved, first.frames)
+            solved, reached = self._pass(first, now, limbs, trunk)
+        return IkSolution(solved, reached, first.frames, tuple(constraints))
 
-    def _pass(self, first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> tuple[Motion, NDArray]:
-        from footplant.kernels import hybrid as kernel
-
-        limbs = list(self.limbs.values())
-        on_limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
-        on_trunk = [c for c in constraints if self._joint_of(c) in self._trunk_joints]
-        goals = limb_goals(now, limbs, on_limbs)
+    def _pass(
+        self, first: Kinematics, now: Kinematics, on_limbs: Sequence[Constraint], on_trunk: Sequence[Constraint]
+    ) -> tuple[Motion, NDArray]:
+        goals = limb_goals(now, list(self.limbs.values()), on_limbs, self._carrier)
         rows = _trunk_rows(now, on_trunk)
-        body, rigidity = self._body(on_trunk, goals)
-        skeleton, motion = self.character.skeleton, first.motion
-        column_of = np.full(len(skeleton), -1)
-        column_of[body] = 3 + 3 * np.arange(len(body))
-        wanted = {joint for limb in limbs for joint in skeleton.chain(limb.upper)}
-        wanted |= {joint for row in rows.joints.tolist() for joint in skeleton.chain(row)}
-        wanted |= {joint for own in body.tolist() for joint in skeleton.chain(own)}
-        offsets = skeleton.offsets[None] if motion.offsets is None else motion.offsets
+        motion, count = first.motion, len(first.frames)
         root, local = np.array(now.motion.root), np.array(now.motion.rotations)
-        count = len(first.frames)
-        residuals, statuses = np.zeros((count, len(limbs))), np.zeros((count, len(limbs)), np.int64)
-        stiffness = np.array([self._stiffness(name) for name in self.limbs])
-        kernel.solve_frames(
-            skeleton.parents, offsets, np.array(sorted(wanted)), body, column_of, rigidity,
-            np.array([[limb.upper, limb.lower, limb.end] for limb in limbs], np.int64).reshape(-1, 3),
-            np.array([limb.axis for limb in limbs]).reshape(-1, 3),
-            np.array([limb.flexion for limb in limbs]).reshape(-1, 2),
-            np.array([self.swivels.get(name, 0.0) for name in self.limbs]), self._reaches(first, limbs), stiffness,
-            self.softness, self.iterations, motion.root, motion.rotations, goals.places, goals.turns, goals.weights,
-            goals.turn_weights, goals.importance, rows.kinds, rows.joints, rows.offsets, rows.targets, rows.weights,
-            root, local, residuals, statuses,
-        )  # fmt: skip
+        residuals, statuses = np.zeros((count, len(self.limbs))), np.zeros((count, len(self.limbs)), np.int64)
+        plan = self._plan(tuple(np.any(goals.weights > 0, axis=0)), tuple(rows.joints.tolist()))
+        bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+        reaches = self._reaches(first)
+
+        def work(part: slice) -> None:
+            plan.solve_frames(
+                bones if len(bones) == 1 else bones[part], reaches if len(reaches) == 1 else reaches[part],
+                motion.root[part], motion.rotations[part], goals.places[part], goals.turns[part], goals.weights[part],
+                goals.turn_weights[part], goals.importance[part], rows.kinds, rows.joints, rows.offsets,
+                rows.targets[part], rows.weights[part], root[part], local[part], residuals[part], statuses[part],
+            )  # fmt: skip
+
+        in_parts(self.threads, count, max(count, 1), work)
         # softened or stopped a hair before the goal is as good as there
-        missed = (statuses != kernel.REACHED) & (residuals > NEAR_ENOUGH) & (goals.importance > 0)
-        return replace(motion, root=root, rotations=local), ~missed.any(axis=1)
+        missed = (statuses != Reach.REACHED) & (residuals > NEAR_ENOUGH) & (goals.importance > 0)
+        return motion.like(root, local, motion.offsets), ~missed.any(axis=1)
+
+    def solve_pose(
+        self,
+        root: NDArray,
+        rotations: NDArray,
+        places: NDArray,
+        turns: NDArray,
+        weights: NDArray | None = None,
+        turn_weights: NDArray | None = None,
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """One pose for live use, on bare arrays: (root (3,), rotations (J, 4), metres left (L,), `Reach` (L,)).
+
+        places (L, 3) and turns (L, 4), world, are goals for the ends of `limbs`, in their order; weights and
+        turn_weights (L,), 0 to 1, how much of each is asked for (default: all).
+        """
+        ones, reaches, offsets, nothing = self._live
+        weights = ones if weights is None else np.array(weights, float)[None]
+        turn_weights = ones if turn_weights is None else np.array(turn_weights, float)[None]
+        first = np.array(root, float)[None], np.array(rotations, float)[None]
+        goals = np.array(places, float)[None], np.array(turns, float)[None]
+        out = first[0].copy(), first[1].copy(), np.zeros(ones.shape), np.zeros(ones.shape, np.int64)
+        for array in first:
+            # as a motion's own are: numba compiles for read-only arrays apart from others
+            array.setflags(write=False)
+        plan = self._plan((True,) * len(self.limbs), ())
+        plan.solve_frames(offsets, reaches, *first, *goals, weights, turn_weights, weights, *nothing, *out)
+        if not isfinite(out[0].sum() + out[1].sum() + out[2].sum()):
+            self._say_where(root=root, rotations=rotations, places=places, turns=turns)
+        return out[0][0], out[1][0], out[2][0], out[3][0]
+
+    @cached_property
+    def _live(self) -> tuple[NDArray, NDArray, NDArray, tuple[NDArray, ...]]:
+        """What `solve_pose` needs beside its arguments: full weights, reaches, bones, and no rows on the trunk."""
+        none = np.zeros(0, np.int64)
+        nothing = (none, none, np.zeros((0, 3)), np.zeros((1, 0, 4)), np.zeros((1, 0)))
+        return np.ones((1, len(self.limbs))), self._usual_reaches, self.character.skeleton.offsets[None], nothing
+
+    def _say_where(self, **arrays: NDArray) -> None:
+        for label, array in arrays.items():
+            bad = np.argwhere(~np.isfinite(array))
+            if len(bad):
+                names = {"root": "xyz", "rotations": self.character.skeleton.names}.get(label, tuple(self.limbs))
+                raise MotionError(f"expected finite {label}, got NaN or infinity at {names[bad[0][0]]!r}")
 
     def overreach(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
         """(F,) metres by which the root must come down for both legs to reach what is asked of them, trunk as it is.
@@ -157,10 +195,10 @@ class Hybrid:
         Goals farther off sideways than a leg is long need another way; they ask for nothing here.
         """
         legs = [limb for name, limb in self.limbs.items() if name.endswith("leg")]
-        goals = limb_goals(kinematics, legs, [c for c in constraints if self._joint_of(c) not in self._trunk_joints])
+        goals = limb_goals(kinematics, legs, constraints)
         hips = kinematics.positions[:, [limb.upper for limb in legs]]
         away = goals.places - hips
-        reach = self._reaches(kinematics, legs)
+        reach = self._reaches(kinematics)[:, [name.endswith("leg") for name in self.limbs]]
         below = reach**2 - away[..., 0] ** 2 - away[..., 2] ** 2
         # the hip may be so much above the goal and no more
         need = -away[..., 1] - np.sqrt(np.maximum(below, 0.0))
@@ -174,46 +212,115 @@ class Hybrid:
         kind = limb.partition("_")[2]
         return self.stiffness.get(kind, STIFFNESS[kind])
 
-    def _reaches(self, kinematics: Kinematics, limbs: Sequence[Limb]) -> NDArray:
-        """(F, L) how far each limb gets, metres."""
-        motion = kinematics.motion
-        offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
-        out = np.zeros((len(motion), len(limbs)))
-        for number, limb in enumerate(limbs):
-            bones = (motion.skeleton.chain(limb.lower, limb.upper), motion.skeleton.chain(limb.end, limb.lower))
-            out[:, number] = sum(np.linalg.norm(offsets[:, joint], axis=1) for bone in bones for joint in bone[1:])
-        if self.as_straight_as is None:
-            return REACH * out
-        return np.maximum(REACH * out, self._stretches(limbs)[kinematics.frames])
+    @cached_property
+    def _carrier(self) -> NDArray:
+        return carriers(self.character.skeleton, list(self.limbs.values()))
 
-    def _stretches(self, limbs: Sequence[Limb]) -> NDArray:
-        """(F, L) metres from each limb's upper joint to its end in the clip that is edited."""
-        uppers, ends = ([getattr(limb, key) for limb in limbs] for key in ("upper", "end"))
-        return np.linalg.norm(self._clip_positions[:, ends] - self._clip_positions[:, uppers], axis=2)
+    def _reaches(self, kinematics: Kinematics) -> NDArray:
+        """(F, L), or (1, L) where all rows are alike: how far each limb may be asked to stretch, metres."""
+        moving = kinematics.motion.offsets
+        reaches = self._usual_reaches if moving is None else REACH * self._lengths(moving)
+        return reaches if self.as_straight_as is None else np.maximum(reaches, self._stretches[kinematics.frames])
 
     @cached_property
-    def _clip_positions(self) -> NDArray:
-        assert self.as_straight_as is not None
-        return Kinematics(self.as_straight_as).positions
+    def _usual_reaches(self) -> NDArray:
+        return REACH * self._lengths(self.character.skeleton.offsets[None])
 
-    def _body(self, on_trunk: Sequence[Constraint], goals: LimbGoals) -> tuple[NDArray, NDArray]:
-        """Joints of the trunk that may turn, and the rigidities of the root's place and of theirs."""
+    def _lengths(self, offsets: NDArray) -> NDArray:
+        """(F, L) how long each limb is, metres, with bones (F, J, 3)."""
+        skeleton = self.character.skeleton
+        out = np.zeros((len(offsets), len(self.limbs)))
+        for number, limb in enumerate(self.limbs.values()):
+            bones = (skeleton.chain(limb.lower, limb.upper), skeleton.chain(limb.end, limb.lower))
+            out[:, number] = sum(np.linalg.norm(offsets[:, joint], axis=1) for bone in bones for joint in bone[1:])
+        return out
+
+    @cached_property
+    def _stretches(self) -> NDArray:
+        """(F, L) metres from each limb's upper joint to its end in the clip that is edited."""
+        assert self.as_straight_as is not None
+        places, limbs = Kinematics(self.as_straight_as).positions, self.limbs.values()
+        return np.linalg.norm(
+            places[:, [limb.end for limb in limbs]] - places[:, [limb.upper for limb in limbs]], axis=2
+        )
+
+    @cached_property
+    def _plans(self) -> dict[tuple, _Plan]:
+        return {}
+
+    def _plan(self, used: tuple[bool, ...], row_joints: tuple[int, ...]) -> _Plan:
+        """What the kernel must know, for limbs in use and rows on these joints of the trunk; made once."""
+        key = (used, row_joints)
+        if key not in self._plans:
+            self._plans[key] = self._make_plan(used, row_joints)
+        return self._plans[key]
+
+    def _make_plan(self, used: tuple[bool, ...], row_joints: tuple[int, ...]) -> _Plan:
+        skeleton, limbs = self.character.skeleton, list(self.limbs.values())
+        found = self._body(used, row_joints)
+        body = np.array(sorted(found), np.int64)
+        place = self.rigidity.get("place", RIGIDITY["place"])
+        column_of = np.full(len(skeleton), -1)
+        column_of[body] = 3 + 3 * np.arange(len(body))
+        wanted = {joint for limb in limbs for joint in skeleton.chain(limb.upper)}
+        wanted |= {joint for row in row_joints for joint in skeleton.chain(row)}
+        wanted |= {joint for own in found for joint in skeleton.chain(own)}
+        rigidity = np.array([place, *(found[joint] for joint in body.tolist())])
+        stiffness = np.array([self._stiffness(name) for name in self.limbs])
+        overstretch = np.array([OVERSTRETCH[name.partition("_")[2]] for name in self.limbs])
+        return _Plan(
+            skeleton.parents,
+            (
+                np.array(sorted(wanted)), body, column_of, rigidity,
+                np.array([[limb.upper, limb.lower, limb.end] for limb in limbs], np.int64).reshape(-1, 3),
+                np.array([limb.axis for limb in limbs]).reshape(-1, 3),
+                np.array([limb.flexion for limb in limbs]).reshape(-1, 2),
+                np.array([self.swivels.get(name, 0.0) for name in self.limbs]),
+            ),
+            (stiffness, overstretch, self.softness, self.iterations),
+        )  # fmt: skip
+
+    def _body(self, used: tuple[bool, ...], row_joints: tuple[int, ...]) -> dict[int, float]:
+        """Joints of the trunk that may turn, and their rigidities."""
         roles = self.character.require_roles()
         wanted = ["hips", "spine"]
         column = {*roles.joints.get("neck", ()), *roles.joints.get("head", ())}
-        if any(self._joint_of(constraint) in column for constraint in on_trunk):
+        if column.intersection(row_joints):
             wanted += ["neck", "head"]
-        for number, name in enumerate(self.limbs):
-            if name.endswith("arm") and goals.weights[:, number].any():
+        for name, at_work in zip(self.limbs, used):
+            if name.endswith("arm") and at_work:
                 wanted.append(f"{name.partition('_')[0]}_clavicle")
         found = {}
         for role in wanted:
             part = role.removeprefix("left_").removeprefix("right_")
             value = self.rigidity.get(part, RIGIDITY[part])
             found |= {joint: value for joint in roles.joints.get(role, ()) if joint in self._trunk_joints}
-        body = np.array(sorted(found), np.int64)
-        place = self.rigidity.get("place", RIGIDITY["place"])
-        return body, np.array([place, *(found[joint] for joint in body.tolist())])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What the kernel takes beside poses, goals and bones: see `kernels.hybrid.solve_frames`."""
+
+    parents: NDArray
+    structure: tuple
+    """trunk, body, column_of, rigidity, limbs, axes, flexions, swivels"""
+    effort: tuple
+    """stiffness, overstretch, softness, iterations"""
+
+    def solve_frames(self, offsets: NDArray, reaches: NDArray, *rest: NDArray) -> None:
+        """Call the kernel."""
+        from footplant.kernels import hybrid as kernel
+
+        arguments: tuple = (self.parents, offsets, *self.structure, reaches, *self.effort, *rest)
+        kernel.solve_frames(*arguments)
+
+
+def _is_curved(constraint: Constraint) -> bool:
+    """Whether what it asks of a point changes with the place: then its tangent is not all of it."""
+    if isinstance(constraint, Area):
+        return not isinstance(constraint.region, Plane)
+    return isinstance(constraint, LookAt | Above)
 
 
 @dataclass(frozen=True, eq=False)

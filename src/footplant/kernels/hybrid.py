@@ -12,16 +12,26 @@ import math
 import numpy as np
 
 from footplant.kernels import jit
-from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.fk import world_axis
+from footplant.kernels.least_squares import (
+    LEAST_DAMPING,
+    left_inverse_times,
+    moved_from,
+    press,
+    propose,
+    value_of,
+    workspace,
+)
 from footplant.kernels.limb import REACHED, SOFTENED, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 
 POSITION = 0
 HALF_SPACE = 1
 ORIENTATION = 2
-OVERSTRETCH = 100.0
-"""How much more a metre beyond a limb's reach costs than a metre of the limb's change."""
+SHORTEST = 1e-7
+"""Steps (radians, metres) below this are not worth taking."""
+NO_MORE = 1e-8
+"""Share of the objective below which a step gains nothing worth another one."""
 
 
 @jit
@@ -47,136 +57,108 @@ def pose_trunk(parents, offsets, trunk, root, local, positions, rotations):
 
 
 @jit
-def direction_row(parents, column_of, joint, px, py, pz, dx, dy, dz, positions, rotations, row):
-    """row·x = how a point at p, carried by a joint, moves along d with the trunk's unknowns."""
-    row[:] = 0.0
-    row[0], row[1], row[2] = dx, dy, dz
+def place_rows(parents, column_of, joint, px, py, pz, sign, positions, rotations, jacobian, k):
+    """Rows k … k+2: how a point at p, carried by a joint, moves with the trunk's unknowns, times a sign."""
+    for i in range(3):
+        jacobian[i, k + i] = sign
     a = joint
     while a >= 0:
         column = column_of[a]
         if column >= 0:
-            lx, ly, lz = px - positions[a, 0], py - positions[a, 1], pz - positions[a, 2]
-            # d · (axis × lever) = axis · (lever × d)
-            cx, cy, cz = ly * dz - lz * dy, lz * dx - lx * dz, lx * dy - ly * dx
-            w, x, y, z = rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3]
-            row[column], row[column + 1], row[column + 2] = rotate(w, -x, -y, -z, cx, cy, cz)
+            lx, ly, lz = sign * (px - positions[a, 0]), sign * (py - positions[a, 1]), sign * (pz - positions[a, 2])
+            for i in range(3):
+                ax, ay, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], i)
+                jacobian[column + i, k] = ay * lz - az * ly
+                jacobian[column + i, k + 1] = az * lx - ax * lz
+                jacobian[column + i, k + 2] = ax * ly - ay * lx
         a = parents[a]
 
 
 @jit
-def turn_row(parents, column_of, joint, k, rotations, row):
-    """row·x = component k of a joint's world turn with the trunk's unknowns."""
-    row[:] = 0.0
+def turn_rows(parents, column_of, joint, rotations, residual, jacobian, k):
+    """Rows k … k+2: how the rotation vector `residual` from a target to a joint changes with the trunk's unknowns."""
     a = joint
     while a >= 0:
         column = column_of[a]
         if column >= 0:
-            for axis in range(3):
-                ax, ay, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], axis)
-                row[column + axis] = ax if k == 0 else (ay if k == 1 else az)
+            for i in range(3):
+                ax, ay, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], i)
+                jacobian[column + i, k], jacobian[column + i, k + 1], jacobian[column + i, k + 2] = left_inverse_times(
+                    residual[k], residual[k + 1], residual[k + 2], ax, ay, az
+                )
         a = parents[a]
 
 
 @jit
-def assemble(
-    parents, column_of, body, root, local, first_root, first_local, rigidity, uppers, reaches, stiffness, lines, goals,
-    weights, row_kinds, row_joints, row_offsets, row_targets, row_weights, positions, rotations, row, matrix, vector,
-    with_matrix,
+def measure_trunk(
+    parents, column_of, uppers, reaches, lines, goals, row_kinds, row_joints, row_offsets, row_targets, weights,
+    positions, rotations, residual, jacobian,
 ):  # fmt: skip
-    """The objective at a posed trunk; with its normal equations (matrix·step = vector) when asked."""
-    cost = 0.0
-    count = 3 + 3 * body.shape[0]
-    if with_matrix:
-        matrix[:, :] = 0.0
-        vector[:] = 0.0
-    for k in range(3):
-        moved = root[k] - first_root[k]
-        cost += rigidity[0] * moved * moved
-        if with_matrix:
-            matrix[k, k] += rigidity[0]
-            vector[k] -= rigidity[0] * moved
-    for n in range(body.shape[0]):
-        j = body[n]
-        w, x, y, z = multiply(
-            first_local[j, 0], -first_local[j, 1], -first_local[j, 2], -first_local[j, 3],
-            local[j, 0], local[j, 1], local[j, 2], local[j, 3],
-        )  # fmt: skip
-        turned = log(w, x, y, z)
-        for k in range(3):
-            cost += rigidity[1 + n] * turned[k] * turned[k]
-            if with_matrix:
-                i = 3 + 3 * n + k
-                matrix[i, i] += rigidity[1 + n]
-                vector[i] -= rigidity[1 + n] * turned[k]
-    for m in range(uppers.shape[0]):
-        weight = weights[m] * stiffness[m]
-        if weight <= 0.0:
+    """Residuals and their derivatives of a posed trunk, where their weight is above 0.
+
+    Rows of limb m are 4m … 4m+3: how much the line from its upper joint to its goal has changed (metres), and how much
+    of its reach is left (one-sided). Rows of trunk constraint r are 4L+3r …: point − target, the rotation vector from
+    the target, or one row with the metres to spare in a half-space (one-sided).
+    """
+    limbs = uppers.shape[0]
+    jacobian[:, :] = 0.0
+    for m in range(limbs):
+        k = 4 * m
+        if weights[k] <= 0.0:
             continue
         s = uppers[m]
         sx, sy, sz = positions[s, 0], positions[s, 1], positions[s, 2]
         gx, gy, gz = goals[m, 0] - sx, goals[m, 1] - sy, goals[m, 2] - sz
-        p = parents[s]
-        for k in range(3):
-            change = (gx if k == 0 else (gy if k == 1 else gz)) - lines[m, k]
-            cost += weight * change * change
-            if with_matrix:
-                direction_row(
-                    parents, column_of, p, sx, sy, sz, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0,
-                    1.0 if k == 2 else 0.0, positions, rotations, row,
-                )  # fmt: skip
-                add_row(row, count, change, weight, matrix, vector)
+        residual[k], residual[k + 1], residual[k + 2] = gx - lines[m, 0], gy - lines[m, 1], gz - lines[m, 2]
+        place_rows(parents, column_of, parents[s], sx, sy, sz, -1.0, positions, rotations, jacobian, k)
         distance = math.sqrt(gx * gx + gy * gy + gz * gz)
-        beyond = distance - reaches[m]
-        if beyond > 0.0:
-            weight *= OVERSTRETCH
-            cost += weight * beyond * beyond
-            if with_matrix:
-                direction_row(
-                    parents, column_of, p, sx, sy, sz, gx / distance, gy / distance, gz / distance, positions,
-                    rotations, row,
-                )  # fmt: skip
-                add_row(row, count, beyond, weight, matrix, vector)
+        residual[k + 3] = reaches[m] - distance
+        if distance > 0.0:
+            for c in range(jacobian.shape[0]):
+                jacobian[c, k + 3] = (
+                    -(gx * jacobian[c, k] + gy * jacobian[c, k + 1] + gz * jacobian[c, k + 2]) / distance
+                )
     for r in range(row_kinds.shape[0]):
-        weight = row_weights[r]
-        if weight <= 0.0:
+        k = 4 * limbs + 3 * r
+        if weights[k] <= 0.0:
             continue
         j = row_joints[r]
         if row_kinds[r] == ORIENTATION:
             w, x, y, z = multiply(
-                row_targets[r, 0], row_targets[r, 1], row_targets[r, 2], row_targets[r, 3],
-                rotations[j, 0], -rotations[j, 1], -rotations[j, 2], -rotations[j, 3],
+                rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
+                row_targets[r, 0], -row_targets[r, 1], -row_targets[r, 2], -row_targets[r, 3],
             )  # fmt: skip
-            missing = log(w, x, y, z)
-            for k in range(3):
-                cost += weight * missing[k] * missing[k]
-                if with_matrix:
-                    turn_row(parents, column_of, j, k, rotations, row)
-                    add_row(row, count, missing[k], weight, matrix, vector)
+            residual[k], residual[k + 1], residual[k + 2] = log(w, x, y, z)
+            turn_rows(parents, column_of, j, rotations, residual, jacobian, k)
             continue
         px, py, pz = rotate(
             rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
             row_offsets[r, 0], row_offsets[r, 1], row_offsets[r, 2],
         )  # fmt: skip
         px, py, pz = px + positions[j, 0], py + positions[j, 1], pz + positions[j, 2]
+        place_rows(parents, column_of, j, px, py, pz, 1.0, positions, rotations, jacobian, k)
+        tx, ty, tz = row_targets[r, 0], row_targets[r, 1], row_targets[r, 2]
         if row_kinds[r] == HALF_SPACE:
-            nx, ny, nz = row_targets[r, 0], row_targets[r, 1], row_targets[r, 2]
-            missing = row_targets[r, 3] - (nx * px + ny * py + nz * pz)
-            if missing > 0.0:
-                cost += weight * missing * missing
-                if with_matrix:
-                    direction_row(parents, column_of, j, px, py, pz, nx, ny, nz, positions, rotations, row)
-                    add_row(row, count, missing, weight, matrix, vector)
-            continue
-        for k in range(3):
-            missing = row_targets[r, k] - (px if k == 0 else (py if k == 1 else pz))
-            cost += weight * missing * missing
-            if with_matrix:
-                direction_row(
-                    parents, column_of, j, px, py, pz, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0,
-                    1.0 if k == 2 else 0.0, positions, rotations, row,
-                )  # fmt: skip
-                add_row(row, count, missing, weight, matrix, vector)
-    return cost
+            residual[k] = tx * px + ty * py + tz * pz - row_targets[r, 3]
+            for c in range(jacobian.shape[0]):
+                jacobian[c, k] = tx * jacobian[c, k] + ty * jacobian[c, k + 1] + tz * jacobian[c, k + 2]
+        else:
+            residual[k], residual[k + 1], residual[k + 2] = px - tx, py - ty, pz - tz
+
+
+@jit
+def weigh_trunk(pulls, stiffness, overstretch, row_kinds, row_weights, weights, one_sided):
+    """How much each row of `measure_trunk` counts, and whether it is one-sided."""
+    limbs = pulls.shape[0]
+    for m in range(limbs):
+        for i in range(4):
+            weights[4 * m + i] = pulls[m] * (stiffness[m] if i < 3 else overstretch[m]) if stiffness[m] > 0.0 else 0.0
+            one_sided[4 * m + i] = i == 3
+    for r in range(row_kinds.shape[0]):
+        flat = row_kinds[r] == HALF_SPACE
+        for i in range(3):
+            weights[4 * limbs + 3 * r + i] = row_weights[r] if i == 0 or not flat else 0.0
+            one_sided[4 * limbs + 3 * r + i] = flat and i == 0
 
 
 @jit
@@ -271,26 +253,34 @@ def normalize_rows(local):
 
 @jit
 def solve_frames(
-    parents, offsets, trunk, body, column_of, rigidity, limbs, axes, flexions, swivels, reaches, stiffness, softness,
-    iterations, first_root, first_local, goals, turns, weights, turn_weights, pulls, row_kinds, row_joints, row_offsets,
-    row_targets, row_weights, root, local, residuals, statuses,
+    parents, offsets, trunk, body, column_of, rigidity, limbs, axes, flexions, swivels, reaches, stiffness,
+    overstretch, softness, iterations, first_root, first_local, goals, turns, weights, turn_weights, pulls, row_kinds,
+    row_joints, row_offsets, row_targets, row_weights, root, local, residuals, statuses,
 ):  # fmt: skip
     """Poses (root (F, 3), local (F, J, 4), which hold the start of the search) nearest to the first ones given.
 
     offsets (1, J, 3) or (F, J, 3); limbs (L, 3): upper, lower, end; goals (F, L, 3), turns (F, L, 4) with weights
     (F, L) each, pulls (F, L) how much the trunk cares; rows on the trunk as in `assemble`, targets (F, R, 4), weights
-    (F, R); reaches (F, L).
+    (F, R); reaches (1, L) or (F, L); overstretch (L,): what a metre beyond its reach costs, where stiffness is above 0.
     """
-    frames, joints = local.shape[0], local.shape[1]
-    count = 3 + 3 * body.shape[0]
+    frames, joints, limb_count = local.shape[0], local.shape[1], limbs.shape[0]
+    unknowns, count = 3 + 3 * body.shape[0], 4 * limb_count + 3 * row_kinds.shape[0]
+    groups, costs = np.zeros(1 + body.shape[0], np.int64), np.empty(unknowns)
+    for n in range(groups.shape[0]):
+        groups[n] = 1 + body[n - 1] if n > 0 else 0
+        for i in range(3):
+            costs[3 * n + i] = rigidity[n]
     positions, rotations = np.zeros((joints, 3)), np.zeros((joints, 4))
-    matrix, lower = np.zeros((count, count)), np.zeros((count, count))
-    vector, step, row = np.zeros(count), np.zeros(count), np.zeros(count)
-    lines, scratch = np.zeros((limbs.shape[0], 3)), np.zeros((7, 4))
+    work = workspace(unknowns, count)
+    residual, jacobian, moved = np.zeros((2, count)), np.zeros((2, unknowns, count)), np.zeros((2, unknowns))
+    row_weight, step = np.zeros(count), np.zeros(unknowns)
+    one_sided, pressed = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    lines, scratch = np.zeros((limb_count, 3)), np.zeros((7, 4))
     trial_root, trial_local = np.zeros(3), np.zeros((joints, 4))
     uppers = limbs[:, 0].copy()
     for f in range(frames):
         o = f if offsets.shape[0] > 1 else 0
+        own_reach = f if reaches.shape[0] > 1 else 0
         # the lines from the upper joints to the ends as the first pose has them
         pose_trunk(parents, offsets[o], trunk, first_root[f], first_local[f], positions, rotations)
         busy = False
@@ -311,56 +301,39 @@ def solve_frames(
             busy = busy or row_weights[f, r] > 0.0
         if not busy:
             continue
+        weigh_trunk(pulls[f], stiffness, overstretch, row_kinds, row_weights[f], row_weight, one_sided)
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
-        cost = assemble(
-            parents, column_of, body, root[f], local[f], first_root[f], first_local[f], rigidity, uppers, reaches[f],
-            stiffness, lines, goals[f], pulls[f], row_kinds, row_joints, row_offsets, row_targets[f], row_weights[f],
-            positions, rotations, row, matrix, vector, True,
+        now, then, damping = 0, 1, 0.0
+        measure_trunk(
+            parents, column_of, uppers, reaches[own_reach], lines, goals[f], row_kinds, row_joints, row_offsets,
+            row_targets[f], row_weight, positions, rotations, residual[now], jacobian[now],
         )  # fmt: skip
-        damping = 1e-6
+        moved_from(groups, first_root[f], first_local[f], root[f], local[f], moved[now])
+        cost = value_of(costs, moved[now], residual[now], row_weight, one_sided, count)
+        pressed[:] = False
         for _ in range(iterations):
-            if not factor(matrix, damping, count, lower):
-                break
-            substitute(lower, vector, count, step)
-            longest = 0.0
-            for i in range(count):
-                longest = max(longest, abs(step[i]))
-            for k in range(3):
-                trial_root[k] = root[f, k] + step[k]
-            for j in range(joints):
-                for k in range(4):
-                    trial_local[j, k] = local[f, j, k]
-            for n in range(body.shape[0]):
-                j = body[n]
-                w, x, y, z = exp(step[3 + 3 * n], step[4 + 3 * n], step[5 + 3 * n])
-                trial_local[j, 0], trial_local[j, 1], trial_local[j, 2], trial_local[j, 3] = multiply(
-                    local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3], w, x, y, z
-                )
-            pose_trunk(parents, offsets[o], trunk, trial_root, trial_local, positions, rotations)
-            tried = assemble(
-                parents, column_of, body, trial_root, trial_local, first_root[f], first_local[f], rigidity, uppers,
-                reaches[f], stiffness, lines, goals[f], pulls[f], row_kinds, row_joints, row_offsets, row_targets[f],
-                row_weights[f], positions, rotations, row, matrix, vector, False,
+            longest = propose(
+                groups, costs, moved[now], residual[now], jacobian[now], row_weight, one_sided, pressed, count, damping,
+                work, step, root[f], local[f], trial_root, trial_local,
             )  # fmt: skip
-            if tried <= cost:
-                for k in range(3):
-                    root[f, k] = trial_root[k]
-                for n in range(body.shape[0]):
-                    for k in range(4):
-                        local[f, body[n], k] = trial_local[body[n], k]
-                if longest < 1e-7 or cost - tried < 1e-12:
+            if 0.0 <= longest < SHORTEST:
+                break
+            pose_trunk(parents, offsets[o], trunk, trial_root, trial_local, positions, rotations)
+            measure_trunk(
+                parents, column_of, uppers, reaches[own_reach], lines, goals[f], row_kinds, row_joints, row_offsets,
+                row_targets[f], row_weight, positions, rotations, residual[then], jacobian[then],
+            )  # fmt: skip
+            moved_from(groups, first_root[f], first_local[f], trial_root, trial_local, moved[then])
+            tried = value_of(costs, moved[then], residual[then], row_weight, one_sided, count)
+            if longest >= 0.0 and tried <= cost:
+                root[f], local[f] = trial_root, trial_local
+                gained, cost = cost - tried, tried
+                now, then = then, now
+                damping = 0.1 * damping if damping > LEAST_DAMPING else 0.0
+                if gained <= NO_MORE * cost:
                     break
-                cost = tried
-                damping = max(0.2 * damping, 1e-9)
-                assemble(
-                    parents, column_of, body, root[f], local[f], first_root[f], first_local[f], rigidity, uppers,
-                    reaches[f], stiffness, lines, goals[f], pulls[f], row_kinds, row_joints, row_offsets,
-                    row_targets[f], row_weights[f], positions, rotations, row, matrix, vector, True,
-                )  # fmt: skip
-            else:
-                if longest < 1e-7:
-                    break
-                damping = max(10.0 * damping, 1e-3)
+            elif not press(residual[now], jacobian[now], residual[then], jacobian[then], one_sided, pressed, count):
+                damping = max(10.0 * damping, LEAST_DAMPING)
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
         for m in range(limbs.shape[0]):
             residuals[f, m] = 0.0
@@ -387,9 +360,9 @@ def _smallest_call():
     return (
         parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
         np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
-        np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.ones((1, 1)),
-        np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros((1, 3)),
-        np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),
+        np.ones(1), np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)),
+        np.ones((1, 1)), np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)),
+        np.zeros((1, 3)), np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),
     )  # fmt: skip
 
 

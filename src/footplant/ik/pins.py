@@ -1,0 +1,101 @@
+"""Constraints that hold a point or a segment at a known place or turn, as arrays that compiled code can walk.
+
+A hundred footplants, or ten thousand dragged hands, are then one list, sorted by frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.constraints import Constraint, Follow, Footplant, Orientation, Position
+from footplant.kinematics import Kinematics
+from footplant.skeleton import MovingPoint
+
+POSITION, ORIENTATION = 0, 1
+"""Kinds of pins; the numbers are those of the kernels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pins:
+    """N pins over F rows, in the order of their rows and, within a row, of their constraints."""
+
+    starts: NDArray
+    """(F+1,) the pins of row f are starts[f] … starts[f+1]−1."""
+    kinds: NDArray
+    """(N,) `POSITION` or `ORIENTATION`."""
+    joints: NDArray
+    """(N,) the joint that carries the point, or that is to be turned."""
+    offsets: NDArray
+    """(N, 3) the point in its joint's frame, metres."""
+    targets: NDArray
+    """(N, 4) world place (metres, then 0), or world rotation."""
+    axes: NDArray
+    """(N, 3) how much each world axis of a place counts."""
+    activations: NDArray
+    """(N,) above 0, up to 1."""
+    sources: NDArray
+    """(N,) which of the constraints each came from."""
+
+    def __len__(self) -> int:
+        """How many pins."""
+        return len(self.kinds)
+
+
+def is_pin(constraint: Constraint) -> bool:
+    """Whether a constraint's target stays as it is while the figure moves; of outsiders' kinds nobody knows."""
+    if type(constraint) is Position:
+        return not (isinstance(constraint.target, Follow) and constraint.target.motion is None)
+    return type(constraint) is Orientation or (type(constraint) is Footplant and not constraint.free)
+
+
+def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
+    """The pins of all constraints (positions, orientations, footplants) at the rows of a motion.
+
+    Targets that go with the figure are where they are now. Inside the ramps of a footplant the target goes with the
+    motion: the point's own place, moved by what the nearest held frame needs.
+    """
+    frames, fps = kinematics.frames, kinematics.motion.fps
+    rows, parts = [], []
+    for number, constraint in enumerate(constraints):
+        activation = constraint.activation(frames, fps)
+        held = np.flatnonzero(activation > 0)
+        if not len(held):
+            continue
+        part = kinematics if len(held) == len(frames) else kinematics[held]
+        table = np.zeros((len(held), 13))
+        offset, axes = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+        if isinstance(constraint, Orientation):
+            kind, joint = ORIENTATION, constraint.joint
+            table[:, 6:10] = constraint.turns(part)
+        else:
+            assert isinstance(constraint, Position | Footplant)
+            point = constraint.point
+            kind, joint = POSITION, point.joint
+            offset = point.at(part.frames) if isinstance(point, MovingPoint) else point.offset
+            if type(constraint) is Position:
+                table[:, 6:9], axes = constraint.places(part), constraint.axes
+            else:
+                table[:, 6:9] = part.point(constraint.point) - constraint.residual(part)
+        table[:, 0:3] = offset
+        table[:, 3:6] = axes
+        table[:, 10], table[:, 11], table[:, 12] = activation[held], kind, joint
+        rows.append(np.stack([held, np.full(len(held), number)], axis=1))
+        parts.append(table)
+    where = np.concatenate(rows) if rows else np.zeros((0, 2), np.int64)
+    values = np.concatenate(parts) if parts else np.zeros((0, 13))
+    order = np.argsort(where[:, 0], kind="stable")
+    where, values = where[order], values[order]
+    return Pins(
+        starts=np.searchsorted(where[:, 0], np.arange(len(frames) + 1)),
+        kinds=values[:, 11].astype(np.int64),
+        joints=values[:, 12].astype(np.int64),
+        offsets=np.ascontiguousarray(values[:, 0:3]),
+        targets=np.ascontiguousarray(values[:, 6:10]),
+        axes=np.ascontiguousarray(values[:, 3:6]),
+        activations=np.ascontiguousarray(values[:, 10]),
+        sources=np.ascontiguousarray(where[:, 1]),
+    )
