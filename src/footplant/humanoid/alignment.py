@@ -15,6 +15,8 @@ from footplant.skeleton import Roles, Skeleton
 X, Y, Z = np.eye(3)
 _CLEAR_BEND = np.radians(15.0)
 """An elbow or knee bent by more than this at rest shows the axis of its hinge."""
+_UPRIGHT = np.radians(12.0)
+"""A line from the first vertebra to the neck that is so near to the vertical belongs to an upright trunk."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,12 @@ class Seen:
 class Alignment:
     """The world turn of every joint from a standing pose to the reference pose, found from the root outwards."""
 
-    def __init__(self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray, seen: Seen) -> None:
-        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from, and what a motion has shown."""
-        self.seen = seen
+    def __init__(self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray, seen: Seen | None) -> None:
+        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from, and what a motion has shown.
+
+        None: the pose is the rest pose, in which a figure stands as its maker thought of it.
+        """
+        self.at_rest, self.seen = seen is None, seen or Seen()
         self.skeleton, self.roles, self.places, self.turned = skeleton, roles, places, turned
         self.role_of = {chain[0]: role for role, chain in roles.joints.items()}
         self.figure = self._figure_turn()
@@ -93,8 +98,11 @@ class Alignment:
 
     def _middle(self, joint: int, role: str, before: NDArray) -> NDArray:
         if role == "spine":
+            # who stands upright at rest does so: rigs differ by degrees in where in the body their vertebrae are
             chord = self._toward(joint, "neck", "head")
-            return before if chord is None else _align(before, chord, Y)
+            if chord is None or (self.at_rest and _angle(rotation.rotate(before, chord), Y) < _UPRIGHT):
+                return before
+            return _align(before, chord, Y)
         column = (
             self.roles.joints.get("spine", ()) + self.roles.joints.get("neck", ()) + self.roles.joints.get("head", ())
         )

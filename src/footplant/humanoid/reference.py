@@ -26,12 +26,12 @@ _MOST_FRAMES = 400
 def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
     """Local rotations (J, 4) that put a figure into the reference pose.
 
-    What holds in it: the figure faces +z with its left side towards +x; the line from the first vertebra to the neck
-    is vertical; upper arms and forearms lie exactly along ±x, hands too, palms down as far as fingers tell; thighs and
-    shanks hang exactly along −y; elbows bend about ∓y and knees about +x, where a clear bend at rest, else the foot,
-    tells the hinge; feet are level, pitched as at rest and pointing within 35° of +z. Hips, neck, head and collar bones
-    keep their natural tilt at rest unless it is more than 40°, and joints without a role keep their place on their
-    parents.
+    What holds in it: the figure faces +z with its left side towards +x; the trunk is as upright as at rest, within 12°
+    of the vertical, or else the line from the first vertebra to the neck is vertical; upper arms and forearms lie
+    exactly along ±x, hands too, palms down as far as fingers tell; thighs and shanks hang exactly along −y; elbows bend
+    about ∓y and knees about +x, where a clear bend at rest, else the foot, tells the hinge; feet are level, pitched as
+    at rest and pointing within 35° of +z. Hips, neck, head and collar bones keep their natural tilt at rest unless it
+    is more than 40°, and joints without a role keep their place on their parents.
 
     Where the rest pose is no pose (all bones along one axis), `with_reference` lets a motion tell; without one, what
     the lengths can tell has to do.
@@ -109,7 +109,7 @@ def _slopes(roles: Roles, places: NDArray) -> dict[str, float]:
 def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, seen: Seen | None = None) -> NDArray:
     """Local rotations (J, 4) of the reference pose, from a pose that stands somehow."""
     places, turned = skeleton.posed(start)
-    world = rotation.multiply(Alignment(skeleton, roles, places, turned, seen or Seen()).turns(), turned)
+    world = rotation.multiply(Alignment(skeleton, roles, places, turned, seen).turns(), turned)
     local = np.array(world)
     local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
     return rotation.normalize(local)
