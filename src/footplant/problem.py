@@ -211,6 +211,16 @@ def refuse_unhonoured(method: str, ik: Ik, constraints: Sequence[Constraint]) ->
             raise ConstraintError(f"{constraint.title}: {method} cannot honour it: {reason}")
 
 
+def constraint_keys(problem: Problem) -> NDArray:
+    """The first, middle and last frame of every constraint, in order."""
+    found: set[int] = set()
+    for constraint in problem.constraints:
+        held = range(len(problem.motion)) if constraint.frames is None else constraint.frames
+        if len(held):
+            found |= {held[0], held[len(held) // 2], held[-1]}
+    return np.array(sorted(found), np.int64)
+
+
 RADIAN = 0.5
 """Metres that a radian counts as where errors of lengths and of angles are put together: half a body's arm's length."""
 

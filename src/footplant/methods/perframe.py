@@ -1,0 +1,38 @@
+"""Per-frame inverse kinematics: every constrained frame by itself, no term that ties frames together.
+
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.3 (METHODS B3). Exact
+where goals are in reach, and as jerky as the constraints come and go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from footplant.ik.hybrid import Hybrid
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+
+
+@dataclass(frozen=True)
+class PerFrame:
+    """Solves each constrained frame alone."""
+
+    ik: Ik | None = None
+    """What poses single frames; None: `Hybrid` for the problem's character."""
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """The motion with its constrained frames posed, all others as they were."""
+        ik = self.ik or Hybrid(problem.character)
+        refuse_unhonoured("perframe", ik, problem.constraints)
+        watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
+        if not len(frames):
+            return watch.finish("perframe", motion)
+        if progress:
+            progress("every frame", 0.0)
+        answer = ik.solve(motion[frames], problem.constraints, frames=frames)
+        root, rotations = np.array(motion.root), np.array(motion.rotations)
+        root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
+        motion = replace(motion, root=root, rotations=rotations)
+        watch.lap("every frame", motion)
+        return watch.finish("perframe", motion, reachable=bool(answer.reached.all()))
