@@ -10,8 +10,6 @@ from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Uni
 from footplant.cli.output import working
 from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
 
-METHODS = ("hierarchical", "copy")
-
 
 def retarget(
     file: ClipFile,
@@ -24,7 +22,11 @@ def retarget(
         ),
     ] = False,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="hierarchical, or copy (rotations alone: feet will slide).")
+        str,
+        typer.Option(
+            metavar="METHOD",
+            help="hierarchical, filtered, perframe, warping, perkey, or copy (rotations alone: feet will slide).",
+        ),
     ] = "hierarchical",
     exact: Annotated[
         bool, typer.Option("--exact/--smooth", help="Enforce plants exactly in a last pass, or leave them smooth.")
@@ -52,12 +54,10 @@ def retarget(
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
     from footplant.edits.retarget import retarget as solve
-    from footplant.errors import FormatError
     from footplant.io import SAMPLE, load_character
-    from footplant.methods.hierarchical import Hierarchical
+    from footplant.methods import method_of
 
-    if method not in METHODS:
-        raise FormatError(f"expected a method among {', '.join(METHODS)}; got {method!r}")
+    chosen = None if method == "copy" else method_of(method, exact=exact)
     check_targets(file, out, report, overwrite=overwrite)
     clip = load_clip(file, take, figure, units, up, roles)
     with working(f"reading {to}"):
@@ -69,7 +69,6 @@ def retarget(
 
         extra = read_constraints(constraints, character, frames=len(clip.motion), fps=clip.motion.fps)
     with solving("retargeting") as progress:
-        chosen = Hierarchical(exact=exact) if method == "hierarchical" else None
         solution = solve(
             clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy", constraints=extra,
             progress=progress,

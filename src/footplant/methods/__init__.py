@@ -1,1 +1,34 @@
 """Methods: each solves a whole motion under constraints, one file under its published name."""
+
+from __future__ import annotations
+
+from footplant.errors import ConstraintError
+from footplant.problem import Method
+
+NAMES = ("hierarchical", "filtered", "perframe", "warping", "perkey")
+"""Every method, by the name that commands take."""
+
+
+def method_of(name: str, *, exact: bool = True) -> Method:
+    """A method by its name; `exact` says whether those that can end on an exact pass do."""
+    if name == "hierarchical":
+        from footplant.methods.hierarchical import Hierarchical
+
+        return Hierarchical(exact=exact)
+    if name == "filtered":
+        from footplant.methods.filtered import Filtered
+
+        return Filtered(exact=exact)
+    if name == "perframe":
+        from footplant.methods.perframe import PerFrame
+
+        return PerFrame()
+    if name == "warping":
+        from footplant.methods.warping import Warping
+
+        return Warping()
+    if name == "perkey":
+        from footplant.methods.perkey import PerKey
+
+        return PerKey()
+    raise ConstraintError(f"expected a method among {', '.join(NAMES)}; got {name!r}")
