@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,9 @@ from footplant.cli import main
 from footplant.cli.losses import losses
 from footplant.io import PARTS, formats, load_takes
 from gltf_made import figure as made_figure
+from test_asf import MOTION, SKELETON
 from test_cli import assert_one_line_of_error, run, run_json
+from test_deepmimic import CHARACTER, ROW, clip
 from test_project import rich_character, rich_clip
 
 
@@ -131,9 +134,37 @@ def test_what_cannot_be_written_says_what_can(capsys, tmp_path):
     code, out, err = run(capsys, "convert", "sample:walk", tmp_path / "a.glb", "--to-up", "z")
     assert_one_line_of_error(code, out, err)
     assert "--to-up is for .bvh" in err
-    assert ".glb files have fixed units and axes" in err
+    assert ".glb has a fixed vertical axis" in err
+    assert run_json(capsys, "convert", "sample:walk", tmp_path / "m.fbx", "--to-units", "m")["lost"] == []
+    assert footplant.load(tmp_path / "m.fbx").border.scale == 1.0
     assert_one_line_of_error(*run(capsys, "convert", "sample:walk", tmp_path / "a.xyz"))
     assert main(["convert", "sample:walk", str(tmp_path / "a.bvh"), "--to-up", "z"]) == 0
+
+
+def test_rates_and_skeletons_that_files_do_not_state(capsys, tmp_path):
+    (tmp_path / "bones").mkdir()
+    (tmp_path / "bones" / "one.asf").write_text(SKELETON)
+    (tmp_path / "b.amc").write_text(MOTION)
+    (tmp_path / "row.txt").write_text(json.dumps(clip(ROW)))
+    (tmp_path / "bones" / "character.json").write_text(json.dumps(CHARACTER))
+    named = ("--skeleton", tmp_path / "bones" / "one.asf", "--fps", "60")
+    assert run_json(capsys, "info", tmp_path / "b.amc", *named)["fps"] == 60.0
+    # a project has every take, which another function reads
+    for ending in (".bvh", ".footplant"):
+        report = run_json(capsys, "convert", tmp_path / "b.amc", tmp_path / f"a{ending}", *named)
+        assert (report["fps"], report["joints"]) == (60.0, 3)
+    named = ("--skeleton", tmp_path / "bones" / "character.json")
+    assert "hinge" in run_json(capsys, "info", tmp_path / "row.txt", *named)["joint_names"]
+    for command in (("info",), ("contacts",), ("measure",), ("plot", "-o", tmp_path / "a.png"), ("convert",)):
+        given = (command[0], tmp_path / "a.bvh", *command[1:]) + ((tmp_path / "b.bvh",) if "convert" in command else ())
+        code, out, err = run(capsys, *given, "--fps", "60")
+        assert_one_line_of_error(code, out, err)
+        assert "--fps is for .amc, .asf, .fbx, .npy, .npz files, got .bvh" in err
+    code, out, err = run(capsys, "info", tmp_path / "bones" / "one.asf", "--fps", "60")
+    assert_one_line_of_error(code, out, err)
+    assert "is a skeleton alone" in err
+    code, out, err = run(capsys, "info", "sample:walk", "--skeleton", "a.asf")
+    assert_one_line_of_error(code, out, err)
 
 
 def test_formats_tell_what_they_hold(capsys, monkeypatch):

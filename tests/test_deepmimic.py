@@ -129,7 +129,8 @@ def changed(number: int, **keys):
 
 def test_what_is_wrong_is_said():
     refuse(
-        clip([0.1, 2.0]), "expected rows of 44 numbers for DeepMimic's humanoid; name its own with skeleton=PATH, got 2"
+        clip([0.1, 2.0]),
+        r"rows of 44 numbers for DeepMimic's humanoid; name its own with skeleton=PATH \(--skeleton\), got 2",
     )
     refuse(clip(ROW[:-1]), "expected rows of 17 numbers for the character beside it, got 16", CHARACTER)
     refuse(clip(ROW, ROW[:-1]), r"Frames\[1\]: expected 17 numbers as in the first row, got 16", CHARACTER)

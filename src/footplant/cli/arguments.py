@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,15 @@ Up = Annotated[str | None, typer.Option(metavar="AXIS", help="Force the file's v
 RolesFile = Annotated[
     str | None, typer.Option("--roles", metavar="TOML", help="A file that corrects which joints are what.")
 ]
+Fps = Annotated[
+    float | None,
+    typer.Option(
+        metavar="RATE", help="Frames a second: of AMC and NumPy files, which may not say it; to sample FBX at."
+    ),
+]
+SkeletonFile = Annotated[
+    str | None, typer.Option("--skeleton", metavar="FILE", help="The file of the skeleton (AMC, DeepMimic).")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -30,20 +40,37 @@ def load_clip(
     units: str | None = None,
     up: str | None = None,
     roles: str | None = None,
+    fps: float | None = None,
+    skeleton: str | None = None,
 ) -> Clip:
     """Load a clip with the options as the command line gave them."""
     from footplant.cli.output import announce_compiling, working
-    from footplant.errors import FormatError
-    from footplant.io import SAMPLE, load
+    from footplant.io import load
 
     announce_compiling()
-
-    given = {"take": take, "figure": figure, "units": unit(units), "up": up, "roles": roles}
-    given = {name: value for name, value in given.items() if value is not None}
-    if file.startswith(SAMPLE) and given:
-        raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
+    given = reading_options(
+        file, take=take, figure=figure, units=unit(units), up=up, roles=roles, fps=fps, skeleton=skeleton
+    )
     with working(f"reading {file}"):
         return load(file, **given)
+
+
+def reading_options(file: str, **options: Any) -> dict[str, Any]:
+    """Those of the options that are given; one that the file's format does not take is an error."""
+    from inspect import signature
+
+    from footplant.errors import FormatError
+    from footplant.io import SAMPLE, format_of, formats
+
+    given = {name: value for name, value in options.items() if value is not None}
+    if file.startswith(SAMPLE) and given:
+        raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
+    readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
+    for name in ("fps", "skeleton"):
+        able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
+        if name in given and format_of(file).extensions[0] not in able:
+            raise FormatError(f"--{name} is for {', '.join(able)} files, got {Path(file).suffix}", path=file)
+    return given
 
 
 def format_name(file: str) -> str:

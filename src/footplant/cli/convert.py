@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip, unit
+from footplant.cli.arguments import (
+    ClipFile,
+    Figure,
+    Fps,
+    Json,
+    RolesFile,
+    SkeletonFile,
+    Take,
+    Units,
+    Up,
+    format_name,
+    load_clip,
+    reading_options,
+    unit,
+)
 from footplant.cli.losses import listing, losses
 from footplant.cli.output import announce_compiling, note, print_facts, print_json, progress, working
 
@@ -29,11 +43,20 @@ def convert(
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     to_units: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="Unit to write (BVH, TRC): m, cm, … (default: as it was read).")
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="Unit to write (BVH, FBX, TRC): m, cm, … (default: as read from BVH or markers, else cm).",
+        ),
     ] = None,
     to_up: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="Vertical axis to write (BVH, TRC): y, z, … (default: as read).")
+        str | None,
+        typer.Option(
+            metavar="AXIS", help="Vertical axis to write (BVH, TRC): y, z, … (default: as read from BVH, else y)."
+        ),
     ] = None,
     character: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same joints).")
@@ -52,13 +75,12 @@ def convert(
     target = Path(out)
     _refuse_to_overwrite(file, target, overwrite)
     if markers.holds_markers(file) or markers.holds_markers(out):
-        markers.convert(
-            file, out, figure, units, up, to_units, to_up, json, take=take, roles=roles, character=character
-        )
+        others = {"take": take, "roles": roles, "fps": fps, "skeleton": skeleton, "character": character}
+        markers.convert(file, out, figure, units, up, to_units, to_up, json, **others)
         return
     module = writer_of(out)
     options = _writing_options(target, module, to_units, to_up)
-    clips = _read(file, module, take, figure, units, up, roles)
+    clips = _read(file, module, take, figure=figure, units=units, up=up, roles=roles, fps=fps, skeleton=skeleton)
     figures = figure is None and _can_write_others(clips[0], module)
     every = len(clips) > 1 or len(clips[0].takes) <= 1
     source = None if file.startswith(SAMPLE) else format_of(file)
@@ -105,23 +127,14 @@ def convert(
         note(f"note: {text}")
 
 
-def _read(
-    file: str,
-    module: ModuleType,
-    take: str | None,
-    figure: str | None,
-    units: str | None,
-    up: str | None,
-    roles: str | None,
-) -> list[Clip]:
+def _read(file: str, module: ModuleType, take: str | None, **options: Any) -> list[Clip]:
     """The clips to write: every take where none is asked for and the format writes them all, else one."""
     from footplant.io import SAMPLE, load_takes
 
     if take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
-        return [load_clip(file, take, figure, units, up, roles)]
+        return [load_clip(file, take, **options)]
     announce_compiling()
-    given = {"figure": figure, "units": unit(units), "up": up, "roles": roles}
-    found = load_takes(file, **{name: value for name, value in given.items() if value is not None})
+    found = load_takes(file, **reading_options(file, **{**options, "units": unit(options["units"])}))
     with working(f"reading {file}"):
         clips = [next(found)]
     with progress(f"reading {file}", len(clips[0].takes)) as advance:
@@ -167,9 +180,8 @@ def _writing_options(target: Path, module: ModuleType, units: str | None, up: st
     for name in options:
         if name not in _parameters(module):
             able = sorted({e for e, other in formats().items() if name in _parameters(other)})
-            raise FormatError(
-                f"--to-{name} is for {', '.join(able)}; {target.suffix} files have fixed units and axes", path=target
-            )
+            fixed = {"units": "unit", "up": "vertical axis"}[name]
+            raise FormatError(f"--to-{name} is for {', '.join(able)}; {target.suffix} has a fixed {fixed}", path=target)
     return options
 
 

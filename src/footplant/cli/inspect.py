@@ -6,7 +6,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, format_name, load_clip
+from footplant.cli.arguments import (
+    ClipFile,
+    Figure,
+    Fps,
+    Json,
+    RolesFile,
+    SkeletonFile,
+    Take,
+    Units,
+    Up,
+    format_name,
+    load_clip,
+)
 from footplant.cli.output import console, note, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -21,6 +33,8 @@ def info(
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     json: Json = False,
 ) -> None:
     """Say what is in a file: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
@@ -30,9 +44,9 @@ def info(
     Example: footplant info sample:walk
     """
     if markers.holds_markers(file):
-        markers.info(file, figure, units, up, json, take=take, roles=roles)
+        markers.info(file, figure, units, up, json, take=take, roles=roles, fps=fps, skeleton=skeleton)
         return
-    facts = describe(load_clip(file, take, figure, units, up, roles), file)
+    facts = describe(load_clip(file, take, figure, units, up, roles, fps, skeleton), file)
     if json:
         print_json(facts)
     else:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
 from footplant.cli.output import note, print_json, print_table, show, working
 
 
@@ -17,6 +17,8 @@ def contacts(
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     hands: Annotated[bool, typer.Option("--hands", help="Look at the palms too.")] = False,
     toes: Annotated[bool, typer.Option("--toes", help="Look at the tips of the toes too.")] = False,
     json: Json = False,
@@ -27,7 +29,7 @@ def contacts(
     """
     from footplant.analysis.contacts import find_contacts
 
-    clip = load_clip(file, take, figure, units, up, roles)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     with working("finding footplants"):
         found = find_contacts(clip, hands=hands, toes=toes)
     if json:
@@ -54,6 +56,8 @@ def measure(
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     json: Json = False,
 ) -> None:
     """Judge a clip: drift of every plant in mm, skating, penetration of the ground, smoothness, joint limits.
@@ -64,7 +68,7 @@ def measure(
     """
     from footplant.analysis.quality import measure as judge
 
-    clip = load_clip(file, take, figure, units, up, roles)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     source = None if against is None else load_clip(against)
     with working("measuring"):
         report = judge(clip, against=source).to_dict()

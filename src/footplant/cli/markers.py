@@ -19,7 +19,7 @@ def holds_markers(file: str) -> bool:
     return not file.startswith(SAMPLE) and hasattr(format_of(file), "load_markers")
 
 
-def load(file: str, figure: str | None, units: str | None, up: str | None, **others: str | None) -> Markers:
+def load(file: str, figure: str | None, units: str | None, up: str | None, **others: Any) -> Markers:
     """Load markers with the options as the command line gave them; --figure chooses a subject."""
     from footplant.errors import FormatError, MotionError
     from footplant.io import load_markers
@@ -37,7 +37,7 @@ def load(file: str, figure: str | None, units: str | None, up: str | None, **oth
         raise FormatError(str(error), path=file) from error
 
 
-def info(file: str, figure: str | None, units: str | None, up: str | None, json: bool, **others: str | None) -> None:
+def info(file: str, figure: str | None, units: str | None, up: str | None, json: bool, **others: Any) -> None:
     """Print what is in a file of markers."""
     facts = describe(load(file, figure, units, up, **others), file)
     if json:
@@ -140,7 +140,7 @@ def convert(
     to_units: str | None,
     to_up: str | None,
     json: bool,
-    **others: str | None,
+    **others: Any,
 ) -> None:
     """Write markers in another format, and say what is lost on the way."""
     from footplant.io import save_markers

@@ -220,7 +220,9 @@ def _clip_figure(document: dict[str, Any], known: Figure | None, path: str | Pat
         figure = humanoid()
         notes.append("no character is beside the clip; DeepMimic's own humanoid was taken")
     if rows.shape[1] != figure.width:
-        whose = "DeepMimic's humanoid; name its own with skeleton=PATH" if known is None else "the character beside it"
+        whose = "the character beside it"
+        if known is None:
+            whose = "DeepMimic's humanoid; name its own with skeleton=PATH (--skeleton)"
         raise FormatError(
             f"expected rows of {figure.width} numbers for {whose}, got {rows.shape[1]}", path=path, where="Frames"
         )

@@ -35,6 +35,8 @@ def load(path: str | Path, *, skeleton: str | Path | None = None, fps: float | N
     """
     path = Path(path)
     if path.suffix.lower() == ".asf":
+        if skeleton is not None or fps is not None:
+            raise FormatError("is a skeleton alone, which takes neither skeleton= nor fps=", path=path)
         return parse(_read(path), None, path)
     source = find_skeleton(path) if skeleton is None else Path(skeleton)
     return parse(_read(source), _read(path), path, asf_path=source, fps=fps)
@@ -56,7 +58,7 @@ def find_skeleton(path: Path) -> Path:
     begin = path.stem.partition("_")[0]
     raise FormatError(
         f"expected its skeleton {path.stem}.asf (or {begin}.asf, or a single .asf file) beside it, got {listing}; "
-        "name it with skeleton=PATH", path=path
+        "name it with skeleton=PATH (--skeleton)", path=path
     )  # fmt: skip
 
 
