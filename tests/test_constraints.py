@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_figures import random_motion
 
 from footplant import Kinematics, Motion, rest_motion, rotation
 from footplant.constraints import (
@@ -40,6 +39,7 @@ from footplant.geometry import Ball, Box, Capsule, Plane
 from footplant.ik.numeric import Numeric
 from footplant.samples import load, load_character
 from footplant.skeleton import Character, Limits, MovingPoint, Point
+from random_figures import random_motion
 
 
 class Waves:
