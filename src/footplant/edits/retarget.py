@@ -13,10 +13,12 @@ from footplant.analysis.ground import NEAR, Ground, SteppingStones
 from footplant.analysis.quality import measure
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
+from footplant.edits.attached import attached, taken_apart
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
 from footplant.edits.hands import hangs, keep_touches, palm_plants
 from footplant.edits.soles import clear_ground, depths, level_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
+from footplant.errors import ConstraintError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
@@ -45,6 +47,19 @@ def retarget(
     together with the plants. contacts: the clip's plants where they are known already. copy: carry rotations over and
     solve nothing, to compare with.
     """
+    whole = attached(target)
+    if whole is not target:
+        if constraints:
+            raise ConstraintError(
+                f"expected no further constraints for {target.name!r}, whose limbs are not in one piece, "
+                f"got {len(constraints)}"
+            )
+        solution = retarget(
+            clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, progress=progress
+        )
+        return replace(solution, motion=taken_apart(solution.motion, target.skeleton)).noted(
+            "limbs of the character are not in one piece: their ends move by position"
+        )
     contacts = with_floor(contacts or find_contacts(clip, hands=True), clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     lead = lead_in(clip.motion, clip.character.height)
