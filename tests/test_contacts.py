@@ -167,15 +167,14 @@ def test_samples_at_sixty_percent_of_the_size(name):
     check_bars(truth_of(name, motion.fps, len(motion)), contacts.masks(), 0.98, 0.97)
 
 
-# first millimetres drown in 5 mm of noise, and with few plants, short ones or slow departures each lost frame weighs
-# more; docs/contacts.md has the measured values
+# how a movement begins drowns in 5 mm of noise, and with few plants, short ones or slow departures each lost frame
+# weighs more; docs/contacts.md has the measured values, and what could be reached at best
 MISSED = {
     (name, fps)
-    for name, rates in {"walk": [60], "run": [30, 60, 120], "sneak": [30, 60, 120], "limp": [30, 60, 120],
-                        "stop": [30, 60], "reach": [30]}.items()
+    for name, rates in {"run": [30, 60], "sneak": [30, 60, 120], "limp": [30], "start": [30], "stop": [30]}.items()
     for fps in rates
-}  # fmt: skip
-SLOW = {"sneak": (0.975, 0.95), "limp": (0.97, 0.96), "reach": (0.98, 0.955), "run": (0.98, 0.94)}
+}
+SLOW = {"sneak": (0.98, 0.955), "limp": (0.98, 0.97), "reach": (0.985, 0.97), "run": (0.99, 0.97)}
 
 
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
@@ -197,10 +196,10 @@ def test_samples_that_suffer_most_from_noise_get_no_worse(name):
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 def test_all_samples_together_with_noise(fps):
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps) for name in SAMPLES)))
-    check_bars(truth, masks, 0.983, 0.98)
+    check_bars(truth, masks, 0.985, 0.985)
 
 
-@pytest.mark.parametrize(("fps", "agreement"), [(30.0, 0.975), (60.0, 0.98), (120.0, 0.98)])
+@pytest.mark.parametrize(("fps", "agreement"), [(30.0, 0.975), (60.0, 0.984), (120.0, 0.986)])
 def test_all_small_samples_together_with_noise(fps, agreement):
     """5 mm on the 60 % figure are what 8 mm are on an adult."""
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps, 0.6) for name in SAMPLES)))
@@ -218,6 +217,19 @@ def test_a_slow_rise_parts_two_rests_in_noise(fps):
         mask = found(noisy, fps, body).mask("left_heel")
         assert not mask[(t > 1.25) & (t < 1.45) | (t > 2.55) & (t < 2.75)].any()
         assert mask[(t < 0.95) | (t > 3.05)].mean() > 0.99
+
+
+@pytest.mark.parametrize("fps", [60.0, 120.0])
+def test_feet_that_creep_are_found_in_noise_too(fps):
+    """Feet of real skeletons roll on by centimetres while they stand; that is no leaving."""
+    points, truth, pelvis = rolling_foot(fps, cycles=8)
+    standing = truth.all(axis=1)
+    points[..., 2] += np.cumsum(np.where(standing, 0.08 / fps, 0.0))[:, None]  # 8 cm/s
+    for seed in range(3):
+        noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
+        masks = found(noisy, fps, pelvis, ONE_FOOT).masks()
+        assert masks[truth].mean() > 0.95
+        assert masks[~truth].mean() < 0.15
 
 
 @pytest.mark.parametrize(("power", "bias"), [(1.5, 0.02), (2.0, 0.01), (2.5, 0.01), (3.0, 0.025)])
@@ -507,6 +519,17 @@ def test_real_walks_stand_three_fifths_of_the_time(shared, name):
     shares = stance_shares(contacts)
     assert shares
     assert all(0.52 < share < 0.72 for share in shares)
+
+
+@pytest.mark.parametrize("name", ["02_01", "35_01", "104_02"])
+def test_noise_does_not_shorten_the_plants_of_real_walks(shared, name):
+    clip = footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh")
+    kinematics = Kinematics(clip.motion)
+    points = kinematics.points([clip.character.contacts[point] for point in FEET])
+    body = kinematics.center_of_mass(clip.character)
+    noisy = points + np.random.default_rng(0).normal(0.0, 0.005, points.shape)
+    contacts = contacts_of_points(noisy, clip.motion.fps, clip.character.height, names=FEET, body=body)
+    assert (contacts.masks() == find_contacts(clip).masks()).mean() > 0.95
 
 
 def test_a_real_run_flies(shared):

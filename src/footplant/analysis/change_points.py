@@ -1,35 +1,49 @@
 """When still points come to rest and leave, told through noise: change points of departures that go alike.
 
-Before the instant τ a point is at its place c, after it at c + a·s(t − τ), where s is one of a few shapes in which
-things start from rest. One departure alone hardly tells how it begins, because its first millimetres drown in the
-noise, but a foot leaves and lands alike at every step of a gait: a and s are told by all steps of a clip together, and
-τ by each. No single best fit is believed: the answer is the median of τ over all shapes and sizes, each weighted with
-its likelihood, because the median gets the most frames right.
+Before the instant τ a point is at its place c, after it at c + f(t − τ). How a departure begins drowns in the noise,
+but a foot leaves and lands alike at every step of a gait. So steps that go alike are laid over each other, which tells
+f and what differs between their instants, and then the instant at which f begins is sought for all of them together.
+Of f only that is believed which holds for all movements from rest: it begins without speed, and its acceleration is a
+smooth random function of time (a Gaussian process; Rasmussen and Williams, Gaussian Processes for Machine Learning,
+section 2.2). Every smoothness and size is weighed with its evidence, and the answer is the median of τ, because the
+median gets the most frames right.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-# s(t) = t^p: with constant acceleration, or more abruptly
+# a first look at a departure goes to this many times the noise; there s(t) = t^p, with constant acceleration or more
+# abruptly, or s(t) = t³ / (t² + D²), D in seconds: with constant jerk at first and at constant speed in the end
+_NEAR = 10.0
 _POWERS = (1.5, 2.0)
-# s(t) = t³ / (t² + D²), D in seconds: with constant jerk at first and at constant speed in the end
 _BENDS = (0.06, 0.12, 0.25)
-# twice the log-likelihood that a departure may lose by going like the others: by chance more than this in one of 100
-_UNLIKE = 11.3
 # a departure is clear when it explains this many times the noise's variance
-_CLEAR = 60.0
+_CLEAR = 30.0
+# seconds before and after the edge in which the instant is sought at first, and around that in the end
+_SOUGHT = (0.4, 0.2)
+_FINALLY = (0.06, 0.04)
+# seconds; steps are laid over each other in bins of this length, and looked at for so long after they leave
+_BIN, _LONGEST = 0.004, 0.45
+# seconds over which accelerations change and the share of them that is missing at the beginning; the last has constant
+# jerk. Sizes of accelerations in units of the noise, per s²
+_KINDS = ((0.08, 0.5), (0.04, 0.5), (0.16, 0.5), (0.32, 0.5), (1.0, 1.0))
+_SIZES = 32.0 * 4.0 ** np.arange(9)
+# functions that a departure is made of: the others are smaller than any noise
+_RANK = 12
+# steps that go alike still differ by this share of the way gone
+_LOOSE = 0.05
+# how well the difference to the others may be explained by another departure, with three functions for each of three
+# axes, until a step counts as unlike: by chance more than this in one of 100
+_UNLIKE, _TELLING = 21.7, 3
 # how many departures it takes to learn from each other, and how many ways of leaving are tried
 _FEWEST, _GROUPS = 2, 4
-# sizes of a common amplitude that are weighed, relative to a first fit
-_SIZES = np.geomspace(0.25, 4.0, 17)
-# how many departures are asked about the common size: more would only take longer
-_ASKED = 24
-# seconds before and after the edge in which the instant is sought
-_SOUGHT = (0.4, 0.2)
+# seconds; how finely one step's instant is shifted against the others' in each round, ten times to either side
+_FINE = (0.004, 0.002)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,29 +65,15 @@ class Edges:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
-    """All that least squares needs to know about one shape, with the place of rest fitted too."""
+class _Departure:
+    """What departures laid over each other tell."""
 
-    match: NDArray
-    """(B, τ, 3) Σ y·s over the noise's variance."""
-    norm: NDArray
-    """(B, τ) Σ s² over the noise's variance."""
-    barred: NDArray
-    """(B, τ) 0, or −∞ for instants without a frame at rest before them or a used frame after them."""
-    own: NDArray
-    """(B, τ) log-likelihood gained over no departure at all, with the best amplitude for each."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Departures that share an amplitude and a shape."""
-
-    members: NDArray
-    """(n,) rows of the edges."""
-    change: NDArray
-    """(n,) instants τ, frames from the edge."""
-    loss: NDArray
-    """(n,) twice the log-likelihood that each loses against an amplitude of its own."""
+    begins: float
+    """Seconds from the supposed instant to the most likely one."""
+    median: float
+    """Seconds from the supposed instant to the median of all likely ones."""
+    path: NDArray
+    """(bins + 1, 3) the departure in units of the noise: at its beginning, and in the middle of each bin after it."""
 
 
 def change_points(edges: Edges, kind: NDArray, fps: float) -> NDArray:
@@ -81,44 +81,55 @@ def change_points(edges: Edges, kind: NDArray, fps: float) -> NDArray:
 
     `kind` (B,) is equal for points that leave and land alike, such as both heels.
     """
+    gone = np.linalg.norm(edges.away, axis=2) > _NEAR * edges.scale[:, None]
+    near = edges.used & (np.cumsum(gone, axis=1) - gone == 0)
+    instants, gain = _first_look(replace(edges, away=edges.away * near[..., None], used=near), fps)
+    leaves = edges.open | (gain > _CLEAR)
+    paths, seconds = _turned(edges) / edges.scale[:, None, None], edges.k / fps
+    alone = leaves.copy()
+    for one in np.unique(kind):
+        for group, found in _groups(
+            paths, edges.used, seconds, instants, np.flatnonzero((kind == one) & leaves & edges.solid)
+        ):
+            instants[group], alone[group] = found, False
+    for row in np.flatnonzero(alone):
+        instants[row] = _together(paths[[row]], edges.used[[row]], seconds, instants[[row]])[0][0]
+    first, last = _span(edges)
+    change = np.clip(instants * fps, np.minimum(first + 1, last - 1), last)
+    # where the clip ends with the rest, only a clear departure inside it counts
+    return np.where(edges.open | (leaves & (change < 0)), change, 0.0)
+
+
+def _span(edges: Edges) -> tuple[NDArray, NDArray]:
+    """(B,) the first and the last used frame."""
+    last = len(edges.k) - 1 - edges.used[:, ::-1].argmax(axis=1)
+    return edges.k[edges.used.argmax(axis=1)], edges.k[last]
+
+
+def _first_look(edges: Edges, fps: float) -> tuple[NDArray, NDArray]:
+    """(B,) instants in seconds, by a few shapes, and twice the log-likelihood gained over no departure at all."""
     # the likelihood is many milliseconds wide: steps of four lose nothing
     instants = np.arange(max(edges.k[0], -_SOUGHT[0] * fps), min(edges.k[-1], _SOUGHT[1] * fps), fps * 0.004)
-    fits = _fits(edges, instants, fps)
-    change = _alone(fits, instants)
-    clear = 2.0 * np.max([fit.own.max(axis=1) for fit in fits], axis=0) > _CLEAR
-    for one in np.unique(kind):
-        members = np.flatnonzero((kind == one) & edges.solid & (edges.open | clear))
-        for group in _groups(fits, instants, members):
-            change[group.members] = group.change
-    # where the clip ends with the rest, only a clear departure inside it counts
-    return np.where(edges.open | (clear & (change < 0)), change, 0.0)
-
-
-def _fits(edges: Edges, instants: NDArray, fps: float) -> list[_Fit]:
-    """One fit per shape."""
     after = np.maximum(edges.k[:, None] - instants, 0.0) / fps
-    used, variance = edges.used.astype(float), edges.scale[:, None] ** 2
-    count = used.sum(axis=1)
-    turned = _turned(edges)
+    used, count = edges.used.astype(float), edges.used.sum(axis=1)
     # the place is free: least squares then sees only what differs from the mean
-    turned = (turned - turned.sum(axis=2, keepdims=True) / count[:, None, None]) * used[:, None]
-    first = edges.k[edges.used.argmax(axis=1)]
-    last = edges.k[len(edges.k) - 1 - edges.used[:, ::-1].argmax(axis=1)]
+    away = (edges.away - edges.away.sum(axis=1, keepdims=True) / count[:, None, None]) * used[..., None]
+    away = np.ascontiguousarray(away.transpose(0, 2, 1)) / edges.scale[:, None, None]
+    first, last = _span(edges)
     allowed = (instants >= np.minimum(first + 1, last - 1)[:, None]) & (instants <= last[:, None])
-    barred = np.where(allowed, 0.0, -np.inf)
-    fits = []
+    gains = []
     for shape in [after**power for power in _POWERS] + [after**3 / (after**2 + bend**2) for bend in _BENDS]:
-        match = (turned.reshape(-1, turned.shape[2]) @ shape).reshape(len(turned), 3, -1)
-        match = np.ascontiguousarray(match.transpose(0, 2, 1)) / variance[..., None]
-        norm = used @ shape**2 - (used @ shape) ** 2 / count[:, None]
-        norm = np.maximum(norm, 1e-12 * shape.max() ** 2) / variance
-        own = barred + 0.5 * np.einsum("btk,btk->bt", match, match) / norm
-        fits.append(_Fit(match, norm, barred, own))
-    return fits
+        match = away @ shape
+        norm = np.maximum(used @ shape**2 - (used @ shape) ** 2 / count[:, None], 1e-12 * shape.max() ** 2)
+        gains.append(np.where(allowed, np.einsum("bkt,bkt->bt", match, match) / norm, -np.inf))
+    best = np.max(gains, axis=(0, 2))
+    likelihood = np.exp(0.5 * (np.array(gains) - best[:, None])).sum(axis=0)
+    share = np.cumsum(likelihood, axis=1) / likelihood.sum(axis=1, keepdims=True)
+    return instants[np.minimum((share < 0.5).sum(axis=1), len(instants) - 1)] / fps, best
 
 
 def _turned(edges: Edges) -> NDArray:
-    """(B, 3, W) the departures, turned over the ground so that each goes along +x.
+    """(B, W, 3) the departures, turned over the ground so that each goes along +x.
 
     In a walk around a corner the steps are alike in all but their heading.
     """
@@ -127,26 +138,13 @@ def _turned(edges: Edges) -> NDArray:
     cos = np.divide(heading[:, 0], length, out=np.ones(len(length)), where=length > 0)[:, None]
     sin = np.divide(heading[:, 2], length, out=np.zeros(len(length)), where=length > 0)[:, None]
     x, y, z = np.moveaxis(edges.away, 2, 0)
-    return np.stack([x * cos + z * sin, y, z * cos - x * sin], axis=1)
+    return np.stack([x * cos + z * sin, y, z * cos - x * sin], axis=2)
 
 
-def _alone(fits: list[_Fit], instants: NDArray) -> NDArray:
-    """(B,) the median of τ's likelihood, summed over the shapes, with the amplitude that fits each best."""
-    evidence = np.array([fit.own for fit in fits])
-    return _median(np.exp(evidence - evidence.max(axis=(0, 2))[:, None]).sum(axis=0), instants)
+def _groups(paths, used, seconds, instants, members) -> list[tuple[NDArray, NDArray]]:
+    """The members in groups that leave alike, with their instants; who fits in none is in none.
 
-
-def _median(likelihood: NDArray, instants: NDArray) -> NDArray:
-    """(B,) the instants with half of the likelihood (B, τ) on either side."""
-    share = np.cumsum(likelihood, axis=1) / likelihood.sum(axis=1, keepdims=True)
-    return instants[np.minimum((share < 0.5).sum(axis=1), len(instants) - 1)]
-
-
-def _groups(fits: list[_Fit], instants: NDArray, members: NDArray) -> list[_Group]:
-    """The members in groups that leave alike; who fits in none is in none.
-
-    Those that a common amplitude and shape explain too badly are left for the next group: the feet of a limp, the
-    steps into a walk.
+    Those that differ too much are left for the next group: the feet of a limp, the steps into a walk.
     """
     found = []
     for _ in range(_GROUPS):
@@ -154,58 +152,121 @@ def _groups(fits: list[_Fit], instants: NDArray, members: NDArray) -> list[_Grou
         for _ in range(_GROUPS):
             if len(rest) < _FEWEST:
                 return found
-            group = _share(fits, instants, rest)
-            strangers = group.loss >= _UNLIKE
+            placed, unlike = _together(paths[rest], used[rest], seconds, instants[rest])
+            strangers = unlike >= _UNLIKE
             if not strangers.any():
-                found.append(group)
+                found.append((rest, placed))
                 break
             # a poor compromise may please nobody: only the worse half of the strangers leaves at a time
-            rest = rest[group.loss < max(_UNLIKE, float(np.median(group.loss[strangers])))]
+            rest = rest[unlike < max(_UNLIKE, float(np.median(unlike[strangers])))]
         members = np.setdiff1d(members, rest)
     return found
 
 
-def _share(fits: list[_Fit], instants: NDArray, members: NDArray) -> _Group:
-    """One amplitude and shape for all members: every one that is likely, weighted with how likely it is."""
-    fits = [_Fit(fit.match[members], fit.norm[members], fit.barred[members], fit.own[members]) for fit in fits]
-    weighed = [_weigh_sizes(fit) for fit in fits]
-    weights = np.array([weight for _, weight in weighed])
-    belief = np.exp(weights - weights.max())
-    likelihood = np.zeros((len(members), len(instants)))
-    for shape, size in np.argwhere(belief > 1e-3):
-        gain = _gain(fits[shape], weighed[shape][0][size])
-        likelihood += belief[shape, size] * np.exp(gain - _log_sum(gain)[:, None])
-    shape, size = np.unravel_index(weights.argmax(), weights.shape)
-    best = _gain(fits[shape], weighed[shape][0][size]).max(axis=1)
-    return _Group(members, _median(likelihood, instants), 2.0 * (fits[shape].own.max(axis=1) - best))
+def _together(paths: NDArray, used: NDArray, seconds: NDArray, instants: NDArray) -> tuple[NDArray, NDArray]:
+    """Instants (n,) of departures (n, W, 3) that go alike, and how unlike (n,) the others each of them is.
 
-
-def _weigh_sizes(fit: _Fit) -> tuple[NDArray, NDArray]:
-    """Amplitudes (sizes, 3) of one direction and their log-likelihoods (sizes,), whatever the instants are.
-
-    The amplitude and all τ can slide together along a ridge, where alternating between them would creep; hence many
-    sizes are tried, and the direction is fitted anew at the best of them.
+    `paths` are in units of the noise and seen at `seconds` (W,) where `used` (n, W). Unless all are alike, the instants
+    are a by-product only.
     """
-    rows = np.arange(len(fit.norm))
-    every = -(-len(rows) // _ASKED)
-    match, norm, barred = fit.match[::every], fit.norm[::every], fit.barred[::every]
-    at = fit.own.argmax(axis=1)
-    for turn in range(3):
-        amplitude = fit.match[rows, at].sum(axis=0) / fit.norm[rows, at].sum()
-        along, half = match @ amplitude, 0.5 * norm * (amplitude @ amplitude)
-        if turn < 2:
-            best = max(_SIZES, key=lambda size: (barred + size * along - size**2 * half).max(axis=1).sum())
-            at = _gain(fit, best * amplitude).argmax(axis=1)
-    weights = np.array([_log_sum(barred + size * along - size**2 * half).sum() for size in _SIZES])
-    return _SIZES[:, None] * amplitude, weights * (len(rows) / len(norm))
+    variance, place, unlike = np.ones(used.shape), None, np.zeros(len(paths))
+    for fine in (*_FINE, 0.0):
+        after = seconds - instants[:, None]
+        if place is None:
+            resting = used * np.where((used & (after < 0)).any(axis=1, keepdims=True), after < 0, 1.0)
+            place = np.einsum("nw,nwk->nk", resting, paths) / resting.sum(axis=1, keepdims=True)
+        elif not fine and (unlike >= _UNLIKE).any():
+            break
+        seen = used & (after < _LONGEST)
+        pooled = after[seen], (paths - place[:, None])[seen], variance[seen]
+        if not fine:
+            return instants + _departure(*pooled, _KINDS).median, unlike
+        departure = _departure(*pooled, _KINDS[:1])
+        shifts = np.arange(-10, 11) * fine
+        shift, place, variance, unlike = _laid_over(paths, used, after - departure.begins, departure.path, shifts)
+        instants = instants + shift - np.median(shift)
+    return instants, unlike
 
 
-def _gain(fit: _Fit, amplitude: NDArray) -> NDArray:
-    """Log-likelihood (B, τ) gained over no departure at all, for an amplitude (3,) common to all."""
-    return fit.barred + fit.match @ amplitude - 0.5 * fit.norm * (amplitude @ amplitude)
+def _laid_over(paths, used, after, path, shifts) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Departures laid over a common one: shifts (n,), places (n, 3), variances (n, W), how unlike it (n,) each is."""
+    rows = np.arange(len(paths))
+    grid = np.insert((np.arange(len(path) - 1) + 0.5) * _BIN, 0, 0.0)
+    after = after[:, None] - shifts[:, None]
+    common = np.stack([np.interp(after, grid, axis) for axis in path.T], axis=-1)
+    variance = 1.0 + _LOOSE**2 * np.einsum("nswk,nswk->nsw", common, common)
+    seen = used & (after[:, 0] < _LONGEST)
+    weight = seen[:, None] / variance
+    apart = paths[:, None] - common
+    total = weight.sum(axis=2)
+    place = np.einsum("nsw,nswk->nsk", weight, apart) / total[..., None]
+    squares = (weight * np.einsum("nswk,nswk->nsw", apart, apart)).sum(axis=2)
+    squares -= total * np.einsum("nsk,nsk->ns", place, place)
+    log = -0.5 * squares - 1.5 * np.einsum("nw,nsw->ns", seen, np.log(variance))
+    best = log.argmax(axis=1)
+    likelihood = np.exp(log - log.max(axis=1, keepdims=True))
+    shift = likelihood @ shifts / likelihood.sum(axis=1)
+    # a difference that another departure would explain
+    weight, after, place = weight[rows, best], after[rows, best], place[rows, best]
+    apart = apart[rows, best] - place[:, None]
+    shapes = _shapes(*_KINDS[0])[:, :_TELLING]
+    shapes = (shapes / shapes[-1])[np.clip((after / _BIN).astype(int), 0, len(shapes) - 1)] * (after > 0)[..., None]
+    shapes = shapes - np.einsum("nw,nwr->nr", weight, shapes)[:, None] / weight.sum(axis=1)[:, None, None]
+    norm = np.einsum("nw,nwr,nwq->nrq", weight, shapes, shapes)
+    norm += (1e-9 * np.trace(norm, axis1=1, axis2=2) + 1e-12)[:, None, None] * np.eye(_TELLING)
+    match = np.einsum("nw,nwr,nwk->nrk", weight, shapes, apart)
+    unlike = np.einsum("nrk,nrk->n", match, np.linalg.solve(norm, match))
+    return shift, place, variance[rows, best], unlike
 
 
-def _log_sum(values: NDArray) -> NDArray:
-    """(B,) the logarithm of the sum of the exponentials of values (B, τ)."""
-    top = values.max(axis=1)
-    return top + np.log(np.exp(values - top[:, None]).sum(axis=1))
+@cache
+def _shapes(smooth: float, missing: float) -> NDArray:
+    """(bins, rank) what departures are made of, in the middle of the bins after they begin, each as likely as its size.
+
+    Accelerations at two times are the more alike the closer these are (a Matérn kernel, 3/2), and smaller at the
+    beginning. Integrated twice, the principal components of their covariance are these shapes.
+    """
+    seconds = (np.arange(round((_LONGEST + _FINALLY[0]) / _BIN)) + 0.5) * _BIN
+    apart = np.abs(seconds[:, None] - seconds) / smooth
+    start = (1.0 + seconds / smooth) * np.exp(-seconds / smooth)
+    acceleration = (1.0 + apart) * np.exp(-apart) - missing * np.outer(start, start)
+    integral = np.maximum(seconds[:, None] - seconds, 0.0) * _BIN + np.eye(len(seconds)) * _BIN**2 / 8.0
+    variance, shapes = np.linalg.eigh(integral @ acceleration @ integral.T)
+    return (shapes * np.sqrt(np.maximum(variance, 0.0)))[:, : -_RANK - 1 : -1]
+
+
+def _departure(after: NDArray, away: NDArray, variance: NDArray, kinds: tuple[tuple[float, float], ...]) -> _Departure:
+    """What observations tell: away (m, 3) in units of the noise, at `after` (m,) seconds since the supposed instant."""
+    bins = len(_shapes(*kinds[0]))
+    zero = round(max(float(-after.min()), _FINALLY[0]) / _BIN) + 1
+    first = np.arange(zero - round(_FINALLY[0] / _BIN), zero + round(_FINALLY[1] / _BIN))
+    at = np.floor(after / _BIN).astype(np.int64) + zero
+    size = max(int(first[-1]) + bins, int(at.max()) + 1)
+    weight = np.bincount(at, 1.0 / variance, size)
+    moment = np.stack([np.bincount(at, axis / variance, size) for axis in away.T], axis=1)
+    first = first[: max(np.searchsorted(first, at.max() - 1), 1)]
+    window = first[:, None] + np.arange(bins)
+    evidence, fits = [], []
+    for kind in kinds:
+        shapes = _shapes(*kind)
+        products = (shapes[:, :, None] * shapes[:, None]).reshape(bins, -1)
+        # the place is free, as it is for the first look
+        sums = weight[window] @ shapes
+        norm = (weight[window] @ products).reshape(len(first), _RANK, _RANK)
+        norm -= sums[:, :, None] * sums[:, None] / weight.sum()
+        match = shapes.T @ moment[window] - sums[:, :, None] * moment.sum(axis=0) / weight.sum()
+        norm, axes = np.linalg.eigh(norm)
+        norm, match = np.maximum(norm, 0.0), axes.transpose(0, 2, 1) @ match
+        prior = _SIZES[:, None, None] ** 2
+        squares = np.einsum("crk,crk->cr", match, match)
+        evidence.append((0.5 * squares * prior / (1.0 + prior * norm) - 1.5 * np.log1p(prior * norm)).sum(axis=2))
+        fits.append((shapes, norm, axes, match))
+    evidence = np.array(evidence)
+    which, size, start = np.unravel_index(evidence.argmax(), evidence.shape)
+    likelihood = np.exp(evidence - evidence.max()).sum(axis=(0, 1))
+    share = (np.cumsum(likelihood) - 0.5 * likelihood) / likelihood.sum()
+    shapes, norm, axes, match = fits[which]
+    amounts = axes[start] @ (match[start] / (1.0 / _SIZES[size] ** 2 + norm[start])[:, None])
+    instants = (first - zero) * _BIN
+    path = np.insert(shapes @ amounts, 0, 0.0, axis=0)
+    return _Departure(float(instants[start]), float(np.interp(0.5, share, instants)), path)

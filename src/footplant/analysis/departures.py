@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from footplant.analysis.change_points import Edges, change_points
 
-# a point this many times the noise away from its place has left it
-_GONE = 10.0
+NOISY = 200.0
+"""Noise this many times the wander of a planted point in clean data hides how it leaves and whether it drifts."""
+
 # seconds; a rest this long is no turning point
 _SOLID = 0.08
+# chi-square of three axes that chance exceeds in one of 1000
+_DRIFT = 16.3
 # how far the means of a window's halves may differ by chance, in standard deviations
 _SHIFT = 5.0
 
@@ -43,12 +46,13 @@ def place_ends(
     if not resting:
         return list(cores)
     point, start, end = np.array(resting).T
-    noisy = noise > 200.0 * wander
+    noisy = noise > NOISY * wander
     ends = []
     for sign, edge in ((-1, start), (1, end - 1)):
         # in noise the place is told by most of the rest, and gentle departures by more of what follows
-        depth, outward = (0.7, 0.3) if noisy else (0.5, 0.15)
-        edges = _edges(positions, resting, sign, segments, fps, depth, outward, max(noise, wander), gone)
+        depth, inward, outward, far = (0.7, 0.7, 0.5, 30.0) if noisy else (0.5, 0.5, 0.15, 10.0)
+        least, reach = max(noise, wander), (inward, outward)
+        edges = _edges(positions, resting, sign, segments, fps, depth, reach, least, far, gone)
         change = change_points(edges, kinds[point], fps) if noisy else _last_at_rest(edges)
         ends.append(edge + sign * np.floor(change + 1e-9).astype(np.int64))
     placed = [(int(p), int(a), int(b) + 1) for p, a, b in zip(point, *ends)]
@@ -62,13 +66,18 @@ def _edges(
     segments,
     fps: float,
     depth: float,
-    outward: float,
+    reach: tuple[float, float],
     least: float,
+    far: float,
     gone: float,
 ) -> Edges:
-    """Look at one end of every core (−1: starts, 1: ends), a share `depth` into it and `outward` seconds beyond."""
+    """Look at one end of every core (−1: starts, 1: ends), a share `depth` into it, within `reach` seconds.
+
+    `reach` goes inwards and outwards. A point has left when it is further away than `gone` metres and than `far` times
+    the noise, which is at least `least` metres.
+    """
     frames = len(positions)
-    inner, outer = max(round(0.5 * fps), 3), max(round(outward * fps), 3)
+    inner, outer = (max(round(seconds * fps), 3) for seconds in reach)
     k = np.arange(-inner, outer + 1)
     point, start, end = np.array(cores).T
     edge, last = (start, end - 1) if sign < 0 else (end - 1, start)
@@ -85,7 +94,7 @@ def _edges(
     scale = np.maximum(_masked_median(distance[..., None], inside)[:, 0] / 1.54, least)
     # each end is looked for in its own part of the core
     near = valid & (sign * (index - deepest[:, None]) >= 0)
-    left = (distance > np.maximum(_GONE * scale, gone)[:, None]) & near
+    left = (distance > np.maximum(far * scale, gone)[:, None]) & near
     first_out = np.where(left.any(axis=1), left.argmax(axis=1), len(k))
     used = near & (np.arange(len(k)) <= first_out[:, None])
     open_end = (valid & (k > 0)).any(axis=1)
@@ -144,6 +153,21 @@ def creep_of(positions: NDArray, cores: Intervals, fps: float, noise: float) -> 
             squared = np.einsum("fk,fk->f", steps, steps)
             creep[row] = np.sqrt(max(float(np.median(squared)) - 12.0 * noise**2, 0.0)) * fps / lag
     return creep
+
+
+def drifts(positions: NDArray, cores: Intervals, noise: float) -> NDArray:
+    """(B,) bool: the place in the first half of each core differs from that in the second by more than noise explains.
+
+    A fifth at either end is left out, where the point may be landing or leaving.
+    """
+    drift = np.zeros(len(cores))
+    for row, (point, start, end) in enumerate(cores):
+        margin = (end - start) // 5
+        track = positions[start + margin : end - margin, point]
+        half = len(track) // 2
+        if half:
+            drift[row] = 0.5 * half * ((track[-half:].mean(axis=0) - track[:half].mean(axis=0)) ** 2).sum()
+    return drift > _DRIFT * noise**2
 
 
 def _masked_center(values: NDArray, mask: NDArray) -> NDArray:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.departures import creep_of, place_ends, rests_of
+from footplant.analysis.departures import NOISY, creep_of, drifts, place_ends, rests_of
 
 # the 20 % quantile of the length of a standard normal 3-vector, and its median
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
@@ -106,7 +106,10 @@ def _rests(positions, cores, fps: float, height: float, noise: float, settings: 
     rests, spread = [rests for rests, _ in found], np.array([calmest for _, calmest in found])
     length = np.array([end - start for _, start, end in cores])
     creeps = spread > 1.35 * noise + settings.rest * height
-    if length[creeps].sum() > length[~creeps].sum():
+    # a drift that noise hides from the spread of short windows still moves the mean of half a plant
+    noisy = noise > NOISY * settings.wander * height
+    drifting = length[drifts(positions, cores, noise)].sum() if noisy else 0
+    if max(length[creeps].sum(), drifting) > 0.5 * length.sum():
         creeps[:] = True  # what creeps at most plants only seems to rest at the others
     parts = [[core] if creep else rest for core, rest, creep in zip(cores, rests, creeps)]
     return [part for group in parts for part in group], np.repeat(creeps, [len(group) for group in parts])
