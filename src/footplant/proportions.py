@@ -113,8 +113,8 @@ def proportions_of(target: Character, character: Character) -> Proportions:
     factors = {}
     for name in names:
         new, old = (lengths.get(name, 0.0) for lengths in both)
-        factors[name] = new / old if new > 1e-6 and old > 1e-6 else scale
-    return Proportions(**factors, girth=scale, limb_girth=scale)
+        factors[name] = new / old / scale if new > 1e-6 and old > 1e-6 else 1.0
+    return Proportions(scale=scale, **factors)
 
 
 def _lengths(character: Character) -> dict[str, float]:

@@ -1,0 +1,354 @@
+"""Terrain: plants on the ground, feet tilted to it, nothing in it, doorways ducked, stairs stepped on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from footplant import grounds, humanoid, rotation, samples
+from footplant.analysis.contacts import find_contacts
+from footplant.analysis.ground import normal_of
+from footplant.cli import main
+from footplant.clip import Clip
+from footplant.constraints import Area, Footplant
+from footplant.edits.doorways import Doorway, crown, doorway_on_the_way, headroom
+from footplant.edits.footing import find_footing
+from footplant.edits.footsteps import carried_places, find_steps, foot_length
+from footplant.edits.retarget import Stage
+from footplant.edits.swing import carry_feet
+from footplant.edits.terrain import terrain
+from footplant.errors import ConstraintError
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.problem import Solution, Status
+from footplant.skeleton import Point
+
+HEIGHT = samples.load_character("mannequin").height
+FLOOR = Plane()
+ROUGH = grounds.rough(3, 0.2 * HEIGHT, 0.8 * HEIGHT, (-3.0, -3.0), (3.0, 10.0))
+UP_STAIRS, DOWN_STAIRS = (grounds.Stairs(rise, 0.6, 6, (0.0, 1.2)) for rise in (0.17, -0.17))
+GROUNDS = {
+    "rough": ROUGH,
+    "up": grounds.slope(12.0),
+    "down": grounds.slope(-12.0),
+    "across": grounds.slope(12.0, np.pi / 2),
+    "stairs up": UP_STAIRS,
+    "stairs down": DOWN_STAIRS,
+    "steep stairs": grounds.Stairs(0.17, 0.29, 12, (0.0, 1.2)),
+}
+
+
+@pytest.fixture(scope="module")
+def walk() -> Clip:
+    """The sample walk at 60 frames a second: fine enough for edges, quick enough for tests."""
+    clip = samples.load("walk")
+    return replace(clip, motion=clip.motion.resample(60.0))
+
+
+@pytest.fixture(scope="module")
+def solved(walk) -> dict[str, Solution]:
+    """Each ground's answer."""
+    return {name: terrain(walk, ground) for name, ground in GROUNDS.items()}
+
+
+def knees(clip: Clip, motion) -> np.ndarray:
+    """(F, 2) flexion of both knees, radians."""
+    places, roles = Kinematics(motion).positions, clip.character.require_roles()
+    found = []
+    for side in ("left", "right"):
+        hip, knee, foot = (places[:, roles[f"{side}_{part}"]] for part in ("upper_leg", "lower_leg", "foot"))
+        a, b = knee - hip, foot - knee
+        cosine = np.sum(a * b, axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        found.append(np.arccos(np.clip(cosine, -1.0, 1.0)))
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_plants_stand_still_on_the_ground(walk, solved, name):
+    solution, ground = solved[name], GROUNDS[name]
+    assert solution.status is Status.SOLVED
+    kinematics = Kinematics(solution.motion)
+    plants = find_contacts(walk).plants
+    assert len(plants) > 10
+    for plant in plants:
+        places = kinematics.point(walk.character.contacts[plant.point])[plant.start : plant.end]
+        assert np.ptp(places, axis=0).max() < 0.001, plant.point
+        assert np.abs(places[:, 1] - ground.height(places[:, ::2])).max() < 0.001, plant.point
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_feet_that_stand_are_tilted_to_the_surface(walk, solved, name):
+    ground, kinematics = GROUNDS[name], Kinematics(solved[name].motion)
+    skeleton, contacts = walk.character.skeleton, find_contacts(walk)
+    reference = skeleton.posed(humanoid.reference_pose(skeleton, walk.character.require_roles()))[1]
+    for side in ("left", "right"):
+        foot = walk.character.require_roles()[f"{side}_foot"]
+        flat = contacts.mask(f"{side}_heel") & contacts.mask(f"{side}_ball")
+        sole = rotation.rotate(rotation.inverse(reference[foot]), rotation.AXES["y"])
+        up = rotation.rotate(kinematics.rotations[flat, foot], sole)
+        ends = kinematics.points([walk.character.contacts[f"{side}_{part}"] for part in ("heel", "ball")])[flat]
+        normal = normal_of(ground, ends.mean(axis=1)[:, ::2])
+        angle = np.degrees(np.arccos(np.clip(np.sum(up * normal, axis=1), -1.0, 1.0)))
+        assert flat.sum() > 20
+        assert angle.max() < 2.0
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_nothing_is_in_the_ground_and_nothing_snaps(walk, solved, name):
+    solution, ground = solved[name], GROUNDS[name]
+    kinematics = Kinematics(solution.motion)
+    soles = kinematics.points([point for key, point in walk.character.contacts.items() if not key.endswith("palm")])
+    assert (soles[..., 1] - ground.height(soles[..., ::2])).min() > -0.005
+    after = solution.report.after
+    assert after is not None
+    stairs = isinstance(ground, grounds.Stairs)
+    assert after.peak_acceleration_ratio is not None
+    assert after.peak_acceleration_ratio < (2.0 if stairs else 1.3)
+    assert after.jerk_ratio is not None
+    assert after.jerk_ratio < (2.0 if stairs else 1.3)
+    # knees turn no faster than twice as fast as in the level walk, where they turn fastest
+    fastest = np.abs(np.diff(knees(walk, walk.motion), axis=0)).max()
+    assert np.abs(np.diff(knees(walk, solution.motion), axis=0)).max() < 2.5 * fastest
+
+
+@pytest.mark.parametrize("name", ["rough", "up", "down", "across"])
+def test_no_squat_and_no_stiff_legs(walk, solved, name):
+    """Where the standing leg is straightest in each step, it is about as straight as in the level walk."""
+    before, after = knees(walk, walk.motion), knees(walk, solved[name].motion)
+    contacts = find_contacts(walk)
+    for number, side in enumerate(("left", "right")):
+        for start, end in contacts.intervals(f"{side}_heel"):
+            if end - start > 10:
+                assert after[start:end, number].min() < before[start:end, number].min() + np.radians(25.0)
+    assert after.min() > np.radians(2.0)
+
+
+def test_level_ground_changes_nothing(walk):
+    contacts = find_contacts(walk)
+    stage = Stage.of(walk, walk.character, contacts, True)
+    steps = find_steps(contacts, foot_length(walk.character, "left"))
+    level = carried_places(steps, walk.character, stage.move)
+    footings = [find_footing(step, places, walk.character, stage.ground, FLOOR) for step, places in zip(steps, level)]
+    carried = carry_feet(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
+    assert np.abs(carried - walk.motion).max() < 1e-9
+    # solving keeps legs from stretching fully, which moves knees by a little, and feet by nothing
+    roles = walk.character.require_roles()
+    moved = np.linalg.norm(
+        Kinematics(terrain(walk, FLOOR).motion).positions - Kinematics(walk.motion).positions, axis=2
+    )
+    assert moved.max() < 0.03
+    assert moved[:, [roles["hips"], roles["left_foot"], roles["head"]]].max() < 0.01
+
+
+def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
+    contacts = find_contacts(walk)
+    stage = Stage.of(walk, walk.character, contacts, True)
+    steps = find_steps(contacts, foot_length(walk.character, "left"))
+    moved = 0
+    for step, places in zip(steps, carried_places(steps, walk.character, stage.move)):
+        footing = find_footing(step, places, walk.character, FLOOR, UP_STAIRS)
+        assert footing.rests == "foot"
+        if footing.heel is None or footing.ball is None:
+            continue
+        line = footing.heel + np.linspace(0.0, 1.3, 14)[:, None] * (footing.ball - footing.heel)
+        assert np.ptp(UP_STAIRS.height(line[:, ::2])) == 0.0
+        if footing.moved > 0:
+            moved += 1
+            # a little less would not do
+            back = (1.0 - 0.02 / footing.moved) * (footing.middle - footing.level) * [1.0, 0.0, 1.0]
+            before = line - (footing.middle - footing.level) * [1.0, 0.0, 1.0] + back
+            air = before[0] + np.linspace(-0.55, 1.75, 40)[:, None] * (footing.ball - footing.heel)
+            assert np.ptp(UP_STAIRS.height(air[:, ::2])) > 0.0
+    assert moved > 0
+    assert any("stood across an edge and were moved" in text for text in solved["stairs up"].report.notes)
+
+
+def test_short_treads_carry_the_ball(walk):
+    solution = terrain(walk, grounds.Stairs(0.12, 0.2, 12, (0.0, 1.2)))
+    assert any("with the ball only" in text for text in solution.report.notes)
+    assert solution.status is Status.SOLVED
+
+
+def test_what_stands_higher_than_the_level_stays_as_much_higher(walk):
+    contacts = find_contacts(walk)
+    steps = find_steps(contacts, foot_length(walk.character, "left"))
+    lifted = carried_places(steps, walk.character, lambda places: places + [0.0, 0.3, 0.0])
+    footing = find_footing(steps[0], lifted[0], walk.character, FLOOR, grounds.slope(10.0))
+    assert footing.heel is not None
+    assert footing.heel[1] - grounds.slope(10.0).height(footing.heel[::2]) == pytest.approx(0.3, abs=1e-6)
+
+
+@pytest.mark.parametrize("clearance", [0.92, 0.85, 0.78])
+def test_doorways_are_ducked(walk, clearance):
+    doorway = doorway_on_the_way(walk.motion, walk.character, 3.0, clearance * HEIGHT, ROUGH)
+    assert doorway.place[1] == pytest.approx(walk.motion.root[0, 2] + 3.0, abs=0.1)
+    assert headroom(terrain(walk, ROUGH).motion, walk.character, [doorway])[0] < 0
+    solution = terrain(walk, ROUGH, [doorway])
+    assert solution.status is Status.SOLVED
+    assert headroom(solution.motion, walk.character, [doorway])[0] > 0.003
+    assert any("are left under doorway 1" in text for text in solution.report.notes)
+    # it bends forward, not back: the head is ahead of the hips as it passes
+    kinematics = Kinematics(solution.motion)
+    head = kinematics.point(crown(walk.character))
+    under = np.abs(doorway.along(head)) < 0.2
+    assert (doorway.along(head) - doorway.along(kinematics.positions[:, 0]))[under].min() > 0.1
+    # and is upright again well before and after
+    far = np.abs(doorway.along(head)) > 2.0
+    upright = Kinematics(terrain(walk, ROUGH).motion).point(crown(walk.character))
+    assert np.abs(head - upright)[far, 1].max() < 0.03
+
+
+def test_doorways_that_cannot_be_passed_are_told(walk):
+    low = doorway_on_the_way(walk.motion, walk.character, 3.0, 0.25 * HEIGHT, FLOOR)
+    solution = terrain(walk, FLOOR, [low, Doorway((0.0, 50.0), 1.0)])
+    assert solution.status is not Status.SOLVED
+    assert any("doorway 1 is too low" in text for text in solution.report.notes)
+    assert "doorway 2 is not passed in this motion" in solution.report.notes
+    with pytest.raises(ConstraintError, match="expected a distance along the way of 0 to 5"):
+        doorway_on_the_way(walk.motion, walk.character, 60.0, 1.5, FLOOR)
+
+
+def test_crown_is_the_top_of_the_skin():
+    character = samples.load_character("mannequin")
+    assert character.skin is not None
+    place = Kinematics(samples.load("stand").motion[:1]).point(crown(character))[0]
+    assert place[1] == pytest.approx(character.skin.vertices[:, 1].max(), abs=0.04)
+
+
+def test_margin_may_change_with_time():
+    area = Area(point=Point(0), region=Plane(), margin=[0.1, 0.2, 0.3], frames=range(5, 8))
+    places = np.tile([0.0, 1.0, 0.0], (5, 1))
+    assert np.allclose(area.slack(places, np.array([4, 5, 6, 7, 9])), [0.9, 0.9, 0.8, 0.7, 0.7])
+
+
+@pytest.mark.parametrize("ramp", [(0.0, 0.0), (0.1, 0.2), (0.0, 0.2), (0.1, 0.0)])
+def test_intervals_are_at_work_as_their_frames_are(ramp):
+    frames = np.arange(40)
+    one, other = (
+        Footplant(point=Point(0), place=(0, 0, 0), frames=held, ramp=ramp)
+        for held in (range(12, 20), tuple(range(12, 20)))
+    )
+    assert np.allclose(one.activation(frames, 30.0), other.activation(frames, 30.0), atol=1e-12)
+    assert np.array_equal(one.slot(frames), other.slot(frames))
+
+
+@pytest.mark.parametrize("name", ["short", "sally", "blubby"])
+def test_other_characters(walk, name):
+    target = samples.load_character(name)
+    ground = grounds.rough(8, 0.15 * target.height, 0.8 * target.height, (-3.0, -3.0), (3.0, 12.0))
+    solution = terrain(walk, ground, target=target)
+    assert solution.status is Status.SOLVED
+    after = solution.report.after
+    assert after is not None
+    assert after.worst_plant is not None
+    assert after.worst_plant.drift < 1.0
+    assert after.penetration_worst is not None
+    assert after.penetration_worst < 5.0
+
+
+def test_errors_fall_level_by_level(walk):
+    """As in the paper's Table 1: a level walk put on the terrain's plants, without the exact pass."""
+    contacts = find_contacts(walk)
+    doorway = doorway_on_the_way(walk.motion, walk.character, 3.0, 0.87 * HEIGHT, ROUGH)
+    solution = terrain(
+        walk, ROUGH, [doorway], method=Hierarchical(spacings=(16.0, 8.0, 4.0, 2.0), exact=False), contacts=contacts
+    )
+    errors = [level.worst_share for level in solution.report.levels[:5]]
+    assert errors[0] > 5.0
+    assert all(later < earlier for earlier, later in pairwise(errors))
+    assert errors[4] < 1.0
+
+
+def test_same_input_same_output(walk):
+    one, other = (terrain(walk, ROUGH).motion for _ in range(2))
+    assert np.array_equal(one.root, other.root)
+    assert np.array_equal(one.rotations, other.rotations)
+
+
+@pytest.mark.parametrize("name", ["02_01", "09_01", "16_01"])
+def test_real_clips(shared, name):
+    import footplant
+
+    clip = footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh")
+    clip = replace(clip, motion=clip.motion.resample(60.0))
+    low, high = clip.motion.root.min(axis=0)[::2] - 2.0, clip.motion.root.max(axis=0)[::2] + 2.0
+    height = clip.character.height
+    solution = terrain(clip, grounds.rough(4, 0.2 * height, 0.8 * height, low, high))
+    after = solution.report.after
+    assert after is not None
+    assert after.worst_plant is not None
+    assert after.worst_plant.drift < 2.0
+    assert after.penetration_worst is not None
+    assert after.penetration_worst < 5.0
+    assert np.isfinite(solution.motion.root).all()
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_command(capsys, tmp_path):
+    out = tmp_path / "hills.glb"
+    code, text, err = run(
+        capsys, "terrain", "sample:start", "--ground", "noise:3", "--doorways", "1.5:88%", "-o", out, "--json",
+        "--report", tmp_path / "report.json",
+    )  # fmt: skip
+    assert code == 0, err
+    told = json.loads(text)
+    assert told["status"] == "solved"
+    assert told["ground"] == "noise:3"
+    assert len(told["doorways"]) == 1
+    assert any("left under doorway 1" in line for line in told["notes"])
+    assert out.stat().st_size > 10_000
+    assert json.loads((tmp_path / "report.json").read_text())["after"]["penetration_worst"] < 5.0
+    code, text, err = run(capsys, "terrain", "sample:start", "--ground", "slope:5", "-o", out)
+    assert (code, text) == (2, "")
+    assert "exists already" in err
+
+
+def test_command_puts_another_character_on_stairs(capsys, tmp_path):
+    out = tmp_path / "stairs.bvh"
+    code, text, err = run(
+        capsys, "terrain", "sample:start", "--ground", "stairs:0.15:0.5:4", "--to", "sample:child", "-o", out
+    )
+    assert code == 0, err
+    assert "solved" in text
+    import footplant
+
+    assert footplant.load(out).character.height == pytest.approx(samples.load_character("child").height, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--ground", "hills:1"), "no such file, and no ground of that name"),
+        (("--ground", "stairs:1"), "expected stairs:RISE:RUN[:COUNT], got 1 values"),
+        (("--ground", "slope:5", "--doorways", "3"), "expected two numbers as in --doorways"),
+        (("--ground", "slope:5", "--doorways", "3:-1"), "above 0"),
+        (("--ground", "slope:5", "--doorways", "300:1.5"), "expected a distance along the way"),
+        (("--ground", "slope:5", "--cell", "0"), "expected --cell above 0 metres"),
+        (("--ground", "slope:5", "--ground-at", "a,b"), "expected two numbers as in --ground-at"),
+        (("--ground", "slope:5", "--to", "sample:nobody"), "expected a sample among"),
+        ((), "--ground"),
+    ],
+)
+def test_command_says_what_is_wrong(capsys, tmp_path, options, words):
+    out = tmp_path / "out.bvh"
+    code, text, err = run(capsys, "terrain", "sample:stop", *options, "-o", out)
+    assert (code, text) == (2, "")
+    assert err.count("\n") == 1
+    assert words in err
+    assert not out.exists()
+
+
+def test_help_has_an_example(capsys):
+    code, text, _ = run(capsys, "terrain", "--help")
+    assert code == 0
+    assert "Example: footplant terrain" in text
