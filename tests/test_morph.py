@@ -144,7 +144,7 @@ def test_proportions_are_measured_by_role(name):
         assert found.scale * getattr(found, key) == pytest.approx(value, rel=1e-6), key
     rebuilt = apply_proportions(base, found)
     target = samples.load_character(name)
-    assert np.allclose(rebuilt.skeleton.offsets[1:], target.skeleton.offsets[1:], atol=0.005)
+    assert np.allclose(rebuilt.skeleton.offsets[1:], target.skeleton.offsets[1:], atol=0.03)
     assert proportions_of(base, base) == Proportions()
 
 
