@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints import Above, Area, Constraint, Orientation
 from footplant.ik.limb import Limb
-from footplant.ik.pins import collect
+from footplant.ik.pins import collect, fade_together
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Skeleton
 
@@ -80,7 +80,7 @@ def limb_goals(
     own = [c for c in constraints if carrier[_joint(c)] >= 0]
     bounds = [c for c in own if isinstance(c, Above | Area)]
     pinned = [c for c in own if not isinstance(c, Above | Area)]
-    pins = collect(kinematics, pinned)
+    pins = fade_together(collect(kinematics, pinned), kinematics, pinned, carrier)
     weights, shares = np.array([[weight_of(c), _share(c)] for c in pinned], float).reshape(-1, 2)[pins.sources].T
     ranks = np.array([c.priority for c in pinned], float)[pins.sources]
     shape = (len(kinematics.frames), len(limbs))

@@ -6,11 +6,12 @@ A hundred footplants, or ten thousand dragged hands, are then one list, sorted b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant import rotation
 from footplant.constraints import Constraint, Follow, Footplant, Orientation, Position
 from footplant.kinematics import Kinematics
 from footplant.skeleton import MovingPoint
@@ -99,3 +100,47 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
         activations=np.ascontiguousarray(values[:, 10]),
         sources=np.ascontiguousarray(where[:, 1]),
     )
+
+
+def fade_together(pins: Pins, kinematics: Kinematics, constraints: Sequence[Constraint], carrier: NDArray) -> Pins:
+    """The pins, those of a plant that fades going along with what holds its foot by now.
+
+    What fades is the correction of the plant's nearest frame. Where the whole foot has been moved otherwise since, by a
+    plant that held it then and holds it still, so has that correction: else a shaking foot would turn about its ball.
+    carrier: (J,) which limb's end carries a joint, or −1.
+    """
+    plants = np.array([type(c) is Footplant and c.frames is not None and any(c.ramp) for c in constraints], bool)
+    fading = np.flatnonzero(plants[pins.sources] & (pins.activations < 1.0)) if len(pins) else np.zeros(0, np.int64)
+    if not len(fading):
+        return pins
+    rows = np.repeat(np.arange(len(kinematics.frames)), np.diff(pins.starts))
+    places = np.flatnonzero(pins.kinds == POSITION)
+    # of each foot in each row, the pin that holds it most
+    foot = rows * (int(carrier.max()) + 1) + carrier[pins.joints]
+    order = places[np.lexsort((pins.activations[places], foot[places]))]
+    last = order[np.flatnonzero(np.append(np.diff(foot[order]) != 0, True))]
+    leads = last[np.searchsorted(foot[last], foot[fading])]
+    more = pins.activations[leads] > pins.activations[fading]
+    fading, leads = fading[more], leads[more]
+    nearest = np.array(
+        [constraints[source].frames[int(constraints[source].slot(frame))]  # type: ignore[index]
+         for source, frame in zip(pins.sources[fading].tolist(), kinematics.frames[rows[fading]])],
+        np.int64,
+    )  # fmt: skip
+    then = np.minimum(np.searchsorted(kinematics.frames, nearest), len(kinematics.frames) - 1)
+    # pins are sorted by row and, within one, by constraint: where the lead's own pin of that time is
+    keys, count = rows * len(constraints) + pins.sources, len(constraints)
+    wanted = then * count + pins.sources[leads]
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    held = (kinematics.frames[then] == nearest) & (keys[found] == wanted)
+    fading, leads, found = fading[held], leads[held], found[held]
+    targets = np.array(pins.targets)
+    targets[fading, :3] += _corrections(pins, kinematics, rows, leads) - _corrections(pins, kinematics, rows, found)
+    return replace(pins, targets=targets)
+
+
+def _corrections(pins: Pins, kinematics: Kinematics, rows: NDArray, chosen: NDArray) -> NDArray:
+    """(n, 3) how far the points of some pins are from their targets, metres."""
+    row, joint = rows[chosen], pins.joints[chosen]
+    arms = rotation.rotate(kinematics.rotations[row, joint], pins.offsets[chosen])
+    return pins.targets[chosen, :3] - kinematics.positions[row, joint] - arms
