@@ -17,6 +17,7 @@ from test_asf import MOTION, SKELETON
 from test_cli import assert_one_line_of_error, run, run_json
 from test_deepmimic import CHARACTER, ROW, clip
 from test_project import rich_character, rich_clip
+from test_usd_write import RICH
 
 
 @pytest.fixture
@@ -71,6 +72,19 @@ def test_takes_go_from_one_format_to_another(capsys, glb, tmp_path):
 def test_what_of_a_skinned_file_is_lost(capsys, glb, tmp_path, ending, expected):
     report = run_json(capsys, "convert", glb, tmp_path / f"a{ending}", "--take", "bend")
     assert report["lost"] == ["1 other take ('curves')", *expected]
+
+
+def test_a_stage_stays_in_a_project_and_is_lost_elsewhere(capsys, glb, tmp_path):
+    pytest.importorskip("pxr")
+    stage = tmp_path / "arm.usda"
+    stage.write_text(RICH)
+    assert run_json(capsys, "convert", stage, tmp_path / "a.footplant")["lost"] == []
+    assert run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "back.usdz")["lost"] == []
+    told = "materials and variants of the character's own file: .glb files get the mesh only"
+    assert told in run_json(capsys, "convert", stage, tmp_path / "a.glb")["lost"]
+    assert told in run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.glb")["lost"]
+    told = "materials and morph targets of the character's own file: .usd files get the mesh only"
+    assert told in run_json(capsys, "convert", glb, tmp_path / "b.usda")["lost"]
 
 
 def test_what_of_a_project_is_lost(capsys, tmp_path):

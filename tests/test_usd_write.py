@@ -328,6 +328,7 @@ def test_a_packed_source_is_whole_and_can_be_written_onto(tmp_path, text):
     packed = usd.pack_source(clip.character.source)
     assert usd.pack_source("something else") is None
     assert packed.extension == (".usdz" if text == RICH else ".usda")
+    assert packed.carries == (("materials", "variants") if text == RICH else ())
     source = usd.unpack_source(packed, clip.character.skeleton)
     assert source is not None
     usd.save(tmp_path / "out.usdz", replace(clip, character=replace(clip.character, source=source)))

@@ -55,15 +55,16 @@ def losses(
 
 def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files: str) -> list[str]:
     """The mesh, or what its own file has beside it."""
-    from footplant.io.source import pack_source
+    from footplant.io.source import pack_source, writes_onto
 
     if clip.character.skin is None and clip.character.source is None:
         return []
-    # a format that unpacks sources writes onto the character's own file; a project carries that file
-    keeps_source = source is target or hasattr(target, "unpack_source") or "constraints" in target.holds
-    if "skin" in target.holds and (keeps_source or clip.character.source is None):
+    # a format may write onto the character's own file; a project carries that file
+    if "skin" in target.holds and (source is target or "constraints" in target.holds or clip.character.source is None):
         return []
     packed = pack_source(clip.character.source)
+    if "skin" in target.holds and writes_onto(target, packed):
+        return []
     carried = [] if packed is None else list(packed.carries)
     if "skin" not in target.holds:
         if clip.character.skin is None:

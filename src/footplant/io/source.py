@@ -1,9 +1,9 @@
 """A character's own file as bytes, so that one format can carry what only another can write.
 
-A format whose characters keep their file in `Character.source` may have two functions:
-`pack_source(source) → PackedSource | None` (None for what is not its own), and
-`unpack_source(packed, skeleton) → source | None`, called when a character is written in that format (None for what it
-cannot use).
+A format whose characters keep their file in `Character.source` may have `pack_source(source) → PackedSource | None`
+(None for what is not its own). One that writes onto such files says in `unpacks` of which format they are, and has
+`unpack_source(packed, skeleton) → source | None`, called when a character is written in that format (None for a file
+that does not fit).
 """
 
 from __future__ import annotations
@@ -41,9 +41,14 @@ def pack_source(source: Any) -> PackedSource | None:
     return None
 
 
+def writes_onto(module: ModuleType, packed: PackedSource | None) -> bool:
+    """Whether a format writes characters onto files of that kind, so that nothing of them is lost."""
+    return packed is not None and getattr(module, "unpacks", None) == packed.format
+
+
 def unpack_for(module: ModuleType, character: Character) -> Character:
     """The character with its own file opened again, when a format is asked to write it that can."""
     packed = character.source
-    if not isinstance(packed, PackedSource) or not hasattr(module, "unpack_source"):
+    if not isinstance(packed, PackedSource) or not writes_onto(module, packed):
         return character
     return replace(character, source=module.unpack_source(packed, character.skeleton))

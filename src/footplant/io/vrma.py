@@ -25,7 +25,7 @@ from footplant.io.writing import check_motions, clips_to_write
 from footplant.skeleton import Character, Skeleton
 
 extensions = (".vrma",)
-unpack_source = gltf.unpack_source
+unpacks, unpack_source = gltf.unpacks, gltf.unpack_source
 holds = frozenset({"roles", "takes"})
 
 

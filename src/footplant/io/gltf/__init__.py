@@ -40,6 +40,7 @@ from footplant.skeleton import Skeleton
 
 extensions = (".glb", ".gltf")
 holds = frozenset({"skin", "takes", "moving bones"})
+unpacks = "gltf"
 
 
 def load(path: str | Path) -> tuple[RawFigure, ...]:
@@ -194,8 +195,6 @@ def pack_source(source: object) -> PackedSource | None:
 
 def unpack_source(packed: PackedSource, skeleton: Skeleton) -> GltfSource | None:
     """The source that `pack_source` packed, for a figure of that skeleton; None where it does not fit."""
-    if packed.format != "gltf":
-        return None
     # a folder of no files: a packed file needs none beside it, and must not reach for any
     for figure in read_figures(Document(Path("packed source", f"source{packed.extension}"), packed.data)):
         if fits(figure.source, skeleton):

@@ -30,6 +30,7 @@ from footplant.skeleton import Skeleton
 extensions = (".usd", ".usda", ".usdc", ".usdz")
 holds = frozenset({"skin", "moving bones"})
 requires = ("usd", "pxr")
+unpacks = "usd"
 BELIEVABLE = (0.2, 12.0)
 """Sizes of figures, metres, for which USD's unit (the centimetre) is taken where a file states none."""
 
@@ -89,16 +90,11 @@ def _figure(path: Path, data: bytes, content: Content, raw: RawSkeleton) -> RawF
 
 def pack_source(source: object) -> PackedSource | None:
     """A USD character's own stage as one self-contained file; None for what is not ours."""
-    if not isinstance(source, UsdSource):
-        return None
-    extension, data = pack_whole(source)
-    return PackedSource("usd", extension, data, ("the stage that it came from",))
+    return pack_whole(source) if isinstance(source, UsdSource) else None
 
 
 def unpack_source(packed: PackedSource, skeleton: Skeleton) -> UsdSource | None:
     """The source that `pack_source` packed, for a figure of that skeleton; None where it does not fit."""
-    if packed.format != "usd":
-        return None
     # a folder of no files: a packed file needs none beside it, and must not reach for any
     path = Path("packed source", f"source{packed.extension}")
     for figure in read_figures(path, packed.data, read(path, packed.data, isolated=True)):

@@ -19,6 +19,7 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.io.atomic import write_atomic
 from footplant.io.file_space import in_file_space
+from footplant.io.source import PackedSource
 from footplant.io.usd.figures import Figure, read_motion
 from footplant.io.usd.layers import Opened, open_stage
 from footplant.io.usd.library import modules, reporting
@@ -76,14 +77,24 @@ def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
         write_layer(path, layer, _localize(layer, path, source, opened) if moved else None)
 
 
-def pack_whole(source: UsdSource) -> tuple[str, bytes]:
-    """The extension and the bytes of one file with the source's stage and all of its folder that the stage names."""
+def pack_whole(source: UsdSource) -> PackedSource:
+    """One file with the source's stage and all of its folder that the stage names."""
     with reporting(source.path), open_stage(source.path, source.data, pristine=True) as opened:
+        carries = tuple(_other_parts(opened.stage))
         if is_package(source.data) or not (opened.followed or _named_files(opened.root)):
-            return source.path.suffix.lower(), source.data
+            return PackedSource("usd", source.path.suffix.lower(), source.data, carries)
         layer = opened.stage.Flatten() if opened.followed else opened.root
         path = source.path.with_suffix(".usdz")
-        return ".usdz", layer_bytes(path, layer, _localize(layer, path, source, opened))
+        return PackedSource("usd", ".usdz", layer_bytes(path, layer, _localize(layer, path, source, opened)), carries)
+
+
+def _other_parts(stage: Any) -> list[str]:
+    """What of a stage our model does not have, in words."""
+    words = {"Material": "materials", "BlendShape": "blend shapes", "Camera": "cameras"}
+    prims = list(stage.Traverse())
+    found = {str(prim.GetTypeName()) for prim in prims}
+    varies = any(prim.HasVariantSets() for prim in prims)
+    return [word for kind, word in words.items() if kind in found] + (["variants"] if varies else [])
 
 
 def _named_files(layer: Any) -> list[str]:
