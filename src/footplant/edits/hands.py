@@ -7,7 +7,7 @@ place counts, and in between the one goes over into the other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +47,8 @@ THICKNESS = {
 """Role → radius of its segment in body heights, where no mesh tells it."""
 
 
-def palm_plants(
-    contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray], height: float
-) -> tuple[Footplant, ...]:
-    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places.
-
-    A palm that stands still in the air for a moment, as an arm does that swings back while the body walks on, holds
-    nothing. height: the source's, metres.
-    """
+def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray]) -> tuple[Footplant, ...]:
+    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places."""
     return tuple(
         Footplant(
             point=target.contacts[plant.point],
@@ -65,15 +59,24 @@ def palm_plants(
             name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
         )
         for plant in contacts.plants
-        if plant.point in HANDS and plant.point in target.contacts and _holds(plant, contacts, height)
+        if plant.point in HANDS and plant.point in target.contacts
     )
+
+
+def without_waving(contacts: Contacts, height: float) -> Contacts:
+    """The contacts without palms that stand still in the air for a moment and hold nothing.
+
+    An arm does so that swings back while the body walks on. height: the body's, metres.
+    """
+    kept = tuple(p for p in contacts.plants if p.point not in HANDS or _holds(p, contacts, height))
+    return replace(contacts, plants=kept)
 
 
 def hangs(contacts: Contacts, height: float) -> bool:
     """Whether the palms hold something in the air for a good part of the time: a rope, a bar, rungs."""
     held = np.zeros(contacts.frames, bool)
     for plant in contacts.plants:
-        if plant.point in HANDS and _holds(plant, contacts, height) and not _on_ground(plant, contacts, height):
+        if plant.point in HANDS and not _on_ground(plant, contacts, height):
             held[plant.start : plant.end] = True
     return bool(held.mean() > 0.3) if contacts.frames else False
 

@@ -15,7 +15,7 @@ from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, taken_apart
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
-from footplant.edits.hands import hangs, keep_touches, palm_plants
+from footplant.edits.hands import hangs, keep_touches, palm_plants, without_waving
 from footplant.edits.soles import clear_ground, depths, level_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.errors import ConstraintError
@@ -60,7 +60,8 @@ def retarget(
         return replace(solution, motion=taken_apart(solution.motion, target.skeleton)).noted(
             "limbs of the character are not in one piece: their ends move by position"
         )
-    contacts = with_floor(contacts or find_contacts(clip, hands=True), clip)
+    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
+    contacts = with_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     lead = lead_in(clip.motion, clip.character.height)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
@@ -73,7 +74,7 @@ def retarget(
     if isinstance(contacts.ground, SteppingStones):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
         deep = {k: stage.scale * v for k, v in depths(source, clip.character, contacts.ground).items()}
-    palms = palm_plants(contacts, target, stage.move, clip.character.height)
+    palms = palm_plants(contacts, target, stage.move)
     problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, deep)
     if copy:
