@@ -14,6 +14,9 @@ from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
+GOING = 2
+"""Frames at the end of a plant that tell how its correction is changing."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Footplant(Constraint):
@@ -44,14 +47,21 @@ class Footplant(Constraint):
         """(F, 3) point − place, metres; a free plant measures from the `place` given, else from its mean place.
 
         Inside the ramps the point may go where it likes, and the correction of the nearest held frame is what fades:
-        a foot that has left the ground is not drawn back to where it stood.
+        a foot that has left the ground is not drawn back to where it stood. The correction goes on first as it was
+        going while held, so that the point comes and leaves without a jerk.
         """
         slip = kinematics.point(self.point) - self._place(kinematics, place)
         if self.frames is None or not any(self.ramp) or not len(self.frames):
             return slip
-        nearest = np.asarray(self.frames)[self.slot(kinematics.frames)]
-        rows = np.minimum(np.searchsorted(kinematics.frames, nearest), len(slip) - 1)
-        return np.where((kinematics.frames[rows] == nearest)[:, None], slip[rows], slip)
+        held = np.asarray(self.frames)
+        nearest = held[self.slot(kinematics.frames)]
+        rows, found = _rows_of(kinematics.frames, nearest)
+        away = kinematics.frames - nearest
+        inside = nearest - np.sign(away) * GOING
+        earlier, known = _rows_of(kinematics.frames, inside)
+        known &= found & (inside >= held[0]) & (inside <= held[-1])
+        rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / GOING
+        return np.where(found[:, None], slip[rows] + np.abs(away)[:, None] * rate, slip)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J) by the displacement; by the place it is minus the identity."""
@@ -132,3 +142,9 @@ class SpeedLimit(AcrossFrames):
         along = np.where(length > 1e-12, steps / np.maximum(length, 1e-12), 0.0)
         moving = kinematics.position_jacobian(self.point)[groups]
         return np.einsum("ri,rtij->rtj", along, moving * np.array([1.0, -1.0])[:, None, None])[:, :, None, :]
+
+
+def _rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:
+    """Where wanted frames are among sorted ones, and whether they are there at all."""
+    rows = np.minimum(np.searchsorted(frames, wanted), len(frames) - 1)
+    return rows, frames[rows] == wanted
