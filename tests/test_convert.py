@@ -17,7 +17,6 @@ from test_asf import MOTION, SKELETON
 from test_cli import assert_one_line_of_error, run, run_json
 from test_deepmimic import CHARACTER, ROW, clip
 from test_project import rich_character, rich_clip
-from test_usd_write import RICH
 
 
 @pytest.fixture
@@ -76,6 +75,8 @@ def test_what_of_a_skinned_file_is_lost(capsys, glb, tmp_path, ending, expected)
 
 def test_a_stage_stays_in_a_project_and_is_lost_elsewhere(capsys, glb, tmp_path):
     pytest.importorskip("pxr")
+    from test_usd_write import RICH
+
     stage = tmp_path / "arm.usda"
     stage.write_text(RICH)
     assert run_json(capsys, "convert", stage, tmp_path / "a.footplant")["lost"] == []

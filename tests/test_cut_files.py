@@ -1,0 +1,87 @@
+"""Files of every format that were cut short: refused in one line, or read as far as they go with a word about it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import c3d_made
+import footplant
+from footplant import FormatError, Kinematics
+from footplant.io import formats
+from test_asf import MOTION, SKELETON
+from test_cli import assert_one_line_of_error, run
+from test_deepmimic import CHARACTER
+
+SHARES = (0.0, 0.03, 0.3, 0.6, 0.9, 0.997)
+"""How much of a file is left."""
+FIXED, FACTOR = 16 << 20, 10
+"""Bytes that reading may take, and as many times the file's size. (Child processes limit themselves.)"""
+WHOLE_LINES = (".bvh", ".amc", ".trc", ".c3d")
+"""Files whose first frames mean something without the rest."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A sound file of a format; what stands beside it stays there."""
+    folder = tmp_path_factory.mktemp("whole")
+
+    def make(extension: str) -> Path:
+        path = folder / f"clip{extension}"
+        if extension in (".asf", ".amc"):
+            (folder / "clip.asf").write_text(SKELETON)
+            (folder / "clip.amc").write_text(MOTION)
+        elif extension == ".txt":
+            path.write_text(json.dumps(CHARACTER))
+        elif extension == ".c3d":
+            # 12 blocks of 512 bytes: what is cut off is never mere padding
+            points, names = np.random.default_rng(0).normal(size=(32, 12, 3)), [f"M{number}" for number in range(12)]
+            path.write_bytes(c3d_made.Made(1000.0 * points, names).bytes())
+        elif extension == ".trc":
+            markers = footplant.load_markers(make(".c3d"))
+            footplant.save_markers(path, markers)
+        elif extension == ".npy":
+            np.save(path, Kinematics(footplant.load("sample:walk").motion[:12]).positions)
+        else:
+            clip = footplant.load("sample:walk")
+            footplant.save(path, clip.motion[:12], character=clip.character)
+        return path
+
+    return make
+
+
+def peak_of_reading(path: Path) -> int:
+    """The most bytes that the parser holds at a time."""
+    module = formats()[path.suffix]
+    tracemalloc.start()
+    with contextlib.suppress(FormatError):
+        (module.load if hasattr(module, "load") else module.load_markers)(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("extension", sorted({*formats()} - {".usd", ".usdz"}))
+def test_cut_files(capsys, whole, extension):
+    extra, library = getattr(formats()[extension], "requires", (None, None))
+    if library is not None and importlib.util.find_spec(library) is None:
+        pytest.skip(f"footplant[{extra}] is not installed")
+    path = whole(extension)
+    data = path.read_bytes()
+    assert run(capsys, "info", path)[0] == 0
+    # a library that reads in a process of its own takes a second for each
+    for share in SHARES if library is None else SHARES[2::2]:
+        path.write_bytes(data[: int(share * len(data))])
+        assert library is not None or peak_of_reading(path) < FIXED + FACTOR * len(data), share
+        code, out, err = run(capsys, "info", path, "--json")
+        if code:
+            assert_one_line_of_error(code, out, err)
+        else:
+            assert extension in WHOLE_LINES, share
+            assert json.loads(out)["notes"], share
