@@ -78,15 +78,33 @@ def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
     return sorted(steps, key=lambda step: (step.start, step.side))
 
 
-def foot_length(character: Character, side: str) -> float:
-    """Metres from heel to ball in the reference pose."""
-    skeleton = character.skeleton
-    places, turned = skeleton.posed(humanoid.reference_pose(skeleton, character.require_roles()))
-    ends = []
-    for name in (f"{side}_heel", f"{side}_ball"):
-        point = character.contacts[name]
-        ends.append(places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset)))
-    return float(np.linalg.norm(ends[1] - ends[0]))
+def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
+    """Metres from heel to ball in the reference pose, or with the heel up over toes that lie flat.
+
+    slope: radians by which the line from heel to ball then goes down, more than in the reference pose.
+    """
+    skeleton, roles = character.skeleton, character.require_roles()
+    places, turned = skeleton.posed(humanoid.reference_pose(skeleton, roles))
+    points = [character.contacts[f"{side}_{part}"] for part in ("heel", "ball")]
+    heel, ball = (
+        places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset)) for point in points
+    )
+    toes = roles.get(f"{side}_toes")
+    if slope > 0.0 and toes is not None and points[1].joint in skeleton.descendants(toes):
+        # the foot turns about the toes' joint, which is not where the ball is
+        joint = places[toes]
+        raised = joint + rotation.rotate(rotation.exp(np.linspace(0.0, 1.4, 29)[:, None] * _pitch_axis(heel, ball)),
+                                         np.broadcast_to(heel - joint, (29, 3)))  # fmt: skip
+        away = raised - ball
+        slopes = np.arctan2(away[:, 1], np.linalg.norm(away[:, ::2], axis=1))
+        return float(np.interp(slope, slopes - slopes[0], np.linalg.norm(away, axis=1)))
+    return float(np.linalg.norm(ball - heel))
+
+
+def _pitch_axis(heel: NDArray, ball: NDArray) -> NDArray:
+    """(3,) the unit axis across a foot about which a positive turn lifts the heel."""
+    axis = np.cross(rotation.AXES["y"], ball - heel)
+    return axis / max(float(np.linalg.norm(axis)), 1e-12)
 
 
 def hip_width(character: Character) -> float:
@@ -126,15 +144,18 @@ def carried_places(
     """
     found: list[Places] = []
     for number, step in enumerate(steps):
-        length = foot_length(target, step.side)
         heel, ball = _main_place(step.heels), _main_place(step.balls)
         if shifts is not None:
             heel, ball = (None if place is None else place + shifts[number] for place in (heel, ball))
         if heel is not None and ball is not None:
             first, last = move(heel[None])[0], move(ball[None])[0]
             middle, along = 0.5 * (first + last), last - first
-            along = along / np.linalg.norm(along) * length
+            slope = float(np.arctan2(-along[1], np.hypot(along[0], along[2])))
+            along = along / np.linalg.norm(along) * foot_length(target, step.side, slope)
             heel, ball = middle - 0.5 * along, middle + 0.5 * along
+            # a foot that stands on its ball, its heel up, does so with another length too
+            sunk = max(min(first[1], last[1]) - min(heel[1], ball[1]), 0.0)
+            heel, ball = heel + sunk * rotation.AXES["y"], ball + sunk * rotation.AXES["y"]
         else:
             heel, ball = (None if place is None else move(place[None])[0] for place in (heel, ball))
         found.append((heel, ball))

@@ -16,7 +16,7 @@ from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, taken_apart
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
 from footplant.edits.hands import hangs, keep_touches, palm_plants, without_waving
-from footplant.edits.soles import clear_ground, depths, level_toes, stay_above
+from footplant.edits.soles import clear_ground, depths, level_toes, lift_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
@@ -119,6 +119,7 @@ def solve_soles(
         last = replace(method, spacings=(), first_guess=False)
         for _ in range(2):
             motion = level_toes(motion, character, soles.plants, soles.ground)
+            motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
             motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
             again = last.solve(replace(problem, motion=motion))
             motion, reachable = again.motion, again.status is not Status.UNREACHABLE

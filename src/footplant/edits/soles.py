@@ -22,6 +22,8 @@ from footplant.spline import smooth_envelope
 SOLE = ("heel", "ball", "toe")
 SHALLOW = 0.005
 """Metres below the ground that nobody sees."""
+MOST_BEND = 0.6
+"""Radians that toes are bent up at most to keep them out of the ground."""
 EASE_UP = 0.1
 """Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
 
@@ -52,6 +54,43 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
     return replace(motion, rotations=rotation.normalize(rotations))
 
 
+def lift_toes(
+    motion: Motion,
+    character: Character,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    clearances: Mapping[str, NDArray] | None = None,
+) -> Motion:
+    """Toes bend up where their tips would be in the ground, smoothly; a planted ball's stay as they are.
+
+    clearances: as for `clear_ground`.
+    """
+    roles, skeleton = character.require_roles(), character.skeleton
+    kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
+    half = round(EASE_UP * motion.fps)
+    for side in ("left", "right"):
+        toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_toe")
+        if toes is None or point is None or point.joint not in skeleton.descendants(toes):
+            continue
+        joint, tip = kinematics.positions[:, toes], kinematics.point(point)
+        line = tip - joint
+        length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
+        allowed = 0.0 if clearances is None else clearances.get(f"{side}_toe", 0.0)
+        least = ground.height(tip[:, ::2]) + allowed - joint[:, 1]
+        up = np.arcsin(np.clip(least / length, -1.0, 1.0)) - np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
+        free = 1.0 - _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
+        up = np.where(free > 0.0, up, 0.0)
+        if not (up > 0).any():
+            continue
+        axis = np.cross(line, rotation.AXES["y"])
+        axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
+        angle = np.minimum(smooth_envelope(np.maximum(up, 0.0), half), MOST_BEND) * free
+        turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
+        above = kinematics.rotations[:, skeleton.parents[toes]]
+        rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
+    return replace(motion, rotations=rotation.normalize(rotations))
+
+
 def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
     """Whether a plant is within `near` metres above the ground; one that is free to choose its place is."""
     if plant.place is None:
@@ -69,7 +108,8 @@ def clear_ground(
 ) -> Motion:
     """Feet that swing stay out of the ground, lifted smoothly and never by less than is needed.
 
-    A foot without toes that rolls over its ball would push its tip into the ground: it is pitched up about the ball.
+    A foot that stands on its heel or its ball alone is pitched about that where its other end is in the ground; so is
+    one without toes that rolls over its ball and would push its tip into the ground.
     clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `depths`).
     """
     half = round(EASE_UP * motion.fps)
@@ -82,16 +122,23 @@ def clear_ground(
         except SkeletonError:
             continue
         kinematics = Kinematics(motion)
-        heel, ball, toe = (kinematics.point(character.contacts[name]) for name in names)
-        held, on_ball = (_at_work(plants, character, own, kinematics, motion.fps) for own in (names, names[1:2]))
+        places = [kinematics.point(character.contacts[name]) for name in names]
+        held, on_heel, on_ball = (
+            _at_work(plants, character, own, kinematics, motion.fps) for own in (names, names[:1], names[1:2])
+        )
         ankle, turn = kinematics.positions[:, limb.end], kinematics.rotations[:, limb.end]
+        pivots = [(0, 1, on_heel, on_ball), (1, 0, on_ball, on_heel)]
         if character.contacts[names[2]].joint == limb.end:
-            pitch, axis = _pitch(ball, toe, ground)
-            about = rotation.exp(smooth_envelope(on_ball * pitch, half)[:, None] * axis)
-            turn = rotation.multiply(about, turn)
-            heel, toe, ankle = (ball + rotation.rotate(about, place - ball) for place in (heel, toe, ankle))
+            pivots.append((1, 2, on_ball, np.zeros(len(motion))))
+        for pivot, end, stands, also in pivots:
+            pitch, axis = _pitch(places[pivot], places[end], ground)
+            pitch = smooth_envelope(stands * (1.0 - also) * pitch, half) * (1.0 - also)
+            if pitch.any():
+                about, center = rotation.exp(pitch[:, None] * axis), places[pivot]
+                turn = rotation.multiply(about, turn)
+                *places, ankle = (center + rotation.rotate(about, place - center) for place in (*places, ankle))
         need = np.zeros(len(motion))
-        for name, place in zip(names, (heel, ball, toe)):
+        for name, place in zip(names, places):
             allowed = 0.0 if clearances is None else clearances.get(name, 0.0)
             need = np.maximum(need, allowed - (place[:, 1] - ground.height(place[:, ::2])))
         need = np.where(held < 1.0, need, 0.0)
@@ -116,12 +163,12 @@ def _at_work(
     return share
 
 
-def _pitch(ball: NDArray, toe: NDArray, ground: Ground) -> tuple[NDArray, NDArray]:
-    """(F,) radians, and the axis (F, 3), by which the line from ball to toe must be pitched up to clear the ground."""
-    line = toe - ball
+def _pitch(pivot: NDArray, end: NDArray, ground: Ground) -> tuple[NDArray, NDArray]:
+    """(F,) radians, and the axis (F, 3), by which the line from a pivot to an end is pitched up to clear the ground."""
+    line = end - pivot
     length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
-    below = np.minimum(ball[:, 1] - ground.height(ball[:, ::2]), 0.0)
-    wanted = np.arcsin(np.clip((ground.height(toe[:, ::2]) - ground.height(ball[:, ::2]) - below) / length, -1.0, 1.0))
+    below = np.minimum(pivot[:, 1] - ground.height(pivot[:, ::2]), 0.0)
+    wanted = np.arcsin(np.clip((ground.height(end[:, ::2]) - ground.height(pivot[:, ::2]) - below) / length, -1.0, 1.0))
     now = np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
     axis = np.cross(line, rotation.AXES["y"])
     norm = np.linalg.norm(axis, axis=1, keepdims=True)
