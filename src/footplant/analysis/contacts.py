@@ -91,6 +91,11 @@ class Contacts:
         """The plants that hold in a frame."""
         return [plant for plant in self.plants if plant.start <= frame < plant.end]
 
+    def since(self, frame: int) -> Contacts:
+        """The same plants without what lies before a frame; frames keep their numbers."""
+        kept = (replace(plant, start=max(plant.start, frame)) for plant in self.plants if plant.end > frame)
+        return replace(self, plants=tuple(kept))
+
     def resample(self, fps: float, frames: int) -> Contacts:
         """The same plants in the frames of another rate: those that lie inside them."""
         ratio = fps / self.fps

@@ -60,10 +60,10 @@ def retarget(
         return replace(solution, motion=taken_apart(solution.motion, target.skeleton)).noted(
             "limbs of the character are not in one piece: their ends move by position"
         )
-    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
-    contacts = with_floor(contacts, clip)
-    stage = Stage.of(clip, target, contacts, keep_footsteps)
     lead = lead_in(clip.motion, clip.character.height)
+    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
+    contacts = with_floor(contacts.since(lead), clip)
+    stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     source = Kinematics(clip.motion)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
