@@ -53,9 +53,14 @@ def size_of(clip: Clip) -> float:
 
 def check_positions(cases: list[tuple[Path, Clip]], tolerance: float) -> None:
     """Joints stand where three.js puts them, relative to the figure's size."""
-    answers = run_node("gltf_positions.mjs", [question(path, clip, some_frames(clip)) for path, clip in cases])
+    # one question for all takes of a figure: three.js reads the file once
+    asked: dict[str, dict] = {}
+    for path, clip in cases:
+        one = question(path, clip, some_frames(clip))
+        asked.setdefault(f"{path} {one['nodes']}", {**one, "takes": []})["takes"] += one["takes"]
+    answers = [take for answer in run_node("gltf_positions.mjs", list(asked.values())) for take in answer]
     for (path, clip), answer in zip(cases, answers, strict=True):
-        theirs = np.array([seen["positions"] for seen in answer[0]])
+        theirs = np.array([seen["positions"] for seen in answer])
         ours = Kinematics(clip.motion[some_frames(clip)]).positions[:, -theirs.shape[1] :]
         error = float(np.abs(ours - theirs).max()) / size_of(clip)
         assert error < tolerance, f"{path.name}, take {clip.name!r}: {error:.2g} of the figure's size"
