@@ -61,7 +61,11 @@ class Footplant(Constraint):
         earlier, known = _rows_of(kinematics.frames, inside)
         known &= found & (inside >= held[0]) & (inside <= held[-1])
         rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / GOING
-        return np.where(found[:, None], slip[rows] + np.abs(away)[:, None] * rate, slip)
+        going = np.abs(away)[:, None] * rate
+        # two frames of a shaking foot tell nothing of where it is going: no farther than the correction itself
+        sizes = [np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (slip[rows], going)]
+        going *= np.minimum(1.0, sizes[0] / np.maximum(sizes[1], 1e-12))
+        return np.where(found[:, None], slip[rows] + going, slip)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J) by the displacement; by the place it is minus the identity."""
