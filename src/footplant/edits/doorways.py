@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.analysis.ground import Ground
-from footplant.constraints import Area
+from footplant.constraints import Above, Area
 from footplant.edits.transfer import hip_centers
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
@@ -21,11 +21,11 @@ from footplant.skeleton import Character, Point
 from footplant.spline import filter_fir
 
 AIR = 0.012
-"""Body heights that the crown keeps from a beam (2 cm for an adult)."""
-SHOULDER = 0.05
-"""Body heights from the joints of neck and shoulders up to the skin."""
+"""Body heights that the figure keeps from a beam (2 cm for an adult)."""
+SKIN = 0.05
+"""Body heights from the joints of trunk and shoulders up to the skin."""
 LEAN = 0.2
-"""Body heights that a bent figure is ahead of an upright one: a beam is passed so much earlier and later."""
+"""Body heights that a bent figure may be ahead of an upright one."""
 APPROACH = 0.5
 """Body heights of the way in which the figure bends before a beam, and straightens after it."""
 
@@ -85,49 +85,83 @@ def crown(character: Character) -> Point:
 
 
 def _upper_body(character: Character) -> list[tuple[str, Point, float]]:
-    """What must pass under a beam: its name, the point, and metres that it keeps below the beam."""
+    """What must pass under a beam: its name, the point, and metres from it up to the skin."""
     roles, skeleton, height = character.require_roles(), character.skeleton, character.height
     found = []
     if "head" in roles:
-        found.append(("crown", crown(character), AIR * height))
-    if "neck" in roles:
-        found.append(("neck", Point(roles["neck"]), SHOULDER * height))
+        found.append(("crown", crown(character), 0.0))
+    for role in ("neck", "spine", "hips"):
+        if role in roles:
+            found.append((role, Point(roles.joints[role][-1]), SKIN * height))
     for side in ("left", "right"):
         arm = roles.get(f"{side}_upper_arm")
         if arm is not None and skeleton.parents[arm] >= 0:
             x, y, z = skeleton.offsets[arm].tolist()
-            found.append((f"{side} shoulder", Point(int(skeleton.parents[arm]), (x, y, z)), SHOULDER * height))
+            found.append((f"{side} shoulder", Point(int(skeleton.parents[arm]), (x, y, z)), SKIN * height))
     return found
 
 
-def pass_under(motion: Motion, character: Character, doorways: Sequence[Doorway]) -> tuple[Area, ...]:
-    """Constraints that bend a figure under doorways while it passes them, each part of the upper body in its time.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Under(Area):
+    """A point passes under a doorway: below its beam, and before and after it below a ceiling that comes down to it.
 
-    What a part may be higher than the beam grows with its distance, so that the figure bends and rises in good time.
+    Down is the only way out: nobody steps back or hurries on for a beam. So `slopes` leave out that of the ceiling.
     """
+
+    doorway: Doorway
+    approach: float
+    """Metres before and after the beam along which the ceiling comes down and goes up."""
+    rise: float
+    """Metres that the ceiling is above the beam farther off."""
+
+    def slack(self, places: NDArray, frames: NDArray) -> NDArray:
+        """(F,) metres to spare if the point were at places (F, 3)."""
+        away = np.abs(self.doorway.along(places)) - 0.5 * self.doorway.depth
+        share = np.clip(away / self.approach, 0.0, 1.0)
+        return super().slack(places, frames) + self.rise * share * share * (3.0 - 2.0 * share)
+
+
+def pass_under(motion: Motion, character: Character, doorways: Sequence[Doorway]) -> tuple[Under, ...]:
+    """Constraints that bend a figure under doorways while it passes them, each part of the upper body in its time."""
     kinematics, found = Kinematics(motion), []
     for number, doorway in enumerate(doorways):
         beam = Plane((doorway.place[0], doorway.height, doorway.place[1]), (0.0, -1.0, 0.0))
-        for name, point, air in _upper_body(character):
-            places = kinematics.point(point)
+        approach = APPROACH * character.height
+        for name, point, skin in _upper_body(character):
+            places, air = kinematics.point(point), skin + AIR * character.height
             away = np.abs(doorway.along(places)) - 0.5 * doorway.depth - LEAN * character.height
-            share = np.clip(away / (APPROACH * character.height), 0.0, 1.0)
-            most = max(float((places[:, 1] - doorway.height).max()) + air, 0.0)
-            above = (most + 0.02 * character.height) * share * share * (3.0 - 2.0 * share)
-            near = np.flatnonzero((share < 1.0) & (places[:, 1] + air > doorway.height + above))
-            if not len(near):
+            near = np.flatnonzero(away < approach)
+            if not len(near) or not (places[near, 1] + air > doorway.height).any():
                 continue
-            frames = range(int(near[0]), int(near[-1]) + 1)
             found.append(
-                Area(
+                Under(
                     point=point,
                     region=beam,
-                    margin=air - above[frames.start : frames.stop],
-                    frames=frames,
+                    margin=air,
+                    frames=range(int(near[0]), int(near[-1]) + 1),
                     name=f"{name} under doorway {number + 1}",
+                    doorway=doorway,
+                    approach=approach,
+                    rise=float((places[near, 1] - doorway.height).max()) + air + 0.02 * character.height,
                 )
             )
     return tuple(found)
+
+
+def stay_over(beams: Sequence[Under], ground: Ground) -> tuple[Above, ...]:
+    """Where a beam is so low that even the hips go under it, nothing of the trunk may go below the ground instead."""
+    low = {beam.doorway for beam in beams if beam.name.startswith("hips")}
+    return tuple(
+        Above(
+            point=beam.point,
+            ground=ground,
+            clearance=beam.margin,
+            frames=beam.frames,
+            name=beam.name.replace("under", "above the ground at"),
+        )
+        for beam in beams
+        if beam.doorway in low
+    )
 
 
 def headroom(motion: Motion, character: Character, doorways: Sequence[Doorway]) -> list[float]:
@@ -136,10 +170,9 @@ def headroom(motion: Motion, character: Character, doorways: Sequence[Doorway]) 
     found = []
     for doorway in doorways:
         least = np.inf
-        for name, point, air in _upper_body(character):
+        for _, point, skin in _upper_body(character):
             places = kinematics.point(point)
             under = np.abs(doorway.along(places)) <= 0.5 * doorway.depth
-            skin = 0.0 if name == "crown" else air
             least = min(least, float((doorway.height - skin - places[under, 1]).min(initial=np.inf)))
         found.append(least)
     return found

@@ -47,7 +47,7 @@ def carry_feet(
 ) -> Motion:
     """The motion with feet and hips carried from the level onto uneven ground, smoothly from step to step.
 
-    Kulpa, Multon & Arnaldi 2005, section 4.3 (METHODS D4), with feet that tilt and swing over what is in their way: a
+    Kulpa, Multon & Arnaldi 2005, section 7, with feet that tilt and swing over what is in their way: a
     first guess, near enough that the plants need little more. On ground that is as level as before nothing changes.
     """
     kinematics = Kinematics(motion)

@@ -16,7 +16,7 @@ from footplant.analysis.ground import Ground
 from footplant.analysis.quality import measure
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.edits.doorways import Doorway, headroom, pass_under
+from footplant.edits.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.edits.footing import Footing, find_footing
 from footplant.edits.footsteps import carried_places, find_steps, foot_length, hip_width, plants_at, wider_track
 from footplant.edits.retarget import Soles, Stage, lead_in, solve_soles, stand_first
@@ -63,11 +63,12 @@ def terrain(
     footings = [find_footing(step, places, target, stage.ground, ground) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
     carried = carry_feet(motion, target, steps, footings, stage.ground, ground)
-    problem = Problem(
-        level_toes(carried, target, plants, ground),
-        target,
-        (*plants, *pass_under(carried, target, doorways), *constraints),
-    )
+    beams = pass_under(carried, target, doorways)
+    wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
+    problem = Problem(level_toes(carried, target, plants, ground), target, wanted)
+    if beams:
+        # who bends comes under the beam sooner: a smooth answer first, from which the rest is little
+        problem = replace(problem, motion=Hierarchical(exact=False).solve(problem).motion)
     held = range(lead, len(motion))
     solution = solve_soles(method or Hierarchical(), problem, Soles(plants, ground), held, progress)
     if lead:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from footplant.analysis.ground import Ground
 from footplant.clip import Clip
 from footplant.errors import FormatError
 from footplant.plot import body
@@ -35,12 +36,14 @@ def strip(
     title: str | None = None,
     mesh: bool = True,
     panels: bool = True,
+    ground: Ground | None = None,
     dpi: int = 130,
 ) -> Path:
     """Draw a clip as one PNG: a strip of poses above the feet's heights with plants, leg angles, height and speed.
 
     plants: intervals to mark; found by `footplant.analysis.contacts` when None. poses: how many (default: as fit).
-    mesh: draw the skin where the character has one. panels: False draws the poses alone. dpi: dots per inch.
+    mesh: draw the skin where the character has one. panels: False draws the poses alone. ground: what is not level
+    under them, drawn along their way. dpi: dots per inch.
     """
     mpl = require_matplotlib()
     path = check_target(path)
@@ -54,7 +57,7 @@ def strip(
         figure = new_sheet(tall, title or clip.name, _subtitle(scene))
         top = tall - 0.5
         axes = figure.add_axes((0.3 / WIDTH, (top - strip_height) / tall, 1 - 0.6 / WIDTH, strip_height / tall))
-        _draw_poses(axes, scene)
+        _draw_poses(axes, scene, ground)
         top -= strip_height + 0.5
         for draw, height in rows:
             for number, (panel, options) in enumerate(draw):
@@ -90,13 +93,30 @@ def _strip_height(scene: Scene) -> float:
     return float(np.clip((WIDTH - 0.6) * (high - low) / (right - left), 2.0, TALLEST))
 
 
-def _draw_poses(axes, scene: Scene) -> None:
+def _draw_ground(axes, scene: Scene, ground: Ground, low: float, left: float, right: float) -> None:
+    """The profile of a ground below each pose, as far as half-way to its neighbours."""
+    view = scene.view
+    roots = scene.kinematics.positions[view.frames, 0]
+    middles = np.array([view.page(root, pose)[0] for pose, root in enumerate(roots)])
+    borders = np.concatenate([[left], 0.5 * (middles[1:] + middles[:-1]), [right]])
+    for root, middle, start, end in zip(roots, middles, borders, borders[1:]):
+        along = np.linspace(start, end, 200)
+        places = root[::2] + (along - middle)[:, None] * view.right[::2]
+        heights = ground.height(places)
+        axes.fill_between(along, low, heights, color="#f3f5f8", zorder=0, linewidth=0)
+        axes.plot(along, heights, color="#aab1bc", linewidth=1.0, zorder=1)
+
+
+def _draw_poses(axes, scene: Scene, ground: Ground | None) -> None:
     from matplotlib.collections import PolyCollection
 
     character, view = scene.clip.character, scene.view
     left, right, low, high = _page_bounds(scene)
-    axes.axhspan(low, scene.ground, color="#f3f5f8", zorder=0, linewidth=0)
-    axes.axhline(scene.ground, color="#aab1bc", linewidth=1.0, zorder=1)
+    if ground is None:
+        axes.axhspan(low, scene.ground, color="#f3f5f8", zorder=0, linewidth=0)
+        axes.axhline(scene.ground, color="#aab1bc", linewidth=1.0, zorder=1)
+    else:
+        _draw_ground(axes, scene, ground, low, left, right)
     for pose, frame in enumerate(view.frames.tolist()):
         if scene.skin is not None:
             shapes = body.mesh_shapes(character, scene.skin, scene.outlines[pose], view, pose)
