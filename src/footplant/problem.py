@@ -235,7 +235,7 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
         values = constraint.residual(kinematics[rows]) if len(rows) else np.zeros((0, 1))
     if constraint.inequality:
         values = np.minimum(values, 0.0)
-    return rows, np.linalg.norm(values.reshape(len(values), -1), axis=1)
+    return rows, np.sqrt(np.sum(values**2, axis=tuple(range(1, values.ndim))))
 
 
 def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:

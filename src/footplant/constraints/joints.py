@@ -70,25 +70,30 @@ class JointLimits(_OfTurns):
         wanted = np.flatnonzero(finite)
         return wanted if self.joints is None else np.intersect1d(wanted, self.joints)
 
-    def _sides(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
-        """(F, N, 3) how much is left to the nearer bound, and +1 or −1 for the way in which it grows."""
+    @cached_property
+    def _bounds(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Of each finite bound: which of the limited joints, which component, +1 lower or −1 upper, and radians."""
         limits, joints = self.character.limits, self._limited
-        vectors = rotation.log(self._turn(kinematics, joints))
-        below, above = vectors - limits.lower[joints], limits.upper[joints] - vectors  # type: ignore[union-attr]
-        left = np.minimum(below, above)
-        return np.where(np.isfinite(left), left, np.pi), np.where(below <= above, 1.0, -1.0) * np.isfinite(left)
+        found = []
+        for sign, side in ((1.0, limits.lower), (-1.0, limits.upper)):  # type: ignore[union-attr]
+            rows, components = np.nonzero(np.isfinite(side[joints]))
+            found.append((rows, components, np.full(len(rows), sign), side[joints][rows, components]))
+        rows, components, signs, values = (np.concatenate(parts) for parts in zip(*found))
+        return rows, components, signs, values
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3N) radians left to the nearer bound; negative beyond it."""
-        return self._sides(kinematics)[0].reshape(len(kinematics.frames), -1)
+        """(F, B) radians left to each bound; negative beyond it."""
+        rows, components, signs, values = self._bounds
+        vectors = rotation.log(self._turn(kinematics, self._limited))
+        return signs * (vectors[:, rows, components] - values)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3N, 3+3J)."""
-        joints, sides = self._limited, self._sides(kinematics)[1]
-        blocks = sides[..., None] * self._turn_jacobian(self._turn(kinematics, joints), joints)
-        out = np.zeros((len(kinematics.frames), 3 * len(joints), 3 + 3 * len(self.character.skeleton)))
-        for row, joint in enumerate(joints.tolist()):
-            out[:, 3 * row : 3 * row + 3, _columns(joint)] = blocks[:, row]
+        """(F, B, 3+3J)."""
+        joints, (rows, components, signs, _) = self._limited, self._bounds
+        blocks = self._turn_jacobian(self._turn(kinematics, joints), joints)
+        out = np.zeros((len(kinematics.frames), len(rows), 3 + 3 * len(self.character.skeleton)))
+        columns = 3 + 3 * joints[rows][:, None] + np.arange(3)
+        out[:, np.arange(len(rows))[:, None], columns] = signs[:, None] * blocks[:, rows, components]
         return out
 
 

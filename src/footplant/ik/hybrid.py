@@ -82,6 +82,11 @@ class Hybrid:
         if constraint.chain is not None:
             return "hybrid lets trunk and limbs follow as they can, not a chain alone; use numeric"
         joint = constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint
+        if joint in self._loose:
+            return (
+                f"{self.character.skeleton.names[joint]!r} belongs to the {self._loose[joint].replace('_', ' ')}, "
+                "whose joints do not hang together; use numeric"
+            )
         if joint in self._trunk_joints:
             if isinstance(getattr(constraint, "point", None), MovingPoint):
                 return "its point moves inside a segment of the trunk; use numeric"
@@ -99,6 +104,16 @@ class Hybrid:
         skeleton = self.character.skeleton
         carried = {joint for limb in self.limbs.values() for joint in skeleton.descendants(limb.upper)}
         return frozenset(range(len(skeleton))) - carried
+
+    @cached_property
+    def _loose(self) -> dict[int, str]:
+        """Joints of hands and feet that hang on something else than their limb (a foot on the root) → which limb."""
+        roles, skeleton = self.character.require_roles(), self.character.skeleton
+        found = {}
+        for name, parts in LIMBS.items():
+            if name not in self.limbs and parts[-1] in roles:
+                found |= dict.fromkeys(skeleton.descendants(roles[parts[-1]]), name)
+        return found
 
     def solve(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.constraints import AcrossFrames, Constraint, Footplant
+from footplant.constraints import AcrossFrames, ConeTwist, Constraint, Footplant, Hinge, JointLimits
 from footplant.errors import ConstraintError
 from footplant.ik.parts import in_parts
 from footplant.ik.pins import ORIENTATION, POSITION, Pins, collect, is_pin
@@ -240,7 +240,7 @@ class _Task:
         pressed, stages = np.zeros((count, widest), bool), np.zeros(count, np.int64)
         state = (
             np.zeros((count, widest)), np.zeros((count, unknowns, widest)), np.zeros((count, unknowns)), pressed,
-            stages, np.zeros(count, np.int64), np.zeros(count), np.zeros(count),
+            stages, np.zeros(count, np.int64), np.zeros(count), np.full(count, 2.0), np.zeros(count), np.zeros(count),
         )  # fmt: skip
         trial_root, trial_local = np.array(root), np.array(rotations)
         busy, first = np.arange(count), True
@@ -322,21 +322,26 @@ def _allowed(chain: Sequence[int], joints: int) -> NDArray:
     return allowed
 
 
+def _rank(constraint: Constraint) -> tuple[int, bool]:
+    """What outranks what: the priority and, where that is the same, what the body can do before what is asked of it."""
+    return constraint.priority, isinstance(constraint, JointLimits | ConeTwist | Hinge)
+
+
 def _penalties(constraints: Sequence[Constraint]) -> tuple[NDArray, Callable[[Constraint], int]]:
     """The table (stages, levels) of what hard and soft constraints weigh, and which level a constraint has.
 
     Hard priorities count by their order, not by their numbers: where one cannot be met beside another, the share of
     the gap that the greater one gets is too small to see.
     """
-    hard = sorted({c.priority for c in constraints if c.hard})
+    hard = sorted({_rank(c) for c in constraints if c.hard})
     soft = sorted({c.priority for c in constraints if not c.hard})
     step = min(1.0, HARD_SPAN / max(len(hard) - 1, 1))
     table = np.empty((len(PENALTIES), len(hard) + len(soft)))
     for stage, (base, power) in enumerate(zip(PENALTIES, HARD_STEP)):
-        for rank in range(len(hard)):
-            table[stage, rank] = base * 10.0 ** (power * step * rank)
-        for rank, priority in enumerate(soft):
-            table[stage, len(hard) + rank] = SOFT * SOFT_STEP ** float(np.clip(priority, -2, 2))
-    levels = {(True, priority): rank for rank, priority in enumerate(hard)}
-    levels |= {(False, priority): len(hard) + rank for rank, priority in enumerate(soft)}
-    return table, lambda constraint: levels[constraint.hard, constraint.priority]
+        table[stage, : len(hard)] = base * 10.0 ** (power * step * np.arange(len(hard)))
+        table[stage, len(hard) :] = SOFT * SOFT_STEP ** np.clip(soft, -2.0, 2.0)
+
+    def level(constraint: Constraint) -> int:
+        return hard.index(_rank(constraint)) if constraint.hard else len(hard) + soft.index(constraint.priority)
+
+    return table, level

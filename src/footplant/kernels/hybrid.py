@@ -14,9 +14,9 @@ import numpy as np
 from footplant.kernels import jit
 from footplant.kernels.fk import world_axis
 from footplant.kernels.least_squares import (
-    LEAST_DAMPING,
     left_inverse_times,
     moved_from,
+    next_damping,
     press,
     propose,
     value_of,
@@ -303,7 +303,7 @@ def solve_frames(
             continue
         weigh_trunk(pulls[f], stiffness, overstretch, row_kinds, row_weights[f], row_weight, one_sided)
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
-        now, then, damping = 0, 1, 0.0
+        now, then, damping, growth = 0, 1, 0.0, 2.0
         measure_trunk(
             parents, column_of, uppers, reaches[own_reach], lines, goals[f], row_kinds, row_joints, row_offsets,
             row_targets[f], row_weight, positions, rotations, residual[now], jacobian[now],
@@ -312,7 +312,7 @@ def solve_frames(
         cost = value_of(costs, moved[now], residual[now], row_weight, one_sided, count)
         pressed[:] = False
         for _ in range(iterations):
-            longest = propose(
+            longest, hoped = propose(
                 groups, costs, moved[now], residual[now], jacobian[now], row_weight, one_sided, pressed, count, damping,
                 work, step, root[f], local[f], trial_root, trial_local,
             )  # fmt: skip
@@ -325,15 +325,17 @@ def solve_frames(
             )  # fmt: skip
             moved_from(groups, first_root[f], first_local[f], trial_root, trial_local, moved[then])
             tried = value_of(costs, moved[then], residual[then], row_weight, one_sided, count)
-            if longest >= 0.0 and tried <= cost:
+            taken = longest >= 0.0 and tried <= cost
+            pressing = not taken and press(
+                residual[now], jacobian[now], residual[then], jacobian[then], one_sided, pressed, count
+            )
+            damping, growth = next_damping(taken, cost - tried, cost - hoped, pressing, damping, growth)
+            if taken:
                 root[f], local[f] = trial_root, trial_local
-                gained, cost = cost - tried, tried
-                now, then = then, now
-                damping = 0.1 * damping if damping > LEAST_DAMPING else 0.0
-                if gained <= NO_MORE * cost:
+                done = cost - hoped <= NO_MORE * cost
+                now, then, cost = then, now, tried
+                if done:
                     break
-            elif not press(residual[now], jacobian[now], residual[then], jacobian[then], one_sided, pressed, count):
-                damping = max(10.0 * damping, LEAST_DAMPING)
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
         for m in range(limbs.shape[0]):
             residuals[f, m] = 0.0

@@ -23,8 +23,11 @@ MOST_DUAL = 96
 """Residuals up to which a step is solved among them; a constant, so that no frame depends on its neighbours."""
 SETTLED = 1e-9
 """Steps (radians, metres) below this change nothing."""
-LEAST_DAMPING = 1e-6
-MOST_DAMPING = 1e6
+FIRST_DAMPING = 0.3
+"""Where damping begins, as a share of what moving costs."""
+MOST_DAMPING = 1e12
+WIDEST = 1.5
+"""Radians that a joint turns at most in a step: what was linearised is long wrong there."""
 
 
 @jit
@@ -73,8 +76,8 @@ def press(residual, jacobian, tried, tried_jacobian, one_sided, pressed, count):
 def find_step(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
     """The damped Gauss–Newton step (n,); False when the system is singular.
 
-    With D = cost + damping·(cost + diag JᵀWJ): (D + JᵀWJ)·step = −(cost·moved + JᵀW·residual). Pressed residuals that
-    turn out to pull are let go.
+    With D = (1 + damping)·cost: (D + JᵀWJ)·step = −(cost·moved + JᵀW·residual). Pressed residuals that turn out to pull
+    are let go.
     """
     for k in range(count):
         # what is violated now will be at its bound after the step, and must be known of in the step after it
@@ -106,13 +109,7 @@ def solve_active(costs, moved, residual, jacobian, weights, one_sided, pressed, 
             active[used] = k
             used += 1
     for c in range(unknowns):
-        diagonal[c] = costs[c]
-        if damping > 0.0:
-            total = costs[c]
-            for i in range(used):
-                k = active[i]
-                total += weights[k] * jacobian[c, k] * jacobian[c, k]
-            diagonal[c] += damping * total
+        diagonal[c] = (1.0 + damping) * costs[c]
     if used > MOST_DUAL:
         matrix[:, :] = 0.0
         for c in range(unknowns):
@@ -199,7 +196,8 @@ def displace_row(groups, root, local, step, new_root, new_local):
         if group == 0:
             for i in range(3):
                 new_root[i] = root[i] + step[3 * u + i]
-        else:
+        elif abs(step[3 * u]) + abs(step[3 * u + 1]) + abs(step[3 * u + 2]) > 1e-15:
+            # what moves by rounding alone keeps its bits, whichever other frames need its joint
             j = group - 1
             ew, ex, ey, ez = exp(step[3 * u], step[3 * u + 1], step[3 * u + 2])
             w, x, y, z = multiply(local[j, 0], local[j, 1], local[j, 2], local[j, 3], ew, ex, ey, ez)
@@ -210,19 +208,61 @@ def displace_row(groups, root, local, step, new_root, new_local):
 
 
 @jit
+def linear_value(costs, moved, residual, jacobian, weights, one_sided, pressed, count, step):
+    """The objective after a step if all residuals were linear, as far as the step knows of them."""
+    total = 0.0
+    for c in range(step.shape[0]):
+        total += costs[c] * (moved[c] + step[c]) ** 2
+    for k in range(count):
+        if weights[k] <= 0.0 or (one_sided[k] and not pressed[k]):
+            continue
+        value = residual[k]
+        for c in range(step.shape[0]):
+            value += jacobian[c, k] * step[c]
+        if one_sided[k] and value > 0.0:
+            continue
+        total += weights[k] * value * value
+    return total
+
+
+@jit
 def propose(
     groups, costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step, root, local,
     trial_root, trial_local,
 ):  # fmt: skip
-    """The pose after the next step; returns the longest part of the step, −1 for none (a singular system)."""
-    longest = 0.0
+    """The pose after the next step; (longest part of the step, −1 for none: a singular system; value hoped for)."""
     if not find_step(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
         step[:] = 0.0
-        longest = -1.0
+        displace_row(groups, root, local, step, trial_root, trial_local)
+        return -1.0, 0.0
+    longest, widest = 0.0, 0.0
     for c in range(step.shape[0]):
-        longest = max(longest, abs(step[c])) if longest >= 0.0 else longest
+        longest = max(longest, abs(step[c]))
+        if groups[c // 3] > 0:
+            widest = max(widest, abs(step[c]))
+    if widest > WIDEST:
+        for c in range(step.shape[0]):
+            step[c] *= WIDEST / widest
     displace_row(groups, root, local, step, trial_root, trial_local)
-    return longest
+    return longest, linear_value(costs, moved, residual, jacobian, weights, one_sided, pressed, count, step)
+
+
+@jit
+def next_damping(taken, gained, hoped, pressing, damping, growth):
+    """(damping, growth) of the next trial, by how much of the gain hoped for was real (after Nielsen 1999).
+
+    Steps that overshoot are taken but damped from then on; refusals damp more each time. Bounds that the next step will
+    know of are an excuse for a refusal, but not twice running.
+    """
+    if taken:
+        if gained < 0.5 * hoped:
+            return max(2.0 * damping, FIRST_DAMPING), 2.0
+        if gained > 0.9 * hoped:
+            damping = damping / 3.0 if damping > 0.1 * FIRST_DAMPING else 0.0
+        return damping, 2.0
+    if pressing and growth <= 2.0:
+        return damping, 4.0
+    return max(growth * damping, FIRST_DAMPING), 2.0 * growth
 
 
 WARMUP = {}

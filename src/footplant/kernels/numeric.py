@@ -15,11 +15,11 @@ import numpy as np
 from footplant.kernels import jit
 from footplant.kernels.fk import forward, world_axis
 from footplant.kernels.least_squares import (
-    LEAST_DAMPING,
     MOST_DAMPING,
     SETTLED,
     left_inverse_times,
     moved_from,
+    next_damping,
     press,
     propose,
     value_of,
@@ -100,23 +100,28 @@ def weigh(weights, shares, levels, penalties, count, out):
 
 
 @jit
-def decide(value, tried, longest, pressing, stage, count, damping, gains, most):
-    """Whether a trial is taken, and how the search goes on: (taken, stage, steps in this stage, damping).
+def is_heard(k, residual, one_sided, pressed):
+    """Whether a residual has a say: of one-sided ones that are fine nobody asks the derivatives."""
+    return not one_sided[k] or residual[k] < 0.0 or pressed[k]
+
+
+@jit
+def decide(value, tried, hoped, longest, pressing, stage, count, damping, growth, gains, most):
+    """Whether a trial is taken, and how the search goes on: (taken, stage, steps in this stage, damping, growth).
 
     A stage ends when a step gains less than its share of the value, when steps no longer move, or after enough of them.
-    `pressing`: the trial met one-sided residuals that the next step will know of, which is no reason to damp it.
+    `pressing`: the trial met one-sided residuals that the next step will know of.
     """
     taken = tried <= value and longest >= 0.0
-    ended = 0.0 <= longest < SETTLED or count + 1 >= most
-    if taken:
-        ended = ended or value - tried <= gains[stage] * value
-        damping = 0.1 * damping if damping > LEAST_DAMPING else 0.0
-    elif not pressing:
-        damping = max(10.0 * damping, LEAST_DAMPING)
-        ended = ended or damping > MOST_DAMPING
-    if ended:
-        return taken, stage + 1, 0, 0.0
-    return taken, stage, count + 1, damping
+    damping, growth = next_damping(taken, value - tried, value - hoped, pressing, damping, growth)
+    if (
+        0.0 <= longest < SETTLED
+        or count + 1 >= most
+        or damping > MOST_DAMPING
+        or (taken and value - hoped <= gains[stage] * value)
+    ):
+        return taken, stage + 1, 0, 0.0, 2.0
+    return taken, stage, count + 1, damping, growth
 
 
 @jit
@@ -156,10 +161,10 @@ def solve_pins(
             begin, end, root[f : f + 1], local[f : f + 1], positions, rotations, residuals[now], jacobians[now],
         )  # fmt: skip
         moved_from(groups, reference_root[f], reference_local[f], root[f], local[f], moved[now])
-        stage, tries, damping = 0, 0, 0.0
+        stage, tries, damping, growth = 0, 0, 0.0, 2.0
         while stage < penalties.shape[0]:
             weigh(own_weights, own_shares, own_levels, penalties[stage], count, weighed)
-            longest = propose(
+            longest, hoped = propose(
                 groups, costs, moved[now], residuals[now], jacobians[now], weighed, one_sided, pressed, count, damping,
                 work, step, root[f], local[f], trial_root[0], trial_local[0],
             )  # fmt: skip
@@ -170,7 +175,9 @@ def solve_pins(
             moved_from(groups, reference_root[f], reference_local[f], trial_root[0], trial_local[0], moved[then])
             value = value_of(costs, moved[now], residuals[now], weighed, one_sided, count)
             tried = value_of(costs, moved[then], residuals[then], weighed, one_sided, count)
-            taken, stage, tries, damping = decide(value, tried, longest, False, stage, tries, damping, gains, most)
+            taken, stage, tries, damping, growth = decide(
+                value, tried, hoped, longest, False, stage, tries, damping, growth, gains, most
+            )
             rounds[f] += 1
             if taken:
                 now, then = then, now
@@ -182,14 +189,14 @@ def advance_rows(
     first, busy, parents, offsets, groups, group_of, costs, starts, kinds, joints, point_offsets, targets, axes,
     chain_of, chains, weights, shares, levels, one_sided, counts, penalties, gains, most, reference_root,
     reference_local, extra_residuals, extra_jacobians, root, local, trial_root, trial_local, residuals, jacobians,
-    moved, pressed, stages, tries, dampings, longest,
+    moved, pressed, stages, tries, dampings, growths, longest, hopes,
 ):  # fmt: skip
     """One step of the rows in `busy`, whose other residuals were measured at the trial poses by their own classes.
 
     Takes or refuses the trials, then proposes the next ones. extra_residuals (busy, E), extra_jacobians (busy, E, n)
     follow a row's pins; weights … one_sided (F, K), counts (F,) tell all residuals of a row. State kept from step to
     step: poses, trials, residuals (F, K), jacobians (F, n, K), moved (F, n), pressed (F, K), stages, tries, dampings,
-    longest (F,). `first`: the trials are the start of the search and are taken as they are.
+    growths, longest, hopes (F,). `first`: the trials are the start of the search and are taken as they are.
     """
     widest, unknowns, joint_count = residuals.shape[1], moved.shape[1], local.shape[1]
     work = workspace(unknowns, widest)
@@ -207,9 +214,11 @@ def advance_rows(
         )  # fmt: skip
         own = 3 * (end - begin)
         for e in range(count - own):
-            new_residual[own + e] = extra_residuals[b, e]
-            for c in range(unknowns):
-                new_jacobian[c, own + e] = extra_jacobians[b, e, c]
+            k = own + e
+            new_residual[k] = extra_residuals[b, e]
+            if is_heard(k, new_residual, one_sided[f], pressed[f]):
+                for c in range(unknowns):
+                    new_jacobian[c, k] = extra_jacobians[b, e, c]
         moved_from(groups, reference_root[f], reference_local[f], trial_root[f], trial_local[f], new_moved)
         taken = True
         if not first:
@@ -219,16 +228,19 @@ def advance_rows(
             pressing = not tried <= value and press(
                 residuals[f], jacobians[f], new_residual, new_jacobian, one_sided[f], pressed[f], count
             )  # fmt: skip
-            taken, stages[f], tries[f], dampings[f] = decide(
-                value, tried, longest[f], pressing, stages[f], tries[f], dampings[f], gains, most
+            taken, stages[f], tries[f], dampings[f], growths[f] = decide(
+                value, tried, hopes[f], longest[f], pressing, stages[f], tries[f], dampings[f], growths[f], gains, most
             )
         if taken:
             root[f], local[f] = trial_root[f], trial_local[f]
             moved[f], residuals[f, :count] = new_moved, new_residual[:count]
-            jacobians[f, :, :count] = new_jacobian[:, :count]
+            for k in range(count):
+                if is_heard(k, new_residual, one_sided[f], pressed[f]):
+                    for c in range(unknowns):
+                        jacobians[f, c, k] = new_jacobian[c, k]
         if stages[f] < penalties.shape[0]:
             weigh(weights[f], shares[f], levels[f], penalties[stages[f]], count, weighed)
-            longest[f] = propose(
+            longest[f], hopes[f] = propose(
                 groups, costs, moved[f], residuals[f], jacobians[f], weighed, one_sided[f], pressed[f], count,
                 dampings[f], work, step, root[f], local[f], trial_root[f], trial_local[f],
             )  # fmt: skip
@@ -271,6 +283,7 @@ def _smallest_advance():
         np.array([3]), np.ones((1, 1)), np.ones(1), 1, *_pose(), np.zeros((1, 0)), np.zeros((1, 0, 9)), *_pose(False),
         *_pose(False), np.zeros((1, 3)), np.zeros((1, 9, 3)), np.zeros((1, 9)),
         np.zeros((1, 3), np.bool_), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), np.zeros(1),
+        np.zeros(1), np.zeros(1),
     )  # fmt: skip
 
 
