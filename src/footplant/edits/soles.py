@@ -32,26 +32,44 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
     """Toes lie on the ground while the ball of their foot is planted, whatever the source's toes did (or had).
 
     They are turned by the least rotation that makes their sole parallel to the ground, as far as the plant is at work.
-    A ball that is planted above the ground (on a rope, on a rung) leaves its toes alone.
+    A ball that is planted above the ground (on a rope, on a rung) leaves its toes alone. Where the heel stands too, and
+    no higher, foot and toes are one piece: a foot that rolls to its side would pull its toes away from it.
     """
     roles, skeleton = character.require_roles(), character.skeleton
     kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
-    reference = skeleton.posed(humanoid.reference_pose(skeleton, roles))[1]
+    pose = humanoid.reference_pose(skeleton, roles)
+    reference = skeleton.posed(pose)[1]
+    every = plants
     plants = [plant for plant in plants if _is_on(plant, ground, NEAR * character.height)]
     for side in ("left", "right"):
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
         if toes is None or point is None or skeleton.parents[toes] < 0:
             continue
         share = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
-        if not share.any():
+        if not share.any() and not _flat(kinematics, character, side, every).any():
             continue
         world = kinematics.rotations[:, toes]
         up = rotation.rotate(world, rotation.rotate(rotation.inverse(reference[toes]), rotation.AXES["y"]))
         turn = rotation.between(up, normal_of(ground, kinematics.point(point)[:, ::2]))
         turned = rotation.multiply(rotation.exp(share[:, None] * rotation.log(turn)), world)
         above = kinematics.rotations[:, skeleton.parents[toes]]
-        rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
+        local = rotation.multiply(rotation.inverse(above), turned)
+        flat = _flat(kinematics, character, side, every)[:, None]
+        straight = rotation.log(rotation.multiply(rotation.inverse(local), pose[toes]))
+        rotations[:, toes] = rotation.multiply(local, rotation.exp(flat * straight))
     return replace(motion, rotations=rotation.normalize(rotations))
+
+
+def _flat(kinematics: Kinematics, character: Character, side: str, plants: Sequence[Footplant]) -> NDArray:
+    """(F,) how much heel and ball of a foot stand together at one height, 0 to 1."""
+    names = [f"{side}_heel", f"{side}_ball"]
+    if names[0] not in character.contacts:
+        return np.zeros(len(kinematics.frames))
+    fps = kinematics.motion.fps
+    both = np.minimum(*(_at_work(plants, character, [name], kinematics, fps) for name in names))
+    heel, ball = (kinematics.point(character.contacts[name]) for name in names)
+    slope = (heel - ball)[:, 1] / np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
+    return both * np.clip((0.2 - slope) / 0.1, 0.0, 1.0)
 
 
 def lift_toes(
@@ -87,8 +105,23 @@ def lift_toes(
         angle = np.minimum(smooth_envelope(np.maximum(up, 0.0), half), MOST_BEND) * free
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
         above = kinematics.rotations[:, skeleton.parents[toes]]
-        rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
+        local = rotation.multiply(rotation.inverse(above), turned)
+        flat = _flat(kinematics, character, side, every)[:, None]
+        straight = rotation.log(rotation.multiply(rotation.inverse(local), pose[toes]))
+        rotations[:, toes] = rotation.multiply(local, rotation.exp(flat * straight))
     return replace(motion, rotations=rotation.normalize(rotations))
+
+
+def _flat(kinematics: Kinematics, character: Character, side: str, plants: Sequence[Footplant]) -> NDArray:
+    """(F,) how much heel and ball of a foot stand together at one height, 0 to 1."""
+    names = [f"{side}_heel", f"{side}_ball"]
+    if names[0] not in character.contacts:
+        return np.zeros(len(kinematics.frames))
+    fps = kinematics.motion.fps
+    both = np.minimum(*(_at_work(plants, character, [name], kinematics, fps) for name in names))
+    heel, ball = (kinematics.point(character.contacts[name]) for name in names)
+    slope = (heel - ball)[:, 1] / np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
+    return both * np.clip((0.2 - slope) / 0.1, 0.0, 1.0)
 
 
 def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
@@ -131,7 +164,8 @@ def clear_ground(
         if character.contacts[names[2]].joint == limb.end:
             pivots.append((1, 2, on_ball, np.zeros(len(motion))))
         for pivot, end, stands, also in pivots:
-            pitch, axis = _pitch(places[pivot], places[end], ground)
+            allowed = 0.0 if clearances is None else clearances.get(names[end], 0.0)
+            pitch, axis = _pitch(places[pivot], places[end], ground, allowed)
             pitch = smooth_envelope(stands * (1.0 - also) * pitch, half) * (1.0 - also)
             if pitch.any():
                 about, center = rotation.exp(pitch[:, None] * axis), places[pivot]
@@ -163,12 +197,16 @@ def _at_work(
     return share
 
 
-def _pitch(pivot: NDArray, end: NDArray, ground: Ground) -> tuple[NDArray, NDArray]:
-    """(F,) radians, and the axis (F, 3), by which the line from a pivot to an end is pitched up to clear the ground."""
+def _pitch(pivot: NDArray, end: NDArray, ground: Ground, allowed: ArrayLike = 0.0) -> tuple[NDArray, NDArray]:
+    """(F,) radians, and the axis (F, 3), by which the line from a pivot to an end is pitched up to clear the ground.
+
+    allowed: metres, 0 or below, that the end may be in the ground.
+    """
     line = end - pivot
     length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
     below = np.minimum(pivot[:, 1] - ground.height(pivot[:, ::2]), 0.0)
-    wanted = np.arcsin(np.clip((ground.height(end[:, ::2]) - ground.height(pivot[:, ::2]) - below) / length, -1.0, 1.0))
+    rise = ground.height(end[:, ::2]) + allowed - ground.height(pivot[:, ::2]) - below
+    wanted = np.arcsin(np.clip(rise / length, -1.0, 1.0))
     now = np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
     axis = np.cross(line, rotation.AXES["y"])
     norm = np.linalg.norm(axis, axis=1, keepdims=True)

@@ -1,0 +1,225 @@
+"""Repair of anybody's clip: feet that skate, float or sink are put right with the least change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.analysis.contacts import Contacts
+from footplant.analysis.ground import Ground, as_ground
+from footplant.analysis.quality import Quality, measure
+from footplant.clip import Clip
+from footplant.constraints import Footplant
+from footplant.edits.fit import editing_ik
+from footplant.edits.retarget import lead_in
+from footplant.edits.soles import SOLE, clear_ground, level_toes, lift_toes, stay_above
+from footplant.edits.stances import Stance, find_skating_contacts, find_stance, floor_level, further_stance
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.motion import Motion
+from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.skeleton import Character
+
+FirstFrame = Literal["keep", "drop", "ease"]
+FLOOR = 0.05
+"""Body heights; a level floor this near to height 0 is meant to be there (9 cm for an adult)."""
+ROUNDS = 3
+"""How often plants are looked for at most."""
+DEPTH = 0.003
+"""Metres below the ground that are left alone: nobody sees them, and lifting a foot has its price."""
+
+
+def repair(
+    clip: Clip,
+    *,
+    ground: Ground | float | None = None,
+    slide: float | None = None,
+    first_frame: FirstFrame = "keep",
+    contacts: Contacts | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The clip's motion with feet that stand where they are meant to stand, and out of the ground.
+
+    ground: where it is (a level in metres, or anything with `height(places)`); None: where the feet tell, or at height
+    0 when that is near. slide: metres a second below which a foot near the ground is meant to stand; None: 0.2 body
+    heights. first_frame: what becomes of a T-pose that was added before the motion: it is kept as it is, dropped, or
+    replaced by a pose that leads into the motion. contacts: the plants, where they are known already.
+    """
+    character, lead = clip.character, lead_in(clip.motion, clip.character.height)
+    source, notes = _first_frame(clip.motion, lead, first_frame)
+    if first_frame != "keep":
+        lead = 0
+    known = None if ground is None else as_ground(ground)
+    found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
+    motion, found, floor, told = _set_down(source, character, found, known)
+    stance = find_stance(motion, character, found, floor, first=lead)
+    frames, solution = range(lead, len(motion)), None
+    for number in range(ROUNDS):
+        solution = _solve(motion, character, stance, frames, progress)
+        if contacts is not None or number == ROUNDS - 1:
+            break
+        # what shook or slid hides other plants; once it stands they are found, and found alike when repaired again
+        further = further_stance(solution.motion, character, stance, slide=slide, first=lead)
+        if len(further.plants) == len(stance.plants):
+            break
+        stance = further
+    assert solution is not None
+    if lead:
+        solution = replace(solution, motion=_put_back(solution.motion, source, lead))
+    judged = (source, character, stance.contacts)
+    before, after = (
+        measure(moving, character, stance.contacts, against=judged, ground=floor)
+        for moving in (source, solution.motion)
+    )
+    solution = replace(solution, report=replace(solution.report, before=before, after=after))
+    return solution.noted(*notes, *told, *_sentences(before, after))
+
+
+def _solve(motion: Motion, character: Character, stance: Stance, frames: range, progress: Progress | None) -> Solution:
+    """The motion with its feet as a stance has them."""
+    method = Hierarchical(ik=editing_ik(motion, character))
+    ground = stance.contacts.ground
+    problem = Problem(lay_toes(motion, character, stance.plants, ground), character, stance.plants)
+    solution = method.solve(problem, progress)
+    return _clear(solution, problem, method, stance.plants, ground, frames)
+
+
+def _first_frame(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
+    """The motion with its first frames as asked, and what was done."""
+    if wish not in ("keep", "drop", "ease"):
+        raise ValueError(f"expected first_frame to be keep, drop or ease, got {wish!r}")
+    if not lead:
+        return motion, []
+    what = "the first frame is" if lead == 1 else f"the first {lead} frames are"
+    if wish == "drop":
+        return motion[lead:], [f"{what} a pose apart from the motion (a T-pose): left out"]
+    if wish == "ease":
+        # the motion run backwards from its first frame, by the same steps mirrored in time
+        back = motion[np.clip(2 * lead - np.arange(lead), 0, len(motion) - 1)]
+        base = motion[np.full(lead, lead)]
+        eased = base + -1.0 * (back - base)
+        root, rotations = np.array(motion.root), np.array(motion.rotations)
+        root[:lead], rotations[:lead] = eased.root, eased.rotations
+        return replace(motion, root=root, rotations=rotations), [
+            f"{what} a pose apart from the motion (a T-pose): replaced by one that leads into it"
+        ]
+    return motion, [f"{what} a pose apart from the motion (a T-pose): kept as it is"]
+
+
+def _set_down(
+    motion: Motion, character: Character, contacts: Contacts, known: Ground | None
+) -> tuple[Motion, Contacts, Ground, list[str]]:
+    """The whole clip lifted or lowered onto its floor; what then stands there; the floor; and what was done."""
+    level = floor_level(Kinematics(motion), character, contacts)
+    if known is not None and not (isinstance(known, Plane) and level is not None):
+        return motion, contacts, known, []
+    if level is None:
+        return motion, contacts, contacts.ground, []
+    wanted = 0.0 if known is None else float(known.height(np.zeros((1, 2)))[0])
+    if known is None and abs(level) > FLOOR * character.height:
+        note = f"the floor of the clip is at {1000 * level:.0f} mm; it was left there (a ground of 0 sets it down)"
+        return motion, contacts, Plane((0.0, level, 0.0)), [note]
+    floor: Ground = Plane((0.0, wanted, 0.0)) if known is None else known
+    by = wanted - level
+    if abs(by) < 1e-6:
+        return motion, contacts, floor, []
+    moved = tuple(replace(plant, place=plant.place + [0.0, by, 0.0]) for plant in contacts.plants)
+    notes = [f"the whole clip was {'lowered' if by < 0 else 'raised'} by {1000 * abs(by):.1f} mm onto the ground"]
+    return (
+        replace(motion, root=motion.root + [0.0, by, 0.0]),
+        replace(contacts, plants=moved, ground=floor),
+        floor,
+        notes,
+    )
+
+
+def _clear(
+    solution: Solution,
+    problem: Problem,
+    method: Hierarchical,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    frames: range,
+) -> Solution:
+    """The feet brought out of the ground between and beside their plants, and the plants enforced again."""
+    character, motion = problem.character, solution.motion
+    allowed = {f"{side}_{part}": np.full(len(motion), -DEPTH) for side in ("left", "right") for part in SOLE}
+    last = replace(method, spacings=(), first_guess=False)
+    judged = stay_above(character, ground, frames, {name: values[frames.start :] for name, values in allowed.items()})
+    whole = replace(problem, constraints=(*problem.constraints, *judged))
+    watch, reachable = Stopwatch(whole), True
+    for _ in range(2):
+        if not _in_ground(motion, character, ground, allowed, frames):
+            break
+        motion = lay_toes(motion, character, plants, ground)
+        motion = lift_toes(motion, character, plants, ground, allowed)
+        motion = clear_ground(motion, character, plants, ground, allowed)
+        again = last.solve(replace(whole, motion=motion))
+        motion, reachable = again.motion, again.status.name != "UNREACHABLE"
+        watch.lap("soles", motion)
+    found = watch.finish("hierarchical", motion, reachable=reachable, notes=solution.report.notes)
+    levels = (*solution.report.levels, *found.report.levels)
+    seconds = solution.report.seconds + found.report.seconds
+    return replace(found, report=replace(found.report, levels=levels, seconds=seconds))
+
+
+def _in_ground(
+    motion: Motion, character: Character, ground: Ground, allowed: Mapping[str, NDArray], frames: range
+) -> bool:
+    kinematics = Kinematics(motion)
+    for name, depth in allowed.items():
+        if name in character.contacts:
+            place = kinematics.point(character.contacts[name])
+            if (place[:, 1] - ground.height(place[:, ::2]) < depth - 1e-4)[frames.start :].any():
+                return True
+    return False
+
+
+def lay_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
+    """Toes flat while the ball of their foot stands: bent by noise they would pull heel and ball apart.
+
+    Beside a plant it is the correction of its nearest frame that fades, so that toes that were flat stay as they were.
+    """
+    flat = level_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
+    change, total = flat - motion, np.zeros((len(motion), 1 + len(motion.skeleton), 3))
+    if not change.any():
+        return motion
+    every, best = np.arange(len(motion)), np.zeros(len(motion))
+    for side in ("left", "right"):
+        toes, ball = character.require_roles().get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
+        best[:] = 0.0
+        for plant in plants:
+            if toes is None or plant.point != ball:
+                continue
+            share = plant.activation(every, motion.fps)
+            nearest = np.asarray(plant.frames)[plant.slot(every)]
+            more = share > best
+            total[more, 1 + toes] = (share[:, None] * change[nearest, 1 + toes])[more]
+            best = np.maximum(best, share)
+    return motion + total
+
+
+def _put_back(motion: Motion, source: Motion, lead: int) -> Motion:
+    """The first frames as they were."""
+    root, rotations = np.array(motion.root), np.array(motion.rotations)
+    root[:lead], rotations[:lead] = source.root[:lead], source.rotations[:lead]
+    return replace(motion, root=root, rotations=rotations)
+
+
+def _sentences(before: Quality, after: Quality) -> list[str]:
+    """Before and after in millimetres."""
+    if before.worst_plant is None or after.worst_plant is None:
+        return ["no foot stands in this clip: nothing to hold"]
+    drift = (before.worst_plant.drift, after.worst_plant.drift)
+    mean = (before.mean_drift or 0.0, after.mean_drift or 0.0)
+    deep = (before.penetration_worst or 0.0, after.penetration_worst or 0.0)
+    return [
+        f"{len(after.plants)} plants drifted by {drift[0]:.1f} mm at most, {mean[0]:.1f} mm on average; "
+        f"now {drift[1]:.1f} and {mean[1]:.1f} mm",
+        f"feet were {deep[0]:.1f} mm below the ground at most; now {deep[1]:.1f} mm",
+    ]
