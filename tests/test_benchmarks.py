@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +39,18 @@ def test_baseline_is_complete():
     assert baseline["bars"]["fk.times_faster_than_upc_pymotion"] >= 20
     for name, bar in baseline["bars"].items():
         assert baseline["ratios"][name] >= bar
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("parse_*.py")), ids=lambda path: path.stem)
+def test_every_ratio_has_a_baseline(path, monkeypatch):
+    """Ratios that a benchmark names itself, and those with each of its peers."""
+    known = json.loads((FOLDER / "baseline.json").read_text())["ratios"]
+    named = re.findall(r'"(\w[\w.]*times_faster_than_\w+)"', path.read_text())
+    monkeypatch.syspath_prepend(str(FOLDER))
+    benchmark = vars(importlib.import_module(path.stem))
+    peers = [peer for name, value in benchmark.items() if name.endswith("PEERS") for peer in value]
+    assert not [name for name in named if name not in known]
+    assert not [peer for peer in peers if not any(name.endswith(f".times_faster_than_{peer}") for name in known)]
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.py")) if path.stem != "timing"])
