@@ -69,7 +69,7 @@ def _flat(kinematics: Kinematics, character: Character, side: str, plants: Seque
     both = np.minimum(*(_at_work(plants, character, [name], kinematics, fps) for name in names))
     heel, ball = (kinematics.point(character.contacts[name]) for name in names)
     slope = (heel - ball)[:, 1] / np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
-    return both * np.clip((0.2 - slope) / 0.1, 0.0, 1.0)
+    return both * np.clip((0.06 - slope) / 0.06, 0.0, 1.0)
 
 
 def lift_toes(
@@ -105,23 +105,8 @@ def lift_toes(
         angle = np.minimum(smooth_envelope(np.maximum(up, 0.0), half), MOST_BEND) * free
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
         above = kinematics.rotations[:, skeleton.parents[toes]]
-        local = rotation.multiply(rotation.inverse(above), turned)
-        flat = _flat(kinematics, character, side, every)[:, None]
-        straight = rotation.log(rotation.multiply(rotation.inverse(local), pose[toes]))
-        rotations[:, toes] = rotation.multiply(local, rotation.exp(flat * straight))
+        rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
     return replace(motion, rotations=rotation.normalize(rotations))
-
-
-def _flat(kinematics: Kinematics, character: Character, side: str, plants: Sequence[Footplant]) -> NDArray:
-    """(F,) how much heel and ball of a foot stand together at one height, 0 to 1."""
-    names = [f"{side}_heel", f"{side}_ball"]
-    if names[0] not in character.contacts:
-        return np.zeros(len(kinematics.frames))
-    fps = kinematics.motion.fps
-    both = np.minimum(*(_at_work(plants, character, [name], kinematics, fps) for name in names))
-    heel, ball = (kinematics.point(character.contacts[name]) for name in names)
-    slope = (heel - ball)[:, 1] / np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
-    return both * np.clip((0.2 - slope) / 0.1, 0.0, 1.0)
 
 
 def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
