@@ -54,9 +54,14 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
         turned = rotation.multiply(rotation.exp(share[:, None] * rotation.log(turn)), world)
         above = kinematics.rotations[:, skeleton.parents[toes]]
         local = rotation.multiply(rotation.inverse(above), turned)
-        flat = _flat(kinematics, character, side, every)[:, None]
+        flat = _flat(kinematics, character, side, every)
+        if f"{side}_toe" in character.contacts:
+            # but not where that would push the tip into the ground: there the toes bend
+            tip = np.array(character.contacts[f"{side}_toe"].offset)
+            tip = kinematics.positions[:, toes] + rotation.rotate(rotation.multiply(above, pose[toes]), tip)
+            flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
         straight = rotation.log(rotation.multiply(rotation.inverse(local), pose[toes]))
-        rotations[:, toes] = rotation.multiply(local, rotation.exp(flat * straight))
+        rotations[:, toes] = rotation.multiply(local, rotation.exp(flat[:, None] * straight))
     return replace(motion, rotations=rotation.normalize(rotations))
 
 
@@ -69,7 +74,7 @@ def _flat(kinematics: Kinematics, character: Character, side: str, plants: Seque
     both = np.minimum(*(_at_work(plants, character, [name], kinematics, fps) for name in names))
     heel, ball = (kinematics.point(character.contacts[name]) for name in names)
     slope = (heel - ball)[:, 1] / np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
-    return both * np.clip((0.06 - slope) / 0.06, 0.0, 1.0)
+    return both * np.clip((0.2 - slope) / 0.1, 0.0, 1.0)
 
 
 def lift_toes(
