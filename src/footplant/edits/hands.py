@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.analysis.contacts import HANDS, Contacts, Plant
+from footplant.analysis.ground import Ground
 from footplant.constraints import Footplant
 from footplant.edits.footsteps import EASE
 from footplant.errors import SkeletonError
@@ -164,6 +165,26 @@ def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics,
     return chest + share[:, None] * (middle - chest)
 
 
+def keep_palms_out(
+    motion: Motion, target: Character, ground: Ground, plants: tuple[Footplant, ...], frames: range
+) -> Motion:
+    """Palms that would be in the ground are lifted out of it, smoothly, by their arms alone."""
+    half = round(FORGET * motion.fps)
+    for name in HANDS:
+        if name not in target.contacts:
+            continue
+        kinematics = Kinematics(motion)
+        palm = kinematics.point(target.contacts[name])
+        need = np.maximum(ground.height(palm[:, ::2]) - palm[:, 1], 0.0)
+        need[: frames.start] = 0.0
+        if not need.any():
+            continue
+        free = _free(plants, target, name, kinematics, motion.fps)
+        lift = need + (smooth_envelope(need, half) - need) * free
+        motion = _move_palm(motion, target, name, lift[:, None] * rotation.AXES["y"], softness=0.0)
+    return motion
+
+
 def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
     """The shift (F, 3) without haste: met where it counts, and not given up between two touches soon after another.
 
@@ -197,7 +218,7 @@ def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematic
     return 1.0 - np.minimum(smooth_envelope(share, round(0.5 * FORGET * fps)), 1.0)
 
 
-def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray) -> Motion:
+def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray, softness: float = 0.05) -> Motion:
     """Shift a palm by (F, 3) metres, the hand's orientation kept, by its arm alone."""
     try:
         limb = limb_of(target, f"{name.partition('_')[0]}_arm")
@@ -206,7 +227,7 @@ def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray) -> 
     kinematics = Kinematics(motion)
     return place_limb(
         motion, limb, kinematics.positions[:, limb.end] + shift, orientations=kinematics.rotations[:, limb.end],
-        softness=0.05, kinematics=kinematics,
+        softness=softness, kinematics=kinematics,
     ).motion  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, taken_apart
 from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
-from footplant.edits.hands import hangs, keep_touches, palm_plants, without_waving
+from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
 from footplant.edits.soles import clear_ground, depths, level_toes, lift_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.errors import ConstraintError
@@ -82,6 +82,8 @@ def retarget(
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
         touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
+        if not isinstance(contacts.ground, SteppingStones):
+            touching = keep_palms_out(touching, target, stage.ground, palms, held)
         solution = replace(solution, motion=touching)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
