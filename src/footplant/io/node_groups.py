@@ -33,6 +33,41 @@ def topmost(order: Iterable[int], parents: Sequence[int], members: Container[int
     return tops
 
 
+def subtree(children: Sequence[Sequence[int]], top: int) -> list[int]:
+    """A node and everything below it, parents first."""
+    out, stack = [], [top]
+    while stack:
+        node = stack.pop()
+        out.append(node)
+        stack.extend(children[node])
+    return out
+
+
+def first_bone(
+    parents: Sequence[int], children: Sequence[Sequence[int]], top: int, bones: Iterable[int], moved: Container[int]
+) -> int:
+    """Where a moving figure of the tree below a node begins: nodes on top that stay only say where it stands.
+
+    bones: the nodes that are to be joints; a node that stays and has one of them below it alone is passed.
+    """
+    holds = set(bones)
+    for node in reversed(subtree(children, top)):
+        if node in holds and node != top:
+            holds.add(parents[node])
+    while top not in moved:
+        branches = [child for child in children[top] if child in holds]
+        if len(branches) != 1:
+            break
+        top = branches[0]
+    return top
+
+
+def note_alone(what: str, count: int, notes: list[str]) -> None:
+    """Say how many nodes (or bones) stand alone beside a figure and were left out."""
+    if count:
+        notes.append(f"{count} single {what if count == 1 else what + 's'} beside the figure not read")
+
+
 class Union:
     """Nodes that are joined into groups, each known by one of its nodes."""
 

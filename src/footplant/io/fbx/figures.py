@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from footplant.errors import FormatError
 from footplant.io.fbx.scene import BONE, MESH, Scene
-from footplant.io.node_groups import MOST_JOINTS, Union, largest, topmost
+from footplant.io.node_groups import MOST_JOINTS, Union, first_bone, largest, note_alone, subtree, topmost
 
 PLAIN = (0, 6)
 """Kinds of nodes that are nothing but a place: without an attribute, and nulls."""
@@ -41,13 +41,8 @@ def find_figures(scene: Scene, skins: Sequence[Sequence[int]], notes: list[str])
         return _trees(scene, notes)
     groups = _group(scene, seeds, skins)
     real = [members for members in groups if len(members) > 1] or groups
-    _note_alone("bone", len(groups) - len(real), notes)
+    note_alone("bone", len(groups) - len(real), notes)
     return [_figure(scene, members, skinned) for members in largest(real, len, notes)]
-
-
-def _note_alone(what: str, count: int, notes: list[str]) -> None:
-    if count:
-        notes.append(f"{count} single {what if count == 1 else what + 's'} beside the figure not read")
 
 
 def _is_end(scene: Scene, node: int, skinned: set[int]) -> bool:
@@ -149,28 +144,18 @@ def _make_joints(scene: Scene, inside: set[int], root: int, skinned: set[int]) -
 
 def _trees(scene: Scene, notes: list[str]) -> list[Joints]:
     """Every node tree as a figure; lone nodes are left out when there is a real tree."""
-    trees = [{node for node in _below(scene, top) if not _is_thing(scene, node)} for top in scene.children[0]]
+    trees = [{node for node in subtree(scene.children, top) if not _is_thing(scene, node)} for top in scene.children[0]]
     real = [bones for bones in trees if len(bones) > 1]
     if real:
-        _note_alone("node", sum(len(bones) == 1 for bones in trees), notes)
+        note_alone("node", sum(len(bones) == 1 for bones in trees), notes)
         chosen = largest(real, len, notes)
-        return [_make_joints(scene, bones, _first_bone(scene, bones), set()) for bones in chosen]
+        return [_make_joints(scene, bones, _tree_root(scene, bones), set()) for bones in chosen]
     shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, *PLAIN) or scene.moves[node]]
     if not shapes:
         raise FormatError("expected a skeleton or other nodes, got none", path=scene.path, where="nodes")
     notes.append("the file has no skeleton; its nodes were taken for one")
     alone = len(shapes) == 1 and scene.parents[shapes[0]] == 0
     return [_make_joints(scene, set(shapes[:MOST_JOINTS]), shapes[0] if alone else 0, set())]
-
-
-def _below(scene: Scene, top: int) -> list[int]:
-    """A node and everything below it."""
-    out, stack = [], [top]
-    while stack:
-        node = stack.pop()
-        out.append(node)
-        stack.extend(scene.children[node])
-    return out
 
 
 def _is_thing(scene: Scene, node: int) -> bool:
@@ -180,20 +165,9 @@ def _is_thing(scene: Scene, node: int) -> bool:
     return scene.kinds[node] not in PLAIN or _is_end(scene, node, set())
 
 
-def _first_bone(scene: Scene, bones: set[int]) -> int:
-    """Where a moving figure begins: nodes on top that stay, with one bone below, only say where it stands."""
+def _tree_root(scene: Scene, bones: set[int]) -> int:
+    """The root of a figure that has no bones of the file's own."""
     node = next(iter(bones))
     top = [node, *_above(scene, node)][-1]
-    tree = _below(scene, top)
-    if not any(scene.moves[node] for node in tree):
-        return top
-    holds = set(bones)
-    for node in reversed(tree):
-        if node in holds and node != top:
-            holds.add(scene.parents[node])
-    while not scene.moves[top]:
-        branches = [child for child in scene.children[top] if child in holds]
-        if len(branches) != 1:
-            break
-        top = branches[0]
-    return top
+    moved = {node for node in subtree(scene.children, top) if scene.moves[node]}
+    return first_bone(scene.parents, scene.children, top, bones, moved) if moved else top

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from footplant.errors import FormatError
 from footplant.io.gltf.scene import Base, Joints, Scene, base_above, looks_like_end
-from footplant.io.node_groups import MOST_FIGURES, MOST_JOINTS, Union, largest, topmost
+from footplant.io.node_groups import MOST_FIGURES, MOST_JOINTS, Union, first_bone, largest, note_alone, subtree, topmost
 
 
 def read_skins(scene: Scene) -> list[list[int]]:
@@ -139,7 +139,7 @@ def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str
     joints = moved.union(declared)
     trees = []
     for top in scene.roots:
-        tree = _below(scene, top)
+        tree = subtree(scene.children, top)
         bones = {node for node in tree if node in joints or not _is_thing(scene, node)}
         if bones:
             trees.append((top, bones, bool(moved.intersection(tree))))
@@ -149,38 +149,12 @@ def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str
         top, *others = scene.roots
         inside = [node for _, bones, _ in trees for node in bones] or list(scene.roots)
         return [make_joints(scene, set(inside[:MOST_FIGURES]), -1 if others else top)]
-    if len(real) < len(trees):
-        alone = len(trees) - len(real)
-        notes.append(f"{alone} single {'node' if alone == 1 else 'nodes'} beside the figure not read")
+    note_alone("node", len(trees) - len(real), notes)
     figures = []
     for top, bones, moves in largest(real, lambda tree: len(tree[1]), notes):
-        root = _first_bone(scene, top, bones, moved) if moves else top
-        figures.append(make_joints(scene, bones.intersection(_below(scene, root)), root))
+        root = first_bone(scene.parents, scene.children, top, bones, moved) if moves else top
+        figures.append(make_joints(scene, bones.intersection(subtree(scene.children, root)), root))
     return figures
-
-
-def _first_bone(scene: Scene, top: int, bones: set[int], moved: set[int]) -> int:
-    """Where a moving figure begins: static nodes on top with one bone below only say where it stands."""
-    holds = set(bones)
-    for node in reversed(_below(scene, top)):
-        if node in holds and node != top:
-            holds.add(scene.parents[node])
-    while top not in moved:
-        branches = [child for child in scene.children[top] if child in holds]
-        if len(branches) != 1:
-            break
-        top = branches[0]
-    return top
-
-
-def _below(scene: Scene, top: int) -> list[int]:
-    """A node and everything below it."""
-    out, stack = [], [top]
-    while stack:
-        node = stack.pop()
-        out.append(node)
-        stack.extend(scene.children[node])
-    return out
 
 
 def _top(scene: Scene, node: int) -> int:
