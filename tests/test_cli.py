@@ -308,11 +308,22 @@ sys.exit(main(["info", "sample:walk"]))
 
 def test_demo(capsys, tmp_path):
     report = run_json(capsys, "demo", "-o", tmp_path / "demo")
-    assert set(report["clips"]) >= {"walk", "run"}
-    for name, clip in report["clips"].items():
-        assert clip["read_back_mm"] < 0.01, name
-        assert clip["worst_drift_mm"] is None or clip["worst_drift_mm"] < 5.0, name
-        assert sorted(clip["files"]) == [f"{name}.bvh", f"{name}.glb", f"{name}.png"]
-        assert all((tmp_path / "demo" / file).stat().st_size > 1000 for file in clip["files"])
+    assert report["seconds"] < 600
+    results = report["results"]
+    assert {(result["figure"], result["walks"]) for result in results} == {
+        (figure, walks)
+        for figure in ("short", "sally", "blubby")
+        for walks in ("in the original footsteps", "over rough terrain")
+    }
+    for result in results:
+        assert result["status"] == "solved"
+        assert result["drift_mm"] < 1.0
+        assert result["penetration_mm"] < 5.0
+        assert [Path(file).suffix for file in result["files"]] == [".glb", ".png", ".html"]
+        if result["walks"] == "in the original footsteps":
+            assert result["copied_drift_mm"] > 50.0
+    for file in report["source"] + [file for result in results for file in result["files"]]:
+        assert (tmp_path / "demo" / file).stat().st_size > 10_000, file
+    assert footplant.load(tmp_path / "demo" / "blubby_terrain.glb").character.skin is not None
     (tmp_path / "file").write_text("")
     assert_one_line_of_error(*run(capsys, "demo", "-o", tmp_path / "file"))

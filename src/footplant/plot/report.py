@@ -27,11 +27,10 @@ def report_sheet(report: Report, clip: Clip, path: str | Path, *, dpi: int = 130
         tall = 4.4
         subtitle = f"{clip.character.name}, {report.height:.2f} m tall · {report.method} · {report.seconds:.2f} s"
         figure = new_sheet(tall, f"{clip.name}: {report.status.name.lower()}", subtitle)
-        draws = (_draw_levels, _draw_drift, _draw_worst)
-        for number, draw in enumerate(draws):
-            left = (0.75 + number * (WIDTH - 0.4) / 3) / WIDTH
-            axes = figure.add_axes((left, 0.75 / tall, ((WIDTH - 0.4) / 3 - 1.05) / WIDTH, (tall - 1.75) / tall))
-            draw(axes, report)
+        # the last one has names for its axis
+        for draw, left, right in ((_draw_levels, 0.75, 4.1), (_draw_drift, 4.8, 8.1), (_draw_worst, 9.9, WIDTH - 0.3)):
+            area = (left / WIDTH, 0.75 / tall, (right - left) / WIDTH, (tall - 1.75) / tall)
+            draw(figure.add_axes(area), report)
         save_sheet(figure, path, dpi)
     return path
 
@@ -62,7 +61,7 @@ def _draw_drift(axes: Any, report: Report) -> None:
         return
     axes.set_yscale("log")
     axes.set_xlabel("plants, best to worst")
-    axes.legend(loc="upper left")
+    axes.legend(loc="center right")
 
 
 def _draw_worst(axes: Any, report: Report) -> None:
@@ -77,8 +76,11 @@ def _draw_worst(axes: Any, report: Report) -> None:
     axes.invert_yaxis()
 
 
-def report_page(report: Report, clip: Clip, path: str | Path) -> Path:
-    """The report as one HTML file: pictures inside, tables below; it loads nothing from anywhere."""
+def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Path | None = None) -> Path:
+    """The report as one HTML file: pictures inside, tables below; it loads nothing from anywhere.
+
+    poses: a PNG of the motion that is drawn already; None draws a strip.
+    """
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise FormatError(f"expected a file name ending in .html, got {path.suffix or 'no extension'!r}", path=path)
@@ -86,8 +88,8 @@ def report_page(report: Report, clip: Clip, path: str | Path) -> Path:
 
     with tempfile.TemporaryDirectory() as folder:
         sheet = report_sheet(report, clip, Path(folder) / "report.png")
-        poses = strip(clip, Path(folder) / "strip.png")
-        pictures = [base64.b64encode(picture.read_bytes()).decode() for picture in (poses, sheet)]
+        drawn = strip(clip, Path(folder) / "strip.png") if poses is None else Path(poses)
+        pictures = [base64.b64encode(picture.read_bytes()).decode() for picture in (drawn, sheet)]
     body = "".join(f'<img src="data:image/png;base64,{picture}" alt="">' for picture in pictures)
     quality = [("", "before", "after")]
     quality += [
