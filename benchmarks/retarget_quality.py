@@ -61,7 +61,7 @@ def judge(clip_name: str, character_names: list[str]) -> list[dict]:
         clip = load(clip_name)
         if clip.character.roles is None or len(clip.motion) < 10:
             return [{"clip": clip_name, "skipped": "no human motion"}]
-        contacts = find_contacts(clip)
+        contacts = find_contacts(clip, hands=True)
     except FootplantError as error:
         return [{"clip": clip_name, "skipped": str(error)}]
     rows = []
