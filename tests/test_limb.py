@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplant import Kinematics, Skeleton, SkeletonError, rest_motion, rotation
+from footplant import Kinematics, MotionError, Skeleton, SkeletonError, rest_motion, rotation
 from footplant.ik import limb
 from footplant.ik.limb import Limb, Reach
 from footplant.samples import load_character
@@ -213,6 +213,40 @@ def test_softness_keeps_the_knee_from_popping():
     exact = reach < 1.9 - 1e-9
     assert soft[2][exact].max() < 1e-12
     assert set(soft[4][reach > 1.9 + 1e-9].tolist()) == {Reach.SOFTENED, Reach.TOO_FAR}
+
+
+def test_speed_of_the_knee_is_bounded_through_full_stretch():
+    """A foot that is drawn away at constant speed: knee angle and knee place per metre of the goal's way."""
+    reach = np.linspace(1.9, 2.2, 3001)
+    goals = np.stack([0 * reach, -reach, 0 * reach], axis=-1)
+    upper, _, _, flexion, _ = simple(goals, softness=0.004)
+    knee = rotation.rotate(upper, np.array([0.0, -1.0, 0.0]))
+    step = reach[1] - reach[0]
+    assert np.abs(np.diff(flexion)).max() / step < 25.0
+    assert np.linalg.norm(np.diff(knee, axis=0), axis=1).max() / step < 15.0
+    hard = simple(goals)[3]
+    assert np.abs(np.diff(hard)).max() / step > 150.0, "without softness it snaps"
+
+
+def test_a_pole_along_the_limb_and_flipped_quaternions_stay_finite():
+    straight = simple([[0.0, -1.5, 0.0]], pole=[[0.0, -1.0, 0.0]])
+    assert all(np.isfinite(array).all() for array in straight)
+    assert straight[2][0] < 1e-12
+    rng = np.random.default_rng(8)
+    parents, uppers, lowers, upper, lower, axis, origins = random_limb(rng, 30)
+    goals = origins + rng.normal(size=(30, 3)) * 0.2
+    plain = limb.solve(parents, uppers, lowers, upper, lower, axis, origins, goals)
+    flipped = limb.solve(-parents, -uppers, -lowers, upper, lower, axis, origins, goals)
+    for a, b in zip(
+        end_of(parents, plain[0], plain[1], upper, lower, origins),
+        end_of(-parents, flipped[0], flipped[1], upper, lower, origins),
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_nan_goals_are_an_error_that_says_where():
+    with pytest.raises(MotionError, match="expected finite goals, got NaN or infinity at frame 1"):
+        simple([[0.0, -1.5, 0.0], [0.0, np.nan, 0.0]])
 
 
 def test_joints_inside_a_bone_keep_their_rotations():

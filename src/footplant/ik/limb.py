@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.errors import SkeletonError
+from footplant.errors import MotionError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
@@ -193,6 +193,9 @@ def solve(
     from footplant.kernels import limb as kernel
 
     goals = np.atleast_2d(np.asarray(goals, float))
+    if not np.isfinite(goals).all():
+        bad = np.argwhere(~np.isfinite(goals))[0][0]
+        raise MotionError(f"expected finite goals, got NaN or infinity at frame {bad}")
     origins = np.atleast_2d(np.asarray(origins, float))
     frames = max(len(goals), len(origins), len(np.atleast_2d(parents)), len(np.atleast_2d(uppers)))
 

@@ -28,6 +28,8 @@ from footplant.kernels.quaternion import exp, log, multiply, rotate
 POSITION = 0
 HALF_SPACE = 1
 ORIENTATION = 2
+HOPELESS = 0.2
+"""Metres beyond a limb's reach up to which the trunk does all it can."""
 SHORTEST = 1e-7
 """Steps (radians, metres) below this are not worth taking."""
 NO_MORE = 1e-8
@@ -147,12 +149,16 @@ def measure_trunk(
 
 
 @jit
-def weigh_trunk(pulls, stiffness, overstretch, row_kinds, row_weights, weights, one_sided):
-    """How much each row of `measure_trunk` counts, and whether it is one-sided."""
+def weigh_trunk(pulls, stiffness, overstretch, beyond, row_kinds, row_weights, weights, one_sided):
+    """How much each row of `measure_trunk` counts, and whether it is one-sided.
+
+    A goal that is hopelessly beyond reach (metres, at the first pose) pulls no harder than one that is just so.
+    """
     limbs = pulls.shape[0]
     for m in range(limbs):
+        stretched = overstretch[m] * (HOPELESS / beyond[m] if beyond[m] > HOPELESS else 1.0)
         for i in range(4):
-            weights[4 * m + i] = pulls[m] * (stiffness[m] if i < 3 else overstretch[m]) if stiffness[m] > 0.0 else 0.0
+            weights[4 * m + i] = pulls[m] * (stiffness[m] if i < 3 else stretched) if stiffness[m] > 0.0 else 0.0
             one_sided[4 * m + i] = i == 3
     for r in range(row_kinds.shape[0]):
         flat = row_kinds[r] == HALF_SPACE
@@ -275,7 +281,7 @@ def solve_frames(
     residual, jacobian, moved = np.zeros((2, count)), np.zeros((2, unknowns, count)), np.zeros((2, unknowns))
     row_weight, step = np.zeros(count), np.zeros(unknowns)
     one_sided, pressed = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    lines, scratch = np.zeros((limb_count, 3)), np.zeros((7, 4))
+    lines, beyond, scratch = np.zeros((limb_count, 3)), np.zeros(limb_count), np.zeros((7, 4))
     trial_root, trial_local = np.zeros(3), np.zeros((joints, 4))
     uppers = limbs[:, 0].copy()
     for f in range(frames):
@@ -297,11 +303,14 @@ def solve_frames(
                 if p >= 0:
                     x, y, z = rotate(rotations[p, 0], rotations[p, 1], rotations[p, 2], rotations[p, 3], x, y, z)
                 lines[m, 0], lines[m, 1], lines[m, 2] = x, y, z
+                x, y = goals[f, m, 0] - positions[upper, 0], goals[f, m, 1] - positions[upper, 1]
+                z = goals[f, m, 2] - positions[upper, 2]
+                beyond[m] = math.sqrt(x * x + y * y + z * z) - reaches[own_reach, m]
         for r in range(row_kinds.shape[0]):
             busy = busy or row_weights[f, r] > 0.0
         if not busy:
             continue
-        weigh_trunk(pulls[f], stiffness, overstretch, row_kinds, row_weights[f], row_weight, one_sided)
+        weigh_trunk(pulls[f], stiffness, overstretch, beyond, row_kinds, row_weights[f], row_weight, one_sided)
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
         now, then, damping, growth = 0, 1, 0.0, 2.0
         measure_trunk(
