@@ -16,8 +16,15 @@ from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.edits.fit import editing_ik
 from footplant.edits.retarget import lead_in
-from footplant.edits.soles import SOLE, clear_ground, level_toes, lift_toes, stay_above
-from footplant.edits.stances import Stance, find_skating_contacts, find_stance, floor_level, further_stance
+from footplant.edits.soles import SOLE, clear_ground, lift_toes, stay_above
+from footplant.edits.stances import (
+    Stance,
+    find_skating_contacts,
+    find_stance,
+    floor_level,
+    further_stance,
+    lay_toes,
+)
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
@@ -69,13 +76,14 @@ def repair(
             break
         stance = further
     assert solution is not None
-    if lead:
-        solution = replace(solution, motion=_put_back(solution.motion, source, lead))
-    judged = (source, character, stance.contacts)
+    # an added T-pose is judged as if it led into the motion: it stands wherever it likes
+    judged, fixed = (_first_frame(moving, lead, "ease")[0] for moving in (source, solution.motion))
     before, after = (
-        measure(moving, character, stance.contacts, against=judged, ground=floor)
-        for moving in (source, solution.motion)
+        measure(moving, character, stance.contacts, against=(judged, character, stance.contacts), ground=floor)
+        for moving in (judged, fixed)
     )
+    if lead:
+        solution = replace(solution, motion=_put_back(solution.motion, motion, lead))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes, *told, *_sentences(before, after))
 
@@ -178,30 +186,6 @@ def _in_ground(
             if (place[:, 1] - ground.height(place[:, ::2]) < depth - 1e-4)[frames.start :].any():
                 return True
     return False
-
-
-def lay_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
-    """Toes flat while the ball of their foot stands: bent by noise they would pull heel and ball apart.
-
-    Beside a plant it is the correction of its nearest frame that fades, so that toes that were flat stay as they were.
-    """
-    flat = level_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
-    change, total = flat - motion, np.zeros((len(motion), 1 + len(motion.skeleton), 3))
-    if not change.any():
-        return motion
-    every, best = np.arange(len(motion)), np.zeros(len(motion))
-    for side in ("left", "right"):
-        toes, ball = character.require_roles().get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
-        best[:] = 0.0
-        for plant in plants:
-            if toes is None or plant.point != ball:
-                continue
-            share = plant.activation(every, motion.fps)
-            nearest = np.asarray(plant.frames)[plant.slot(every)]
-            more = share > best
-            total[more, 1 + toes] = (share[:, None] * change[nearest, 1 + toes])[more]
-            best = np.maximum(best, share)
-    return motion + total
 
 
 def _put_back(motion: Motion, source: Motion, lead: int) -> Motion:

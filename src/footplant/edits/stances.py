@@ -12,7 +12,8 @@ from footplant.analysis.contacts import Contacts, Plant, find_contacts
 from footplant.analysis.ground import BIAS, NEAR, Ground
 from footplant.analysis.stillness import Stillness
 from footplant.constraints import Footplant
-from footplant.edits.footsteps import EASE, foot_length
+from footplant.edits.footsteps import EASE
+from footplant.edits.soles import level_toes
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -144,20 +145,43 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
     is near the ground is put on it; a heel or ball that is always a little higher than the other (the skeleton has its
     sole there) stays as much higher. first: the first frame that counts.
     """
-    kinematics = Kinematics(motion)
-    tracks = {name: kinematics.point(character.contacts[name]) for name in contacts.points}
     counted = [replace(plant, start=max(plant.start, first)) for plant in contacts.plants if plant.end > first]
-    contacts = replace(contacts, plants=tuple(counted))
+    contacts = replace(contacts, plants=tuple(counted), ground=ground)
+    # how far heel and ball are apart depends on the toes, which will lie flat
+    kinematics = Kinematics(lay_toes(motion, character, _stance(contacts, character).plants, ground))
+    tracks = {name: kinematics.point(character.contacts[name]) for name in contacts.points}
+    for side in ("left", "right"):
+        heel, ball = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball"))
+        if heel is not None and ball is not None:
+            turns = ball.joint != heel.joint
+            tracks[f"{side}_hinge"] = kinematics.positions[:, ball.joint] if turns else tracks[f"{side}_ball"]
     levels = usual_levels(kinematics, character, contacts, ground)
     lowest = min(levels.values(), default=0.0)
     biases = {part: float(np.clip(level - lowest, 0.0, BIAS * character.height)) for part, level in levels.items()}
+    levels = _Levels(ground, biases, NEAR * character.height)
     known = [
-        replace(plant, place=_on_ground(place, plant.point, ground, biases, character.height))
+        plant
         for side in ("left", "right")
         for step in _standing_feet([plant for plant in contacts.plants if plant.point.startswith(side)])
-        for plant, place in _step_places(step, tracks, foot_length(character, side))
+        for plant in _placed(step, tracks, levels)
     ]
-    return _stance(replace(contacts, plants=tuple(known), ground=ground), character)
+    return _stance(replace(contacts, plants=tuple(known)), character)
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """How high plants stand."""
+
+    ground: Ground
+    biases: dict[str, float]
+    """Heel, ball → metres by which it usually rests above the lowest part of the sole."""
+    near: float
+    """Metres from there within which a plant is meant to stand on the ground."""
+
+    def put(self, place: NDArray, point: str) -> NDArray:
+        """A place on the ground, if it is near to it."""
+        level = float(self.ground.height(place[None, ::2])[0]) + self.biases.get(point.rpartition("_")[2], 0.0)
+        return np.array([place[0], level, place[2]]) if abs(place[1] - level) <= self.near else place
 
 
 def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
@@ -171,6 +195,30 @@ def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
             step += near
         found.append(step)
     return found
+
+
+def lay_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
+    """Toes flat while the ball of their foot stands: bent by noise they would pull heel and ball apart.
+
+    Beside a plant it is the correction of its nearest frame that fades, so that toes that were flat stay as they were.
+    """
+    flat = level_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
+    change, total = flat - motion, np.zeros((len(motion), 1 + len(motion.skeleton), 3))
+    if not change.any():
+        return motion
+    every, best = np.arange(len(motion)), np.zeros(len(motion))
+    for side in ("left", "right"):
+        toes, ball = character.require_roles().get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
+        best[:] = 0.0
+        for plant in plants:
+            if toes is None or plant.point != ball:
+                continue
+            share = plant.activation(every, motion.fps)
+            nearest = np.asarray(plant.frames)[plant.slot(every)]
+            more = share > best
+            total[more, 1 + toes] = (share[:, None] * change[nearest, 1 + toes])[more]
+            best = np.maximum(best, share)
+    return motion + total
 
 
 def _stance(contacts: Contacts, character: Character) -> Stance:
@@ -216,25 +264,47 @@ def further_stance(
     return _stance(replace(stance.contacts, plants=plants), character)
 
 
-def _step_places(step: Sequence[Plant], tracks: dict[str, NDArray], length: float) -> list[tuple[Plant, NDArray]]:
-    """Each plant of a foot that stands with the place to which the whole foot is moved, rigidly.
+def _placed(step: Sequence[Plant], tracks: dict[str, NDArray], levels: _Levels) -> list[Plant]:
+    """The plants of a foot that stands, at the places to which the whole foot is moved, rigidly.
 
     A foot that skates has moved on between its heel's rest and its ball's: how they lie to one another is told by the
-    frames that they share. length: metres from heel to ball.
+    frames that they share.
     """
-    places = [np.median(tracks[step[0].point][step[0].start : step[0].end], axis=0)]
+    places, beside = [np.median(tracks[step[0].point][step[0].start : step[0].end], axis=0)], [(0, slice(0, 1))]
     for number, plant in enumerate(step[1:], start=1):
-        shared = [min(plant.end, other.end) - max(plant.start, other.start) for other in step[:number]]
-        best = int(np.argmax(shared))
-        other = step[best]
-        frames = slice(max(plant.start, other.start), min(plant.end, other.end))
-        apart = np.median(tracks[plant.point][frames] - tracks[other.point][frames], axis=0)
-        if plant.point != other.point:
-            apart = apart * (length / max(float(np.linalg.norm(apart)), 1e-9))
-        places.append(places[best] + apart)
+        best = int(np.argmax([min(plant.end, other.end) - max(plant.start, other.start) for other in step[:number]]))
+        frames = slice(max(plant.start, step[best].start), min(plant.end, step[best].end))
+        apart = tracks[plant.point][frames] - tracks[step[best].point][frames]
+        places.append(places[best] + np.median(apart, axis=0))
+        beside.append((best, frames))
     away = [tracks[plant.point][plant.start : plant.end] - place for plant, place in zip(step, places)]
     shift = np.median(np.concatenate(away), axis=0)
-    return [(plant, place + shift) for plant, place in zip(step, places)]
+    placed = [replace(step[0], place=levels.put(places[0] + shift, step[0].point))]
+    for plant, place, (best, frames) in zip(step[1:], places[1:], beside[1:]):
+        other, on = placed[best], levels.put(place + shift, plant.point)
+        if plant.point != other.point:
+            # as far apart over the floor as the foot makes them at these heights
+            rise = on[1] - other.place[1]
+            flat = (on - other.place) * [1.0, 0.0, 1.0]
+            side, part = plant.point.split("_")
+            length = _floor_length(tracks, side, frames, rise if part == "ball" else -rise)
+            flat *= length / max(float(np.linalg.norm(flat)), 1e-9)
+            on = other.place + flat + [0.0, rise, 0.0]
+        placed.append(replace(plant, place=on))
+    return placed
+
+
+def _floor_length(tracks: dict[str, NDArray], side: str, frames: slice, rise: float) -> float:
+    """Metres over the floor from a heel to a ball that is higher by `rise`, the toes as they lie in some frames.
+
+    The foot is rigid from the heel to the joint of the toes; from there to the ball it goes as the toes lie.
+    """
+    heel, hinge, ball = (tracks[f"{side}_{part}"][frames] for part in ("heel", "hinge", "ball"))
+    bone = float(np.median(np.linalg.norm(hinge - heel, axis=1)))
+    below = np.median(ball - hinge, axis=0)
+    along = np.median(ball - heel, axis=0) * [1.0, 0.0, 1.0]
+    along /= max(float(np.linalg.norm(along)), 1e-9)
+    return float(np.sqrt(max(bone**2 - (rise - below[1]) ** 2, 0.0)) + below @ along)
 
 
 def usual_levels(kinematics: Kinematics, character: Character, contacts: Contacts, ground: Ground) -> dict[str, float]:
@@ -243,8 +313,8 @@ def usual_levels(kinematics: Kinematics, character: Character, contacts: Contact
     for part in ("heel", "ball", "toe"):
         over = []
         for side in ("left", "right"):
-            point, ball = (character.contacts.get(f"{side}_{name}") for name in (part, "ball"))
-            if point is None or (part == "toe" and (ball is None or point.joint != ball.joint)):
+            point, toes = character.contacts.get(f"{side}_{part}"), character.require_roles().get(f"{side}_toes")
+            if point is None or (part == "toe" and toes in character.skeleton.chain(point.joint)):
                 continue
             planted = _flat(contacts, side) if part == "toe" else contacts.mask(f"{side}_{part}")
             place = kinematics.point(point)[planted[: len(kinematics.motion)]]
@@ -258,13 +328,6 @@ def usual_levels(kinematics: Kinematics, character: Character, contacts: Contact
 def _flat(contacts: Contacts, side: str) -> NDArray:
     """(F,) bool: frames in which both heel and ball are planted."""
     return contacts.mask(f"{side}_heel") & contacts.mask(f"{side}_ball")
-
-
-def _on_ground(place: NDArray, point: str, ground: Ground, biases: dict[str, float], height: float) -> NDArray:
-    level = float(ground.height(place[None, ::2])[0]) + biases.get(point.rpartition("_")[2], 0.0)
-    if abs(place[1] - level) > NEAR * height:
-        return place
-    return np.array([place[0], level, place[2]])
 
 
 def floor_level(kinematics: Kinematics, character: Character, contacts: Contacts) -> float | None:
