@@ -18,7 +18,7 @@ from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants
 from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
 from footplant.edits.soles import clear_ground, depths, level_toes, lift_toes, stay_above
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
-from footplant.errors import ConstraintError
+from footplant.errors import ConstraintError, MotionError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
@@ -47,6 +47,8 @@ def retarget(
     together with the plants. contacts: the clip's plants where they are known already. copy: carry rotations over and
     solve nothing, to compare with.
     """
+    if not len(clip.motion):
+        raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
     whole = attached(target)
     if whole is not target:
         if constraints:
