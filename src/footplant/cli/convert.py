@@ -215,7 +215,7 @@ def _refuse(file: str, reason: str) -> NoReturn:
     from footplant.errors import FormatError
 
     raise FormatError(
-        f"expected a character with the skeleton of the motion, got one where {reason}; carrying a motion over to "
-        "another skeleton is not there yet",
+        f"expected a character with the skeleton of the motion, got one where {reason}; footplant retarget puts a "
+        "motion on another skeleton",
         path=file,
     )
