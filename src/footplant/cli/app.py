@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli import convert, demo, fit, inspect, judge, kernels, morph, picture, retarget, terrain
+from footplant.cli import convert, demo, fit, inspect, judge, kernels, morph, picture, repair, retarget, terrain
 
 app = typer.Typer(
     name="footplant",
@@ -46,6 +46,7 @@ for name, command, summary in (
     ("retarget", retarget.retarget, "Put a motion on another character, feet planted."),
     ("terrain", terrain.terrain, "Walk on hills, slopes and stairs, and under doorways."),
     ("morph", morph.morph, "Change a figure's proportions while it moves."),
+    ("repair", repair.repair, "Put feet right that skate, float or sink."),
     ("fit", fit.fit, "Change a motion as little as its constraints allow."),
     ("convert", convert.convert, "Write a motion in another format."),
     ("demo", demo.demo, "All of it, on samples that ship with the package."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from footplant.edits.stances import (
     further_stance,
     lay_toes,
 )
+from footplant.errors import MotionError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
@@ -33,6 +34,7 @@ from footplant.problem import Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
 
 FirstFrame = Literal["keep", "drop", "ease"]
+FIRST_FRAME = get_args(FirstFrame)
 FLOOR = 0.05
 """Body heights; a level floor this near to height 0 is meant to be there (9 cm for an adult)."""
 ROUNDS = 3
@@ -99,8 +101,8 @@ def _solve(motion: Motion, character: Character, stance: Stance, frames: range, 
 
 def _first_frame(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
     """The motion with its first frames as asked, and what was done."""
-    if wish not in ("keep", "drop", "ease"):
-        raise ValueError(f"expected first_frame to be keep, drop or ease, got {wish!r}")
+    if wish not in FIRST_FRAME:
+        raise MotionError(f"expected first_frame to be one of {', '.join(FIRST_FRAME)}, got {wish!r}")
     if not lead:
         return motion, []
     what = "the first frame is" if lead == 1 else f"the first {lead} frames are"

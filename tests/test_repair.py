@@ -1,0 +1,240 @@
+"""Repair: plants hold, feet come out of the ground, and everything else stays as it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from damage import DAMAGE, drifting, jittering, lifted, noisy_feet, stretched, swaying
+from footplant import Clip, samples
+from footplant.analysis.contacts import find_contacts
+from footplant.cli import main
+from footplant.edits.repair import repair
+from footplant.edits.stances import find_skating_contacts
+from footplant.errors import MotionError, SkeletonError
+from footplant.kinematics import Kinematics
+from footplant.motion import concatenate, rest_motion
+from footplant.problem import Solution, Status
+
+
+def change(one, other) -> float:
+    """Largest distance of any joint at any frame between two motions, mm."""
+    return float(1000.0 * np.linalg.norm(Kinematics(one).positions - Kinematics(other).positions, axis=2).max())
+
+
+def check(solution: Solution, drift: float = 2.0, depth: float = 5.0) -> None:
+    after = solution.report.after
+    assert after.worst_plant.drift <= drift
+    assert after.penetration_worst <= depth
+    assert np.isfinite(solution.motion.rotations).all()
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("name", ["walk", "run", "kick"])
+def test_damage_is_undone(name, kind):
+    clean = samples.load(name)
+    bad = DAMAGE[kind](clean)
+    solution = repair(bad)
+    check(solution)
+    # the trunk and the arms stay as they were; only legs and feet have to give
+    assert solution.report.after.deviation.free_mean < 0.1
+    assert solution.report.after.deviation.free_worst < 5.0
+    assert solution.report.after.peak_acceleration_ratio < 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("walk", drifting), ("walk", noisy_feet), ("run", swaying), ("kick", drifting), ("turn-left", noisy_feet)],
+)
+def test_repairing_twice_changes_nothing(name, damage):
+    bad = damage(samples.load(name))
+    once = repair(bad).motion
+    assert change(repair(replace(bad, motion=once)).motion, once) < 1.0
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "turn-left", "stand", "kick", "jump", "sneak"])
+def test_clean_motions_stay(name):
+    clip = samples.load(name)
+    solution = repair(clip)
+    assert change(solution.motion, clip.motion) < 1.0
+    assert solution.status is Status.SOLVED
+
+
+def test_steps_are_found_though_they_skate():
+    clean = samples.load("walk")
+    for damage in (drifting, swaying, stretched, noisy_feet):
+        bad = damage(clean)
+        contacts = find_skating_contacts(bad.motion, bad.character)
+        truth = samples.ground_truth("walk")
+        for point in ("left_heel", "left_ball", "right_heel", "right_ball"):
+            planted = np.zeros(len(bad.motion), bool)
+            for start, end in truth[point]:
+                planted[start:end] = True
+            found = contacts.mask(point)
+            assert (found & planted).sum() > 0.7 * planted.sum(), (damage.__name__, point)
+            assert (found & ~planted).sum() < 0.3 * planted.sum(), (damage.__name__, point)
+
+
+def test_a_standing_figure_that_glides_is_held():
+    bad = drifting(samples.load("stand"))
+    assert not find_contacts(bad).plants
+    solution = repair(bad)
+    assert len(solution.report.after.plants) == 4
+    check(solution, drift=0.5)
+    # what slides faster than asked is meant to slide
+    assert not repair(bad, slide=0.05).report.after.plants
+
+
+def test_floating_and_sunk_clips_are_set_on_the_ground():
+    clip = samples.load("walk")
+    for by in (0.06, -0.06):
+        bad = lifted(clip, by)
+        solution = repair(bad)
+        assert change(solution.motion, clip.motion) < 1.0
+        assert any("the whole clip was" in note and "60.0 mm" in note for note in solution.report.notes)
+    far = lifted(clip, 0.5)
+    kept = repair(far)
+    assert change(kept.motion, far.motion) < 1.0
+    assert any("left there" in note for note in kept.report.notes)
+    assert change(repair(far, ground=0.0).motion, clip.motion) < 1.0
+    assert change(repair(clip, ground=0.3).motion, lifted(clip, 0.3).motion) < 1.0
+
+
+def with_t_pose(clip: Clip) -> Clip:
+    return replace(clip, motion=concatenate([rest_motion(clip.character.skeleton, 1, clip.motion.fps), clip.motion]))
+
+
+def test_first_frame():
+    clip = samples.load("walk")
+    added = with_t_pose(clip)
+    kept = repair(added)
+    assert np.array_equal(kept.motion.rotations[0], added.motion.rotations[0])
+    assert change(kept.motion[1:], clip.motion) < 5.0
+    assert kept.report.after.penetration_worst < 5.0
+    dropped = repair(added, first_frame="drop")
+    assert len(dropped.motion) == len(clip.motion)
+    assert change(dropped.motion, clip.motion) < 1.0
+    eased = repair(added, first_frame="ease")
+    assert len(eased.motion) == len(added.motion)
+    steps = np.linalg.norm(np.diff(Kinematics(eased.motion).positions, axis=0), axis=2).max(axis=1)
+    assert steps[0] < 1.5 * steps[1]
+    for solution, words in ((kept, "kept as it is"), (dropped, "left out"), (eased, "leads into it")):
+        assert words in solution.report.notes[0]
+    assert not any("pose apart" in note for note in repair(clip, first_frame="drop").report.notes)
+    with pytest.raises(MotionError, match="keep, drop, ease"):
+        repair(added, first_frame="burn")
+
+
+def test_before_and_after_are_told_in_millimetres():
+    solution = repair(drifting(samples.load("walk")))
+    before, after = solution.report.before.worst_plant.drift, solution.report.after.worst_plant.drift
+    assert before > 30.0
+    assert any(f"drifted by {before:.1f} mm at most" in note and f"now {after:.1f}" in note
+               for note in solution.report.notes)  # fmt: skip
+
+
+def test_same_input_same_output():
+    bad = noisy_feet(samples.load("run"))
+    one, other = repair(bad).motion, repair(bad).motion
+    assert np.array_equal(one.rotations, other.rotations)
+    assert np.array_equal(one.root, other.root)
+
+
+def test_other_figures_and_short_clips():
+    from footplant.edits.retarget import retarget
+
+    target = samples.load_character("child")
+    walk = samples.load("walk")
+    motion = retarget(walk, target).motion
+    bad = swaying(Clip(motion, target), size=0.02)
+    check(repair(bad))
+    for frames in (1, 2, 3, 5):
+        assert len(repair(replace(walk, motion=walk.motion[:frames])).motion) == frames
+    with pytest.raises(SkeletonError):
+        repair(Clip(walk.motion, replace(walk.character, contacts={}, roles=None)))
+
+
+REAL = {
+    "bvh/cmu/02_01.bvh": 2.0,
+    "bvh/cmu/104_02.bvh": 2.0,
+    "bvh/other/boxing_toes.bvh": 2.0,
+    "bvh/other/mocopi_jump.bvh": 5.0,
+    "smpl_npz/video_kick_level1_filter_amass.npz": 2.0,
+    "smpl_npz/video_squat_level1_filter_amass.npz": 2.0,
+}
+"""Real clip → mm that its worst plant may drift by after a repair."""
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_clips(shared, name):
+    clip = footplant.load(shared / name)
+    solution = repair(replace(clip, motion=clip.motion[:900]))
+    check(solution, drift=REAL[name])
+    before, after = solution.report.before, solution.report.after
+    assert after.worst_plant.drift < 0.2 * before.worst_plant.drift
+    assert after.deviation.free_mean < 0.1
+    assert after.jerk_ratio < 1.3
+    assert after.share_under_2mm > 0.9
+
+
+# the command
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_command(capsys, tmp_path):
+    bad = drifting(samples.load("walk"))
+    footplant.save(tmp_path / "bad.bvh", bad)
+    out, report = tmp_path / "good.bvh", tmp_path / "report.json"
+    code, text, err = run(capsys, "repair", tmp_path / "bad.bvh", "-o", out, "--report", report, "--json")
+    assert code == 0, err
+    told = json.loads(text)
+    assert told["command"] == "repair"
+    assert told["before"]["worst_plant"]["drift"] > 30.0 > 2.0 > told["after"]["worst_plant"]["drift"]
+    assert json.loads(report.read_text())["status"] == told["status"]
+    again = footplant.load(out)
+    assert len(again.motion) == len(bad.motion)
+    code, text, err = run(capsys, "repair", tmp_path / "bad.bvh", "-o", out, "--overwrite", "--ground", "0.1")
+    assert code == 0
+    assert "mm at most" in err
+    assert "Quality" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["sample:walk", "--first-frame", "burn"], "expected --first-frame to be one of keep, drop, ease; got 'burn'"),
+        (["none.bvh"], "none.bvh"),
+        (["sample:walk", "--slide", "-1"], "--slide"),
+        (["sample:walk", "--ground", "low"], "--ground"),
+    ],
+)
+def test_command_errors_are_one_line(capsys, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "repair", *options, "-o", "out.bvh")
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+    assert not (tmp_path / "out.bvh").exists()
+
+
+def test_jitter_does_not_turn_feet_about_their_balls():
+    """A foot that shakes as a whole is held as a whole while its heel's plant fades."""
+    bad = jittering(samples.load("walk"))
+    solution = repair(bad)
+    character = bad.character
+    turns = []
+    for motion in (bad.motion, solution.motion):
+        kinematics = Kinematics(motion)
+        line = kinematics.point(character.contacts["left_heel"]) - kinematics.point(character.contacts["left_ball"])
+        turns.append(np.unwrap(np.arctan2(line[:, 0], line[:, 2])))
+    assert np.abs(turns[1] - turns[0]).max() < np.radians(10.0)
