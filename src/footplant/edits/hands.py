@@ -225,10 +225,30 @@ def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray, sof
     except SkeletonError:
         return motion
     kinematics = Kinematics(motion)
+    places = kinematics.positions
+    goals = places[:, limb.end] + shift
+    if softness > 0.0:
+        goals = _not_straighter(goals, places[:, [limb.upper, limb.lower, limb.end]], softness)
     return place_limb(
-        motion, limb, kinematics.positions[:, limb.end] + shift, orientations=kinematics.rotations[:, limb.end],
-        softness=softness, kinematics=kinematics,
+        motion, limb, goals, orientations=kinematics.rotations[:, limb.end], kinematics=kinematics
     ).motion  # fmt: skip
+
+
+def _not_straighter(goals: NDArray, bones: NDArray, softness: float) -> NDArray:
+    """Goals (F, 3) of a wrist, drawn in where its arm (F, 3 joints, 3) would snap straight for them.
+
+    The last share `softness` of the reach is approached without ever being met; an arm that is straighter than that
+    already may stay so.
+    """
+    away = goals - bones[:, 0]
+    distance = np.linalg.norm(away, axis=1)
+    now = np.linalg.norm(bones[:, 2] - bones[:, 0], axis=1)
+    length = np.linalg.norm(np.diff(bones, axis=1), axis=2).sum(axis=1)
+    width, start = softness * length, (1.0 - softness) * length
+    soft = start + width * np.tanh(np.maximum(distance - start, 0.0) / np.maximum(width, 1e-12))
+    most = np.maximum(now, np.where(distance > start, soft, distance))
+    share = np.minimum(distance, most) / np.maximum(distance, 1e-12)
+    return bones[:, 0] + away * share[:, None]
 
 
 def _segments(character: Character, side: str) -> list[_Segment]:

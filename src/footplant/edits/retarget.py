@@ -184,7 +184,7 @@ class Stage:
     """Where the floor of the source lies for the target."""
 
     start: NDArray
-    """(3,) the place on the floor that stays where it is: below the hips at the first frame, metres."""
+    """(3,) the place on the floor that stays where it is: below the hips as the motion begins, metres."""
     scale: float
     """How much longer ways and heights get."""
     rise: float
@@ -203,7 +203,8 @@ class Stage:
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:
             scale = 1.0
-        hips = hip_centers(Kinematics(clip.motion[:1]), clip.character)[0]
+        first = lead_in(clip.motion, clip.character.height)
+        hips = hip_centers(Kinematics(clip.motion[first : first + 1]), clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)
         return cls(start, scale, rise, ground, NEAR * clip.character.height * scale)
