@@ -122,11 +122,12 @@ def fade_together(pins: Pins, kinematics: Kinematics, constraints: Sequence[Cons
     leads = last[np.searchsorted(foot[last], foot[fading])]
     more = pins.activations[leads] > pins.activations[fading]
     fading, leads = fading[more], leads[more]
-    nearest = np.array(
-        [constraints[source].frames[int(constraints[source].slot(frame))]  # type: ignore[index]
-         for source, frame in zip(pins.sources[fading].tolist(), kinematics.frames[rows[fading]])],
-        np.int64,
-    )  # fmt: skip
+    nearest, sources = np.array(kinematics.frames[rows[fading]]), pins.sources[fading]
+    for source in np.unique(sources).tolist():
+        own, held = sources == source, constraints[source].frames
+        assert held is not None
+        slots = constraints[source].slot(nearest[own])
+        nearest[own] = held.start + slots if isinstance(held, range) else np.asarray(held)[slots]
     then = np.minimum(np.searchsorted(kinematics.frames, nearest), len(kinematics.frames) - 1)
     # pins are sorted by row and, within one, by constraint: where the lead's own pin of that time is
     keys, count = rows * len(constraints) + pins.sources, len(constraints)

@@ -1,0 +1,256 @@
+"""Direct manipulation: dragged points arrive, plants keep holding, the rest of the clip stays to the bit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant import samples
+from footplant.constraints import Footplant, JointLimits, Orientation, SamePlace
+from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
+from footplant.edits import manipulate
+from footplant.edits.manipulate import KNOTS, begin
+from footplant.errors import ConstraintError, FormatError, SkeletonError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Point
+
+WALK = samples.load("walk")
+CHARACTER = WALK.character
+PALM = CHARACTER.contacts["left_palm"]
+
+
+@pytest.fixture(scope="module")
+def start():
+    return begin(WALK)
+
+
+def place_of(manipulation, point: Point, frame: int) -> np.ndarray:
+    return Kinematics(manipulation.motion[frame]).point(point)[0]
+
+
+def drift(manipulation) -> float:
+    """Millimetres by which the worst plant strays from its mean place."""
+    kinematics = Kinematics(manipulation.motion)
+    worst = 0.0
+    for plant in manipulation.constraints:
+        if isinstance(plant, Footplant):
+            track = kinematics.point(plant.point)[plant.frames.start : plant.frames.stop]
+            worst = max(worst, 1000.0 * np.linalg.norm(track - track.mean(axis=0), axis=1).max())
+    return worst
+
+
+def changed(one, other) -> np.ndarray:
+    """Frames that are not the same to the bit."""
+    same = (one.motion.rotations == other.motion.rotations).all(axis=(1, 2))
+    return np.flatnonzero(~(same & (one.motion.root == other.motion.root).all(axis=1)))
+
+
+def jolt(motion) -> float:
+    """Largest acceleration of any joint, m/s²."""
+    places = Kinematics(motion).positions
+    return float(np.linalg.norm(np.diff(places, 2, axis=0), axis=2).max() * motion.fps**2)
+
+
+DRAGS = {
+    "a hand": (250, "left_palm", (0.1, 0.3, 0.15), 8.0),
+    "a hand, narrowly": (250, "left_palm", (0.1, 0.2, 0.1), 4.0),
+    "a hand, widely": (250, "right_palm", (-0.1, 0.3, 0.15), 16.0),
+    "the head": (250, "head", (0.0, -0.3, 0.1), 8.0),
+    "the hips": (200, "hips", (0.1, -0.1, 0.0), 8.0),
+    "a swinging foot": (230, "left_ball", (0.0, 0.12, 0.0), 6.0),
+    "at the first frame": (0, "left_palm", (0.1, 0.2, 0.1), 8.0),
+    "at the last frame": (504, "left_palm", (0.1, 0.2, 0.1), 8.0),
+}
+
+
+@pytest.mark.parametrize("name", DRAGS)
+def test_drag(start, name):
+    frame, point, by, spacing = DRAGS[name]
+    target = place_of(start, manipulate._point(CHARACTER, point), frame) + by
+    after = start.drag(frame, point, target, spacing)
+    assert np.linalg.norm(place_of(after, manipulate._point(CHARACTER, point), frame) - target) < 0.001
+    assert after.error() < 0.001
+    assert drift(after) < 1.0
+    reach = 0.5 * KNOTS * spacing * WALK.motion.fps / 30.0
+    frames = changed(after, start)
+    assert frames.min() >= frame - reach
+    assert frames.max() <= frame + reach
+    assert len(frames) > 0.5 * reach
+    # smooth at the ends of the window and at the dragged frame
+    assert jolt(after.motion) < max(1.3 * jolt(start.motion), jolt(start.motion) + 3.0 * np.linalg.norm(by) * 400)
+
+
+def test_reach_grows_with_the_spacing(start):
+    target = place_of(start, PALM, 250) + [0.1, 0.2, 0.1]
+    sizes = [len(changed(start.drag(250, PALM, target, spacing), start)) for spacing in (2.0, 4.0, 8.0)]
+    assert sizes[0] < sizes[1] < sizes[2]
+    assert abs(sizes[2] / sizes[1] - 2.0) < 0.1
+
+
+def test_undo_and_redo(start):
+    target = place_of(start, PALM, 250) + [0.1, 0.2, 0.1]
+    once = start.drag(250, PALM, target)
+    twice = once.drag(120, "right_palm", place_of(once, CHARACTER.contacts["right_palm"], 120) + [-0.1, 0.1, 0.0])
+    assert twice.undo().motion is once.motion
+    assert twice.undo().undo().motion is start.motion
+    assert twice.undo().undo().undo().motion is start.motion
+    assert twice.undo().redo().motion is twice.motion
+    assert twice.redo().motion is twice.motion
+    assert [drag.frame for drag in twice.edits] == [250, 120]
+    assert [drag.frame for drag in twice.undo().edits] == [250]
+    # a new edit after an undo forgets what was undone
+    other = twice.undo().drag(300, PALM, place_of(once, PALM, 300))
+    assert other.redo().motion is other.motion
+    assert [drag.frame for drag in other.edits] == [250, 300]
+    assert len(start.edits) == 0
+
+
+def test_edits_before_keep_holding(start):
+    first = place_of(start, PALM, 250) + [0.1, 0.25, 0.1]
+    once = start.drag(250, PALM, first)
+    right = CHARACTER.contacts["right_palm"]
+    second = place_of(once, right, 262) + [-0.1, 0.2, 0.1]
+    third = place_of(once, PALM, 270) + [0.05, 0.1, 0.0]
+    both = once.drag(262, right, second).drag(270, PALM, third)
+    assert np.linalg.norm(place_of(both, PALM, 250) - first) < 0.001
+    assert np.linalg.norm(place_of(both, right, 262) - second) < 0.001
+    assert np.linalg.norm(place_of(both, PALM, 270) - third) < 0.001
+    assert drift(both) < 1.0
+    # the same point at the same frame: the last word counts
+    again = both.drag(250, PALM, first + [0.0, 0.1, 0.0])
+    assert np.linalg.norm(place_of(again, PALM, 250) - first - [0.0, 0.1, 0.0]) < 0.001
+    assert again.error() < 0.001
+
+
+def test_a_planted_foot_is_dragged_with_its_step(start):
+    plant = next(c for c in start.constraints if c.point == CHARACTER.contacts["left_heel"] and len(c.frames) > 30
+                 and c.frames.start > 100)  # fmt: skip
+    frame = (plant.frames.start + plant.frames.stop) // 2
+    target = np.asarray(plant.place) + [0.12, 0.0, 0.05]
+    after = start.drag(frame, "left_heel", target)
+    assert after.error() < 0.001
+    assert drift(after) < 1.0
+    places = Kinematics(after.motion).point(plant.point)[plant.frames.start : plant.frames.stop]
+    np.testing.assert_allclose(places, np.broadcast_to(target, places.shape), atol=0.001)
+    moved = [c for c, d in zip(after.constraints, start.constraints) if c is not d]
+    assert {c.point.joint for c in moved} <= {*CHARACTER.skeleton.descendants(CHARACTER.require_roles()["left_foot"])}
+    assert len(moved) == 2
+    assert after.undo().constraints is start.constraints
+    assert jolt(after.motion) < 2.0 * jolt(start.motion)
+
+
+def test_window_gives_what_the_whole_clip_gives(start):
+    """Only the window is solved; solving every frame of the clip comes to the same inside of it."""
+    target = place_of(start, PALM, 250) + [0.1, 0.3, 0.15]
+    after = start.drag(250, PALM, target)
+    knot = 8.0 * WALK.motion.fps / 30.0
+    frames = changed(after, start)
+    window = range(int(frames.min()), int(frames.max()) + 1)
+    pins = [manipulate._pin(after.edits[-1])]
+    rows = np.arange(len(start.motion))
+    whole = manipulate._fitted(
+        start.motion, rows, window, start.solvers, start.constraints, pins, 250, knot
+    )  # fmt: skip
+    apart = np.abs((whole - after.motion)[window.start : window.stop]).max()
+    assert apart < 1e-6
+
+
+def test_same_input_same_output(start):
+    target = place_of(start, PALM, 250) + [0.1, 0.3, 0.15]
+    one, other = start.drag(250, PALM, target), start.drag(250, PALM, target)
+    assert not len(changed(one, other))
+
+
+def test_edits_as_data(start, tmp_path):
+    after = start.drag(250, PALM, place_of(start, PALM, 250) + [0.1, 0.2, 0.1], 6.0)
+    after = after.drag(300, "head", place_of(after, Point(CHARACTER.require_roles()["head"]), 300) - [0.0, 0.1, 0.0])
+    data = json.loads(json.dumps(after.to_data()))
+    assert [entry["kind"] for entry in data] == ["drag", "drag"]
+    assert data[0]["point"] == "left_palm"
+    again = start.replay(data)
+    assert not len(changed(again, after))
+    project = footplant.Project(footplant.Project.of(WALK).figures, edits=tuple(data))
+    footplant.save_project(tmp_path / "walk.footplant", project)
+    kept = footplant.load_project(tmp_path / "walk.footplant").edits
+    assert not len(changed(start.replay(kept), after))
+
+
+MISTAKES = {
+    "kind": ({"kind": "push"}, "edits[0].kind", "there are: drag"),
+    "frame": ({"kind": "drag", "frame": 505}, "edits[0].frame", "0..504"),
+    "point": ({"kind": "drag", "frame": 5, "point": "left_plam", "target": [0, 0, 0]}, "edits[0].point", "left_palm"),
+    "target": ({"kind": "drag", "frame": 5, "point": "head", "target": [0, 0]}, "edits[0].target", "3 numbers"),
+    "spacing": (
+        {"kind": "drag", "frame": 5, "point": "head", "target": [0, 0, 0], "spacing": 0}, "edits[0].spacing", "above 0"
+    ),
+    "other": ({"kind": "drag", "frame": 5, "point": "head", "target": [0, 0, 0], "a": 1}, "edits[0].a", "unknown key"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_in_data_say_where(name):
+    entry, where, words = MISTAKES[name]
+    with pytest.raises(FormatError) as caught:
+        drags_from_data([entry], CHARACTER, frames=505)
+    assert caught.value.where == where
+    assert words in str(caught.value)
+
+
+def test_data_there_and_back():
+    drags = (Drag(3, PALM, (0.1, 0.2, 0.3), 4.0), Drag(9, Point(5, (0.0, 0.25, 0.0)), (1.0, 2.0, 3.0)))
+    assert drags_from_data(drags_to_data(drags, CHARACTER), CHARACTER) == drags
+
+
+def test_what_makes_no_sense_is_refused(start):
+    with pytest.raises(ConstraintError, match=r"frame in 0\.\.504, got 505"):
+        start.drag(505, PALM, (0, 0, 0))
+    with pytest.raises(ConstraintError, match="3 finite numbers"):
+        start.drag(5, PALM, (0, np.nan, 0))
+    with pytest.raises(ConstraintError, match="above 0"):
+        start.drag(5, PALM, (0, 0, 0), 0.0)
+    with pytest.raises(SkeletonError, match="no joint 'tail'"):
+        start.drag(5, "tail", (0, 0, 0))
+    with pytest.raises(ConstraintError, match="direct manipulation cannot honour it"):
+        begin(WALK, [SamePlace(point=PALM, pair=(3, 60), name="loop")])
+
+
+def test_out_of_reach_is_finite_and_said(start):
+    after = start.drag(250, PALM, (0.0, 9.0, 0.0))
+    assert np.isfinite(after.motion.rotations).all()
+    assert after.error() > 1.0
+
+
+def test_other_constraints_hold_too():
+    hand = CHARACTER.require_roles()["right_hand"]
+    clip = replace(WALK, motion=WALK.motion[150:330])
+    turn = Kinematics(clip.motion).rotations[90, hand]
+    level = Orientation(joint=hand, target=turn, frames=range(70, 110), ramp=(0.2, 0.2))
+    start = begin(clip, [level])
+    palm = CHARACTER.contacts["right_palm"]
+    after = start.drag(90, palm, place_of(start, palm, 90) + [-0.1, 0.15, 0.05])
+    assert after.error() < 0.001
+    kinematics = Kinematics(after.motion)
+    assert np.abs(level.residual(kinematics)[70:110]).max() < 0.01
+
+
+def test_numeric_where_hybrid_cannot():
+    clip = replace(WALK, motion=WALK.motion[200:290])
+    limits = JointLimits(character=CHARACTER, frames=range(90))
+    start = begin(clip, [limits])
+    after = start.drag(45, PALM, place_of(start, PALM, 45) + [0.05, 0.15, 0.05], 4.0)
+    assert after.error() < 0.001
+    assert np.minimum(limits.residual(Kinematics(after.motion)), 0.0).min() > -0.02
+    assert drift(after) < 2.0
+
+
+def test_without_plants(start):
+    free = begin(WALK, keep_plants=False)
+    assert free.constraints == ()
+    after = free.drag(250, PALM, place_of(free, PALM, 250) + [0.1, 0.2, 0.1])
+    assert after.error() < 0.001
+    one = begin((WALK.motion[:1], CHARACTER))
+    assert one.drag(0, PALM, place_of(one, PALM, 0) + [0.05, 0.1, 0.0]).error() < 0.001
