@@ -1,0 +1,112 @@
+"""`footplant retarget` as people call it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant.cli import main
+from footplant.kinematics import Kinematics
+from footplant.samples import load_character
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def fails(capsys, *arguments) -> str:
+    code, out, err = run(capsys, "retarget", *arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_table(capsys, tmp_path):
+    code, out, err = run(capsys, "retarget", "sample:kick", "--to", "sample:sally", "-o", tmp_path / "a.glb")
+    assert (code, err) == (0, "")
+    for word in ("solved", "worst plant's drift, mm", "exact", "right ball", "% of height"):
+        assert word in out
+    clip = footplant.load(tmp_path / "a.glb")
+    assert clip.character.skin is not None
+    assert clip.character.height == pytest.approx(load_character("sally").height, abs=0.01)
+
+
+@pytest.mark.parametrize("ending", [".bvh", ".glb", ".fbx", ".usda", ".footplant"])
+def test_formats(capsys, tmp_path, ending):
+    """What is written, whatever the format, has feet that stand as the report says."""
+    out = tmp_path / f"walk{ending}"
+    report = tmp_path / "report.json"
+    code, text, _ = run(
+        capsys, "retarget", "sample:kick", "--to", "sample:child", "-o", out, "--report", report, "--json"
+    )
+    assert code == 0
+    told = json.loads(text)
+    assert (told["command"], told["input"], told["to"]) == ("retarget", "sample:kick", "sample:child")
+    assert json.loads(report.read_text())["constraints"] == told["constraints"]
+    assert max(plant["drift"] for plant in told["after"]["plants"]) < 2.0
+    clip = footplant.load(out)
+    foot = Kinematics(clip.motion).positions[: int(0.3 * clip.motion.fps), clip.motion.skeleton.index("LeftFoot")]
+    assert np.ptp(foot, axis=0).max() < 0.002
+
+
+def test_options_change_the_answer(capsys, tmp_path):
+    ways = {
+        "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--smooth",), "copied": ("--method", "copy"),
+    }  # fmt: skip
+    drifts, ends = {}, {}
+    for name, options in ways.items():
+        out = tmp_path / f"{name}.bvh"
+        code, text, _ = run(capsys, "retarget", "sample:walk", "--to", "sample:short", "-o", out, "--json", *options)
+        assert code == 0
+        drifts[name] = max(p["drift"] for p in json.loads(text)["after"]["plants"] if "palm" not in p["point"])
+        ends[name] = footplant.load(out).motion.root[-1, 2] - footplant.load(out).motion.root[0, 2]
+    assert max(drifts["scaled"], drifts["kept"]) < 2.0
+    assert ends["kept"] > 1.5 * ends["scaled"]
+    assert ends["copied"] == pytest.approx(ends["scaled"], rel=0.02)
+
+
+def test_constraints_from_a_file(capsys, tmp_path):
+    file = tmp_path / "more.toml"
+    file.write_text('[[constraint]]\nkind = "position"\nname = "hand up"\npoint = "right_hand"\nframes = [60, 80]\n')
+    err = fails(capsys, "sample:stand", "--to", "sample:sally", "-o", tmp_path / "a.bvh", "--constraints", file)
+    assert "more.toml" in err
+    assert not (tmp_path / "a.bvh").exists()
+
+
+def test_refusals(capsys, tmp_path, shared):
+    out = tmp_path / "a.glb"
+    assert "'nothing'" in fails(capsys, "sample:nothing", "--to", "sample:sally", "-o", out)
+    assert "sally2" in fails(capsys, "sample:walk", "--to", "sample:sally2", "-o", out)
+    assert "expected a method among" in fails(
+        capsys, "sample:walk", "--to", "sample:sally", "-o", out, "--method", "magic"
+    )
+    assert ".docx" in fails(capsys, "sample:walk", "--to", "sample:sally", "-o", tmp_path / "a.docx")
+    assert "expected a report ending in" in fails(
+        capsys, "sample:walk", "--to", "sample:sally", "-o", out, "--report", tmp_path / "r.txt"
+    )
+    assert "human" in fails(capsys, "sample:walk", "--to", shared / "gltf" / "Fox_quadruped.glb", "-o", out)
+    assert "human" in fails(
+        capsys, shared / "bvh" / "other" / "dog_walk_quadruped.bvh", "--to", "sample:sally", "-o", out
+    )
+    assert not out.exists()
+    out.write_bytes(b"mine")
+    assert "--overwrite" in fails(capsys, "sample:kick", "--to", "sample:sally", "-o", out)
+    assert out.read_bytes() == b"mine"
+    assert run(capsys, "retarget", "sample:kick", "--to", "sample:sally", "-o", out, "--overwrite")[0] == 0
+    assert out.read_bytes()[:4] == b"glTF"
+
+
+def test_a_real_file_onto_a_real_character(capsys, tmp_path, shared):
+    code, text, _ = run(
+        capsys, "retarget", shared / "deepmimic" / "humanoid3d_walk.txt", "--to", shared / "gltf" / "CesiumMan.glb",
+        "-o", tmp_path / "a.glb", "--report", tmp_path / "a.html", "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(text)["status"] == "solved"
+    assert (tmp_path / "a.html").stat().st_size > 50_000
+    assert footplant.load(tmp_path / "a.glb").character.skin is not None

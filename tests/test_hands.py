@@ -1,0 +1,177 @@
+"""Hands that touch keep touching: each other, the body, and what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant import rotation
+from footplant.analysis.contacts import Contacts, Plant, find_contacts
+from footplant.clip import Clip
+from footplant.edits.hands import hangs, importance, keep_touches, palm_plants, without_waving
+from footplant.edits.retarget import retarget
+from footplant.edits.transfer import transfer
+from footplant.geometry import Plane
+from footplant.ik.limb import limb_of, place
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.problem import Solution
+from footplant.samples import load_character
+from footplant.skeleton import Character
+
+FIGURES = ("mannequin", "short", "sally", "blubby", "longlegs", "child")
+HEIGHT = 1.75
+
+
+@cache
+def clip(name: str) -> Clip:
+    return footplant.load(f"sample:{name}")
+
+
+@cache
+def solved(name: str, figure: str) -> Solution:
+    return retarget(clip(name), load_character(figure))
+
+
+def palms(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndarray]:
+    kinematics = Kinematics(motion)
+    return kinematics.point(character.contacts["left_palm"]), kinematics.point(character.contacts["right_palm"])
+
+
+def made(*plants: Plant, frames: int = 240, fps: float = 60.0) -> Contacts:
+    return Contacts(plants, ("left_heel", "left_palm", "right_palm"), frames, fps, Plane())
+
+
+def plant(point: str, start: int, end: int, height: float) -> Plant:
+    return Plant(point, start, end, np.array([0.1, height, 0.2]))
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_hands_meet_in_a_clap(figure):
+    target, solution = load_character(figure), solved("clap", figure)
+    left, right = palms(clip("clap").motion, clip("clap").character)
+    apart = np.linalg.norm(left - right, axis=1)
+    claps = [f for f in range(1, len(apart) - 1) if apart[f] <= apart[f - 1] and apart[f] < apart[f + 1] < 0.05]
+    assert len(claps) == 4
+    left, right = palms(solution.motion, target)
+    assert np.linalg.norm(left - right, axis=1)[claps].max() < 0.01
+    # and they do open in between
+    assert np.linalg.norm(left - right, axis=1)[claps[0] : claps[-1]].max() > 0.1 * target.height
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("name", ["clap", "reach"])
+def test_arms_move_gently(name, figure):
+    after = solved(name, figure).report.after
+    assert after is not None
+    assert after.peak_acceleration_ratio is not None
+    assert after.peak_acceleration_ratio < 1.5
+
+
+def hand_on_thigh() -> Clip:
+    """Standing, the left palm laid on the front of the left thigh for a while, then taken away."""
+    source, character = clip("stand"), load_character("mannequin")
+    motion, roles = source.motion[:300], character.require_roles()
+    kinematics = Kinematics(motion)
+    hip, knee = (kinematics.positions[:, roles[f"left_{part}_leg"]] for part in ("upper", "lower"))
+    palm = kinematics.point(character.contacts["left_palm"])
+    on = hip + 0.08 * (knee - hip) + [0.0, 0.0, 0.085]
+    away = palm + [0.15, 0.1, 0.15]
+    share = np.clip((np.abs(np.arange(300) - 150) - 90) / 50, 0.0, 1.0)[:, None]
+    share = share * share * (3 - 2 * share)
+    limb = limb_of(character, "left_arm")
+    wrist = kinematics.positions[:, limb.end] + on + share * (away - on) - palm
+    moved = place(motion, limb, wrist, orientations=kinematics.rotations[:, limb.end]).motion
+    return replace(source, motion=moved)
+
+
+def from_bone(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndarray]:
+    """How far along the left thigh the left palm is, and how far from the bone, metres."""
+    kinematics, roles = Kinematics(motion), character.require_roles()
+    hip, knee = (kinematics.positions[:, roles[f"left_{part}_leg"]] for part in ("upper", "lower"))
+    palm, axis = kinematics.point(character.contacts["left_palm"]), knee - hip
+    along = np.sum((palm - hip) * axis, axis=1) / np.sum(axis**2, axis=1)
+    return along, np.linalg.norm(palm - hip - along[:, None] * axis, axis=1)
+
+
+@pytest.mark.parametrize("figure", ["sally", "longlegs", "child"])
+def test_a_hand_stays_on_the_thigh(figure):
+    source, target = hand_on_thigh(), load_character(figure)
+    copied = transfer(source.motion, source.character, target)
+    kept = keep_touches(copied, target, source.motion, source.character)
+    middle = slice(100, 200)
+    wanted = from_bone(source.motion, source.character)[0][middle]
+    before, after = (from_bone(motion, target)[0][middle] for motion in (copied, kept))
+    assert np.abs(after - wanted).max() < 0.6 * np.abs(before - wanted).max()
+    assert from_bone(kept, target)[1][middle].max() < 0.12 * target.height
+    # the hand keeps its orientation, and all but the arms their angles
+    hand = target.require_roles()["left_hand"]
+    world = [Kinematics(motion).rotations[:, hand] for motion in (copied, kept)]
+    assert rotation.angle(*world).max() < 1e-6
+    others = [n for n, name in enumerate(target.skeleton.names) if not name.endswith(("Arm", "Hand"))]
+    np.testing.assert_array_equal(kept.rotations[:, others], copied.rotations[:, others])
+
+
+def test_hands_that_are_far_from_everything_keep_their_angles():
+    source, target = clip("punch"), load_character("sally")
+    motion = source.motion[64:84]
+    copied = transfer(motion, source.character, target)
+    left, right = palms(motion, source.character)
+    assert np.linalg.norm(left - right, axis=1).min() > 0.15 * HEIGHT
+    kept = keep_touches(copied, target, motion, source.character)
+    assert rotation.angle(kept.rotations, copied.rotations).max() < 0.05
+
+
+def test_a_figure_without_palms_is_left_alone():
+    source, target = clip("clap"), load_character("sally")
+    feet = {name: point for name, point in target.contacts.items() if "palm" not in name}
+    copied = transfer(source.motion, source.character, target)
+    assert keep_touches(copied, replace(target, contacts=feet), source.motion, source.character) is copied
+
+
+def test_importance_falls_from_one_to_nothing():
+    near = importance(np.linspace(-0.5, 1.5, 41))
+    assert near[:11].min() == 1.0
+    assert near[-11:].max() == 0.0
+    assert (np.diff(near) <= 0).all()
+    assert importance(np.array(0.5)) == pytest.approx(0.5)
+
+
+def test_a_swinging_palm_holds_nothing():
+    """Palms that rest in the air for a moment are no plants; long holds and the ground are."""
+    found = made(
+        plant("left_palm", 0, 12, 0.9), plant("left_palm", 60, 120, 1.9), plant("right_palm", 10, 20, 0.02),
+        plant("left_heel", 0, 100, 0.0),
+    )  # fmt: skip
+    kept = without_waving(found, HEIGHT)
+    assert [(p.point, p.start) for p in kept.plants] == [("left_palm", 60), ("right_palm", 10), ("left_heel", 0)]
+    target = load_character("sally")
+    plants = palm_plants(kept, target, lambda places: 1.5 * places)
+    assert [p.name for p in plants] == ["left palm 60–119", "right palm 10–19"]
+    np.testing.assert_allclose(plants[0].place, [0.15, 2.85, 0.3])
+
+
+def test_who_hangs():
+    assert hangs(find_contacts(clip("climb"), hands=True), HEIGHT)
+    assert not hangs(without_waving(find_contacts(clip("walk"), hands=True), HEIGHT), HEIGHT)
+    assert not hangs(made(plant("left_palm", 0, 240, 0.02)), HEIGHT)
+    assert not hangs(made(frames=0), HEIGHT)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_palms_hold_the_rope(figure):
+    solution, target = solved("climb", figure), load_character(figure)
+    held = [entry for entry in solution.report.constraints if "palm" in entry.name]
+    assert len(held) == 6
+    assert max(entry.worst for entry in held) < 10.0
+    after = solution.report.after
+    assert after is not None
+    for entry in after.plants:
+        if entry.point.endswith("palm"):
+            assert entry.drift < 10.0
+    assert np.isfinite(solution.motion.rotations).all()
+    assert target.height > 0

@@ -1,0 +1,409 @@
+"""Retargeting: feet stay planted, hands stay on things, and nothing else changes more than it must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import footplant
+from conftest import shared_data
+from footplant import humanoid, rotation
+from footplant.analysis.contacts import Contacts, Plant, find_contacts
+from footplant.clip import Clip
+from footplant.constraints import Position
+from footplant.edits.attached import attached, taken_apart
+from footplant.edits.retarget import lead_in, retarget, with_floor
+from footplant.edits.transfer import leg_ratio, transfer
+from footplant.errors import ConstraintError, MotionError, SkeletonError
+from footplant.io import load_character as read_character
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.motion import Motion
+from footplant.problem import Solution, Status
+from footplant.samples import load_character
+from footplant.skeleton import Character, Point, Skeleton
+from test_transfer import rigged
+
+FIGURES = ("mannequin", "short", "sally", "blubby", "longlegs", "child")
+
+
+@cache
+def clip(name: str, first: int = 0, last: int | None = None) -> Clip:
+    whole = footplant.load(f"sample:{name}")
+    return replace(whole, motion=whole.motion[first:last])
+
+
+@cache
+def contacts(name: str, first: int = 0, last: int | None = None) -> Contacts:
+    return find_contacts(clip(name, first, last), hands=True)
+
+
+def solved(name: str, figure: str, **options) -> Solution:
+    return retarget(clip(name), load_character(figure), contacts=contacts(name), **options)
+
+
+def slides(solution: Solution) -> float:
+    """The farthest that a planted heel or ball strays, mm."""
+    quality = solution.report.after
+    assert quality is not None
+    return max((plant.drift for plant in quality.plants if not plant.point.endswith("palm")), default=0.0)
+
+
+def check(solution: Solution, character: Character) -> None:
+    """What holds of every answer."""
+    motion = solution.motion
+    assert motion.skeleton.names == character.skeleton.names
+    assert np.isfinite(motion.root).all()
+    assert np.isfinite(motion.rotations).all()
+    np.testing.assert_allclose(np.linalg.norm(motion.rotations, axis=-1), 1.0, atol=1e-9)
+
+
+# plants
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("name", ["walk", "run", "limp", "jump", "kick"])
+def test_feet_stay_planted(name, figure):
+    solution = solved(name, figure)
+    check(solution, load_character(figure))
+    assert solution.status is Status.SOLVED
+    assert slides(solution) < 2.0
+    after = solution.report.after
+    assert after is not None
+    assert after.penetration_worst is not None
+    assert after.penetration_worst < 5.0
+    assert after.peak_acceleration_ratio is not None
+    assert after.peak_acceleration_ratio < 1.5
+    assert all(entry.worst < 2.0 for entry in solution.report.constraints if entry.kind == "footplant")
+
+
+@pytest.mark.parametrize("figure", ["sally", "blubby"])
+@pytest.mark.parametrize("name", ["walk", "run"])
+def test_without_the_last_pass_plants_hold_to_a_percent(name, figure):
+    solution = solved(name, figure, method=Hierarchical(exact=False))
+    worst = max(entry.worst_share for entry in solution.report.constraints if entry.kind == "footplant")
+    assert worst < 1.0
+    levels = [level.worst_share for level in solution.report.levels]
+    assert levels[-1] < 0.5 * levels[0]
+
+
+def test_copied_rotations_slide():
+    copied = solved("walk", "sally", copy=True, keep_footsteps=True)
+    assert slides(copied) > 50.0
+    assert copied.status is not Status.SOLVED
+    assert slides(solved("walk", "sally", keep_footsteps=True)) < 1.0
+
+
+def test_scaled_footsteps_scale_with_the_legs():
+    target, plain = load_character("sally"), load_character("mannequin")
+    solution, ratio = solved("walk", "sally"), leg_ratio(plain, target)
+    kinematics = Kinematics(solution.motion)
+    balls = [plant for plant in contacts("walk").plants if plant.point == "left_ball" and len(plant) > 20]
+    places = [kinematics.point(target.contacts["left_ball"])[plant.start + 5] for plant in balls]
+    for (one, other), (a, b) in zip(pairwise(balls), pairwise(places)):
+        assert b[2] - a[2] == pytest.approx(ratio * (other.place[2] - one.place[2]), abs=0.005)
+
+
+@pytest.mark.parametrize("figure", ["short", "sally", "blubby", "child"])
+def test_kept_footsteps_are_the_sources(figure):
+    """Heel and ball of the source in one step: the target's foot is about their middle, along their line."""
+    solution, target = solved("walk", figure, keep_footsteps=True), load_character(figure)
+    kinematics, source = Kinematics(solution.motion), Kinematics(clip("walk").motion)
+    assert slides(solution) < 2.0
+    found = contacts("walk")
+    for side in ("left", "right"):
+        both = found.mask(f"{side}_heel") & found.mask(f"{side}_ball")
+        assert both.any()
+        middle = [
+            0.5 * (k.point(who.contacts[f"{side}_heel"])[both] + k.point(who.contacts[f"{side}_ball"])[both])
+            for k, who in ((source, clip("walk").character), (kinematics, target))
+        ]
+        assert np.linalg.norm(middle[0] - middle[1], axis=1).max() < 0.01
+
+
+@pytest.mark.parametrize("name", ["kick", "punch"])
+def test_on_itself_nothing_changes(name):
+    """Plants of these samples hold to a fraction of a millimetre and no leg is straight: there is nothing to do."""
+    solution, source = solved(name, "mannequin"), clip(name)
+    moved = np.linalg.norm(Kinematics(solution.motion).positions - Kinematics(source.motion).positions, axis=-1)
+    assert moved.max() < 5e-4
+    assert np.median(moved) < 5e-6
+    upper = [j for j, word in enumerate(source.motion.skeleton.names) if not word.endswith(("Leg", "Foot", "Toes"))]
+    assert rotation.angle(solution.motion.rotations[:, upper], source.motion.rotations[:, upper]).max() < 1e-4
+
+
+def test_on_itself_a_walk_keeps_its_upper_body():
+    """Legs that the source stretches fully are bent a little; arms and back keep their angles."""
+    solution, source = solved("walk", "mannequin"), clip("walk")
+    upper = [
+        j for j, word in enumerate(source.motion.skeleton.names) if not word.endswith(("Leg", "Foot", "Toes", "Hips"))
+    ]
+    assert rotation.angle(solution.motion.rotations[:, upper], source.motion.rotations[:, upper]).max() < 1e-6
+    moved = np.linalg.norm(Kinematics(solution.motion).positions - Kinematics(source.motion).positions, axis=-1)
+    assert moved.max() < 0.025
+
+
+def test_no_plants_no_change():
+    """In the air nothing is asked for: the answer is the transfer itself."""
+    source, target = clip("jump", 140, 180), load_character("sally")
+    nothing = replace(contacts("jump", 140, 180), plants=())
+    solution = retarget(source, target, contacts=nothing)
+    copied = retarget(source, target, contacts=nothing, copy=True)
+    np.testing.assert_allclose(solution.motion.root, copied.motion.root, atol=1e-12)
+    assert solution.status is Status.SOLVED
+
+
+def test_plants_that_are_passed_in_decide():
+    source, target = clip("walk"), load_character("sally")
+    only = tuple(plant for plant in contacts("walk").plants if plant.point == "left_ball")
+    solution = retarget(source, target, contacts=replace(contacts("walk"), plants=only))
+    assert [entry.name.split()[:2] for entry in solution.report.constraints if entry.kind == "footplant"] == [
+        ["left", "ball"]
+    ] * len(only)
+
+
+def test_further_constraints_are_met_too():
+    source, target = clip("stand", 0, 120), load_character("sally")
+    hand = target.contacts["right_palm"]
+    place = Kinematics(transfer(source.motion, source.character, target)).point(hand)[60] + [0.0, 0.2, 0.1]
+    ask = Position(point=hand, target=place, frames=range(50, 70), ramp=(0.3, 0.3), name="wave")
+    solution = retarget(source, target, constraints=[ask])
+    entry = next(entry for entry in solution.report.constraints if entry.name == "wave")
+    assert entry.met
+    assert entry.worst < 1.0
+    assert solution.status is Status.SOLVED
+
+
+# figures
+
+
+def without_toes(character: Character) -> Character:
+    """The same figure whose feet are in one piece."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    gone = {roles["left_toes"], roles["right_toes"]}
+    kept = [joint for joint in range(len(skeleton)) if joint not in gone]
+    number = {joint: n for n, joint in enumerate(kept)}
+    ends = [j for j in skeleton.end_parents.tolist() if j in number]
+    places = [skeleton.end_offsets[n] for n, j in enumerate(skeleton.end_parents.tolist()) if j in number]
+    tips = [(number[int(skeleton.parents[joint])], skeleton.offsets[joint] * [1.0, 1.0, 1.5]) for joint in sorted(gone)]
+    smaller = Skeleton(
+        tuple(skeleton.names[joint] for joint in kept),
+        np.array([-1 if skeleton.parents[j] < 0 else number[int(skeleton.parents[j])] for j in kept]),
+        skeleton.offsets[kept],
+        skeleton.rest[kept],
+        np.array([*(number[joint] for joint in ends), *(joint for joint, _ in tips)]),
+        np.array([*places, *(offset for _, offset in tips)]),
+    )
+    return humanoid.make_character(smaller, humanoid.find_roles(smaller), name="no toes")
+
+
+@pytest.mark.parametrize(
+    "rig", ["mixamo", "3ds Max biped, arms on the neck", "Rigify", "VRM bone names", "SMPL", "CMU ASF", "Kinect"]
+)
+def test_other_rigs(rig):
+    target = rigged(rig)
+    solution = retarget(clip("walk", 0, 260), target, contacts=contacts("walk", 0, 260))
+    check(solution, target)
+    assert slides(solution) < 2.0
+    assert solution.report.unmet == ()
+
+
+def test_figures_without_toes_either_way():
+    plain = without_toes(load_character("mannequin"))
+    assert "left_toes" not in plain.require_roles()
+    onto = retarget(clip("walk", 0, 260), plain, contacts=contacts("walk", 0, 260))
+    check(onto, plain)
+    assert slides(onto) < 2.0
+    back = retarget(Clip(motion=onto.motion, character=plain, name="walk"), load_character("sally"))
+    check(back, load_character("sally"))
+    assert slides(back) < 2.0
+    assert back.report.after is not None
+    assert (back.report.after.penetration_worst or 0.0) < 5.0
+
+
+def feet_on_the_root(character: Character) -> Character:
+    """The figure with feet that are children of the root, as some rigs have them."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    places, turned = skeleton.rest_world
+    parents, offsets, rest = skeleton.parents.copy(), np.array(skeleton.offsets), np.array(skeleton.rest)
+    for foot in (roles["left_foot"], roles["right_foot"]):
+        parents[foot] = 0
+        offsets[foot] = rotation.rotate(rotation.inverse(turned[0]), places[foot] - places[0])
+        rest[foot] = rotation.multiply(rotation.inverse(turned[0]), turned[foot])
+    return replace(character, skeleton=replace(skeleton, parents=parents, offsets=offsets, rest=rest))
+
+
+def test_feet_that_hang_on_the_root():
+    whole = load_character("sally")
+    apart = feet_on_the_root(whole)
+    assert attached(whole) is whole
+    together = attached(apart)
+    np.testing.assert_allclose(
+        together.skeleton.rest_world[0][[together.skeleton.index(name) for name in whole.skeleton.names]],
+        whole.skeleton.rest_world[0],
+        atol=1e-12,
+    )
+    a, b = (retarget(clip("walk", 0, 260), who, contacts=contacts("walk", 0, 260)) for who in (whole, apart))
+    assert b.motion.skeleton.names == apart.skeleton.names
+    assert b.motion.offsets is not None
+    np.testing.assert_allclose(Kinematics(b.motion).positions, Kinematics(a.motion).positions, atol=1e-6)
+    assert "not in one piece" in b.report.notes[-1]
+    with pytest.raises(ConstraintError, match="not in one piece"):
+        retarget(clip("walk", 0, 30), apart, constraints=[Position(point=Point(3), target=(0.0, 1.0, 0.0))])
+
+
+def test_taken_apart_is_what_it_was():
+    whole = load_character("mannequin")
+    apart = feet_on_the_root(whole)
+    motion = clip("walk", 0, 30).motion
+    together = attached(apart)
+    order = [whole.skeleton.index(name) for name in together.skeleton.names]
+    same = Motion(together.skeleton, motion.root, motion.rotations[:, order], motion.fps)
+    np.testing.assert_allclose(
+        Kinematics(taken_apart(same, apart.skeleton)).positions, Kinematics(motion).positions, atol=1e-9
+    )
+
+
+def test_a_mirrored_motion_gives_the_mirrored_answer():
+    source, target = clip("kick"), load_character("sally")
+    flipped = replace(source, motion=source.motion.mirrored(source.character.require_roles()))
+    other = {"left": "right", "right": "left"}
+
+    def flip(plant: Plant) -> Plant:
+        side, _, part = plant.point.partition("_")
+        return replace(plant, point=f"{other[side]}_{part}", place=plant.place * [-1.0, 1.0, 1.0])
+
+    found = contacts("kick")
+    plants = replace(found, plants=tuple(sorted(map(flip, found.plants), key=lambda p: (p.point, p.start))))
+    a, b = retarget(source, target, contacts=found), retarget(flipped, target, contacts=plants)
+    back = Kinematics(b.motion.mirrored(target.require_roles())).positions
+    assert np.linalg.norm(back - Kinematics(a.motion).positions, axis=-1).max() < 0.003
+
+
+# hands
+
+
+def test_a_climber_holds_the_rope():
+    for figure in ("mannequin", "sally", "child"):
+        solution = solved("climb", figure)
+        palms = [entry for entry in solution.report.constraints if "palm" in entry.name]
+        assert len(palms) == 6
+        assert all(entry.worst < 10.0 for entry in palms), figure
+        assert solution.status is not Status.UNREACHABLE
+
+
+def test_a_rope_is_no_floor():
+    flat = with_floor(contacts("walk"), clip("walk"))
+    assert flat is contacts("walk")
+    ground = with_floor(contacts("climb"), clip("climb")).ground
+    lowest = min(plant.place[1] for plant in contacts("climb").plants)
+    assert float(ground.height(np.array([[0.0, 0.0]]))[0]) < lowest
+
+
+# clips
+
+
+def test_a_t_pose_before_the_motion():
+    """A first frame that is a pose apart is carried over, set on the ground, and asks nothing of the rest."""
+    source = clip("walk", 0, 200)
+    rest = np.array(source.motion.rotations[:1])
+    for side, sign in (("Left", 1.0), ("Right", -1.0)):
+        rest[0, source.motion.skeleton.index(f"{side}UpperArm")] = rotation.exp(np.array([0.0, sign * 0.4, 0.0]))
+    tpose = Motion(source.motion.skeleton, source.motion.root[:1] + [0.4, 0.3, -0.5], rest, source.motion.fps)
+    joined = Motion(
+        source.motion.skeleton,
+        np.concatenate([tpose.root, source.motion.root]),
+        np.concatenate([tpose.rotations, source.motion.rotations]),
+        source.motion.fps,
+    )
+    assert lead_in(joined, source.character.height) == 1
+    assert lead_in(source.motion, source.character.height) == 0
+    target = load_character("sally")
+    plain = retarget(source, target, contacts=contacts("walk", 0, 200))
+    led = retarget(replace(source, motion=joined), target)
+    assert "T-pose" in led.report.notes[-1]
+    assert slides(led) < 2.0
+    feet = [target.contacts[name] for name in ("left_heel", "left_ball", "right_heel", "right_ball")]
+    heights = Kinematics(led.motion).points(feet)[..., 1]
+    assert abs(heights[0].min()) < 0.02
+    assert np.linalg.norm(led.motion.root[1:] - plain.motion.root, axis=1).max() < 0.05
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 5])
+def test_short_clips(frames):
+    solution = retarget(clip("walk", 20, 20 + frames), load_character("sally"))
+    check(solution, load_character("sally"))
+    assert len(solution.motion) == frames
+
+
+def test_an_empty_clip_is_refused():
+    with pytest.raises(MotionError, match="expected a clip with frames"):
+        retarget(clip("walk", 0, 0), load_character("sally"))
+
+
+def test_animals_are_refused(shared):
+    with pytest.raises(SkeletonError, match="human"):
+        retarget(footplant.load(shared_data("bvh", "other", "dog_walk_quadruped.bvh")), load_character("sally"))
+    with pytest.raises(SkeletonError, match="human"):
+        retarget(clip("walk", 0, 30), read_character(shared_data("gltf", "Fox_quadruped.glb")))
+
+
+def test_the_same_to_the_last_bit():
+    first, second = (solved("run", "blubby") for _ in range(2))
+    assert first.motion.root.tobytes() == second.motion.root.tobytes()
+    assert first.motion.rotations.tobytes() == second.motion.rotations.tobytes()
+
+
+def test_at_any_rate():
+    source = clip("walk")
+    for fps in (24.0, 60.0):
+        slow = replace(source, motion=source.motion.resample(fps))
+        solution = retarget(slow, load_character("sally"))
+        assert slides(solution) < 2.0
+        assert solution.report.unmet == ()
+
+
+def test_progress_is_told():
+    told: list[tuple[str, float]] = []
+    solved("jump", "child", progress=lambda what, share: told.append((what, share)))
+    assert [share for _, share in told] == sorted(share for _, share in told)
+    assert told[-1][0] == "exact"
+
+
+# real data
+
+REAL = [
+    ("bvh/cmu/35_01.bvh", (0, 300), "gltf/CesiumMan.glb"),
+    ("bvh/cmu/16_01.bvh", (0, 200), "vrm/Godette_vrm0.vrm"),
+    ("bvh/other/rokoko_jesse_dance.bvh", (200, 400), "vrm/100avatars_038_Kate.vrm"),
+    ("bvh/other/mocopi_jump.bvh", (0, 300), "gltf/KayKit_Knight.glb"),
+    ("asf_amc/11_01.amc", (0, 300), "gltf/godot_mannequiny.glb"),
+    ("fbx/ozz_pab_walk.fbx", (0, 300), "sample:blubby"),
+    ("fbx/ufbx_maya_human_ik_7400_binary.fbx", (0, 120), "sample:sally"),
+    ("gltf/CesiumMan.glb", (0, 300), "vrm/100avatars_045_DinoKid.vrm"),
+    ("vrma/idle_loop.vrma", (0, 250), "fbx/100avatars_001_Crimsom.fbx"),
+    ("smpl_npz/video_walk_level1_filter_amass.npz", (0, 200), "gltf/RobotExpressive.glb"),
+    ("deepmimic/humanoid3d_walk.txt", (0, 39), "gltf/KnightCharacter/KnightCharacter.gltf"),
+    ("deepmimic/humanoid3d_cartwheel.txt", (0, 164), "vrm/100avatars_001_Crimsom.vrm"),
+]
+
+
+@pytest.mark.parametrize(("file", "frames", "to"), REAL, ids=lambda value: str(value).rpartition("/")[2])
+def test_real_clips_on_real_characters(shared, file, frames, to):
+    whole = footplant.load(shared_data(*file.split("/")))
+    source = replace(whole, motion=whole.motion[frames[0] : frames[1]])
+    target = read_character(to if to.startswith("sample:") else shared_data(*to.split("/")))
+    solution = retarget(source, target)
+    check(solution, target)
+    assert len(solution.motion) == len(source.motion)
+    # unreachable goals and plants of noisy video are told, not hidden; what is met holds
+    for entry in solution.report.constraints:
+        if entry.kind == "footplant" and entry.met:
+            assert entry.worst < 12.0
+    feet = [entry for entry in solution.report.constraints if entry.kind == "footplant" and "palm" not in entry.name]
+    met = [entry for entry in feet if entry.worst < 2.0 * max(target.height, 1.0)]
+    assert len(met) >= 0.8 * len(feet)
