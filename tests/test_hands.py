@@ -152,7 +152,7 @@ def test_a_swinging_palm_holds_nothing():
     target = load_character("sally")
     plants = palm_plants(kept, target, lambda places: 1.5 * places)
     assert [p.name for p in plants] == ["left palm 60–119", "right palm 10–19"]
-    np.testing.assert_allclose(plants[0].place, [0.15, 2.85, 0.3])
+    np.testing.assert_allclose(np.asarray(plants[0].place, float), [0.15, 2.85, 0.3])
 
 
 def test_who_hangs():
