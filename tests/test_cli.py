@@ -17,7 +17,7 @@ import footplant
 from footplant.cli import main
 from footplant.cli.output import plain
 
-COMMANDS = ("info", "contacts", "measure", "plot", "convert", "demo", "samples", "formats", "warmup")
+COMMANDS = ("info", "contacts", "measure", "plot", "repair", "fit", "convert", "demo", "samples", "formats", "warmup")
 FOOTPLANT = [sys.executable, "-m", "footplant"]
 
 

@@ -254,3 +254,15 @@ def test_without_plants(start):
     assert after.error() < 0.001
     one = begin((WALK.motion[:1], CHARACTER))
     assert one.drag(0, PALM, place_of(one, PALM, 0) + [0.05, 0.1, 0.0]).error() < 0.001
+
+
+def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
+    import re
+    from pathlib import Path
+
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).resolve().parents[1] / "docs" / "manipulation.md").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)[0], names)
+    assert not len(changed(names["again"], names["edit"]))
+    assert capsys.readouterr().out

@@ -60,65 +60,62 @@ def repair(
     replaced by a pose that leads into the motion. contacts: the plants, where they are known already.
     """
     character, lead = clip.character, lead_in(clip.motion, clip.character.height)
-    source, notes = _first_frame(clip.motion, lead, first_frame)
-    if first_frame != "keep":
-        lead = 0
+    source, notes = _without_t_pose(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
     motion, found, floor, told = _set_down(source, character, found, known)
-    stance = find_stance(motion, character, found, floor, first=lead)
-    frames, solution = range(lead, len(motion)), None
+    stance, solution = find_stance(motion, character, found, floor), None
     for number in range(ROUNDS):
-        solution = _solve(motion, character, stance, frames, progress)
+        solution = _solve(motion, character, stance, progress)
         if contacts is not None or number == ROUNDS - 1:
             break
         # what shook or slid hides other plants; once it stands they are found, and found alike when repaired again
-        further = further_stance(solution.motion, character, stance, slide=slide, first=lead)
+        further = further_stance(solution.motion, character, stance, slide=slide)
         if len(further.plants) == len(stance.plants):
             break
         stance = further
     assert solution is not None
-    # an added T-pose is judged as if it led into the motion: it stands wherever it likes
-    judged, fixed = (_first_frame(moving, lead, "ease")[0] for moving in (source, solution.motion))
     before, after = (
-        measure(moving, character, stance.contacts, against=(judged, character, stance.contacts), ground=floor)
-        for moving in (judged, fixed)
+        measure(moving, character, stance.contacts, against=(source, character, stance.contacts), ground=floor)
+        for moving in (source, solution.motion)
     )
-    if lead:
-        solution = replace(solution, motion=_put_back(solution.motion, motion, lead))
+    if lead and first_frame == "keep":
+        raised = motion.root[0] - source.root[0]
+        solution = replace(solution, motion=_put_back(solution.motion, clip.motion, lead, raised))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes, *told, *_sentences(before, after))
 
 
-def _solve(motion: Motion, character: Character, stance: Stance, frames: range, progress: Progress | None) -> Solution:
+def _solve(motion: Motion, character: Character, stance: Stance, progress: Progress | None) -> Solution:
     """The motion with its feet as a stance has them."""
     method = Hierarchical(ik=editing_ik(motion, character))
     ground = stance.contacts.ground
     problem = Problem(lay_toes(motion, character, stance.plants, ground), character, stance.plants)
     solution = method.solve(problem, progress)
-    return _clear(solution, problem, method, stance.plants, ground, frames)
+    return _clear(solution, problem, method, stance.plants, ground)
 
 
-def _first_frame(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
-    """The motion with its first frames as asked, and what was done."""
+def _without_t_pose(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
+    """The motion without a T-pose before it: dropped, or replaced by a pose that leads into it; and what becomes of it.
+
+    One that is to be kept is replaced too, so that it disturbs nothing, and put back in the end.
+    """
     if wish not in FIRST_FRAME:
         raise MotionError(f"expected first_frame to be one of {', '.join(FIRST_FRAME)}, got {wish!r}")
     if not lead:
         return motion, []
     what = "the first frame is" if lead == 1 else f"the first {lead} frames are"
+    done = {"keep": "kept as it is", "drop": "left out", "ease": "replaced by one that leads into it"}[wish]
+    notes = [f"{what} a pose apart from the motion (a T-pose): {done}"]
     if wish == "drop":
-        return motion[lead:], [f"{what} a pose apart from the motion (a T-pose): left out"]
-    if wish == "ease":
-        # the motion run backwards from its first frame, by the same steps mirrored in time
-        back = motion[np.clip(2 * lead - np.arange(lead), 0, len(motion) - 1)]
-        base = motion[np.full(lead, lead)]
-        eased = base + -1.0 * (back - base)
-        root, rotations = np.array(motion.root), np.array(motion.rotations)
-        root[:lead], rotations[:lead] = eased.root, eased.rotations
-        return replace(motion, root=root, rotations=rotations), [
-            f"{what} a pose apart from the motion (a T-pose): replaced by one that leads into it"
-        ]
-    return motion, [f"{what} a pose apart from the motion (a T-pose): kept as it is"]
+        return motion[lead:], notes
+    # the motion run backwards from its first frame, by the same steps mirrored in time
+    back = motion[np.clip(2 * lead - np.arange(lead), 0, len(motion) - 1)]
+    base = motion[np.full(lead, lead)]
+    eased = base + -1.0 * (back - base)
+    root, rotations = np.array(motion.root), np.array(motion.rotations)
+    root[:lead], rotations[:lead] = eased.root, eased.rotations
+    return replace(motion, root=root, rotations=rotations), notes
 
 
 def _set_down(
@@ -154,17 +151,16 @@ def _clear(
     method: Hierarchical,
     plants: Sequence[Footplant],
     ground: Ground,
-    frames: range,
 ) -> Solution:
     """The feet brought out of the ground between and beside their plants, and the plants enforced again."""
     character, motion = problem.character, solution.motion
     allowed = {f"{side}_{part}": np.full(len(motion), -DEPTH) for side in ("left", "right") for part in SOLE}
     last = replace(method, spacings=(), first_guess=False)
-    judged = stay_above(character, ground, frames, {name: values[frames.start :] for name, values in allowed.items()})
+    judged = stay_above(character, ground, range(len(motion)), allowed)
     whole = replace(problem, constraints=(*problem.constraints, *judged))
     watch, reachable = Stopwatch(whole), True
     for _ in range(2):
-        if not _in_ground(motion, character, ground, allowed, frames):
+        if not _in_ground(motion, character, ground, allowed):
             break
         motion = lay_toes(motion, character, plants, ground)
         motion = lift_toes(motion, character, plants, ground, allowed)
@@ -178,22 +174,20 @@ def _clear(
     return replace(found, report=replace(found.report, levels=levels, seconds=seconds))
 
 
-def _in_ground(
-    motion: Motion, character: Character, ground: Ground, allowed: Mapping[str, NDArray], frames: range
-) -> bool:
+def _in_ground(motion: Motion, character: Character, ground: Ground, allowed: Mapping[str, NDArray]) -> bool:
     kinematics = Kinematics(motion)
     for name, depth in allowed.items():
         if name in character.contacts:
             place = kinematics.point(character.contacts[name])
-            if (place[:, 1] - ground.height(place[:, ::2]) < depth - 1e-4)[frames.start :].any():
+            if (place[:, 1] - ground.height(place[:, ::2]) < depth - 1e-4).any():
                 return True
     return False
 
 
-def _put_back(motion: Motion, source: Motion, lead: int) -> Motion:
-    """The first frames as they were."""
+def _put_back(motion: Motion, source: Motion, lead: int, raised: NDArray) -> Motion:
+    """The first frames as they were, raised with the whole clip."""
     root, rotations = np.array(motion.root), np.array(motion.rotations)
-    root[:lead], rotations[:lead] = source.root[:lead], source.rotations[:lead]
+    root[:lead], rotations[:lead] = source.root[:lead] + raised, source.rotations[:lead]
     return replace(motion, root=root, rotations=rotations)
 
 

@@ -13,7 +13,7 @@ from footplant.analysis.ground import BIAS, NEAR, Ground
 from footplant.analysis.stillness import Stillness
 from footplant.constraints import Footplant
 from footplant.edits.footsteps import EASE
-from footplant.edits.soles import level_toes
+from footplant.edits.soles import SOLE, level_toes
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -138,18 +138,18 @@ def _disjoint(plants: Sequence[Plant]) -> list[Plant]:
     return out
 
 
-def find_stance(motion: Motion, character: Character, contacts: Contacts, ground: Ground, *, first: int = 0) -> Stance:
+def find_stance(motion: Motion, character: Character, contacts: Contacts, ground: Ground) -> Stance:
     """Places at which the plants of a motion should be, so that feet keep their shape and stand on the ground.
 
     Each step is moved as a whole to its mean place, so that heel and ball are as far apart as on the foot itself. What
     is near the ground is put on it; a heel or ball that is always a little higher than the other (the skeleton has its
-    sole there) stays as much higher. first: the first frame that counts.
+    sole there) stays as much higher.
     """
-    counted = [replace(plant, start=max(plant.start, first)) for plant in contacts.plants if plant.end > first]
-    contacts = replace(contacts, plants=tuple(counted), ground=ground)
+    contacts = replace(contacts, ground=ground)
     # how far heel and ball are apart depends on the toes, which will lie flat
     kinematics = Kinematics(lay_toes(motion, character, _stance(contacts, character).plants, ground))
-    tracks = {name: kinematics.point(character.contacts[name]) for name in contacts.points}
+    soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
+    tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
     for side in ("left", "right"):
         heel, ball = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball"))
         if heel is not None and ball is not None:
@@ -176,12 +176,23 @@ class _Levels:
     biases: dict[str, float]
     """Heel, ball → metres by which it usually rests above the lowest part of the sole."""
     near: float
-    """Metres from there within which a plant is meant to stand on the ground."""
+    """Metres from there within which a foot is meant to stand on the ground."""
+
+    def over(self, places: NDArray, point: str) -> NDArray:
+        """(N,) metres by which places (N, 3) of a contact point are too high to stand."""
+        return places[:, 1] - self.ground.height(places[:, ::2]) - self.biases.get(point.rpartition("_")[2], 0.0)
+
+    def sink(self, step: Plant, tracks: dict[str, NDArray]) -> float:
+        """Metres by which a foot must come down for its lowest part to stand; 0 where the ground is not near."""
+        side, frames = step.point.partition("_")[0], slice(step.start, step.end)
+        parts = [f"{side}_{part}" for part in SOLE if f"{side}_{part}" in tracks]
+        lowest = min(float(np.median(self.over(tracks[name][frames], name))) for name in parts)
+        return lowest if abs(lowest) <= self.near else 0.0
 
     def put(self, place: NDArray, point: str) -> NDArray:
-        """A place on the ground, if it is near to it."""
-        level = float(self.ground.height(place[None, ::2])[0]) + self.biases.get(point.rpartition("_")[2], 0.0)
-        return np.array([place[0], level, place[2]]) if abs(place[1] - level) <= self.near else place
+        """A place on the ground, if it is all but there."""
+        over = float(self.over(place[None], point)[0])
+        return place - [0.0, over, 0.0] if abs(over) <= 0.3 * self.near else place
 
 
 def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
@@ -231,7 +242,7 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
             if 0 <= other < len(known) and known[other].point == plant.point:
                 # a ramp that reached into the next plant of the same point would pull that one away
                 gap = plant.start - known[other].end if side == 0 else known[other].start - plant.end
-                ramp[side] = min(EASE[side], 0.5 * gap / contacts.fps)
+                ramp[side] = min(ramp[side], 0.5 * gap / contacts.fps)
         plants.append(
             Footplant(
                 point=character.contacts[plant.point],
@@ -244,9 +255,7 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
     return Stance(replace(contacts, plants=tuple(known)), tuple(plants))
 
 
-def further_stance(
-    motion: Motion, character: Character, stance: Stance, *, slide: float | None = None, first: int = 0
-) -> Stance:
+def further_stance(motion: Motion, character: Character, stance: Stance, *, slide: float | None = None) -> Stance:
     """A stance with what else stands in a motion whose feet have been put right; what stood stands as before."""
     contacts = find_skating_contacts(motion, character, slide=slide, ground=stance.contacts.ground)
     new = [
@@ -259,7 +268,7 @@ def further_stance(
     ]
     if not new:
         return stance
-    more = find_stance(motion, character, replace(contacts, plants=tuple(new)), stance.contacts.ground, first=first)
+    more = find_stance(motion, character, replace(contacts, plants=tuple(new)), stance.contacts.ground)
     plants = (*stance.contacts.plants, *more.contacts.plants)
     return _stance(replace(stance.contacts, plants=plants), character)
 
@@ -279,6 +288,7 @@ def _placed(step: Sequence[Plant], tracks: dict[str, NDArray], levels: _Levels) 
         beside.append((best, frames))
     away = [tracks[plant.point][plant.start : plant.end] - place for plant, place in zip(step, places)]
     shift = np.median(np.concatenate(away), axis=0)
+    shift[1] -= levels.sink(step[0], tracks)
     placed = [replace(step[0], place=levels.put(places[0] + shift, step[0].point))]
     for plant, place, (best, frames) in zip(step[1:], places[1:], beside[1:]):
         other, on = placed[best], levels.put(place + shift, plant.point)
