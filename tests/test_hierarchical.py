@@ -259,3 +259,19 @@ def test_multilevel_equals_its_levels():
         single = fit_spline(t, residual, 8.0 / 2**level, 0.0, 40.0)
         np.testing.assert_allclose(spline.control, single.control, atol=1e-12)
         residual = residual - single(t)
+
+
+def test_a_rigid_joint_moves_less():
+    """α: the spine of a reach that is stiff turns less, and the goal is met all the same."""
+    clip = load("reach")
+    motion, character = clip.motion[::8], clip.character
+    palm = character.contacts["right_palm"]
+    target = Kinematics(motion).point(palm)[25] + [0.0, 0.35, 0.35]
+    goal = Position(point=palm, target=target, frames=range(24, 27))
+    turned = {}
+    for value in (0.05, 50.0):
+        problem = Problem(motion, character, (goal,), rigidity={"spine": value})
+        solution = Hierarchical().solve(problem)
+        spine = list(character.require_roles().joints["spine"])
+        turned[value] = np.abs((solution.motion - motion)[25, 1:][spine]).max()
+    assert turned[50.0] < 0.3 * turned[0.05]

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from footplant.analysis.quality import ConstraintQuality, Quality, plain
 from footplant.constraints import AcrossFrames, Constraint
@@ -40,8 +40,9 @@ class Problem:
     """m0, on the character's own skeleton."""
     character: Character
     constraints: tuple[Constraint, ...] = ()
-    rigidity: ArrayLike | Mapping[str, float] | None = None
-    """α of METHODS A3: how unwilling each joint is to turn, (J,), or role or joint name → value; None: usual values."""
+    rigidity: Mapping[str, float] = field(default_factory=dict)
+    """α of METHODS A3, for the usual IK: role ("spine", "hips", "clavicle" …, "place" for the root's place) → how
+    unwilling it is to move; roles that are not named keep their usual values."""
     tolerance: float = 0.001
     """Metres (and hundredths of a radian per millimetre) up to which a hard constraint counts as met."""
 

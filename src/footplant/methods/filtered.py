@@ -37,7 +37,7 @@ class Filtered:
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion after all passes, with the error after each."""
-        ik = self.ik or Hybrid(problem.character)
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("filtered", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
         if not len(frames):

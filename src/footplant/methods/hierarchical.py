@@ -40,7 +40,7 @@ class Hierarchical:
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion nearest to the problem's own, in the sense of its smooth displacement, that meets it."""
-        ik = self.ik or Hybrid(problem.character)
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("hierarchical", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
         if not len(frames):

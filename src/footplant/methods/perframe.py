@@ -23,7 +23,7 @@ class PerFrame:
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion with its constrained frames posed, all others as they were."""
-        ik = self.ik or Hybrid(problem.character)
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("perframe", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
         if not len(frames):

@@ -33,7 +33,7 @@ class PerKey:
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion through its posed keys."""
-        ik = self.ik or Hybrid(problem.character)
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("perkey", ik, problem.constraints)
         watch, motion = Stopwatch(problem), problem.motion
         if len(motion) < 2 or not problem.constraints:

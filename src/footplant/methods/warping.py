@@ -28,7 +28,7 @@ class Warping:
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion with its spline of displacements applied."""
-        ik = self.ik or Hybrid(problem.character)
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("warping", ik, problem.constraints)
         watch, motion = Stopwatch(problem), problem.motion
         frames = self._chosen(problem)
