@@ -87,7 +87,10 @@ def test_soles_stay_on_the_ground_and_the_skin_fits(factors):
         if name.rpartition("_")[2] in SOLES:
             assert place[1] == pytest.approx(0.0, abs=1e-12)
     skin, before = changed.skin, figure.skin
-    assert skin.vertices[:, 1].min() == pytest.approx(0.0, abs=1e-12)
+    # of the feet: a deep pelvis on the shortest of legs hangs lower than they stand
+    feet = [joint for side in ("left", "right") for joint in figure.skeleton.descendants(figure.roles[f"{side}_foot"])]
+    strongest = np.take_along_axis(skin.joints, skin.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
+    assert skin.vertices[np.isin(strongest, feet), 1].min() == pytest.approx(0.0, abs=1e-12)
     # the flat of the sole is still flat
     np.testing.assert_allclose(skin.vertices[before.vertices[:, 1] == 0.0, 1], 0.0, atol=1e-12)
     at_rest = linear_blend(skin, Kinematics(rest_motion(changed.skeleton)))[0]
