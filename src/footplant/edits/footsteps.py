@@ -16,6 +16,8 @@ from footplant.skeleton import Character
 
 EASE = (0.12, 0.12)
 """Seconds in which a plant's correction fades in before it and out after it."""
+AGAIN = 100
+"""Rounds at most in which plants of one foot are made to agree."""
 SAME_PLACE = 0.03
 """Metres within which two plants of one point are at the same place."""
 _SAME_STEP = 0.12
@@ -200,7 +202,52 @@ def plants_for(
     ease: tuple[float, float] = EASE,
 ) -> tuple[Footplant, ...]:
     """Footplants of the target in steps whose places `move` carries: see `carried_places`."""
-    return plants_at(steps, carried_places(steps, target, move, shifts), target, ease)
+    return reconciled(plants_at(steps, carried_places(steps, target, move, shifts), target, ease), target)
+
+
+def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
+    """The same plants, moved by the least so that a heel and a ball that stand at one time are a foot's length apart.
+
+    A foot that turned on the spot has plants of its ends in a row that no rigid foot meets all of. They are put right
+    pair by pair, again and again, the shorter plant of a pair giving way more; heights stay.
+    """
+    places = {id(plant): np.array(plant.place, float) for plant in plants}
+    for side in ("left", "right"):
+        ends = [target.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
+        if None in ends:
+            continue
+        heels, balls = ([plant for plant in plants if plant.point == end] for end in ends)
+        pairs = []
+        for heel in heels:
+            for ball in balls:
+                if _together(heel, ball):
+                    along = places[id(ball)] - places[id(heel)]
+                    slope = float(np.arctan2(-along[1], np.hypot(along[0], along[2])))
+                    level = foot_length(target, side, slope) * np.cos(slope)
+                    share = len(ball) / max(len(heel) + len(ball), 1)
+                    pairs.append((id(heel), id(ball), level, share))
+        for _ in range(AGAIN):
+            worst = 0.0
+            for heel, ball, level, share in pairs:
+                along = (places[ball] - places[heel]) * [1.0, 0.0, 1.0]
+                length = float(np.linalg.norm(along))
+                if length < 1e-6:
+                    continue
+                change = along * ((length - level) / length)
+                places[heel] += share * change
+                places[ball] -= (1.0 - share) * change
+                worst = max(worst, abs(length - level))
+            if worst < 1e-5:
+                break
+    return tuple(replace(plant, place=places[id(plant)]) for plant in plants)
+
+
+def _together(heel: Footplant, ball: Footplant) -> bool:
+    """Whether two plants hold at some frame at once."""
+    first, second = heel.frames, ball.frames
+    assert isinstance(first, range)
+    assert isinstance(second, range)
+    return max(first.start, second.start) < min(first.stop, second.stop)
 
 
 def _odd_place(
