@@ -35,6 +35,8 @@ FORGET = 0.25
 """Seconds in which an arm goes back to its own angles where nothing asks for more."""
 REACH = 0.94
 """Share of its length to which an arm is stretched for hands that meet; beyond it they meet nearer to the chest."""
+TOUCH = 0.5
+"""How much a palm must count as on the body, once, for it to be held there."""
 PASSING = 0.3
 """Body heights a second at which a palm that moves along the body does not count as touching it."""
 LEAST_HOLD = 0.4
@@ -129,7 +131,7 @@ def keep_touches(
     for number, name in enumerate(HANDS):
         side = name.partition("_")[0]
         share, place = _on_body(theirs, character, ours, target, theirs_at[number], side)
-        share = share * free[number]
+        share = _meant(share * free[number])
         goals[number] += share[:, None] * (place - goals[number])
         shares[number] = share
     apart = theirs_at[0] - theirs_at[1]
@@ -313,7 +315,8 @@ def _on_body(
         along = np.clip(np.sum((palm - start) * axis, axis=1) / length, 0.0, 1.0)
         away = palm - start - along[:, None] * axis
         distance = np.linalg.norm(away, axis=1)
-        share = importance((distance - segment.radius) / (NEAR_BODY * character.height))
+        # arms that hang beside the thighs are near them all the time, and mean nothing by it
+        share = importance(1.0 - (importance((distance - segment.radius) / (NEAR_BODY * character.height)) - 0.2) / 0.8)
         share = share * importance(_speed(theirs, segment.start, palm) / (PASSING * character.height))
         if not (share > 0).any():
             continue
@@ -328,6 +331,16 @@ def _on_body(
         total += share**4
         most = np.maximum(most, share)
     return most, np.where(total[:, None] > 1e-12, place / np.maximum(total, 1e-12)[:, None], palm)
+
+
+def _meant(share: NDArray) -> NDArray:
+    """The share (F,) without the times in which it never gets to `TOUCH`: passing by is no touch."""
+    rising = np.flatnonzero(np.diff(np.concatenate([[0.0], share > 0.0])) > 0)
+    out = np.array(share)
+    for start, end in zip(rising, [*rising[1:], len(share)]):
+        if share[start:end].max() < TOUCH:
+            out[start:end] = 0.0
+    return out
 
 
 def _speed(kinematics: Kinematics, joint: int, places: NDArray) -> NDArray:
