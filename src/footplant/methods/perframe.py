@@ -1,6 +1,6 @@
 """Per-frame inverse kinematics: every constrained frame by itself, no term that ties frames together.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.3 (METHODS B3). Exact
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.3 (METHODS B3). Exact
 where goals are in reach, and as jerky as the constraints come and go.
 """
 

@@ -1,6 +1,6 @@
 """Per-key inverse kinematics: pick keys, pose them, and interpolate the poses between them.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.1 (METHODS B1). The
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.1 (METHODS B1). The
 animator's way; what the motion did between keys is lost, and so are constraints there.
 """
 

@@ -1,6 +1,6 @@
 """Motion warping with inverse kinematics: pose a few frames, lead a smooth displacement through them.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.2, after Witkin and
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.2, after Witkin and
 Popović 1995 (METHODS B2). Constraints hold at the chosen frames; between them the spline goes where it likes.
 """
 
