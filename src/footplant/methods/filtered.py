@@ -1,7 +1,8 @@
 """Per-frame inverse kinematics and filtering: pose every frame, low-pass what that changed, and again, ever finer.
 
-Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), sections 3.4 and 4.1 (METHODS B4). What is
-filtered is the displacement, in exponential coordinates, never the motion itself: its own detail stays.
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), sections 3.4 and 4.1
+(METHODS B4). What is filtered is the displacement, in exponential coordinates, never the motion itself: its own detail
+stays.
 """
 
 from __future__ import annotations
