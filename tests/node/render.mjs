@@ -56,7 +56,13 @@ server.listen(0, '127.0.0.1', () => {
   browser.on('error', finish.reject);
   browser.on('exit', (code) => finish.reject(new Error(`the browser ended with ${code}: ${said}`)));
   done.finally(() => {
-    browser.on('exit', () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
+    browser.on('exit', () => {
+      try {
+        rmSync(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+      } catch {
+        // processes of the browser that are ending still write there; the system clears its temporary folder
+      }
+    });
     browser.kill();
   }).catch(() => {});
 });
