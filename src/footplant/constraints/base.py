@@ -6,6 +6,7 @@ two by finite differences.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -20,7 +21,7 @@ from footplant.skeleton import Point
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Constraint:
+class Constraint(ABC):
     """Something that must hold at some frames. Hard or soft is data, and so are its frames, ramps and priority."""
 
     name: str = ""
@@ -65,13 +66,13 @@ class Constraint:
         """The name, or the kind where there is none."""
         return self.name or type(self).__name__.lower()
 
+    @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, k) how far off, in `unit`, at every row of the kinematics (whose clip frames are `kinematics.frames`)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, k, 3+3J) its derivative by the displacement, columns as in `Kinematics.position_jacobian`."""
-        raise NotImplementedError
 
     def activation(self, frames: ArrayLike, fps: float) -> NDArray:
         """(F,) 0 to 1 at frames of the clip: 1 where it holds, easing (3u² − 2u³) inside the ramps."""
@@ -122,17 +123,17 @@ class Constraint:
 class AcrossFrames(Constraint):
     """A relation among frames (METHODS C4): same place at two frames, a bound on speed. For whole-clip methods only."""
 
+    @abstractmethod
     def groups(self, frames: int) -> NDArray:
         """(R, T) the T frames that each of its R rows ties together, in a clip of so many frames."""
-        raise NotImplementedError
 
+    @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(R, k) over the rows of `groups`; `kinematics` holds the whole clip."""
-        raise NotImplementedError
 
+    @abstractmethod
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(R, T, k, 3+3J) the derivative by the displacement at each of the T frames."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
