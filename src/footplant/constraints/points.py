@@ -28,43 +28,48 @@ class Region(Protocol):
         ...
 
 
-def _target_places(constraint: Constraint, target: Target, kinematics: Kinematics) -> NDArray:
-    """(F, 3) where a position target is at each row."""
-    if not isinstance(target, Follow):
-        slot = 0 if len(target) == 1 else np.minimum(constraint.slot(kinematics.frames), len(target) - 1)
-        return np.broadcast_to(target[slot], (len(kinematics.frames), 3))
-    if target.motion is None:
-        return kinematics.point(target.point)
-    return Kinematics(target.motion[kinematics.frames]).point(target.point)
-
-
 def _at_frames(constraint: Constraint, values: ArrayLike, frames: NDArray) -> NDArray:
     """A value for each frame of the clip from one for all, or from one for each frame held."""
     values = np.atleast_1d(np.asarray(values, float))
     return values[0] if len(values) == 1 else values[np.minimum(constraint.slot(frames), len(values) - 1)]
 
 
-def _target_jacobian(target: Target, kinematics: Kinematics) -> NDArray | float:
-    """How the target itself moves with the figure."""
-    if isinstance(target, Follow) and target.motion is None:
-        return kinematics.position_jacobian(target.point)
-    return 0.0
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Position(Constraint):
-    """A point of a segment is at a place."""
+class _AtPlace(Constraint):
+    """Something that is, or looks, at a place that may move."""
 
-    point: Point
     target: ArrayLike | Follow
     """(3,) metres, world; or (n, 3), one for each frame held; or a point to follow."""
-    axes: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """How much each world axis counts: (0, 1, 0) asks for a height only."""
 
     def __post_init__(self) -> None:
         """Check the target."""
         super().__post_init__()
         object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
+
+    def places(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) where the target is at each row, metres."""
+        target: Target = self.target  # type: ignore[assignment]
+        if not isinstance(target, Follow):
+            slot = 0 if len(target) == 1 else np.minimum(self.slot(kinematics.frames), len(target) - 1)
+            return np.broadcast_to(target[slot], (len(kinematics.frames), 3))
+        if target.motion is None:
+            return kinematics.point(target.point)
+        return Kinematics(target.motion[kinematics.frames]).point(target.point)
+
+    def _target_jacobian(self, kinematics: Kinematics) -> NDArray | float:
+        """How the target itself moves with the figure."""
+        if isinstance(self.target, Follow) and self.target.motion is None:
+            return kinematics.position_jacobian(self.target.point)
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Position(_AtPlace):
+    """A point of a segment is at a place."""
+
+    point: Point
+    axes: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """How much each world axis counts: (0, 1, 0) asks for a height only."""
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 3) point − target, metres."""
@@ -72,12 +77,8 @@ class Position(Constraint):
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J)."""
-        jacobian = kinematics.position_jacobian(self.point) - _target_jacobian(self.target, kinematics)  # type: ignore[arg-type]
+        jacobian = kinematics.position_jacobian(self.point) - self._target_jacobian(kinematics)
         return jacobian * np.asarray(self.axes)[:, None]
-
-    def places(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) where the point should be, metres."""
-        return _target_places(self, self.target, kinematics)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -239,21 +240,18 @@ class Above(Constraint):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LookAt(Constraint):
+class LookAt(_AtPlace):
     """A direction of a segment points at a target: a gaze, a pointing finger."""
 
     point: Point
     """Where the eyes are."""
     direction: tuple[float, float, float]
     """The direction that should point there, in the frame of the point's joint, any length."""
-    target: ArrayLike | Follow
-    """As in `Position`."""
     unit: ClassVar[Literal["m", "rad"]] = "rad"
 
     def __post_init__(self) -> None:
-        """Check target and direction."""
+        """Check the direction too."""
         super().__post_init__()
-        object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
         length = np.linalg.norm(self.direction)
         if not (np.isfinite(length) and length > 0):
             raise ConstraintError(f"{self.title}: expected a direction, got {self.direction}")
@@ -261,7 +259,7 @@ class LookAt(Constraint):
 
     def _sight(self, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray]:
         gaze = rotation.rotate(kinematics.rotations[:, self.point.joint], np.array(self.direction))
-        line = _target_places(self, self.target, kinematics) - kinematics.point(self.point)  # type: ignore[arg-type]
+        line = self.places(kinematics) - kinematics.point(self.point)
         length = np.linalg.norm(line, axis=1, keepdims=True)
         return gaze, np.where(length > 1e-9, line / np.maximum(length, 1e-9), gaze), np.maximum(length, 1e-9)
 
@@ -279,34 +277,26 @@ class LookAt(Constraint):
         """(F, 3, 3+3J)."""
         gaze, sight, length = self._sight(kinematics)
         turning = -skew(gaze) @ kinematics.rotation_jacobian(self.point.joint)
-        moving = _target_jacobian(self.target, kinematics) - kinematics.position_jacobian(self.point)  # type: ignore[arg-type]
+        moving = self._target_jacobian(kinematics) - kinematics.position_jacobian(self.point)
         across = (np.eye(3) - sight[:, :, None] * sight[:, None, :]) / length[..., None]
         return turning - across @ moving
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CenterOfMass(Constraint):
+class CenterOfMass(_AtPlace):
     """The centre of mass is over, or at, a place."""
 
     character: Character
-    target: ArrayLike | Follow
-    """As in `Position`."""
     axes: tuple[float, float, float] = (1.0, 0.0, 1.0)
     """How much each world axis counts; by default its height is free."""
 
-    def __post_init__(self) -> None:
-        """Check the target."""
-        super().__post_init__()
-        object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
-
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 3) centre − target, metres."""
-        places = _target_places(self, self.target, kinematics)  # type: ignore[arg-type]
-        return (kinematics.center_of_mass(self.character) - places) * self.axes
+        return (kinematics.center_of_mass(self.character) - self.places(kinematics)) * self.axes
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J)."""
-        moving = _target_jacobian(self.target, kinematics)  # type: ignore[arg-type]
+        moving = self._target_jacobian(kinematics)
         return (kinematics.center_of_mass_jacobian(self.character) - moving) * np.asarray(self.axes)[:, None]
 
 
