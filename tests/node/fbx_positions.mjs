@@ -2,8 +2,9 @@
 // in:  [{path, names: [..], takes: [{name, times}]}, ..]; name null is the pose of the file itself.
 // out: [[{times: [[x, y, z] or null by name]}, ..], ..]; null where three.js has no node, or several, of that name.
 import { readFileSync } from 'node:fs';
-import { AnimationMixer, LoopOnce, PropertyBinding, Vector3 } from 'three';
+import { PropertyBinding, Vector3 } from 'three';
 import { FBXLoader } from 'three/examples/jsm/loaders/FBXLoader.js';
+import { samplesOf } from './played.mjs';
 
 // what the loader expects of a browser; textures say nothing about places
 globalThis.self = globalThis;
@@ -30,22 +31,7 @@ function judge({ path, names, takes }) {
     const clip = group.animations.find((known) => known.name === name);
     if (name === null) return [look()];
     if (!clip) return null;
-    const mixer = new AnimationMixer(group);
-    const action = mixer.clipAction(clip);
-    action.setLoop(LoopOnce);
-    action.clampWhenFinished = true;
-    action.play();
-    const seen = times.map((time) => {
-      action.time = 0;
-      action.paused = false;
-      action.enabled = true;
-      mixer.time = 0;
-      mixer.update(time);
-      return look();
-    });
-    mixer.stopAllAction();
-    mixer.uncacheRoot(group);
-    return seen;
+    return samplesOf(group, clip, times, look);
   });
 }
 

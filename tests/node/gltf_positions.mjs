@@ -3,8 +3,9 @@
 // out: [{takes: [{positions: [time][node][3], rest: ..}], ..}, ..]; animation null is the pose of the file itself.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { AnimationMixer, LoopOnce, Vector3 } from 'three';
+import { Vector3 } from 'three';
 import { GLTFLoader } from 'three/examples/jsm/loaders/GLTFLoader.js';
+import { samplesOf } from './played.mjs';
 
 // what the loader expects of a browser
 globalThis.self = globalThis;
@@ -66,22 +67,7 @@ async function judge({ path, takes, nodes, vertices }) {
   };
   return takes.map(({ animation, times }) => {
     if (animation === null) return [look()];
-    const mixer = new AnimationMixer(gltf.scene);
-    const action = mixer.clipAction(gltf.animations[animation]);
-    action.setLoop(LoopOnce);
-    action.clampWhenFinished = true;
-    action.play();
-    const seen = times.map((time) => {
-      action.time = 0;
-      action.paused = false;
-      action.enabled = true;
-      mixer.time = 0;
-      mixer.update(time);
-      return look();
-    });
-    mixer.stopAllAction();
-    mixer.uncacheRoot(gltf.scene);
-    return seen;
+    return samplesOf(gltf.scene, gltf.animations[animation], times, look);
   });
 }
 
