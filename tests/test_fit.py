@@ -224,12 +224,24 @@ def test_command_writes_what_was_asked(capsys, files):
     assert "rail" in text
 
 
+@pytest.mark.parametrize("method", ["filtered", "perframe"])
+def test_every_exact_method_can_be_asked_for(capsys, files, method):
+    out = files / f"{method}.bvh"
+    code, text, err = run(
+        capsys, "fit", "sample:walk", "--constraints", files / "rail.toml", "-o", out, "--method", method, "--json"
+    )  # fmt: skip
+    assert code == 0, err
+    told = json.loads(text)
+    assert told["method"] == method
+    assert told["constraints"][0]["worst"] < 1.0
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--constraints", "none.toml"], "no such file"),
         (["--constraints", "rail.toml", "--ik", "magic"], "expected an ik among auto, hybrid, numeric; got 'magic'"),
-        (["--constraints", "rail.toml", "--method", "magic"], "expected a method among hierarchical; got 'magic'"),
+        (["--constraints", "rail.toml", "--method", "magic"], "expected a method among hierarchical, filtered"),
         (["--constraints", "wrong.toml"], "wrong.toml: constraints[0].point: no point 'tail'"),
         (["--constraints", "late.toml"], "late.toml: constraints[0].frames: expected frames in 0..504, got 505"),
         ([], "--constraints"),

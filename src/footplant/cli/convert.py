@@ -28,7 +28,15 @@ from footplant.cli.arguments import (
     unit,
 )
 from footplant.cli.losses import listing, losses
-from footplant.cli.output import announce_compiling, note, print_facts, print_json, progress, working
+from footplant.cli.output import (
+    announce_compiling,
+    note,
+    print_facts,
+    print_json,
+    progress,
+    refuse_to_overwrite,
+    working,
+)
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -73,7 +81,7 @@ def convert(
     from footplant.io import SAMPLE, format_of, load_character, save, writer_of
 
     target = Path(out)
-    _refuse_to_overwrite(file, target, overwrite)
+    refuse_to_overwrite(file, target, overwrite)
     if markers.holds_markers(file) or markers.holds_markers(out):
         others = {"take": take, "roles": roles, "fps": fps, "skeleton": skeleton, "character": character}
         markers.convert(file, out, figure, units, up, to_units, to_up, json, **others)
@@ -157,19 +165,6 @@ def _can_write_others(clip: Clip, module: ModuleType) -> bool:
 def _parameters(module: ModuleType) -> Mapping[str, Parameter]:
     """What a format can be told when it writes; nothing for one that only reads."""
     return signature(module.save).parameters if hasattr(module, "save") else {}
-
-
-def _refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
-    from footplant.errors import FormatError
-
-    if target.is_dir():
-        raise FormatError("is a folder; give the name of a file", path=target)
-    if not target.exists():
-        return
-    if Path(file).exists() and target.samefile(file):
-        raise FormatError("is the input itself; write to another file", path=target)
-    if not overwrite:
-        raise FormatError("exists already; add --overwrite to replace it", path=target)
 
 
 def _writing_options(target: Path, module: ModuleType, units: str | None, up: str | None) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
 from footplant.cli.output import working
-from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
 
 
 def morph(
@@ -24,14 +24,14 @@ def morph(
             "--scale-footsteps/--keep-footsteps", help="Let steps grow with the legs, or step where the source stepped."
         ),
     ] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact/--smooth", help="Enforce plants exactly in a last pass, or leave them smooth.")
-    ] = True,
+    exact: Exact = True,
     take: Take = None,
     figure: Figure = None,
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     report: ReportFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -51,7 +51,7 @@ def morph(
     if "moving bones" not in writer_of(out).holds:
         able = sorted(ending for ending, module in formats().items() if "moving bones" in module.holds)
         raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=out)
-    clip = load_clip(file, take, figure, units, up, roles)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     targets = []
     for name in to:
         with working(f"reading {name}"):

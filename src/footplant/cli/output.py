@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,3 +152,17 @@ def announce_compiling(*, always: bool = False) -> None:
         logger.addHandler(Printer())
         logger.setLevel(logging.INFO)
         logger.propagate = False
+
+
+def refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
+    """An error where the target is a folder, the input itself, or there already and not to be replaced."""
+    from footplant.errors import FormatError
+
+    if target.is_dir():
+        raise FormatError("is a folder; give the name of a file", path=target)
+    if not target.exists():
+        return
+    if Path(file).exists() and target.samefile(file):
+        raise FormatError("is the input itself; write to another file", path=target)
+    if not overwrite:
+        raise FormatError("exists already; add --overwrite to replace it", path=target)

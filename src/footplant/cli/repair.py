@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
 from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
 
 
@@ -29,6 +29,8 @@ def repair(
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     report: ReportFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -46,7 +48,7 @@ def repair(
     if first_frame not in FIRST_FRAME:
         raise FormatError(f"expected --first-frame to be one of {', '.join(FIRST_FRAME)}; got {first_frame!r}")
     check_targets(file, out, report, overwrite=overwrite)
-    clip = load_clip(file, take, figure, units, up, roles)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     with solving("repairing") as progress:
         solution = solve(clip, ground=ground, slide=slide, first_frame=first_frame, progress=progress)  # type: ignore[arg-type]
     deliver(solution, clip, clip.character, verb="repair", file=file, out=out, report=report, json=json)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
 from footplant.cli.output import working
-from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
 
 
 def retarget(
@@ -28,9 +28,7 @@ def retarget(
             help="hierarchical, filtered, perframe, warping, perkey, or copy (rotations alone: feet will slide).",
         ),
     ] = "hierarchical",
-    exact: Annotated[
-        bool, typer.Option("--exact/--smooth", help="Enforce plants exactly in a last pass, or leave them smooth.")
-    ] = True,
+    exact: Exact = True,
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON), on the new character.")
     ] = None,
@@ -39,6 +37,8 @@ def retarget(
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     to_roles: Annotated[
         str | None, typer.Option(metavar="TOML", help="Corrects which joints of the character are what.")
     ] = None,
@@ -59,7 +59,7 @@ def retarget(
 
     chosen = None if method == "copy" else method_of(method, exact=exact)
     check_targets(file, out, report, overwrite=overwrite)
-    clip = load_clip(file, take, figure, units, up, roles)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     with working(f"reading {to}"):
         options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
         character = load_character(to, **options)

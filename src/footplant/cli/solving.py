@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.output import console, note, print_facts, print_json, print_table, working
+from footplant.cli.output import console, note, print_facts, print_json, print_table, refuse_to_overwrite, working
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
@@ -23,6 +23,10 @@ Out = Annotated[
 ReportFile = Annotated[
     str | None,
     typer.Option("--report", metavar="FILE", help="Write the report: .json for programs, .html or .png for people."),
+]
+Exact = Annotated[
+    bool,
+    typer.Option("--exact/--smooth", help="Enforce constraints exactly in a last pass, or leave the motion smooth."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 MOST_ROWS = 12
@@ -38,12 +42,7 @@ def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
         if name is None:
             continue
         target = Path(name)
-        if target.is_dir():
-            raise FormatError("is a folder; give the name of a file", path=target)
-        if Path(file).exists() and target.exists() and target.samefile(file):
-            raise FormatError("is the input itself; write to another file", path=target)
-        if target.exists() and not overwrite:
-            raise FormatError("exists already; add --overwrite to replace it", path=target)
+        refuse_to_overwrite(file, target, overwrite)
         if not (target.parent or Path()).is_dir():
             raise FormatError("there is no such folder", path=target.parent)
         if number == 0 and not hasattr(format_of(target), "save"):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
 from footplant.cli.output import working
-from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
 
 if TYPE_CHECKING:
     from footplant.analysis.ground import Ground
@@ -55,14 +55,14 @@ def terrain(
     ground_at: Annotated[
         str | None, typer.Option(metavar="X,Z", help="Where the middle of a file's ground is put, metres.")
     ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact/--smooth", help="Enforce plants exactly in a last pass, or leave them smooth.")
-    ] = True,
+    exact: Exact = True,
     take: Take = None,
     figure: Figure = None,
     units: Units = None,
     up: Up = None,
     roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
     report: ReportFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -82,7 +82,7 @@ def terrain(
     check_targets(file, out, report, overwrite=overwrite)
     _check_positive(cell=cell, relief=relief)
     center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
-    clip = load_clip(file, take, figure, units, up, roles)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     character = clip.character
     if to is not None:
         with working(f"reading {to}"):

@@ -21,7 +21,8 @@ from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.ik.numeric import Numeric
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import PAPER_RATE, Hierarchical
+from footplant.methods import method_of
+from footplant.methods.hierarchical import PAPER_RATE
 from footplant.motion import Motion
 from footplant.problem import Ik, Method, Problem, Progress, Solution
 from footplant.skeleton import Character
@@ -33,7 +34,7 @@ def fit(
     clip: Clip,
     constraints: Sequence[Constraint],
     *,
-    method: Method | None = None,
+    method: str | Method = "hierarchical",
     ik: IkName = "auto",
     exact: bool = True,
     keep_plants: bool = True,
@@ -43,10 +44,10 @@ def fit(
     """The clip's motion with the least change that meets the constraints.
 
     ik: "hybrid", "numeric", or "auto": hybrid when it can honour everything, else numeric. exact: whether a last pass
-    enforces what hierarchical fitting leaves. keep_plants: the clip's own
-    footplants near the constraints hold too, with a smaller priority, so that pulling a hand does not drag the feet; a
-    foot that is itself constrained is let go meanwhile. contacts: the clip's plants where they are known already.
-    method: instead of hierarchical fitting with that ik. A footplant without a place is fixed where it is on average.
+    enforces what the method leaves. keep_plants: the clip's own footplants near the constraints hold too, with a
+    smaller priority, so that pulling a hand does not drag the feet; a foot that is itself constrained is let go
+    meanwhile. contacts: the clip's plants where they are known already. method: the name of one of `methods.NAMES`,
+    which then has that ik, or one that is set up already. A footplant without a place is fixed where it is on average.
     """
     motion, character = clip.motion, clip.character
     settled, notes = settle(constraints, Kinematics(motion))
@@ -58,9 +59,9 @@ def fit(
         kept, freed = plants_to_keep(contacts, character, settled, motion.fps)
         notes += freed
     problem = Problem(motion, character, (*settled, *kept))
-    if method is None:
+    if isinstance(method, str):
         chosen, why = choose_ik(motion, character, problem.constraints, ik)
-        method = Hierarchical(ik=chosen, exact=exact)
+        method = method_of(method, exact=exact, ik=chosen)
         notes += [why] if why else []
     solution = method.solve(problem, progress)
     if contacts is not None:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from footplant.errors import ConstraintError
-from footplant.problem import Method
+from footplant.problem import Ik, Method
 
 NAMES = ("hierarchical", "filtered", "perframe", "warping", "perkey")
 """Every method, by the name that commands take."""
 
 
-def method_of(name: str, *, exact: bool = True) -> Method:
-    """A method by its name; `exact` says whether those that can end on an exact pass do."""
+def method_of(name: str, *, exact: bool = True, ik: Ik | None = None) -> Method:
+    """A method by its name. exact: whether those that can end on an exact pass do. ik: what poses single frames."""
     if name == "hierarchical":
         from footplant.methods.hierarchical import Hierarchical
 
-        return Hierarchical(exact=exact)
+        return Hierarchical(ik, exact=exact)
     if name == "filtered":
         from footplant.methods.filtered import Filtered
 
-        return Filtered(exact=exact)
+        return Filtered(ik, exact=exact)
     if name == "perframe":
         from footplant.methods.perframe import PerFrame
 
-        return PerFrame()
+        return PerFrame(ik)
     if name == "warping":
         from footplant.methods.warping import Warping
 
-        return Warping()
+        return Warping(ik)
     if name == "perkey":
         from footplant.methods.perkey import PerKey
 
-        return PerKey()
+        return PerKey(ik)
     raise ConstraintError(f"expected a method among {', '.join(NAMES)}; got {name!r}")
