@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import footplant
-from footplant import samples
+from footplant import rotation, samples
 from footplant.constraints import Footplant, JointLimits, Orientation, SamePlace
 from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
 from footplant.edits import manipulate
@@ -266,3 +266,31 @@ def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
     exec(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)[0], names)
     assert not len(changed(names["again"], names["edit"]))
     assert capsys.readouterr().out
+
+
+def test_a_joint_is_turned(start):
+    """The joint stands as asked, what hangs on it goes along, the rest of the clip and the plants stay."""
+    frame, elbow = 250, CHARACTER.roles["left_lower_arm"]
+    before = Kinematics(start.motion[frame])
+    wanted = rotation.multiply(rotation.exp(np.array([0.6, 0.0, 0.2])), before.rotations[0, elbow])
+    turned = start.turn(frame, "left_lower_arm", wanted, 6.0)
+    after = Kinematics(turned.motion[frame])
+    assert abs(np.dot(after.rotations[0, elbow], wanted)) == pytest.approx(1.0, abs=1e-9)
+    assert np.linalg.norm(place_of(turned, PALM, frame) - place_of(start, PALM, frame)) > 0.05
+    touched = changed(start, turned)
+    half = 0.5 * KNOTS * 6.0 * WALK.motion.fps / 30.0
+    assert len(touched) > 10
+    assert touched.min() > frame - half
+    assert touched.max() < frame + half
+    assert drift(turned) < 1.0
+    again = start.replay(json.loads(json.dumps(turned.to_data())))
+    assert np.array_equal(again.motion.rotations, turned.motion.rotations)
+
+
+def test_turns_are_checked(start):
+    with pytest.raises(ConstraintError, match="4 finite numbers"):
+        start.turn(10, 3, (0.0, 0.0, 0.0, 0.0))
+    with pytest.raises(ConstraintError, match=r"a joint in 0\.\."):
+        start.turn(10, 99, (1.0, 0.0, 0.0, 0.0))
+    with pytest.raises(FormatError, match="rotation"):
+        start.replay([{"kind": "turn", "frame": 1, "joint": "hips", "rotation": [0, 0, 0, 0]}])

@@ -1,4 +1,4 @@
-"""Edits by dragging, as data: which point was put where, at which frame, and how far that reaches."""
+"""Edits by hand, as data: which point was put where or which joint turned how, when, and how far that reaches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from footplant.constraints.fields import Fields
-from footplant.constraints.naming import point_data, read_point
+from footplant.constraints.naming import joint_data, point_data, read_joint, read_point
 from footplant.skeleton import Character, Point
 
 
@@ -24,18 +24,28 @@ class Drag:
     """Distance of the knots, in frames of 1/30 s: the edit reaches 3.5 of them to either side."""
 
 
-def drags_to_data(drags: Sequence[Drag], character: Character) -> list[dict[str, Any]]:
-    """Drags as plain values, one table each."""
+@dataclass(frozen=True)
+class Turn:
+    """A joint turned to stand in the world as asked, at one frame."""
+
+    frame: int
+    joint: int
+    rotation: tuple[float, float, float, float]
+    """World quaternion (w, x, y, z)."""
+    spacing: float = 8.0
+    """Distance of the knots, in frames of 1/30 s."""
+
+
+def drags_to_data(drags: Sequence[Drag | Turn], character: Character) -> list[dict[str, Any]]:
+    """Drags and turns as plain values, one table each."""
     return [
-        {
-            "kind": "drag",
-            "frame": drag.frame,
-            "point": point_data(drag.point, character),
-            "target": list(drag.target),
-            "spacing": drag.spacing,
-        }
-        for drag in drags
-    ]
+        {"kind": "drag", "frame": edit.frame, "point": point_data(edit.point, character), "target": list(edit.target),
+         "spacing": edit.spacing}
+        if isinstance(edit, Drag)
+        else {"kind": "turn", "frame": edit.frame, "joint": joint_data(edit.joint, character),
+              "rotation": list(edit.rotation), "spacing": edit.spacing}
+        for edit in drags
+    ]  # fmt: skip
 
 
 def drags_from_data(
@@ -44,11 +54,11 @@ def drags_from_data(
     *,
     frames: int | None = None,
     path: str | Path | None = None,
-) -> tuple[Drag, ...]:
-    """Drags from plain values. frames: how many the clip has, so that one beyond it is an error."""
-    found = []
+) -> tuple[Drag | Turn, ...]:
+    """Drags and turns from plain values. frames: how many the clip has, so that one beyond it is an error."""
+    found: list[Drag | Turn] = []
     for fields in Fields({"edits": list(data)}, "", path).tables("edits"):
-        fields.choice("kind", ("drag",), "kind of edit")
+        kind = fields.choice("kind", ("drag", "turn"), "kind of edit")
         frame = fields.integer("frame")
         if frame < 0 or (frames is not None and frame >= frames):
             fields.fail(
@@ -57,7 +67,13 @@ def drags_from_data(
         spacing = fields.number("spacing", 8.0)
         if not spacing > 0:
             fields.fail("spacing", f"expected a spacing above 0 frames, got {spacing:g}")
-        point, (x, y, z) = read_point(fields, "point", character), fields.vector("target", 3).tolist()
+        if kind == "drag":
+            point, (x, y, z) = read_point(fields, "point", character), fields.vector("target", 3).tolist()
+            found.append(Drag(frame, point, (x, y, z), spacing))
+        else:
+            joint, turned = read_joint(fields, "joint", character), fields.vector("rotation", 4).tolist()
+            if not any(turned):
+                fields.fail("rotation", "expected a unit quaternion (w, x, y, z), got zeros")
+            found.append(Turn(frame, joint, (turned[0], turned[1], turned[2], turned[3]), spacing))
         fields.refuse_others()
-        found.append(Drag(frame, point, (x, y, z), spacing))
     return tuple(found)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant import rotation
 from footplant.analysis.contacts import FEET, find_contacts
 from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant, Position
-from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
+from footplant.constraints.drags import Drag, Turn, drags_from_data, drags_to_data
 from footplant.edits.fit import choose_ik, settle
 from footplant.edits.footsteps import EASE
 from footplant.errors import ConstraintError
@@ -43,7 +44,7 @@ class _State:
     motion: Motion
     constraints: tuple[Constraint, ...]
     """What holds, with plants where they have been dragged to."""
-    drags: tuple[Drag, ...] = ()
+    drags: tuple[Drag | Turn, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Manipulation:
         return self.history[self.position].motion
 
     @property
-    def edits(self) -> tuple[Drag, ...]:
+    def edits(self) -> tuple[Drag | Turn, ...]:
         """The edits, in order."""
         return self.history[self.position].drags
 
@@ -83,18 +84,38 @@ class Manipulation:
         other constraints keep holding, edits before this one too. A foot that is planted at the frame is dragged with
         its whole step.
         """
-        motion = self.motion
-        if not 0 <= frame < len(motion):
-            raise ConstraintError(f"expected a frame in 0..{len(motion) - 1}, got {frame}")
-        if not (np.isfinite(spacing) and spacing > 0):
-            raise ConstraintError(f"expected a knot spacing above 0 frames, got {spacing}")
+        self._check(frame, spacing)
         goal = np.array(target, float)
         if goal.shape != (3,) or not np.isfinite(goal).all():
             raise ConstraintError(f"expected a target of 3 finite numbers, got {target}")
         where = _point(self.character, point) if isinstance(point, str) else point
         x, y, z = goal.tolist()
         drag = Drag(int(frame), where, (x, y, z), float(spacing))
-        state = _dragged(self.history[self.position], self.character, self.solvers, drag)
+        return self._then(_dragged(self.history[self.position], self.character, self.solvers, drag))
+
+    def turn(self, frame: int, joint: int | str, turned: ArrayLike, spacing: float = 8.0) -> Manipulation:
+        """Turn a joint (by number, name or role) at one frame, to stand in the world as a quaternion (4,) says.
+
+        What hangs on the joint goes with it, unless it is held; frames around it follow as in `drag`.
+        """
+        self._check(frame, spacing)
+        wanted = np.array(turned, float)
+        if wanted.shape != (4,) or not np.isfinite(wanted).all() or not np.linalg.norm(wanted) > 1e-9:
+            raise ConstraintError(f"expected a rotation of 4 finite numbers (w, x, y, z), got {turned}")
+        w, x, y, z = rotation.normalize(wanted).tolist()
+        number = _point(self.character, joint).joint if isinstance(joint, str) else int(joint)
+        if not 0 <= number < len(self.character.skeleton):
+            raise ConstraintError(f"expected a joint in 0..{len(self.character.skeleton) - 1}, got {joint}")
+        turn = Turn(int(frame), number, (w, x, y, z), float(spacing))
+        return self._then(_turned(self.history[self.position], self.solvers, turn))
+
+    def _check(self, frame: int, spacing: float) -> None:
+        if not 0 <= frame < len(self.motion):
+            raise ConstraintError(f"expected a frame in 0..{len(self.motion) - 1}, got {frame}")
+        if not (np.isfinite(spacing) and spacing > 0):
+            raise ConstraintError(f"expected a knot spacing above 0 frames, got {spacing}")
+
+    def _then(self, state: _State) -> Manipulation:
         return replace(self, history=(*self.history[: self.position + 1], state), position=self.position + 1)
 
     def undo(self) -> Manipulation:
@@ -112,16 +133,21 @@ class Manipulation:
     def replay(self, data: Sequence[Mapping[str, Any]]) -> Manipulation:
         """Edits from plain values, done after the present ones."""
         made = self
-        for drag in drags_from_data(data, self.character, frames=len(self.motion)):
-            made = made.drag(drag.frame, drag.point, drag.target, drag.spacing)
+        for edit in drags_from_data(data, self.character, frames=len(self.motion)):
+            made = made.again(edit)
         return made
+
+    def again(self, edit: Drag | Turn) -> Manipulation:
+        """With one more edit, given as data."""
+        if isinstance(edit, Turn):
+            return self.turn(edit.frame, edit.joint, edit.rotation, edit.spacing)
+        return self.drag(edit.frame, edit.point, edit.target, edit.spacing)
 
     def error(self) -> float:
         """Metres by which the worst of the edits misses its target, those out of reach too; 0 without edits."""
-        if not self.edits:
-            return 0.0
         kinematics = Kinematics(self.motion)
-        return max(float(errors(_pin(drag), kinematics)[1].max(initial=0.0)) for drag in _standing(self.edits))
+        missed = (float(errors(_pin(drag), kinematics)[1].max(initial=0.0)) for drag in _standing(self.edits))
+        return max(missed, default=0.0)
 
 
 def begin(
@@ -172,37 +198,65 @@ def _pin(drag: Drag) -> Position:
     return Position(point=drag.point, target=drag.target, frames=(drag.frame,), name=f"drag at {drag.frame}")
 
 
-def _standing(drags: Sequence[Drag]) -> list[Drag]:
+def _standing(drags: Sequence[Drag | Turn]) -> list[Drag]:
     """The last drag of each point at each frame: the ones before it are overruled."""
-    return list({(drag.frame, drag.point): drag for drag in drags}.values())
+    return list({(drag.frame, drag.point): drag for drag in drags if isinstance(drag, Drag)}.values())
 
 
 def _dragged(state: _State, character: Character, solvers: tuple[Ik, Ik], drag: Drag) -> _State:
     """The state after one more drag."""
-    motion, fps = state.motion, state.motion.fps
-    knot = max(drag.spacing * fps / PAPER_RATE, 1.0)
-    half = 0.5 * KNOTS * knot
-    low, high = int(np.floor(drag.frame - half)) + 1, int(np.ceil(drag.frame + half))
+    motion = state.motion
     constraints, moved = _move_step(state, character, drag)
-    if moved:
-        low, high = min(low, moved.start), max(high, moved.stop)
-    window = range(max(low, 0), min(high, len(motion)))
+    window, rows, knot = _window(motion, drag, constraints, moved)
+    near = [c for c in constraints if c.frames is None or c.activation(rows, motion.fps).any()]
     drags = (*state.drags, drag)
     pins = [_pin(other) for other in _standing(drags) if other.frame in window]
-    # a little more on either side is looked at: what holds there fades into the window, and so do lowered hips
-    around = max((max(constraint.ramp) for constraint in constraints), default=0.0)
-    ring = int(np.ceil(max(around, 2.0 * EASE_DOWN) * fps)) + 3
-    rows = np.arange(max(window.start - ring, 0), min(window.stop + ring, len(motion)))
-    near = [c for c in constraints if c.frames is None or c.activation(rows, fps).any()]
     part = motion[rows]
     if moved:
         part = _enforce(part, rows, window, solvers[1], near)
     part = _fitted(part, rows, window, solvers, near, pins, drag.frame, knot)
+    return _State(_put(motion, part, rows, window), constraints, drags)
+
+
+def _turned(state: _State, solvers: tuple[Ik, Ik], turn: Turn) -> _State:
+    """The state after a joint was turned: its displacement spread over the window, then what holds met again."""
+    motion, joint = state.motion, turn.joint
+    window, rows, knot = _window(motion, turn, state.constraints)
+    world = Kinematics(motion[turn.frame]).rotations[0, joint]
+    change = np.zeros((1, 1 + len(motion.skeleton), 3))
+    change[0, 1 + joint] = rotation.log(rotation.multiply(rotation.inverse(world), turn.rotation))
+    bump = _spread(change.reshape(1, -1), np.array([turn.frame]), rows, turn.frame, knot, 0)
+    part = motion[rows] + bump.reshape(len(rows), -1, 3)
+    near = [c for c in state.constraints if c.frames is None or c.activation(rows, motion.fps).any()]
+    part = _enforce(part, rows, window, solvers[1], near)
+    return _State(_put(motion, part, rows, window), state.constraints, (*state.drags, turn))
+
+
+def _window(
+    motion: Motion, edit: Drag | Turn, constraints: Sequence[Constraint], moved: range | None = None
+) -> tuple[range, NDArray, float]:
+    """The frames that an edit may change, those that are looked at for it, and its knot spacing in frames.
+
+    A little more on either side is looked at: what holds there fades into the window, and so do lowered hips.
+    """
+    knot = max(edit.spacing * motion.fps / PAPER_RATE, 1.0)
+    half = 0.5 * KNOTS * knot
+    low, high = int(np.floor(edit.frame - half)) + 1, int(np.ceil(edit.frame + half))
+    if moved:
+        low, high = min(low, moved.start), max(high, moved.stop)
+    window = range(max(low, 0), min(high, len(motion)))
+    around = max((max(constraint.ramp) for constraint in constraints), default=0.0)
+    ring = int(np.ceil(max(around, 2.0 * EASE_DOWN) * motion.fps)) + 3
+    return window, np.arange(max(window.start - ring, 0), min(window.stop + ring, len(motion))), knot
+
+
+def _put(motion: Motion, part: Motion, rows: NDArray, window: range) -> Motion:
+    """The motion with the frames of a window taken from a part of it that was changed."""
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     inside = slice(window.start - int(rows[0]), window.stop - int(rows[0]))
     root[window.start : window.stop] = part.root[inside]
     rotations[window.start : window.stop] = part.rotations[inside]
-    return _State(replace(motion, root=root, rotations=rotations), constraints, drags)
+    return replace(motion, root=root, rotations=rotations)
 
 
 def _move_step(state: _State, character: Character, drag: Drag) -> tuple[tuple[Constraint, ...], range | None]:
