@@ -1,0 +1,150 @@
+"""Which joint of one figure moves as which of another, whose names, joints, rest pose and proportions may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.humanoid.measure import leg_length
+from footplant.humanoid.reference import reference_pose
+from footplant.skeleton import Character
+
+_BELOW = {"spine": "hips", "neck": "spine"}
+"""Chains that begin on another role: their first bend is shared out from there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counterparts:
+    """How the pose of a target follows from that of a source, both J and K joints large.
+
+    Every joint turns from the common reference pose as its counterpart does.
+    """
+
+    parents: NDArray
+    """(J,) of the target."""
+    first: NDArray
+    """(J,) int64; joint of the source that each joint turns as; −1: none, it keeps its place on its parent."""
+    second: NDArray
+    """(J,) int64; the joint towards which it is shared out, where the figures' spines are of different lengths."""
+    shares: NDArray
+    """(J,) how far from the first to the second, 0 to 1."""
+    unposed: NDArray
+    """(K, 4) inverse world rotations of the source in its reference pose."""
+    reference: NDArray
+    """(J, 4) world rotations of the target in its reference pose."""
+    pose: NDArray
+    """(J, 4) the same, local."""
+    twisted: NDArray
+    """(N,) int64; twist joints beside a forearm, which take a part of the hand's twist."""
+    hands: NDArray
+    """(N,) int64; whose twist each takes."""
+    twist_shares: NDArray
+    """(N,) how much of it."""
+    twist_axes: NDArray
+    """(N, 3) about which axis of the forearm."""
+
+    @classmethod
+    def of(cls, character: Character, target: Character) -> Counterparts:
+        """The counterparts of two human-like figures, by their roles."""
+        from_roles, to_roles = character.require_roles(), target.require_roles()
+        skeleton = target.skeleton
+        source_pose = reference_pose(character.skeleton, from_roles)
+        pose = reference_pose(skeleton, to_roles)
+        first, second = np.full((2, len(skeleton)), -1)
+        shares = np.zeros(len(skeleton))
+        for role, chain in to_roles.joints.items():
+            given = from_roles.joints.get(role, ())
+            if role.endswith("_twist") or not given:
+                continue
+            if role in _BELOW:
+                base = from_roles.joints[_BELOW[role]][-1] if _BELOW[role] in from_roles else given[0]
+                for joint, (a, b, share) in zip(chain, _share_out((base, *given), len(chain))):
+                    first[joint], second[joint], shares[joint] = a, b, share
+            else:
+                first[list(chain)] = second[list(chain)] = _paired(given, len(chain))
+        twists = _twists(target, pose)
+        return cls(
+            np.array(skeleton.parents), first, second, shares,
+            rotation.inverse(character.skeleton.posed(source_pose)[1]), skeleton.posed(pose)[1], pose,
+            np.array([joint for joint, _, _, _ in twists], np.int64),
+            np.array([hand for _, hand, _, _ in twists], np.int64),
+            np.array([share for _, _, share, _ in twists], float),
+            np.array([axis for _, _, _, axis in twists], float).reshape(-1, 3),
+        )  # fmt: skip
+
+    def carry(self, rotations: ArrayLike) -> NDArray:
+        """Local rotations (F, J, 4) of the target for world rotations (F, K, 4) of the source."""
+        from footplant.kernels.carry import carry
+
+        source = np.array(rotations, float, order="C")
+        source.setflags(write=False)
+        local = np.empty((len(source), len(self.parents), 4))
+        carry(*self.tables, source, local)  # type: ignore[call-arg]
+        return local
+
+    @property
+    def tables(self) -> tuple[NDArray, ...]:
+        """What the kernel takes before the rotations, in its order."""
+        parents = np.array(self.parents)
+        parents.setflags(write=False)
+        return (
+            parents, self.first, self.second, self.shares, self.unposed, self.reference, self.pose, self.twisted,
+            self.hands, self.twist_shares, self.twist_axes,
+        )  # fmt: skip
+
+
+def standing_hips(character: Character) -> float:
+    """Metres from the sole to the hips in the reference pose."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    places, turned = skeleton.posed(reference_pose(skeleton, roles))
+    hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
+    soles = [
+        places[point.joint][1] + rotation.rotate(turned[point.joint], np.array(point.offset))[1]
+        for name, point in character.contacts.items()
+        if name.endswith("_heel")
+    ]
+    return float(hips - np.mean(soles)) if soles else leg_length(skeleton, roles)
+
+
+def leg_ratio(character: Character, target: Character) -> float:
+    """How much longer the target's legs are."""
+    return standing_hips(target) / standing_hips(character)
+
+
+def _paired(given: Sequence[int], count: int) -> list[int]:
+    """The source's joints for a chain of `count`: one to one from the root outwards, the last one for the rest."""
+    return [given[min(number, len(given) - 1)] for number in range(count)]
+
+
+def _share_out(knots: Sequence[int], count: int) -> list[tuple[int, int, float]]:
+    """A bend along a chain of vertebrae, given at some of them and below, for a chain of another number of them."""
+    given, found = len(knots) - 1, []
+    for number in range(1, count + 1):
+        place = number / count * given
+        below = min(int(place), given - 1)
+        found.append((knots[below], knots[below + 1], place - below))
+    return found
+
+
+def _twists(target: Character, pose: NDArray) -> list[tuple[int, int, float, NDArray]]:
+    """Twist joints beside a forearm, whose hand, what share of its twist, and its axis, so that no skin is wrung.
+
+    Twist joints inside a bone would turn the hand as well; they stay.
+    """
+    roles, skeleton, found = target.require_roles(), target.skeleton, []
+    for side in ("left", "right"):
+        chain, hand = roles.joints.get(f"{side}_lower_arm_twist", ()), roles.get(f"{side}_hand")
+        if hand is None or not chain or any(hand in skeleton.descendants(joint) for joint in chain):
+            continue
+        bone = skeleton.offsets[hand]
+        length = np.linalg.norm(bone)
+        if not length > 0 or skeleton.parents[hand] != roles.get(f"{side}_lower_arm"):
+            continue
+        for joint in chain:
+            share = float(np.clip(skeleton.offsets[joint] @ bone / length**2, 0.0, 1.0)) or 0.5
+            found.append((joint, hand, share, bone / length))
+    return found
