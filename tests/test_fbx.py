@@ -260,6 +260,18 @@ def test_nodes_without_bones_are_a_figure_too(read_one):
     assert any("no skeleton" in note for note in found.notes)
 
 
+def test_a_figure_without_bones_begins_below_nodes_that_stay(read_one):
+    made = Made()
+    stand = made.node("stand", kind="Null", translation=(0, 0, 7))
+    hips = made.node("hips", stand, kind="Null")
+    made.node("leg", made.node("thigh", hips, kind="Null", translation=(0, -1, 0)), kind="Null", translation=(0, -1, 0))
+    walk = made.take("walk", 0.0, 1.0)
+    made.animate(walk, hips, "Translation", [0, 1], [(0, 0, 0), (0, 0, 3)])
+    found = read_one(made)
+    assert found.skeleton.names == ("hips", "thigh", "leg")
+    np.testing.assert_allclose(take(found).root[[0, -1]], [[0, 0, 7], [0, 0, 10]], atol=1e-6)
+
+
 def test_many_figures_and_deep_trees_are_limited(read):
     made = Made()
     for number in range(70):

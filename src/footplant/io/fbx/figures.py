@@ -149,7 +149,12 @@ def _trees(scene: Scene, notes: list[str]) -> list[Joints]:
     if real:
         note_alone("node", sum(len(bones) == 1 for bones in trees), notes)
         chosen = largest(real, len, notes)
-        return [_make_joints(scene, bones, _tree_root(scene, bones), set()) for bones in chosen]
+        roots = [_tree_root(scene, bones) for bones in chosen]
+        # nodes above the root only say where the figure stands
+        return [
+            _make_joints(scene, bones & set(subtree(scene.children, root)), root, set())
+            for bones, root in zip(chosen, roots, strict=True)
+        ]
     shapes = [node for node in scene.order[1:] if scene.kinds[node] in (MESH, BONE, *PLAIN) or scene.moves[node]]
     if not shapes:
         raise FormatError("expected a skeleton or other nodes, got none", path=scene.path, where="nodes")
