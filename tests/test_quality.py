@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 
 import footplant
-from footplant import Character, Clip, Kinematics, Motion, MotionError, Point, Roles, Skeleton, SkeletonError, samples
+from footplant import (
+    Character,
+    Clip,
+    Kinematics,
+    Motion,
+    MotionError,
+    Point,
+    Roles,
+    Skeleton,
+    SkeletonError,
+    rotation,
+    samples,
+)
 from footplant.analysis import published
 from footplant.analysis.contacts import FEET, Contacts, Plant, find_contacts
 from footplant.analysis.quality import measure
@@ -165,6 +177,30 @@ def test_the_sample_walk_is_planted():
     assert same.deviation.worst == pytest.approx(0.0, abs=1e-4)
     assert same.timing_error == 0.0
     assert same.published.contact_preservation == 1.0
+
+
+def test_a_t_pose_before_a_motion_hides_none_of_its_jerk():
+    clip = samples.load("walk")
+    rest = np.broadcast_to(clip.character.skeleton.rest, (1, *clip.motion.rotations.shape[1:]))
+    rotations, root = np.concatenate([rest, clip.motion.rotations]), clip.motion.root[np.r_[0, : len(clip.motion)]]
+    joined = replace(clip.motion, root=root, rotations=rotations)
+    plain, led = (measure(motion, clip.character).smoothness for motion in (clip.motion, joined))
+    assert led.peak_acceleration == pytest.approx(plain.peak_acceleration)
+    assert led.jerk == pytest.approx(plain.jerk)
+
+
+def test_ratios_are_of_joints_that_both_figures_have():
+    figure, other = samples.load_character("mannequin"), samples.load_character("mannequin")
+    roles = {role: chain for role, chain in other.roles.joints.items() if role != "left_hand"}
+    handless = replace(other, roles=replace(other.roles, joints=roles))
+    walk = samples.load("walk").motion
+    turned = np.array(walk.rotations)
+    # what the hand carries shakes; the wrist itself does not
+    hand = figure.roles["left_lower_arm"]
+    turned[::2, hand] = rotation.multiply(turned[::2, hand], rotation.exp(np.array([0.0, 0.0, 0.1])))
+    shaking = replace(walk, rotations=turned)
+    assert measure(shaking, figure, against=(walk, figure)).peak_acceleration_ratio > 2.0
+    assert measure(shaking, figure, against=(walk, handless)).peak_acceleration_ratio == pytest.approx(1.0)
 
 
 def test_jerk_and_acceleration_of_a_known_path():

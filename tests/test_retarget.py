@@ -13,10 +13,11 @@ import footplant
 from conftest import shared_data
 from footplant import humanoid, rotation
 from footplant.analysis.contacts import Contacts, Plant, find_contacts
+from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.edits.attached import attached, taken_apart
-from footplant.edits.retarget import lead_in, retarget, with_floor
+from footplant.edits.retarget import retarget, with_floor
 from footplant.edits.transfer import leg_ratio, transfer
 from footplant.errors import ConstraintError, MotionError, SkeletonError
 from footplant.io import load_character as read_character
@@ -320,8 +321,8 @@ def test_a_t_pose_before_the_motion():
         np.concatenate([tpose.rotations, source.motion.rotations]),
         source.motion.fps,
     )
-    assert lead_in(joined, source.character.height) == 1
-    assert lead_in(source.motion, source.character.height) == 0
+    assert lead_in(Kinematics(joined).positions, source.character.height) == 1
+    assert lead_in(Kinematics(source.motion).positions, source.character.height) == 0
     target = load_character("sally")
     plain = retarget(source, target, contacts=contacts("walk", 0, 200))
     led = retarget(replace(source, motion=joined), target)

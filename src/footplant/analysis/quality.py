@@ -112,9 +112,9 @@ class Quality:
     smoothness: Smoothness
     """Jerk and accelerations."""
     jerk_ratio: float | None
-    """Jerk over the source's, both in body heights per s³."""
+    """Jerk over the source's, both in body heights per s³, of the joints that both figures have (by their roles)."""
     peak_acceleration_ratio: float | None
-    """Peak acceleration over the source's, both in body heights per s²."""
+    """Peak acceleration over the source's, both in body heights per s², of the joints that both figures have."""
     deviation: Deviation | None
     """Angles against the source; None without one."""
     limit_violations: int | None
@@ -162,7 +162,7 @@ def measure(
     speeds = _planted_speeds(kinematics, character, judged)
     depth = _depths(kinematics, character, floor)
     smooth = smoothness(kinematics, character.height)
-    other = None if source is None else smoothness(source.kinematics, source.character.height)
+    ratios = (None, None) if source is None else _smoothness_ratios(kinematics, character, source)
     violations, worst_violation = _limits(motion, character)
     return Quality(
         frames=len(motion),
@@ -181,8 +181,8 @@ def measure(
         penetration_worst=float(1000.0 * depth.max()) if depth.size else None,
         penetration_mean=float(1000.0 * depth.mean()) if depth.size else None,
         smoothness=smooth,
-        jerk_ratio=None if other is None else _ratio(smooth.jerk, other.jerk),
-        peak_acceleration_ratio=None if other is None else _ratio(smooth.peak_acceleration, other.peak_acceleration),
+        jerk_ratio=ratios[0],
+        peak_acceleration_ratio=ratios[1],
         deviation=None if source is None else deviation(kinematics, character, source.kinematics, source.character),
         limit_violations=violations,
         limit_worst=worst_violation,
@@ -338,6 +338,24 @@ def _constraint_error(name: str, residual: ArrayLike, height: float) -> Constrai
         mean_share=100.0 * mean / height,
         worst_frame=int(values.argmax()) if values.size else None,
     )
+
+
+def _smoothness_ratios(
+    kinematics: Kinematics, character: Character, source: _Aligned
+) -> tuple[float | None, float | None]:
+    """Jerk and peak acceleration over the source's, on joints of the same roles.
+
+    A figure with joints at the tips of its fingers would else look jerkier than one whose hands are one piece.
+    """
+    joints = None, None
+    if character.roles is not None and source.character.roles is not None:
+        both = character.roles.joints, source.character.roles.joints
+        shared = [role for role in both[0] if both[0][role] and both[1].get(role)]
+        if shared:
+            joints = tuple([chain[role][0] for role in shared] for chain in both)
+    ours = smoothness(kinematics, character.height, joints[0])
+    theirs = smoothness(source.kinematics, source.character.height, joints[1])
+    return _ratio(ours.jerk, theirs.jerk), _ratio(ours.peak_acceleration, theirs.peak_acceleration)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float | None:

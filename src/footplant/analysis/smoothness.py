@@ -1,4 +1,4 @@
-"""Jerk and acceleration by finite differences, in seconds and body heights, blind to cuts in the clip.
+"""Jerk and acceleration by finite differences, in seconds and body heights, blind to cuts and to an added T-pose.
 
 Derivatives are plain differences of neighbouring frames times the frame rate: the n-th spans n + 1 frames and belongs
 to their middle. They are not smoothed: white noise of s metres gives a jerk of s·√20·fps³. Compare clips of one rate.
@@ -6,13 +6,14 @@ to their middle. They are not smoothed: white noise of s metres gives a jerk of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.analysis.stillness import continuous_segments
+from footplant.analysis.stillness import continuous_segments, lead_in
 from footplant.kinematics import Kinematics
 
 
@@ -30,15 +31,18 @@ class Smoothness:
     """95th percentile of the same, rad/s³."""
 
 
-def smoothness(kinematics: Kinematics, height: float) -> Smoothness:
-    """Measure positions and rotations of all joints; `height` is the body's, metres."""
-    motion = kinematics.motion
+def smoothness(kinematics: Kinematics, height: float, joints: Sequence[int] | None = None) -> Smoothness:
+    """Measure positions and rotations of all joints, or of some; `height` is the body's, metres."""
+    motion, positions = kinematics.motion, kinematics.positions
     fps = motion.fps
-    segments = continuous_segments(kinematics.positions, fps, height) if len(motion) > 1 else []
+    segments = continuous_segments(positions, fps, height) if len(motion) > 1 else []
+    lead = lead_in(positions, height)
+    segments = [(max(first, lead), last) for first, last in segments if last > lead]
+    chosen = np.arange(len(motion.skeleton)) if joints is None else np.array(joints, np.int64)
     jerks, accelerations, turns = [], [], []
-    moving = _moving_joints(motion.rotations)
+    moving = np.intersect1d(_moving_joints(motion.rotations[lead:]), chosen)
     for first, last in segments:
-        places = kinematics.positions[first:last] / height
+        places = positions[first:last, chosen] / height
         accelerations.append(np.linalg.norm(np.diff(places, n=2, axis=0), axis=2).ravel() * fps**2)
         jerks.append(np.linalg.norm(np.diff(places, n=3, axis=0), axis=2).ravel() * fps**3)
         if last - first > 3:

@@ -129,6 +129,17 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
     return list(pairwise(cuts))
 
 
+def lead_in(positions: NDArray, height: float) -> int:
+    """How many frames at the beginning are a pose apart from the motion: 1 for an added T-pose, else 0.
+
+    positions: (F, P, 3) metres, of joints.
+    """
+    if len(positions) < 4:
+        return 0
+    steps = np.linalg.norm(np.diff(positions[:12], axis=0), axis=2).max(axis=1)
+    return int(steps[0] > 0.05 * height and steps[0] > 5.0 * np.median(steps[1:]))
+
+
 def _rough_noise(positions: NDArray, segments) -> float:
     """White noise per axis, from the quietest fifth of the fourth differences."""
     fourth = [np.diff(positions[a:b], n=4, axis=0) for a, b in segments if b - a > 4]

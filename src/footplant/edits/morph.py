@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.quality import measure
+from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.footsteps import (
@@ -26,7 +27,7 @@ from footplant.edits.footsteps import (
     plants_at,
     wider_track,
 )
-from footplant.edits.retarget import Soles, lead_in, solve_soles
+from footplant.edits.retarget import Soles, solve_soles
 from footplant.edits.soles import level_toes
 from footplant.edits.transfer import hip_centers, standing_hips
 from footplant.errors import MotionError
@@ -57,7 +58,7 @@ def morph(
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
     contacts = contacts or find_contacts(clip)
-    lead = lead_in(clip.motion, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     change = Change.of(clip, [clip.character, *(on_skeleton_of(clip.character, target) for target in targets)], steps)
     figure = change.character()

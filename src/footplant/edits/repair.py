@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from footplant.analysis.contacts import Contacts
 from footplant.analysis.ground import Ground, as_ground
 from footplant.analysis.quality import Quality, measure
+from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.edits.fit import editing_ik
-from footplant.edits.retarget import lead_in
 from footplant.edits.soles import SOLE, clear_ground, lift_toes, stay_above
 from footplant.edits.stances import (
     Stance,
@@ -59,7 +59,7 @@ def repair(
     heights. first_frame: what becomes of a T-pose that was added before the motion: it is kept as it is, dropped, or
     replaced by a pose that leads into the motion. contacts: the plants, where they are known already.
     """
-    character, lead = clip.character, lead_in(clip.motion, clip.character.height)
+    character, lead = clip.character, lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     source, notes = _without_t_pose(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import NEAR, Ground, SteppingStones
 from footplant.analysis.quality import measure
+from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, taken_apart
@@ -62,7 +63,7 @@ def retarget(
         return replace(solution, motion=taken_apart(solution.motion, target.skeleton)).noted(
             "limbs of the character are not in one piece: their ends move by position"
         )
-    lead = lead_in(clip.motion, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
     contacts = with_floor(contacts.since(lead), clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -143,15 +144,6 @@ def above(character: Character, soles: Soles, frames: range) -> tuple[Above, ...
     return stay_above(character, soles.ground, frames, part)
 
 
-def lead_in(motion: Motion, height: float) -> int:
-    """How many frames at the beginning are a pose apart from the motion: 1 for an added T-pose, else 0."""
-    if len(motion) < 4:
-        return 0
-    positions = Kinematics(motion[:12]).positions
-    steps = np.linalg.norm(np.diff(positions, axis=0), axis=2).max(axis=1)
-    return int(steps[0] > 0.05 * height and steps[0] > 5.0 * np.median(steps[1:]))
-
-
 def stand_first(motion: Motion, copied: Motion, target: Character, ground: Ground, lead: int) -> Motion:
     """The frames before the motion as they were copied, each lifted or lowered so that it stands on the ground."""
     kinematics = Kinematics(copied[:lead])
@@ -203,7 +195,7 @@ class Stage:
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:
             scale = 1.0
-        first = lead_in(clip.motion, clip.character.height)
+        first = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
         hips = hip_centers(Kinematics(clip.motion[first : first + 1]), clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)

@@ -14,12 +14,13 @@ import numpy as np
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import Ground
 from footplant.analysis.quality import measure
+from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.edits.footing import Footing, find_footing
 from footplant.edits.footsteps import carried_places, find_steps, foot_length, hip_width, plants_at, wider_track
-from footplant.edits.retarget import Soles, Stage, lead_in, solve_soles, stand_first
+from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first
 from footplant.edits.soles import level_toes
 from footplant.edits.swing import carry_feet
 from footplant.edits.transfer import transfer
@@ -49,7 +50,7 @@ def terrain(
     `keep_footsteps`. Further constraints are solved together with the plants.
     """
     contacts = contacts or find_contacts(clip)
-    lead = lead_in(clip.motion, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     same = target is None
     target = clip.character if target is None else target
     stage = Stage.of(clip, target, contacts, keep_footsteps or same)
