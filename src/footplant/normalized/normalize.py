@@ -1,0 +1,113 @@
+"""Lengths out: from a motion to a normalised one (Kulpa 2005, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.normalized.body import Body, about_x, half_plane, side_of
+from footplant.normalized.model import LIMBS, ON_CHEST, SPLINES, Normalized, NormalizedLimb, NormalizedSpline
+from footplant.skeleton import Character
+
+STRAIGHT = 1e-12
+"""Share of a limb's length: with a middle joint nearer to its line than this, the hinge tells the half-plane."""
+
+
+def normalize(motion: Motion, character: Character, *, about: ArrayLike | None = None) -> Normalized:
+    """The motion without its figure's lengths (section 4).
+
+    about: (3,) the place on the ground, metres, that stays where it is when lengths change; None: below the hips at the
+    first frame, at height 0. Figures that are not human-like keep all their joints by name.
+    """
+    if motion.skeleton.names != character.skeleton.names:
+        raise MotionError(f"expected a motion on the skeleton of {character.name!r}, got other joints")
+    body, kinematics = Body(replace(character, skeleton=motion.skeleton)), Kinematics(motion)
+    world, places = kinematics.rotations, kinematics.positions
+    hips = places[:, body.hip_joints].mean(axis=1)
+    if about is None:
+        about = hips[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
+    origin = np.array(about, float)
+    turn = body.relative(world, body.hip)
+    tilt, heading = rotation.swing_twist(turn, rotation.AXES["y"])
+    # twist about the vertical comes first in the world: turn = heading · tilt
+    tilt = rotation.multiply(rotation.inverse(heading), turn)
+    splines = {}
+    for name in SPLINES:
+        chain = body.vertebrae(name)
+        if chain:
+            base = turn if name == "spine" or "spine" not in splines else _chest(body, world, turn)
+            turns = [np.zeros((len(motion), 3))]
+            turns += [rotation.log(rotation.multiply(rotation.inverse(base), body.relative(world, j))) for j in chain]
+            splines[name] = NormalizedSpline(body.knots(name), np.stack(turns, axis=1))
+    chest = _chest(body, world, turn)
+    ends = {roles[-1]: joints[-1] for (name, roles) in LIMBS.items() if (joints := body.parts.get(name))}
+    segments = {role: (joint, turn) for role, joint in ends.items()}
+    segments |= {body.owned[j]: (j, chest) for j in body.owned if body.owned[j] in ON_CHEST}
+    above = np.concatenate([rotation.identity(1), body.turned[motion.skeleton.parents[1:]]])
+    moving = {}
+    if motion.offsets is not None:
+        away = (motion.offsets - motion.skeleton.offsets) / body.leg
+        # the root's own row is not read; it is in `root`
+        moving = {motion.skeleton.names[j]: away[:, j] for j in range(1, len(motion.skeleton)) if away[:, j].any()}
+    return Normalized(
+        fps=motion.fps,
+        root=(hips - origin - [0.0, body.ankle, 0.0]) / body.legs(motion.offsets)[:, None],
+        heading=heading,
+        tilt=tilt,
+        origin=origin,
+        limbs={
+            name: _normalize_limb(body, name, kinematics, chest if name.endswith("arm") else turn)
+            for name in body.parts
+        },
+        splines=splines,
+        segments={
+            role: rotation.multiply(rotation.inverse(base), body.relative(world, joint))
+            for role, (joint, base) in segments.items()
+        },
+        others={
+            key: rotation.multiply(
+                rotation.multiply(above[joint], motion.rotations[:, joint]), rotation.inverse(body.turned[joint])
+            )
+            for joint, key in body.keys.items()
+        },
+        moving=moving,
+    )
+
+
+def _chest(body: Body, world: NDArray, hips: NDArray) -> NDArray:
+    chain = body.vertebrae("spine")
+    return body.relative(world, chain[-1]) if chain else hips
+
+
+def _normalize_limb(body: Body, name: str, kinematics: Kinematics, base: NDArray) -> NormalizedLimb:
+    joints = body.parts[name]
+    root, middle, end = (kinematics.positions[:, joint] for joint in joints)
+    line, bone = end - root, middle - root
+    upper, lower = np.linalg.norm(bone, axis=1), np.linalg.norm(end - middle, axis=1)
+    both, length = upper + lower, np.linalg.norm(line, axis=1)
+    references = body.reference_frames(name)
+    hinge_side = rotation.rotate(body.relative(kinematics.rotations, joints[0]), side_of(name))
+    z = np.where((length > STRAIGHT * both)[:, None], line, bone)
+    unit = z / np.linalg.norm(z, axis=1, keepdims=True)
+    side = bone - np.sum(bone * unit, axis=1, keepdims=True) * unit
+    high = np.linalg.norm(side, axis=1)
+    side = np.where((high > STRAIGHT * both)[:, None], side, hinge_side)
+    frame = half_plane(z, side)
+    along = np.sum(bone * unit, axis=1)
+    bends = np.stack([np.arctan2(high, along), np.arctan2(high, length - along)], axis=-1)
+    straight = high <= STRAIGHT * both
+    bends[straight] = np.stack([along < 0, length < along], axis=-1)[straight] * np.pi
+    rolls = []
+    for number, sign in ((0, -1.0), (1, 1.0)):
+        bone_frame = rotation.multiply(frame, about_x(sign * bends[:, number]))
+        turned = rotation.multiply(body.relative(kinematics.rotations, joints[number]), references[number])
+        rolls.append(rotation.multiply(rotation.inverse(bone_frame), turned))
+    return NormalizedLimb(
+        rotation.multiply(rotation.inverse(base), frame), length / both, upper / both, bends, np.stack(rolls, axis=1)
+    )

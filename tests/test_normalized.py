@@ -1,0 +1,216 @@
+"""Morphology-independent motion: back to the input on the same lengths, sensible on others."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import SHARED_DATA, shared_data
+from footplant import io, rotation, samples
+from footplant.errors import FormatError, MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.normalized import Normalized, NormalizedSpline, convert, normalize, scale
+from footplant.normalized.body import Body, bend_angles
+from footplant.skeleton import Character, Skeleton
+
+
+def there_and_back(motion: Motion, character: Character) -> float:
+    """Largest difference, metres and radians, of a motion and itself through the normalised form."""
+    out = convert(scale(normalize(motion, character), character))
+    return max(
+        float(rotation.angle(motion.rotations, out.rotations).max(initial=0.0)),
+        float(np.abs(motion.root - out.root).max(initial=0.0)),
+        float(np.abs(Kinematics(motion).positions - Kinematics(out).positions).max(initial=0.0)),
+    )
+
+
+def some_frames(motion: Motion, most: int = 40) -> Motion:
+    return motion[np.unique(np.linspace(0, len(motion) - 1, min(most, len(motion))).astype(int))] if motion else motion
+
+
+@pytest.mark.parametrize("name", samples.names())
+def test_same_lengths_give_the_sample_back(name):
+    clip = samples.load(name)
+    assert there_and_back(some_frames(clip.motion), clip.character) < 1e-12
+
+
+def _clips() -> list[str]:
+    if not SHARED_DATA.is_dir():
+        return []
+    with shared_data("MANIFEST.csv").open(encoding="utf-8") as file:
+        return [row["path"] for row in csv.DictReader(file) if not row["path"].startswith("bad/")]
+
+
+@pytest.mark.parametrize("kind", sorted({path.split("/")[0] for path in _clips()}) or ["none"])
+def test_same_lengths_give_every_real_clip_back(kind, shared):
+    """Must be shown: 1e-9 on every clip; also twist bones, loose limbs, no toes, bones that change their length."""
+    tried = 0
+    for path in _clips():
+        if path.split("/")[0] != kind:
+            continue
+        try:
+            clip = io.load(shared_data(path))
+        except FormatError:
+            continue  # markers, meshes and robots are no clips of a skeleton
+        for figure in (clip, *clip.others):
+            error = there_and_back(some_frames(figure.motion), figure.character)
+            assert error < 1e-9, f"{path}: {error}"
+            tried += 1
+    assert tried or kind in ("c3d", "trc", "robots", "positions_terrain", "constraints_npz", "live"), kind
+
+
+@pytest.mark.parametrize("name", samples.CHARACTERS)
+def test_other_lengths_keep_contacts_to_the_height_of_the_ankle(name):
+    """Must be shown: without any constraint solved, planted points stay within an ankle's height of the floor."""
+    clip, target = samples.load("walk"), samples.load_character(name)
+    kinematics = Kinematics(convert(scale(normalize(clip.motion, clip.character), target)))
+    ankle = Body(target).ankle
+    assert ankle > 0.03
+    for point, intervals in samples.ground_truth("walk").items():
+        if point.endswith(("_heel", "_ball")):
+            heights = kinematics.point(target.contacts[point])[:, 1]
+            for start, stop in intervals:
+                assert np.abs(heights[start:stop]).max() < ankle
+
+
+def test_a_scaled_figure_is_planted_exactly():
+    clip, target = samples.load("walk"), samples.load_character("short")
+    kinematics = Kinematics(convert(scale(normalize(clip.motion, clip.character), target)))
+    for point, intervals in samples.ground_truth("walk").items():
+        if point.endswith("_heel"):
+            for start, stop in intervals:
+                held = kinematics.point(target.contacts[point])[start:stop]
+                assert np.ptp(held, axis=0).max() < 1e-6
+
+
+def test_steps_scale_with_the_legs_about_where_the_motion_begins():
+    clip, target = samples.load("walk"), samples.load_character("short")
+    out = convert(scale(normalize(clip.motion, clip.character), target))
+    way, before = (np.linalg.norm((m.root[-1] - m.root[0])[[0, 2]]) for m in (out, clip.motion))
+    assert way == pytest.approx(0.6 * before, rel=1e-3)
+    held = normalize(clip.motion, clip.character, about=(0.0, 0.0, 1.0))
+    assert held.origin.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_the_middle_joint_is_the_papers():
+    """D5: z = (upper² − fore² + limb²) / (2 limb), y = √(upper² − z²)."""
+    upper, fore, limb = 0.3, 0.25, 0.47
+    z = (upper**2 - fore**2 + limb**2) / (2 * limb)
+    y = np.sqrt(upper**2 - z**2)
+    both = upper + fore
+    bends = bend_angles(np.array([limb / both]), np.array([upper / both]))[0]
+    assert bends == pytest.approx([np.arctan2(y, z), np.arctan2(y, limb - z)], abs=1e-12)
+
+
+def test_limbs_keep_the_share_of_their_stretch():
+    clip, target = samples.load("kick"), samples.load_character("longlegs")
+    found = normalize(clip.motion, clip.character)
+    again = normalize(convert(scale(found, target)), target)
+    for name, limb in found.limbs.items():
+        assert np.abs(limb.length - again.limbs[name].length).max() < 1e-9
+        assert rotation.angle(limb.frame, again.limbs[name].frame).max() < 1e-6
+
+
+def _with_vertebrae(character: Character, count: int) -> Character:
+    """The mannequin with another number of vertebrae between hips and neck."""
+    from footplant import humanoid
+
+    skeleton, roles = character.skeleton, character.require_roles()
+    chain = list(roles.joints["spine"])
+    start, end = int(skeleton.parents[chain[0]]), roles.joints["neck"][0]
+    places = skeleton.rest_world[0]
+    line = np.linspace(places[chain[0]], places[end], count + 1)
+    names, parents, offsets, index = [], [], [], {}
+    for joint, name in enumerate(skeleton.names):
+        if joint == chain[0]:
+            for n in range(count):
+                index[("new", n)] = len(names)
+                names.append(f"Vertebra{n}")
+                parents.append(index[start] if n == 0 else len(names) - 2)
+                offsets.append(places[chain[0]] - places[start] if n == 0 else line[n] - line[n - 1])
+        if joint in chain:
+            index[joint] = index[("new", count - 1)]
+            continue
+        index[joint] = len(names)
+        parent = int(skeleton.parents[joint])
+        names.append(name)
+        parents.append(-1 if parent < 0 else index[parent])
+        base = line[count - 1] if parent in chain else places[parent] if parent >= 0 else np.zeros(3)
+        offsets.append(places[joint] - base)
+    made = Skeleton(tuple(names), np.array(parents), np.array(offsets))
+    joints = {role: tuple(dict.fromkeys(index[j] for j in found)) for role, found in roles.joints.items()}
+    joints["spine"] = tuple(index[("new", n)] for n in range(count))
+    return humanoid.make_character(made, replace(roles, joints=joints), name=f"{count} vertebrae")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 24])
+def test_the_spine_is_cut_into_any_number_of_vertebrae(count):
+    clip = samples.load("reach")
+    motion = some_frames(clip.motion)
+    target = _with_vertebrae(clip.character, count)
+    found = normalize(motion, clip.character)
+    out = convert(scale(found, target))
+    roles, own = target.require_roles(), clip.character.require_roles()
+    ours, theirs = Kinematics(out), Kinematics(motion)
+    again = normalize(out, target)
+    assert rotation.angle(again.chest, found.chest).max() < 1e-9
+    # the neck goes where it went: bent over by as much, along the same curve
+    for role in ("neck", "head", "left_hand"):
+        apart = np.linalg.norm(ours.positions[:, roles[role]] - theirs.positions[:, own[role]], axis=1)
+        assert apart.max() < (0.12 if count == 1 else 0.07), role
+    # neighbouring vertebrae share the bend, none takes it all
+    turns = rotation.log(out.rotations[:, list(roles.joints["spine"])])
+    total = np.linalg.norm(rotation.log(found.chest), axis=1).max()
+    if count > 3:
+        assert np.linalg.norm(turns, axis=2).max() < 0.6 * total
+
+
+def test_lengths_may_change_at_every_frame():
+    clip = samples.load("walk")
+    target = samples.load_character("longlegs")
+    motion = clip.motion
+    share = np.linspace(0.0, 1.0, len(motion))[:, None, None]
+    bones = (1 - share) * clip.character.skeleton.offsets + share * target.skeleton.offsets
+    found = normalize(motion, clip.character)
+    out = convert(scale(found, clip.character, bones))
+    last = convert(scale(found, target))
+    assert np.abs(Kinematics(out).positions[0] - Kinematics(motion).positions[0]).max() < 1e-9
+    assert rotation.angle(out.rotations[-1], last.rotations[-1]).max() < 1e-9
+    with pytest.raises(MotionError, match="expected offsets of shape"):
+        scale(found, clip.character, bones[:3])
+
+
+def test_bones_that_change_their_length_come_back():
+    clip = samples.load("clap")
+    motion = some_frames(clip.motion)
+    rng = np.random.default_rng(3)
+    bones = motion.skeleton.offsets * (1 + 0.1 * rng.standard_normal((len(motion), len(motion.skeleton), 1)))
+    stretching = replace(motion, offsets=bones)
+    assert there_and_back(stretching, clip.character) < 1e-11
+
+
+def test_an_empty_clip_and_a_figure_without_roles():
+    clip = samples.load("walk")
+    assert len(convert(scale(normalize(clip.motion[:0], clip.character), clip.character))) == 0
+    plain = Character(clip.motion.skeleton)
+    assert there_and_back(clip.motion[:9], plain) < 1e-12
+    other = Motion(Skeleton(("a",), np.array([-1]), np.zeros((1, 3))), np.zeros((1, 3)), rotation.identity(1, 1))
+    with pytest.raises(MotionError, match="expected a motion on the skeleton"):
+        normalize(other, clip.character)
+
+
+def test_nothing_but_lengths_is_lost():
+    """The normalised form holds no metres: the same motion of a body twice as large is the same."""
+    clip = samples.load("kick")
+    large = clip.character.with_proportions(scale=2.0)
+    first = normalize(clip.motion, clip.character)
+    second = normalize(convert(scale(first, large)), large)
+    assert isinstance(first, Normalized)
+    assert isinstance(first.splines["spine"], NormalizedSpline)
+    assert np.abs(first.root - second.root).max() < 1e-9
+    for name in first.limbs:
+        assert np.abs(first.limbs[name].length - second.limbs[name].length).max() < 1e-9
