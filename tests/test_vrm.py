@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import footplant
 from conftest import shared_data, shared_files
 from footplant import Character, Clip, FormatError, Kinematics, Motion, rest_motion, rotation, samples
+from footplant.humanoid.bones import BONES, REQUIRED
 from footplant.io import border, vrm, vrma
 from footplant.io.figure import RawFigure
-from footplant.io.gltf.bones import BONES, REQUIRED
 from footplant.io.vrm.tpose import on_human_bones
 from footplant.skinning import linear_blend
 from gltf_made import quaternion

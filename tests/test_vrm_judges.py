@@ -11,7 +11,7 @@ import pytest
 import footplant
 from conftest import shared_files
 from footplant import Clip, Kinematics, Motion, rest_motion, rotation, samples
-from footplant.io.gltf.bones import BONES, bone_above
+from footplant.humanoid.bones import BONES, bone_above
 from footplant.io.vrm.tpose import human_bones
 from node_env import run_node
 from test_gltf_judges import errors

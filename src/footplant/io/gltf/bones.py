@@ -6,9 +6,10 @@ extension of the whole document. Bones are called here as VRM 1.0 calls them: 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from footplant.humanoid.bones import BONES, RENAMED, REQUIRED
 from footplant.io.gltf.animation import Animation
 from footplant.io.gltf.document import Document
 from footplant.io.json import Json, describe
@@ -17,58 +18,6 @@ MODEL_0, MODEL_1, ANIMATION = "VRM", "VRMC_vrm", "VRMC_vrm_animation"
 """The extensions: a character of VRM 0.x, one of VRM 1.0, and an animation for either."""
 NO_NODE = -1
 """How VRM 0.x writes a reference to nothing."""
-_LIMBS = (
-    ("Shoulder", "clavicle", "upperChest"), ("UpperArm", "upper_arm", "Shoulder"),
-    ("LowerArm", "lower_arm", "UpperArm"), ("Hand", "hand", "LowerArm"),
-    ("UpperLeg", "upper_leg", "hips"), ("LowerLeg", "lower_leg", "UpperLeg"), ("Foot", "foot", "LowerLeg"),
-    ("Toes", "toes", "Foot"), ("Eye", "eye", "head"),
-)  # fmt: skip
-_PHALANGES = {
-    finger: ("Metacarpal", "Proximal", "Distal") if finger == "Thumb" else ("Proximal", "Intermediate", "Distal")
-    for finger in ("Thumb", "Index", "Middle", "Ring", "Little")
-}
-
-
-@dataclass(frozen=True)
-class Bone:
-    """One human bone of VRM."""
-
-    role: str
-    """The role of `humanoid.ROLES` that it has, or is a part of."""
-    parent: str | None
-    """The bone that it hangs on; where that one is absent, the one that that one hangs on."""
-
-
-def _table() -> Iterator[tuple[str, Bone]]:
-    above: str | None = None
-    for name, role in (("hips", "hips"), ("spine", "spine"), ("chest", "spine"), ("upperChest", "spine"),
-                       ("neck", "neck"), ("head", "head"), ("jaw", "jaw")):  # fmt: skip
-        yield name, Bone(role, above)
-        above = name
-    for side in ("left", "right"):
-        for part, role, above in _LIMBS:
-            yield f"{side}{part}", Bone(f"{side}_{role}", above if above[0].islower() else f"{side}{above}")
-        for finger, phalanges in _PHALANGES.items():
-            above = "Hand"
-            for phalanx in phalanges:
-                yield f"{side}{finger}{phalanx}", Bone(f"{side}_{finger.lower()}", f"{side}{above}")
-                above = f"{finger}{phalanx}"
-
-
-BONES: Mapping[str, Bone] = dict(_table())
-"""Every human bone, by the names of VRM 1.0, parents before children."""
-REQUIRED = (
-    "hips", "spine", "head",
-    *(f"{side}{part}" for side in ("left", "right") for part in
-      ("UpperArm", "LowerArm", "Hand", "UpperLeg", "LowerLeg", "Foot")),
-)  # fmt: skip
-"""Bones that VRM 1.0 asks of every figure."""
-RENAMED = {
-    f"{side}{old}": f"{side}{new}"
-    for side in ("left", "right")
-    for old, new in (("ThumbProximal", "ThumbMetacarpal"), ("ThumbIntermediate", "ThumbProximal"))
-}
-"""Bones of VRM 0.x that VRM 1.0 calls otherwise; the other names are the same."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +42,6 @@ class HumanBones:
             role = BONES[bone].role
             out[role] = (*out.get(role, ()), node)
         return out
-
-
-def bone_above(bone: str, present: Mapping[str, object]) -> str | None:
-    """The nearest bone that a bone hangs on, of those that a figure has; None above the hips."""
-    above = BONES[bone].parent
-    while above is not None and above not in present:
-        above = BONES[above].parent
-    return above
 
 
 def read_human_bones(document: Document, nodes: int, notes: list[str]) -> HumanBones | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,11 +11,11 @@ import numpy as np
 from footplant import humanoid, rotation
 from footplant.clip import Clip
 from footplant.errors import FormatError
-from footplant.io.gltf.bones import BONES, REQUIRED, bone_above
+from footplant.humanoid.bones import BONES, REQUIRED, bone_above, bones_of
 from footplant.io.gltf.rewrite import GltfSource, fits
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.skeleton import Roles, Skeleton
+from footplant.skeleton import Skeleton
 
 GAZE = ("leftEye", "rightEye")
 """Bones that a VRM animation may not have: gaze is told in another way there."""
@@ -37,7 +37,7 @@ def human_bones(clip: Clip, path: str | Path) -> dict[str, int]:
     elif clip.character.roles is None:
         raise FormatError(f"expected a human-like figure, got {clip.character.name!r}, which has no roles", path=path)
     else:
-        wanted = _choose(skeleton, clip.character.roles)
+        wanted = bones_of(skeleton, clip.character.roles)
     missing = [bone for bone in REQUIRED if bone not in wanted]
     if missing:
         raise FormatError(
@@ -55,37 +55,6 @@ def human_bones(clip: Clip, path: str | Path) -> dict[str, int]:
                 path=path,
             )
     return bones
-
-
-def _choose(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
-    """The joint of each bone that a figure has, by its roles."""
-    chains: dict[str, list[int]] = {role: list(chain) for role, chain in roles.joints.items()}
-    arms = [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
-    tops = [roles["head"]] if "head" in roles else []
-    # bones that need not be there may be only where VRM expects them: above the arms and the head
-    chains["spine"] = _spread(_above(skeleton, chains.get("spine", []), arms + tops), 3)
-    chains["neck"] = _above(skeleton, chains.get("neck", []), tops)
-    for side in ("left", "right"):
-        clavicle, arm = chains.get(f"{side}_clavicle", []), roles.get(f"{side}_upper_arm")
-        chains[f"{side}_clavicle"] = _above(skeleton, clavicle, [] if arm is None else [arm])
-    out: dict[str, int] = {}
-    for bone, entry in BONES.items():
-        chain = chains.get(entry.role)
-        if chain:
-            out[bone] = chain.pop(0)
-    return out
-
-
-def _above(skeleton: Skeleton, chain: Sequence[int], joints: Sequence[int]) -> list[int]:
-    """Those of a chain that all of some joints hang on."""
-    return [joint for joint in chain if set(joints) <= set(skeleton.descendants(joint)[1:])]
-
-
-def _spread(chain: list[int], most: int) -> list[int]:
-    """At most so many of a chain: its ends, and the others evenly between."""
-    if len(chain) <= most:
-        return chain
-    return [chain[place] for place in np.linspace(0, len(chain) - 1, most).round().astype(int)]
 
 
 def t_posed(clip: Clip) -> Motion:

@@ -1,0 +1,110 @@
+"""VRM's human bones, which are Unity's: the names that avatars and live protocols share, and which joints they are.
+
+Bones are called here as VRM 1.0 calls them: VRM 0.x and Unity have other names for the thumb's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from footplant.skeleton import Roles, Skeleton
+
+_LIMBS = (
+    ("Shoulder", "clavicle", "upperChest"), ("UpperArm", "upper_arm", "Shoulder"),
+    ("LowerArm", "lower_arm", "UpperArm"), ("Hand", "hand", "LowerArm"),
+    ("UpperLeg", "upper_leg", "hips"), ("LowerLeg", "lower_leg", "UpperLeg"), ("Foot", "foot", "LowerLeg"),
+    ("Toes", "toes", "Foot"), ("Eye", "eye", "head"),
+)  # fmt: skip
+_PHALANGES = {
+    finger: ("Metacarpal", "Proximal", "Distal") if finger == "Thumb" else ("Proximal", "Intermediate", "Distal")
+    for finger in ("Thumb", "Index", "Middle", "Ring", "Little")
+}
+
+
+@dataclass(frozen=True)
+class Bone:
+    """One human bone of VRM."""
+
+    role: str
+    """The role of `humanoid.ROLES` that it has, or is a part of."""
+    parent: str | None
+    """The bone that it hangs on; where that one is absent, the one that that one hangs on."""
+
+
+def _table() -> Iterator[tuple[str, Bone]]:
+    above: str | None = None
+    for name, role in (("hips", "hips"), ("spine", "spine"), ("chest", "spine"), ("upperChest", "spine"),
+                       ("neck", "neck"), ("head", "head"), ("jaw", "jaw")):  # fmt: skip
+        yield name, Bone(role, above)
+        above = name
+    for side in ("left", "right"):
+        for part, role, above in _LIMBS:
+            yield f"{side}{part}", Bone(f"{side}_{role}", above if above[0].islower() else f"{side}{above}")
+        for finger, phalanges in _PHALANGES.items():
+            above = "Hand"
+            for phalanx in phalanges:
+                yield f"{side}{finger}{phalanx}", Bone(f"{side}_{finger.lower()}", f"{side}{above}")
+                above = f"{finger}{phalanx}"
+
+
+BONES: Mapping[str, Bone] = dict(_table())
+"""Every human bone, by the names of VRM 1.0, parents before children."""
+REQUIRED = (
+    "hips", "spine", "head",
+    *(f"{side}{part}" for side in ("left", "right") for part in
+      ("UpperArm", "LowerArm", "Hand", "UpperLeg", "LowerLeg", "Foot")),
+)  # fmt: skip
+"""Bones that VRM 1.0 asks of every figure."""
+RENAMED = {
+    f"{side}{old}": f"{side}{new}"
+    for side in ("left", "right")
+    for old, new in (("ThumbProximal", "ThumbMetacarpal"), ("ThumbIntermediate", "ThumbProximal"))
+}
+"""Bones of VRM 0.x that VRM 1.0 calls otherwise; the other names are the same."""
+UNITY = {
+    new: old[0].upper() + old[1:]
+    for new, old in ({bone: bone for bone in BONES} | {new: old for old, new in RENAMED.items()}).items()
+}
+"""Bone → its name in Unity (HumanBodyBones), as live protocols write it: Hips, LeftThumbIntermediate …"""
+
+
+def bone_above(bone: str, present: Mapping[str, object]) -> str | None:
+    """The nearest bone that a bone hangs on, of those that a figure has; None above the hips."""
+    above = BONES[bone].parent
+    while above is not None and above not in present:
+        above = BONES[above].parent
+    return above
+
+
+def bones_of(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
+    """The joint of each bone that a figure has, by its roles."""
+    chains: dict[str, list[int]] = {role: list(chain) for role, chain in roles.joints.items()}
+    arms = [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
+    tops = [roles["head"]] if "head" in roles else []
+    # bones that need not be there may be only where VRM expects them: above the arms and the head
+    chains["spine"] = _spread(_above(skeleton, chains.get("spine", []), arms + tops), 3)
+    chains["neck"] = _above(skeleton, chains.get("neck", []), tops)
+    for side in ("left", "right"):
+        clavicle, arm = chains.get(f"{side}_clavicle", []), roles.get(f"{side}_upper_arm")
+        chains[f"{side}_clavicle"] = _above(skeleton, clavicle, [] if arm is None else [arm])
+    out: dict[str, int] = {}
+    for bone, entry in BONES.items():
+        chain = chains.get(entry.role)
+        if chain:
+            out[bone] = chain.pop(0)
+    return out
+
+
+def _above(skeleton: Skeleton, chain: Sequence[int], joints: Sequence[int]) -> list[int]:
+    """Those of a chain that all of some joints hang on."""
+    return [joint for joint in chain if set(joints) <= set(skeleton.descendants(joint)[1:])]
+
+
+def _spread(chain: list[int], most: int) -> list[int]:
+    """At most so many of a chain: its ends, and the others evenly between."""
+    if len(chain) <= most:
+        return chain
+    return [chain[place] for place in np.linspace(0, len(chain) - 1, most).round().astype(int)]
