@@ -1,0 +1,224 @@
+"""Filtering the noise of sensors while they stream (Shin 2002, chapter 3).
+
+Every sensor has a place and an orientation. Both follow a constant-velocity model; orientations are filtered as rotation
+vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: noise of the process
+that follows what the sensor does (a still sensor is held still, a moving one is followed), steps of any length, gaps,
+covariances in Joseph's form that cannot collapse, and a fixed-lag smoother: what is shown is the estimate of `lag`
+seconds ago, made better by what has come since.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.errors import MotionError
+
+NOMINAL_RATE = 120.0
+"""Samples a second for which half-lives are meant."""
+LEAST_NOISE = 1e-6
+"""Metres and radians: what no sensor is better than. A noise of zero would make the covariance singular."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What to show while a sensor sends nothing, and after that."""
+
+    fade: float = 0.08
+    """Seconds in which the velocity falls to a third while nothing comes: the motion goes on a little, then stops."""
+    hold: float = 3.0
+    """Seconds without data after which the figure eases home; infinity: never."""
+    ease: float = 2.0
+    """Seconds that easing home takes."""
+    stretch: float = 3.0
+    """How many times as long as the gap it takes to catch up with what comes after it: 3 keeps the catching up below
+    half of the speed of the motion itself."""
+    longest: float = 1.2
+    """Seconds that catching up takes at most."""
+
+
+@dataclass
+class FilterState:
+    """What the filter remembers of N sensors. `step` changes it in place, so that a frame allocates nothing."""
+
+    rings: tuple[NDArray, NDArray]
+    """Places and orientations: (N, depth, width) the last frames of each, see `kernels.kalman`."""
+    heads: tuple[NDArray, NDArray]
+    """(N,) the newest row of each ring."""
+    counts: tuple[NDArray, NDArray]
+    """(N,) rows that are filled; 0 for a sensor that has sent nothing yet."""
+    memories: tuple[NDArray, NDArray]
+    """(N, 7) activity, seconds without data, easing."""
+    home: tuple[NDArray, NDArray]
+    """(N, 3) metres and (N, 4): what is shown before the first data, and where gaps ease to."""
+    shown: tuple[NDArray, NDArray]
+    """(N, 3) metres and (N, 4): what was last shown."""
+    scratch: NDArray
+    """Room to work in."""
+
+    @property
+    def missing(self) -> NDArray:
+        """(N,) seconds since each sensor has sent its place."""
+        from footplant.kernels import kalman
+
+        return self.memories[0][:, kalman.MISSING]
+
+    @property
+    def speeds(self) -> tuple[NDArray, NDArray]:
+        """(N, 3) metres a second, and (N, 3) radians a second in the sensors' own frames: the newest estimates."""
+        from footplant.kernels import kalman
+
+        rows = np.arange(len(self.scratch) and len(self.shown[0]))
+        place, turn = (ring[rows, head, kalman.SPEED : kalman.SPEED + 3] for ring, head in zip(self.rings, self.heads))
+        return place, turn
+
+    @property
+    def covariances(self) -> NDArray:
+        """(2, N, 2, 2): of value and velocity of places (m, m/s) and orientations (rad, rad/s), the newest."""
+        from footplant.kernels import kalman
+
+        out = np.empty((2, len(self.shown[0]), 2, 2))
+        for channel, (ring, head) in enumerate(zip(self.rings, self.heads)):
+            a, b, c = ring[np.arange(len(head)), head, kalman.COVARIANCE : kalman.COVARIANCE + 3].T
+            out[channel, :, 0, 0], out[channel, :, 0, 1], out[channel, :, 1, 0], out[channel, :, 1, 1] = a, b, b, c
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class SensorFilter:
+    """A Kalman filter of N sensors: R is the noise of the sensors, Q how freely they accelerate."""
+
+    noise: NDArray
+    """(N, 2) standard deviations of one sample about the truth, per axis: metres and radians (R)."""
+    acceleration: NDArray
+    """(N, 2) spectral densities of the white acceleration of the model: m²/s³ and rad²/s³ (Q). What a sensor really
+    does scales it, see `settle`."""
+    lag: float = 0.025
+    """Seconds by which what is shown is behind what has come; 0: the filter alone, without the smoother."""
+    settle: float = 0.03
+    """Seconds over which innovations are averaged to see whether a sensor is still or moving."""
+    gaps: Gaps = field(default_factory=Gaps)
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        noise, acceleration = (np.array(value, float) for value in (self.noise, self.acceleration))
+        if noise.ndim != 2 or noise.shape[1] != 2 or acceleration.shape != noise.shape:
+            raise MotionError(
+                f"expected noise and acceleration of shape (sensors, 2), got {noise.shape} and {acceleration.shape}"
+            )
+        if not (np.isfinite(noise).all() and np.isfinite(acceleration).all() and (acceleration > 0).all()):
+            raise MotionError("expected finite noise and positive accelerations of the sensors")
+        if not (self.lag >= 0 and self.settle > 0):
+            raise MotionError(f"expected a lag of 0 s or more and a positive settle, got {self.lag} and {self.settle}")
+        noise = np.maximum(noise, LEAST_NOISE)
+        for name, array in (("noise", noise), ("acceleration", acceleration)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        gaps = self.gaps
+        times = (self.lag, self.settle, gaps.fade, gaps.hold, max(gaps.ease, 1e-3), gaps.longest, gaps.stretch)
+        object.__setattr__(self, "_times", np.array(times))
+        object.__setattr__(self, "_variances", tuple(np.ascontiguousarray(noise[:, k] ** 2) for k in (0, 1)))
+        object.__setattr__(self, "_densities", tuple(np.ascontiguousarray(acceleration[:, k]) for k in (0, 1)))
+
+    @classmethod
+    def from_half_life(
+        cls,
+        sensors: int,
+        half_life: float = 0.013,
+        *,
+        noise: tuple[float, float] = (0.002, math.radians(1.0)),
+        **options,
+    ) -> SensorFilter:
+        """A filter by how quickly it follows: after `half_life` seconds half of a sudden step is made up.
+
+        noise: standard deviations of the sensors, metres and radians. The poles of the continuous filter are at
+        ω·exp(±iπ/4) with ω⁴ = Q/(R·Δt), so that its answer falls by half in √2·ln 2/ω seconds.
+        """
+        if not (half_life > 0 and math.isfinite(half_life)):
+            raise MotionError(f"expected a positive half-life in seconds, got {half_life}")
+        spread = np.maximum(np.broadcast_to(np.asarray(noise, float), (sensors, 2)), LEAST_NOISE)
+        return cls(spread, _density(spread, half_life), **options)
+
+    @classmethod
+    def from_still(
+        cls, positions: ArrayLike, rotations: ArrayLike, half_life: float = 0.013, **options
+    ) -> SensorFilter:
+        """A filter whose noise is measured on a recording of sensors that are held still.
+
+        positions: (F, N, 3) metres, rotations: (F, N, 4). Slow sway is taken out: the noise is that of second
+        differences of neighbouring samples, whose variance is six times that of a sample.
+        """
+        places, turns = np.asarray(positions, float), np.asarray(rotations, float)
+        if places.ndim != 3 or turns.shape != (*places.shape[:2], 4) or len(places) < 8:
+            raise MotionError(
+                f"expected at least 8 frames of places (F, N, 3) and rotations (F, N, 4), "
+                f"got {places.shape} and {turns.shape}"
+            )
+        center = rotation.mean(turns)
+        vectors = rotation.log(rotation.multiply(rotation.inverse(center), turns))
+        spread = np.stack(
+            [np.sqrt((np.diff(values, 2, axis=0) ** 2).mean(axis=(0, 2)) / 6.0) for values in (places, vectors)], axis=1
+        )
+        spread = np.maximum(spread, LEAST_NOISE)
+        return cls(spread, _density(spread, half_life), **options)
+
+    def __len__(self) -> int:
+        """How many sensors."""
+        return len(self.noise)
+
+    def init(self, home_positions: ArrayLike | None = None, home_rotations: ArrayLike | None = None) -> FilterState:
+        """A state that has seen nothing. home: (N, 3) metres and (N, 4), shown at first and after long gaps."""
+        from footplant.kernels import kalman
+
+        count = len(self)
+        places = np.zeros((count, 3)) if home_positions is None else np.array(home_positions, float)
+        turns = rotation.identity(count) if home_rotations is None else np.array(home_rotations, float)
+        if places.shape != (count, 3) or turns.shape != (count, 4):
+            raise MotionError(
+                f"expected homes of shapes ({count}, 3) and ({count}, 4), got {places.shape}, {turns.shape}"
+            )
+        return FilterState(
+            rings=_pair(lambda: np.zeros((count, kalman.DEPTH, kalman.WIDTH))),
+            heads=_pair(lambda: np.zeros(count, np.int64)),
+            counts=_pair(lambda: np.zeros(count, np.int64)),
+            memories=_pair(lambda: np.zeros((count, kalman.MEMORY))),
+            home=(places, np.array(turns)),
+            shown=(places.copy(), np.array(turns)),
+            scratch=np.zeros(16),
+        )
+
+    def step(
+        self, state: FilterState, positions: NDArray, rotations: NDArray, present: NDArray, dt: float
+    ) -> tuple[FilterState, NDArray, NDArray]:
+        """Take in one frame, `dt` seconds after the last one, and give what to show: (N, 3) metres and (N, 4).
+
+        present: (N,) which sensors have sent; the others' numbers are not looked at. The arrays that come back are
+        the state's own and are overwritten by the next step.
+        """
+        from footplant.kernels import kalman
+
+        dt = min(max(float(dt), 0.0), 1.0) if math.isfinite(dt) else 0.0
+        for channel, measured in enumerate((positions, rotations)):
+            kalman.step_channel(
+                measured, present, dt, self._variances[channel], self._densities[channel], self._times,
+                state.home[channel], state.rings[channel], state.heads[channel], state.counts[channel],
+                state.memories[channel], state.scratch, state.shown[channel], channel == 1,
+            )  # fmt: skip
+        return state, *state.shown
+
+    def with_gaps(self, **options: float) -> SensorFilter:
+        """The same filter with other settings of `Gaps`."""
+        return replace(self, gaps=replace(self.gaps, **options))
+
+
+def _pair(make):
+    return make(), make()
+
+
+def _density(spread: NDArray, half_life: float) -> NDArray:
+    """The Q that gives a filter of sensors with that spread the half-life."""
+    return spread**2 / NOMINAL_RATE * (math.sqrt(2.0) * math.log(2.0) / half_life) ** 4

@@ -1,0 +1,181 @@
+"""Open Sound Control 1.0, bounded: any bytes decode to a list of messages in little time, and nothing is ever raised.
+
+Datagrams come from anybody who finds the port. So bundles are unpacked with a stack instead of recursion and only a few
+deep, messages and arguments are counted, and what does not fit is left out with all that follows in its bundle.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+MAX_BYTES = 65_536
+"""No UDP datagram is larger."""
+MAX_DEPTH = 4
+"""Bundles in bundles; real senders nest two."""
+MAX_MESSAGES = 512
+"""Messages of one datagram: 55 bones, as many blend shapes and trackers, three times over."""
+MAX_ARGUMENTS = 64
+MAX_TEXT = 1024
+"""Bytes of an address or of a text argument."""
+BUNDLE = b"#bundle\x00"
+IMMEDIATELY = b"\x00\x00\x00\x00\x00\x00\x00\x01"
+
+_INT, _FLOAT, _LONG, _DOUBLE = (struct.Struct(code) for code in (">i", ">f", ">q", ">d"))
+_NUMBERS = {"i": _INT, "f": _FLOAT, "h": _LONG, "t": struct.Struct(">Q"), "d": _DOUBLE}
+_PLAIN = {"T": True, "F": False, "N": None, "I": float("inf")}
+_PACKED: dict[str, struct.Struct] = {}
+"""Type tags of numbers alone → how all of them are unpacked at once; small, because tags are bounded."""
+
+Argument = int | float | str | bytes | bool | None
+
+
+class Message(NamedTuple):
+    """One message."""
+
+    address: str
+    arguments: tuple[Argument, ...]
+
+
+def decode(data: bytes) -> list[Message]:
+    """All messages of a datagram, in order, those of nested bundles too; an empty list when it is none."""
+    found: list[Message] = []
+    if not data or len(data) > MAX_BYTES or len(data) % 4:
+        return found
+    # (start, end, depth) of what is still to be read, the next one last
+    waiting = [(0, len(data), 0)]
+    budget = 2 * MAX_MESSAGES
+    while waiting and len(found) < MAX_MESSAGES and budget > 0:
+        budget -= 1
+        start, end, depth = waiting.pop()
+        if data[start : start + 8] == BUNDLE:
+            if depth < MAX_DEPTH and end - start >= 16:
+                parts = _parts(data, start + 16, end, depth + 1, budget)
+                waiting.extend(reversed(parts))
+            continue
+        message = _message(data, start, end)
+        if message is not None:
+            found.append(message)
+    return found
+
+
+def _parts(data: bytes, start: int, end: int, depth: int, most: int) -> list[tuple[int, int, int]]:
+    """The elements of a bundle, as far as their sizes make sense."""
+    parts: list[tuple[int, int, int]] = []
+    while start + 4 <= end and len(parts) < most:
+        size = _INT.unpack_from(data, start)[0]
+        if size <= 0 or size % 4 or start + 4 + size > end:
+            break
+        parts.append((start + 4, start + 4 + size, depth))
+        start += 4 + size
+    return parts
+
+
+def _text(data: bytes, start: int, end: int) -> tuple[str, int] | None:
+    """A text that ends with a zero, padded to four bytes, and where the next thing starts."""
+    stop = data.find(b"\x00", start, min(end, start + MAX_TEXT))
+    if stop < 0:
+        return None
+    after = stop + 4 - (stop - start) % 4
+    if after > end:
+        return None
+    return data[start:stop].decode("utf-8", "replace"), after
+
+
+def _message(data: bytes, start: int, end: int) -> Message | None:
+    if data[start] != 0x2F:
+        return None
+    address = _text(data, start, end)
+    if address is None:
+        return None
+    name, place = address
+    if place >= end:
+        # senders of old may leave the type tags out: then nothing can be said about arguments
+        return Message(name, ())
+    tags = _text(data, place, end)
+    if tags is None or not tags[0].startswith(",") or len(tags[0]) > MAX_ARGUMENTS + 1:
+        return None
+    arguments = _arguments(data, tags[1], end, tags[0][1:])
+    return None if arguments is None else Message(name, arguments)
+
+
+def _arguments(data: bytes, place: int, end: int, tags: str) -> tuple[Argument, ...] | None:
+    """The arguments by their tags; None when they do not fit or a tag is unknown."""
+    if tags[:1] == "s" and tags[1:].strip("f") == "" and len(tags) <= 16:
+        # a name and floats: nearly all that comes
+        text = _text(data, place, end)
+        if text is None:
+            return None
+        packed = _PACKED.get(tags)
+        if packed is None:
+            packed = _PACKED[tags] = struct.Struct(f">{len(tags) - 1}f")
+        if text[1] + packed.size > end:
+            return None
+        return (text[0], *packed.unpack_from(data, text[1]))
+    found: list[Argument] = []
+    for tag in tags:
+        if tag in _NUMBERS:
+            number = _NUMBERS[tag]
+            if place + number.size > end:
+                return None
+            found.append(number.unpack_from(data, place)[0])
+            place += number.size
+        elif tag in "sS":
+            text = _text(data, place, end)
+            if text is None:
+                return None
+            found.append(text[0])
+            place = text[1]
+        elif tag == "b":
+            if place + 4 > end:
+                return None
+            size = _INT.unpack_from(data, place)[0]
+            if size < 0 or place + 4 + size > end:
+                return None
+            found.append(data[place + 4 : place + 4 + size])
+            place += 4 + size + -size % 4
+        elif tag in "rcm":
+            if place + 4 > end:
+                return None
+            found.append(data[place : place + 4])
+            place += 4
+        elif tag in _PLAIN:
+            found.append(_PLAIN[tag])
+        elif tag not in "[]":
+            return None
+    return tuple(found)
+
+
+def text_bytes(text: str) -> bytes:
+    """A text as OSC has it: UTF-8, a zero, padded to four bytes."""
+    data = text.encode("utf-8")
+    return data + b"\x00" * (4 - len(data) % 4)
+
+
+def encode(address: str, *arguments: Argument) -> bytes:
+    """One message: whole numbers as 32 bits, floats as 32 bits, texts, bytes, true, false and nothing."""
+    tags, body = ",", b""
+    for argument in arguments:
+        if isinstance(argument, bool):
+            tags += "T" if argument else "F"
+        elif argument is None:
+            tags += "N"
+        elif isinstance(argument, int):
+            tags += "i"
+            body += _INT.pack(argument)
+        elif isinstance(argument, float):
+            tags += "f"
+            body += _FLOAT.pack(argument)
+        elif isinstance(argument, str):
+            tags += "s"
+            body += text_bytes(argument)
+        else:
+            tags += "b"
+            body += _INT.pack(len(argument)) + argument + b"\x00" * (-len(argument) % 4)
+    return text_bytes(address) + text_bytes(tags) + body
+
+
+def bundle(elements: Iterable[bytes]) -> bytes:
+    """A bundle to be played at once, of messages or bundles."""
+    return BUNDLE + IMMEDIATELY + b"".join(_INT.pack(len(element)) + element for element in elements)
