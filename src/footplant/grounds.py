@@ -16,9 +16,9 @@ MOST_CELLS = 4_000_000
 """Grid points that a mesh is drawn into at most: 32 MB."""
 
 
-def direction(heading: float) -> NDArray:
-    """(2,) the unit direction (x, z) over the floor of a heading: 0 is +z, a quarter turn (radians) to the left +x."""
-    return np.array([np.sin(heading), np.cos(heading)])
+def direction(heading: ArrayLike) -> NDArray:
+    """(…, 2) unit directions (x, z) on the floor of headings (…): 0 is +z, a quarter turn (radians) to the left +x."""
+    return np.stack([np.sin(heading), np.cos(heading)], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,93 @@
+"""`footplant path`: a locomotion along another curve, its feet planted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
+
+
+def path(
+    file: ClipFile,
+    curve: Annotated[
+        str,
+        typer.Option(
+            "--curve",
+            metavar="CURVE",
+            help="line, circle:RADIUS (negative: to the right), s:LENGTH,WIDTH, points:X,Z;X,Z;… (metres), or a file "
+            "of points: CSV, JSON or TOML.",
+        ),
+    ],
+    out: Out,
+    plant_at: Annotated[
+        str,
+        typer.Option(metavar="WHEN", help="Which instant of a stance says where its foot goes: begin, middle, end."),
+    ] = "middle",
+    timing: Annotated[
+        str,
+        typer.Option(
+            metavar="TIMING",
+            help="keep: as fast as it was; arc: all of the clip along all of the curve, with longer or shorter steps.",
+        ),
+    ] = "keep",
+    from_start: Annotated[
+        bool | None,
+        typer.Option(
+            "--from-start/--in-world",
+            help="Move the curve to where the clip starts (line, circle, s), or the clip to the curve (points, files).",
+        ),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help="hierarchical, filtered, perframe, warping, perkey or spacetime.")
+    ] = "hierarchical",
+    exact: Exact = True,
+    constraints: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the new motion.")
+    ] = None,
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
+    report: ReportFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Lay a walk, a run or any way along another curve: every foot stands where it is set down.
+
+    The path of the hips is found and smoothed; each frame goes along with it to the curve, each stance as one piece.
+
+    Example: footplant path sample:walk --curve circle:2 -o round.glb
+    """
+    from footplant.edits.path import path as solve
+    from footplant.errors import FormatError
+    from footplant.io.curve_files import load_curve
+    from footplant.methods import method_of
+
+    method_of(method)
+    if plant_at not in ("begin", "middle", "end"):
+        raise FormatError(f"expected --plant-at begin, middle or end; got {plant_at!r}")
+    if timing not in ("keep", "arc"):
+        raise FormatError(f"expected --timing keep or arc; got {timing!r}")
+    check_targets(file, out, report, overwrite=overwrite)
+    way, starts_there = load_curve(curve)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    extra = ()
+    if constraints is not None:
+        from footplant.io.constraint_files import read_constraints
+
+        extra = read_constraints(constraints, clip.character, frames=len(clip.motion), fps=clip.motion.fps)
+    with solving("laying it along the curve") as progress:
+        solution = solve(
+            clip, way, from_start=starts_there if from_start is None else from_start, plant_at=plant_at, timing=timing,
+            method=method, exact=exact, constraints=extra, progress=progress,
+        )  # fmt: skip
+    deliver(
+        solution, clip, clip.character, verb="path", file=file, out=out, report=report, json=json, curve=curve,
+        curve_length=way.length, plant_at=plant_at, timing=timing,
+    )  # fmt: skip

@@ -1,0 +1,219 @@
+"""Path editing: a locomotion along another curve, its feet planted.
+
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.4, after his "Motion
+path editing" of the same year (METHODS B6): every frame goes along with the change of the path's frame, and each
+footplant, heel and ball together, as one instant of its stance does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import rotation
+from footplant.analysis.contacts import Contacts, Plant, find_contacts
+from footplant.analysis.ground import Ground, SteppingStones, estimate_ground
+from footplant.analysis.quality import measure
+from footplant.analysis.stillness import lead_in
+from footplant.clip import Clip
+from footplant.constraints import Constraint
+from footplant.edits.curve import Curve
+from footplant.edits.fit import choose_ik
+from footplant.edits.footsteps import Step, find_steps, foot_length, plants_for
+from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first
+from footplant.edits.soles import depths, level_toes
+from footplant.edits.travel import Travel, find_travel
+from footplant.errors import ConstraintError, MotionError
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.methods import method_of
+from footplant.motion import Motion
+from footplant.problem import Method, Problem, Progress, Solution
+
+PlantAt = Literal["begin", "middle", "end"]
+"""The instant of a stance at which its foot is carried to the new path."""
+Timing = Literal["keep", "arc"]
+"""Metres along the curve as they were along the path ("keep"), or the whole clip along the whole curve ("arc")."""
+LEAST_WAY = 0.5
+"""Body heights that a clip must get ahead for its path to be one."""
+TIGHT = 0.4
+"""Body heights; in bends of a smaller radius feet come to stand across one another."""
+UNUSUAL = (0.7, 1.3)
+"""Steps so much shorter or longer than they were look forced."""
+
+
+@dataclass(frozen=True, eq=False)
+class Carriage:
+    """How every frame is carried from the path that it was on to another one: a turn and a shift over the floor."""
+
+    before: Travel
+    """The path as it was."""
+    places: NDArray
+    """(F, 2) metres; where the path's places go."""
+    turns: NDArray
+    """(F,) radians to the left about the path's place."""
+
+    @classmethod
+    def of(cls, travel: Travel, curve: Curve, scale: float = 1.0) -> Carriage:
+        """From a path onto a curve in the world; scale: metres along the curve for each metre of the path."""
+        places, headings = curve.at(scale * travel.way)
+        return cls(travel, places, headings - travel.headings)
+
+    def carried(self, points: ArrayLike, frames: ArrayLike) -> NDArray:
+        """World points (N, 3) of frames (N,), carried."""
+        frames = np.asarray(frames, np.int64)
+        away = np.asarray(points, float) - _floor(self.before.places[frames])
+        return _floor(self.places[frames]) + rotation.rotate(self._quaternions[frames], away)
+
+    def motion(self, motion: Motion) -> Motion:
+        """A motion, every frame carried as a whole."""
+        rotations = np.array(motion.rotations)
+        rotations[:, 0] = rotation.multiply(self._quaternions, rotations[:, 0])
+        every = np.arange(len(motion))
+        return replace(motion, root=self.carried(motion.root, every), rotations=rotation.normalize(rotations))
+
+    def steps(self, steps: Sequence[Step], plant_at: PlantAt = "middle") -> list[Step]:
+        """Steps, each carried rigidly as one instant of its stance is."""
+        return [self._step(step, _instant(step, plant_at)) for step in steps]
+
+    def _step(self, step: Step, frame: int) -> Step:
+        def moved(plants: tuple[Plant, ...]) -> tuple[Plant, ...]:
+            return tuple(replace(plant, place=self.carried(plant.place[None], [frame])[0]) for plant in plants)
+
+        return replace(step, heels=moved(step.heels), balls=moved(step.balls))
+
+    @property
+    def _quaternions(self) -> NDArray:
+        return rotation.exp(self.turns[:, None] * rotation.AXES["y"])
+
+
+def path(
+    clip: Clip,
+    curve: Curve,
+    *,
+    from_start: bool = False,
+    plant_at: PlantAt = "middle",
+    timing: Timing = "keep",
+    method: str | Method = "hierarchical",
+    exact: bool = True,
+    constraints: Sequence[Constraint] = (),
+    contacts: Contacts | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The clip's motion along another curve, its feet planted on the ground that it was on.
+
+    from_start: move and turn the curve so that it starts where the clip does, the way the clip goes; else the clip is
+    moved to the curve's start. plant_at: the instant of each stance that decides where its foot goes. timing: "keep"
+    goes as fast along the curve as the clip did along its path, and straight on beyond an end; "arc" lays the whole
+    clip along the whole curve in the same time, with longer or shorter steps. Further constraints hold in the places
+    and frames of the new motion. The report's `before` is the motion carried along but not solved.
+    """
+    _check(clip, plant_at, timing)
+    motion, character = clip.motion, clip.character
+    contacts = contacts or find_contacts(clip)
+    lead = lead_in(Kinematics(motion[:12]).positions, character.height)
+    travel = _held(find_travel(motion[lead:], character, contacts), lead)
+    if travel.length < LEAST_WAY * character.height:
+        raise MotionError(
+            f"{clip.name!r}: expected a motion that goes at least {LEAST_WAY * character.height:.2f} metres, got "
+            f"{travel.length:.2f}: there is no path to change (a walk on the spot has to be given its way first)"
+        )
+    if from_start:
+        curve = curve.moved(travel.places[0], float(travel.headings[0]))
+    scale = 1.0 if timing == "keep" else curve.length / travel.length
+    # who begins by going back is that far along the curve already
+    shift = -float(travel.way.min()) if timing == "arc" else 0.0
+    travel = replace(travel, way=travel.way + shift)
+    carriage = Carriage.of(travel, curve, scale)
+    carried = carriage.motion(motion)
+    steps = find_steps(contacts, foot_length(character, "left"), lead)
+    moved = carriage.steps(steps, plant_at)
+    ground, notes = carried_ground(contacts.ground, moved, character.height)
+    stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
+    plants = plants_for(moved, character, stage.move)
+    if isinstance(method, str):
+        method = method_of(method, exact=exact, ik=choose_ik(carried, character, (*plants, *constraints))[0])
+    problem = Problem(level_toes(carried, character, plants, ground), character, (*plants, *constraints))
+    deep = None
+    if isinstance(ground, SteppingStones):
+        # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
+        deep = depths(Kinematics(motion), character, contacts.ground)
+    solution = solve_soles(method, problem, Soles(plants, ground, deep), range(lead, len(motion)), progress)
+    if lead:
+        solution = replace(solution, motion=stand_first(solution.motion, carried, character, ground, lead)).noted(
+            f"the first {lead} frames are a pose apart from the motion (a T-pose): carried along, set on the ground"
+        )
+    judged = (motion, character, contacts)
+    before, after = (
+        measure(moving, character, contacts, against=judged, ground=ground) for moving in (carried, solution.motion)
+    )
+    solution = replace(solution, report=replace(solution.report, before=before, after=after))
+    return solution.noted(*notes, *_way_notes(travel, curve, scale, character.height))
+
+
+def carried_ground(ground: Ground, steps: Sequence[Step], height: float) -> tuple[Ground, list[str]]:
+    """The ground below the new path, and a sentence where it is not the old one."""
+    if isinstance(ground, Plane) and abs(ground.up[1]) > 1.0 - 1e-9:
+        return ground, []
+    plants = [plant for step in steps for plant in (*step.heels, *step.balls)]
+    if not plants:
+        return ground, []
+    found = estimate_ground([plant.place for plant in plants], [len(plant) for plant in plants], height)
+    return found, ["the ground is not level: it goes along with the path, each step as high as it was"]
+
+
+def _check(clip: Clip, plant_at: str, timing: str) -> None:
+    for value, words, what in ((plant_at, PlantAt, "an instant of plants"), (timing, Timing, "a timing")):
+        if value not in get_args(words):
+            raise ConstraintError(f"expected {what} among {', '.join(get_args(words))}; got {value!r}")
+    if len(clip.motion) < 3:
+        raise MotionError(f"expected a clip of at least 3 frames to lay along a curve, got {len(clip.motion)}")
+    clip.character.require_roles()
+
+
+def _held(travel: Travel, lead: int) -> Travel:
+    """The path of the frames after the lead-in, held at its start before them."""
+    if not lead:
+        return travel
+    before = {key: getattr(travel, key)[[0] * lead] for key in ("places", "headings", "way")}
+    return replace(travel, **{key: np.concatenate([held, getattr(travel, key)]) for key, held in before.items()})
+
+
+def _instant(step: Step, plant_at: PlantAt) -> int:
+    if plant_at == "begin":
+        return step.start
+    return step.end - 1 if plant_at == "end" else (step.start + step.end - 1) // 2
+
+
+def _floor(places: NDArray) -> NDArray:
+    """(N, 3) places of the floor (N, 2) at height 0."""
+    return np.insert(places, 1, 0.0, axis=-1)
+
+
+def _way_notes(travel: Travel, curve: Curve, scale: float, height: float) -> list[str]:
+    """What became of the way, in sentences."""
+    notes = []
+    low, high = float(travel.way.min()), float(travel.way.max())
+    if scale != 1.0:
+        forced = "" if UNUSUAL[0] <= scale <= UNUSUAL[1] else "; loop or cut the clip for steps that look natural"
+        notes.append(
+            f"the clip's way of {travel.length:.2f} m covers the curve of {curve.length:.2f} m: steps are {scale:.2f} "
+            f"times as long{forced}"
+        )
+    elif not curve.closed:
+        if high > curve.length + 0.01:
+            notes.append(
+                f"the clip's way is {high:.2f} m, the curve is {curve.length:.2f} m: it goes straight on beyond its end"
+            )
+        if low < -0.01:
+            notes.append(f"the clip goes back {-low:.2f} m before its start, straight on before the curve's")
+    if travel.back > 0.1 * height:
+        notes.append(f"the clip goes back on its way by {travel.back:.2f} m, and so it does on the curve")
+    tightest = curve.tightest(scale * low, scale * high)
+    if tightest < TIGHT * height:
+        notes.append(f"the curve has bends of a radius of {tightest:.2f} m: feet may come to stand across one another")
+    return notes

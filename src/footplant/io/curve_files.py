@@ -1,0 +1,157 @@
+"""Curves over the floor by name or from files: "line", "circle:2", "s:6,1.5", "points:0,0;0,3;2,6", CSV, JSON, TOML."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footplant.edits import curve as curves
+from footplant.edits.curve import Curve
+from footplant.errors import ConstraintError, FormatError
+
+EXTENSIONS = (".csv", ".txt", ".json", ".toml")
+"""Endings of files that curves are read from."""
+LARGEST_FILE = 16 * 2**20
+"""Bytes; a larger file is no curve."""
+
+
+def load_curve(text: str) -> tuple[Curve, bool]:
+    """A curve by name or from a file, and whether it starts where the clip does (shapes) or is in the world (points).
+
+    "line": straight on. "circle:RADIUS": round and round to the left, to the right where RADIUS is negative.
+    "s:LENGTH,WIDTH": an S that swings WIDTH metres from side to side over LENGTH metres. "points:X,Z;X,Z;…": a smooth
+    curve through points of the floor, closed where the last is the first. Files: CSV with x and z in the first two
+    columns (or in columns of that name), JSON or TOML with a list `points` of [x, z] or {x = …, z = …}; metres.
+    """
+    name, colon, rest = text.partition(":")
+    path = Path(text)
+    try:
+        if not path.exists():
+            if name in _SHAPES and (colon or name == "line"):
+                return _SHAPES[name](rest), True
+            if name == "points" and colon:
+                return curves.through(
+                    [_pair(part, "points:X,Z;X,Z;…") for part in rest.split(";") if part.strip()]
+                ), False
+    except ConstraintError as error:
+        raise FormatError(str(error), path=text) from None
+    except ValueError as error:
+        raise FormatError(f"{error}; see footplant path --help", path=text) from None
+    if not path.exists():
+        raise FormatError(
+            "no such file, and no curve of that name; there are line, circle:R, s:L,W and points:…", path=path
+        )
+    try:
+        return curves.through(_points(path)), False
+    except ConstraintError as error:
+        raise FormatError(str(error), path=path) from None
+
+
+def _line(rest: str) -> Curve:
+    return curves.line(_number(rest, "line:LENGTH")) if rest else curves.line()
+
+
+def _circle(rest: str) -> Curve:
+    return curves.circle(_number(rest, "circle:RADIUS"))
+
+
+def _s_curve(rest: str) -> Curve:
+    return curves.s_curve(*_pair(rest, "s:LENGTH,WIDTH"))
+
+
+_SHAPES: dict[str, Callable[[str], Curve]] = {"line": _line, "circle": _circle, "s": _s_curve}
+
+
+def _number(text: str, form: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"expected a number as in {form}, got {text!r}") from None
+
+
+def _pair(text: str, form: str) -> tuple[float, float]:
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise ValueError(f"expected two numbers as in {form}, got {text.strip()!r}")
+    return _number(parts[0].strip(), form), _number(parts[1].strip(), form)
+
+
+def _points(path: Path) -> np.ndarray:
+    ending = path.suffix.lower()
+    if ending not in EXTENSIONS:
+        raise FormatError(f"expected a file ending in {', '.join(EXTENSIONS)}, got {path.suffix or 'none'}", path=path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise FormatError(f"expected at most {LARGEST_FILE >> 20} MiB of points, got more", path=path)
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except UnicodeDecodeError as error:
+        raise FormatError("expected text in UTF-8, got other bytes", path=path, where=f"byte {error.start}") from None
+    if ending in (".csv", ".txt"):
+        return _table(text, path)
+    try:
+        data = tomllib.loads(text) if ending == ".toml" else json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FormatError(f"expected JSON, got a mistake: {error.msg}", path=path, where=where) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FormatError(f"expected {ending[1:].upper()}, got a mistake: {error}", path=path) from None
+    return _list(data, path)
+
+
+def _table(text: str, path: Path) -> np.ndarray:
+    """Points of a CSV file: numbers in the columns x and z, or in the first two."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.split("#")[0].strip()]
+    if not lines:
+        raise FormatError("expected lines of x and z in metres, got none", path=path)
+    divider = next((mark for mark in (",", ";", "\t") if mark in lines[0][1]), " ")
+    rows = list(csv.reader((line.split("#")[0] for _, line in lines), delimiter=divider, skipinitialspace=True))
+    columns = [0, 1]
+    head = [cell.strip().lower() for cell in rows[0]]
+    if not _is_number(head[0]):
+        if not {"x", "z"} <= set(head):
+            raise FormatError(
+                f"expected columns named x and z, got {', '.join(head)}", path=path, where=f"line {lines[0][0]}"
+            )
+        columns, rows, lines = [head.index("x"), head.index("z")], rows[1:], lines[1:]
+    found = []
+    for (number, line), row in zip(lines, rows):
+        cells = [row[column].strip() if column < len(row) else "" for column in columns]
+        if not all(_is_number(cell) for cell in cells):
+            raise FormatError(f"expected x and z in metres, got {line.strip()!r}", path=path, where=f"line {number}")
+        found.append([float(cell) for cell in cells])
+    if not found:
+        raise FormatError("expected lines of x and z in metres, got none", path=path)
+    return np.array(found)
+
+
+def _list(data: Any, path: Path) -> np.ndarray:
+    """Points of JSON or TOML: a list of [x, z] or {x, z}, by itself or under `points`."""
+    listed = data.get("points") if isinstance(data, Mapping) else data
+    if not isinstance(listed, list) or not listed:
+        raise FormatError('expected a list of points under "points", got none', path=path)
+    found = []
+    for number, point in enumerate(listed):
+        if isinstance(point, Mapping):
+            point = [point.get("x"), point.get("z")]
+        values = point if isinstance(point, list) else []
+        numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        if len(values) != 2 or len(numbers) != 2:
+            raise FormatError(f"expected [x, z] in metres, got {point!r}", path=path, where=f"points[{number}]")
+        found.append(numbers)
+    return np.array(found)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
