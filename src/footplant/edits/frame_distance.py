@@ -1,0 +1,160 @@
+"""How alike two frames of motion are, wherever on the floor they happen and whichever way they face.
+
+Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher, "Flexible automatic motion
+blending with registration curves" (SCA 2003), section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+
+WINDOW = 4.0 / 30.0
+"""Seconds that a cloud spans: five neighbouring frames at 30 frames a second."""
+NEIGHBOURS = 5
+"""Poses in a cloud."""
+WEIGHTS: Mapping[str, float] = {
+    "hips": 1.0, "spine": 1.0, "head": 0.5, "upper_leg": 1.0, "lower_leg": 1.5, "foot": 2.0, "toes": 1.0,
+    "upper_arm": 0.5, "lower_arm": 0.5, "hand": 0.5,
+}  # fmt: skip
+"""Role (without its side) → how much its joint counts. Legs count most: they tell where in a step a body is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clouds:
+    """The joints around every frame of a motion."""
+
+    points: NDArray
+    """(F, P, 3) metres, world; P points, joints of five neighbouring poses."""
+    weights: NDArray
+    """(P,) how much each counts, summing to 1."""
+
+    def __len__(self) -> int:
+        """How many frames."""
+        return len(self.points)
+
+    def __getitem__(self, frames: NDArray | slice) -> Clouds:
+        """The clouds of some frames."""
+        return Clouds(self.points[frames], self.weights)
+
+
+def joint_weights(character: Character, weights: Mapping[str, float] | None = None) -> NDArray:
+    """(J,) how much each joint counts, summing to 1: by role (see `WEIGHTS`); all alike on a figure without roles."""
+    found = np.zeros(len(character.skeleton))
+    if character.roles is not None:
+        for role, chain in character.roles.joints.items():
+            plain = role.removeprefix("left_").removeprefix("right_")
+            # of a chain of vertebrae the last one tells where the chest is
+            found[chain[-1]] += (WEIGHTS if weights is None else weights).get(plain, 0.0)
+    if not found.any():
+        found[:] = 1.0
+    return found / found.sum()
+
+
+def clouds(motion: Motion, character: Character, weights: NDArray | None = None, window: float = WINDOW) -> Clouds:
+    """The cloud around each frame: joints of five poses over `window` seconds; a clip goes on straight at its ends.
+
+    weights: (J,) how much each joint counts (default: `joint_weights`).
+    """
+    if not len(motion):
+        raise MotionError("expected a motion with frames, got an empty one")
+    share = joint_weights(character) if weights is None else np.asarray(weights, float) / np.sum(weights)
+    used = np.flatnonzero(share > 0)
+    positions = Kinematics(motion).positions[:, used]
+    steps = np.linspace(-0.5 * window, 0.5 * window, NEIGHBOURS) * motion.fps
+    around = np.arange(len(motion))[:, None] + steps
+    points = _sampled(positions, around)
+    return Clouds(points.reshape(len(motion), -1, 3), np.tile(share[used], NEIGHBOURS) / NEIGHBOURS)
+
+
+def _sampled(positions: NDArray, frames: NDArray) -> NDArray:
+    """Positions (F, J, 3) at frames (…) that may lie between two or, going on straight, beyond the ends."""
+    last = len(positions) - 1
+    inside = np.clip(frames, 0, last)
+    first = np.minimum(inside.astype(np.int64), max(last - 1, 0))
+    second = np.minimum(first + 1, last)
+    share = (frames - first)[..., None, None]
+    return positions[first] + share * (positions[second] - positions[first])
+
+
+def distances(first: Clouds, second: Clouds) -> NDArray:
+    """(N, M) metres: the distance of every frame of one motion to every one of another (METHODS F1).
+
+    The root of the weighted mean squared distance of corresponding points, once one cloud is turned about the vertical
+    and shifted over the floor as fits best.
+    """
+    if first.points.shape[1] != second.points.shape[1]:
+        raise MotionError(
+            f"expected clouds of the same joints, got {first.points.shape[1]} and {second.points.shape[1]} points; put "
+            "the motions on one character first"
+        )
+    a, b = _centered(first), _centered(second)
+    squares, other_squares = (np.einsum("p,fpk,fpk->f", first.weights, points, points) for points in (a, b))
+    wx, wy, wz = (a[..., k] * first.weights for k in range(3))
+    bx, by, bz = (np.ascontiguousarray(b[..., k].T) for k in range(3))
+    # one product of matrices for each sum over points: every pair of frames at once. The best turn makes the two
+    # parts of the product over the floor into the length of a vector
+    floor = np.hypot(wx @ bx + wz @ bz, wx @ bz - wz @ bx)
+    square = squares[:, None] + other_squares - 2.0 * (floor + wy @ by)
+    return np.sqrt(np.maximum(square, 0.0))
+
+
+def _centered(cloud: Clouds) -> NDArray:
+    """The points with the mean of each cloud over the origin of the floor."""
+    points = np.array(cloud.points)
+    points[..., ::2] -= np.einsum("p,fpk->fk", cloud.weights, points[..., ::2])[:, None]
+    return points
+
+
+def align(first: NDArray, second: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """The turn (…,) about the vertical, radians, and the shift (…, 3), metres, that take second clouds to first ones.
+
+    Clouds (…, P, 3) in pairs, weights (P,) summing to 1. Closed form (Macleod 2006, equations 3 to 5), with atan2. A
+    place p of the second
+    motion goes to `turn(p) + shift`; heights stay.
+    """
+    a, b = first[..., ::2], second[..., ::2]
+    mean_a, mean_b = (np.einsum("p,...pk->...k", weights, points) for points in (a, b))
+    a, b = a - mean_a[..., None, :], b - mean_b[..., None, :]
+    # turning by θ about y: x' = x cos θ + z sin θ, z' = z cos θ − x sin θ
+    cosine = np.einsum("p,...pk,...pk->...", weights, a, b)
+    sine = np.einsum("p,...p->...", weights, a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+    turn = np.arctan2(sine, cosine)
+    middle = np.stack([mean_b[..., 0], np.zeros(turn.shape), mean_b[..., 1]], axis=-1)
+    moved = rotation.rotate(rotation.from_axis_angle(rotation.AXES["y"], turn), middle)
+    shift = np.stack([mean_a[..., 0] - moved[..., 0], np.zeros(turn.shape), mean_a[..., 1] - moved[..., 2]], axis=-1)
+    return turn, shift
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two frames that are more alike than their neighbours: a place to go over from one clip to the other."""
+
+    first: int
+    """Frame of the first motion."""
+    second: int
+    """Frame of the second motion."""
+    distance: float
+    """Metres; see `distances`."""
+
+
+def local_minima(table: NDArray, *, most: float | None = None, apart: int = 1) -> list[Meeting]:
+    """Where a table of distances is smaller than all around within `apart` frames, and at most `most`; best first."""
+    from scipy.ndimage import minimum_filter
+
+    lowest = minimum_filter(table, size=2 * apart + 1, mode="nearest")
+    found = table <= lowest
+    if most is not None:
+        found &= table <= most
+    rows, columns = np.nonzero(found)
+    meetings = [Meeting(int(i), int(j), float(table[i, j])) for i, j in zip(rows, columns)]
+    return sorted(meetings, key=lambda meeting: meeting.distance)

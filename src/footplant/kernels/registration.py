@@ -1,0 +1,101 @@
+"""The cheapest way through a table of distances: dynamic time warping under slope limits (METHODS F2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from footplant.kernels import jit
+
+
+@jit
+def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, last_rows, last_columns, total, came):
+    """Fill in the cheapest way to every cell; return (row, column, state, cost) of the best end, row −1 without one.
+
+    costs: (N, M). A step goes one row on, one column on, or both (which counts `diagonal` times a single step); at most
+    `up` steps running along rows and `across` along columns. Ways begin in row 0 at a column below `first_columns`, or
+    in column 0 at a row below `first_rows`; they end in the last row at a column from `last_columns` on, or in the last
+    column at a row from `last_rows` on. `reward` is taken off every cell's cost, so that long ways are worth their
+    while. State 0 came by a diagonal step, 1 … up by so many steps running along the rows, up+1 … up+across along the
+    columns. total: (N, M, 1+up+across) scratch; came: the state of the cell before, −1 at a beginning.
+    """
+    rows, columns = costs.shape
+    states = 1 + up + across
+    best, best_row, best_column, best_state = np.inf, -1, -1, -1
+    for i in range(rows):
+        for j in range(columns):
+            cost = costs[i, j] - reward
+            for s in range(states):
+                total[i, j, s] = np.inf
+                came[i, j, s] = -1
+            if (i == 0 and j < first_columns) or (j == 0 and i < first_rows):
+                total[i, j, 0] = diagonal * cost
+            if i > 0 and j > 0:
+                for s in range(states):
+                    value = total[i - 1, j - 1, s] + diagonal * cost
+                    if value < total[i, j, 0]:
+                        total[i, j, 0] = value
+                        came[i, j, 0] = s
+            if i > 0 and up > 0:
+                for s in range(states):
+                    # a run along rows goes on, or one begins after any other step
+                    if 1 <= s <= up:
+                        target = s + 1
+                        if target > up:
+                            continue
+                    else:
+                        target = 1
+                    value = total[i - 1, j, s] + cost
+                    if value < total[i, j, target]:
+                        total[i, j, target] = value
+                        came[i, j, target] = s
+            if j > 0 and across > 0:
+                for s in range(states):
+                    if s > up:
+                        target = s + 1
+                        if target >= states:
+                            continue
+                    else:
+                        target = up + 1
+                    value = total[i, j - 1, s] + cost
+                    if value < total[i, j, target]:
+                        total[i, j, target] = value
+                        came[i, j, target] = s
+            if (i == rows - 1 and j >= last_columns) or (j == columns - 1 and i >= last_rows):
+                for s in range(states):
+                    if total[i, j, s] < best:
+                        best, best_row, best_column, best_state = total[i, j, s], i, j, s
+    return best_row, best_column, best_state, best
+
+
+@jit
+def trace(came, row, column, state, up, path):
+    """Write the way that ends in a cell into path (P, 2), from its beginning; return how many cells it has."""
+    count = 0
+    i, j, s = row, column, state
+    while True:
+        path[count, 0] = i
+        path[count, 1] = j
+        count += 1
+        before = came[i, j, s]
+        if before < 0:
+            break
+        if s == 0:
+            i -= 1
+            j -= 1
+        elif s <= up:
+            i -= 1
+        else:
+            j -= 1
+        s = before
+    for k in range(count // 2):
+        for c in range(2):
+            path[k, c], path[count - 1 - k, c] = path[count - 1 - k, c], path[k, c]
+    return count
+
+
+WARMUP = {
+    "cheapest": lambda: (
+        np.zeros((1, 1)), 0.0, 1.0, 1, 1, 1, 1, 0, 0, np.zeros((1, 1, 3)), np.zeros((1, 1, 3), np.int8),
+    ),
+    "trace": lambda: (np.full((1, 1, 3), -1, np.int8), 0, 0, 0, 1, np.zeros((1, 2), np.int64)),
+}  # fmt: skip
