@@ -21,7 +21,7 @@ from footplant.analysis.quality import measure
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.edits.curve import Curve
+from footplant.curves import Curve
 from footplant.edits.fit import choose_ik
 from footplant.edits.footsteps import Step, find_steps, foot_length, plants_for
 from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.contacts import Contacts
-from footplant.edits.curve import Curve
+from footplant.curves import Curve
 from footplant.edits.transfer import hip_centers
 from footplant.grounds import direction
 from footplant.kinematics import Kinematics

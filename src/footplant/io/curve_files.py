@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from footplant.edits import curve as curves
-from footplant.edits.curve import Curve
+from footplant import curves
+from footplant.curves import Curve
 from footplant.errors import ConstraintError, FormatError
 
 EXTENSIONS = (".csv", ".txt", ".json", ".toml")
