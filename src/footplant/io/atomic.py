@@ -37,13 +37,18 @@ def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    sync_folder(path.parent or ".")
+
+
+def sync_folder(folder: str | Path) -> None:
+    """Put the names of a folder's files on the disk, where the system can."""
     if hasattr(os, "O_DIRECTORY"):
         with contextlib.suppress(OSError):
-            folder = os.open(path.parent or ".", os.O_DIRECTORY)
+            descriptor = os.open(folder, os.O_DIRECTORY)
             try:
-                os.fsync(folder)
+                os.fsync(descriptor)
             finally:
-                os.close(folder)
+                os.close(descriptor)
 
 
 def write_atomic(path: str | Path, data: bytes | str) -> None:

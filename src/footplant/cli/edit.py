@@ -1,0 +1,71 @@
+"""`footplant edit`: the editor, a page in the browser on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footplant.cli.arguments import Figure, Fps, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+
+
+def edit(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="[FILE]", help="A motion or project file, or sample:NAME (default: the sample walk)."),
+    ] = "sample:walk",
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="CHARACTER", help="Put it on a character first: a file or sample:NAME."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the address, once it listens.")
+    ] = False,
+) -> None:
+    """Open the editor: a page on this machine in which a motion is dragged, pinned, retargeted and compared.
+
+    Listens on this machine only; the address has a token that lets in who knows it. Edits are journaled as they are
+    made and can be recovered after a crash; the file itself is never written. Stop it with Ctrl-C.
+
+    Example: footplant edit walk.bvh --to hero.glb
+    """
+    from footplant.cli.output import note, print_json, working
+    from footplant.editor.hub import Hub
+    from footplant.editor.server import new_token, open_socket, serve
+    from footplant.errors import FormatError
+    from footplant.io import load_character
+
+    listener = open_socket(port)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    if not len(clip.motion):
+        raise FormatError("expected a clip with frames to edit, got none", path=file)
+    if to is not None:
+        with working(f"reading {to}"):
+            load_character(to)
+
+    def started(address: str) -> None:
+        if json:
+            print_json({"command": "edit", "input": file, "address": address})
+        else:
+            print(f"The editor is at {address}")
+            note("Stop it with Ctrl-C.")
+        import sys
+
+        sys.stdout.flush()
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(Hub(file, clip, to=to), listener, new_token(), started)

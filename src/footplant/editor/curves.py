@@ -1,0 +1,71 @@
+"""Curves over time that the page draws under the timeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.analysis.contacts import FEET
+from footplant.analysis.published import ground_speed
+from footplant.editor.actions import wanted_constraints
+from footplant.editor.state import State, find_plants
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.problem import worst_error
+
+MOST_SAMPLES = 4000
+"""Frames that a plot shows; of longer clips every nth, at which it is largest."""
+PLOTS = ("error", "height", "speed", "joint")
+
+
+def curves(state: State, plot: str, joint: int = 0) -> dict[str, Any]:
+    """One plot: its frames, and lines with names and values.
+
+    error: the largest error of any constraint, mm. height: contact points over the ground, mm. speed: contact points
+    over the floor, m/s. joint: how a joint is turned against its parent, degrees about its axes.
+    """
+    if plot not in PLOTS:
+        raise ConstraintError(f"expected a plot among {', '.join(PLOTS)}; got {plot!r}")
+    kinematics = Kinematics(state.motion)
+    if plot == "error":
+        unit, lines = "mm", {"constraint error": 1000.0 * worst_error(kinematics, wanted_constraints(state))}
+    elif plot == "joint":
+        if not 0 <= joint < len(state.character.skeleton):
+            raise ConstraintError(f"expected a joint in 0..{len(state.character.skeleton) - 1}, got {joint}")
+        away = rotation.log(
+            rotation.multiply(rotation.inverse(state.character.skeleton.rest[joint]), state.motion.rotations[:, joint])
+        )
+        unit, lines = "°", {axis: np.degrees(away[:, n]) for n, axis in enumerate("xyz")}
+    else:
+        unit, lines = ("mm" if plot == "height" else "m/s"), _feet(kinematics, state, plot)
+    frames, values = _thinned(lines)
+    return {"is": "curves", "plot": plot, "unit": unit, "frames": frames, "lines": values}
+
+
+def _feet(kinematics: Kinematics, state: State, plot: str) -> dict[str, NDArray]:
+    ground = state.ground or find_plants(state.clip).ground
+    found = {}
+    for name in FEET:
+        if name in state.character.contacts:
+            track = kinematics.point(state.character.contacts[name])
+            if plot == "height":
+                found[name.replace("_", " ")] = 1000.0 * (track[:, 1] - ground.height(track[:, ::2]))
+            else:
+                speed = ground_speed(track, state.motion.fps)
+                found[name.replace("_", " ")] = np.append(speed, speed[-1:])
+    return found
+
+
+def _thinned(lines: dict[str, NDArray]) -> tuple[list[int], dict[str, list[float]]]:
+    """Long curves as the largest value (by size) of each stretch of frames."""
+    count = max(map(len, lines.values()), default=0)
+    step = -(-count // MOST_SAMPLES) or 1
+    values = {}
+    for name, line in lines.items():
+        padded = np.pad(line, (0, -len(line) % step), mode="edge").reshape(-1, step)
+        picked = np.take_along_axis(padded, np.abs(padded).argmax(axis=1)[:, None], axis=1)[:, 0]
+        values[name] = [round(float(value), 5) for value in picked]
+    return list(range(0, count, step)), values

@@ -1,0 +1,86 @@
+"""Files that leave and enter the editor: downloads in any format, and projects with their whole history."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from footplant.clip import Clip
+from footplant.constraints import to_data
+from footplant.editor.session import Session
+from footplant.errors import ConstraintError, FormatError
+
+ORIGINAL = "editor/original.footplant"
+"""Member of a project file: the clip before all edits, itself a project."""
+SENT = "editor/files/"
+"""Members of a project file: what the page had sent and edits speak of."""
+
+
+def exports() -> list[str]:
+    """The endings that can be downloaded."""
+    from footplant.io import formats
+
+    return sorted(ending for ending, module in formats().items() if hasattr(module, "save"))
+
+
+def export(session: Session, ending: str) -> tuple[str, bytes]:
+    """The name and the bytes of a download; the file that was opened is never written."""
+    if ending not in exports():
+        raise FormatError(f"expected a format among {', '.join(exports())}; got {ending!r}")
+    from footplant.io import save
+
+    state = session.state
+    clip = replace(state.clip, motion=state.motion, takes=(), take=0, others=(), notes=())
+    name = f"{Path(clip.name).stem or 'clip'}-edited{ending}"
+    with tempfile.TemporaryDirectory(prefix="footplant-") as folder:
+        path = Path(folder) / name
+        if ending == ".footplant":
+            _save_project(path, session, clip)
+        else:
+            save(path, clip)
+        data = path.read_bytes()
+    return name, data
+
+
+def _save_project(path: Path, session: Session, clip: Clip) -> None:
+    from footplant.io.project import Extra, Project, save_project
+
+    original = path.with_name("original.footplant")
+    save_project(original, Project.of(replace(session.origin, layout=None, others=())))
+    members = {ORIGINAL: original.read_bytes()}
+    done = [step.edit for step in session.steps[: session.position]]
+    for file in sorted(session.journal.files.iterdir()):
+        if file.name in {value for edit in done for value in edit.values() if isinstance(value, str)}:
+            members[SENT + file.name] = file.read_bytes()
+    constraints: list[Mapping[str, Any]] = []
+    for mark in session.state.marks:
+        try:
+            constraints += to_data([mark.constraint], clip.character)
+        except ConstraintError:
+            continue
+    project = Project.of(replace(clip, layout=None))
+    save_project(
+        path, replace(project, constraints=tuple(constraints), edits=tuple(done), extra=Extra(members=members))
+    )
+    original.unlink()
+
+
+def unpack_project(path: Path) -> tuple[Clip | None, list[dict[str, Any]], dict[str, bytes]]:
+    """The clip before all edits, the edits, and the files that they speak of; (None, [], {}) of any other file."""
+    if path.suffix.lower() != ".footplant":
+        return None, [], {}
+    from footplant.io.project import load_project
+
+    project = load_project(path)
+    original = project.extra.members.get(ORIGINAL)
+    if original is None or not project.edits:
+        return None, [], {}
+    with tempfile.TemporaryDirectory(prefix="footplant-") as folder:
+        inner = Path(folder) / "original.footplant"
+        inner.write_bytes(original)
+        clip = load_project(inner).clip
+    files = {name[len(SENT) :]: data for name, data in project.extra.members.items() if name.startswith(SENT)}
+    return clip, [dict(edit) for edit in project.edits], files

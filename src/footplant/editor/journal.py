@@ -1,0 +1,207 @@
+"""The autosave journal: every edit is a line, on the disk before the page hears that it is done.
+
+One folder a session, in the user's folder for state: `journal.jsonl`, and `files` with what the page has sent. After a
+crash or a kill the lines are done again; a last line that was cut off is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from footplant.errors import FormatError
+from footplant.io.atomic import sync_folder
+
+KEPT_DAYS = 30
+"""How long journals of sessions that ended are kept."""
+
+
+def state_folder() -> Path:
+    """Where journals are kept: $FOOTPLANT_STATE, else the user's folder for state."""
+    given = os.environ.get("FOOTPLANT_STATE")
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "footplant" / "edits"
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "footplant" / "edits"
+
+
+@dataclass(eq=False)
+class Journal:
+    """A journal that is being written."""
+
+    folder: Path
+    file: IO[bytes] = field(repr=False)
+    paused: bool = False
+    """While its own entries are done again, nothing is written."""
+
+    @property
+    def files(self) -> Path:
+        """The folder of what the page has sent."""
+        return self.folder / "files"
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Put an entry on the disk."""
+        if self.paused:
+            return
+        self.file.write(json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def cut(self, length: int) -> None:
+        """Leave out all entries after so many bytes."""
+        self.file.truncate(length)
+        self.file.seek(length)
+
+    def keep(self, name: str, data: bytes) -> str:
+        """Put a file that the page has sent on the disk; the name under which edits speak of it."""
+        from footplant.io.atomic import write_atomic
+
+        path = self.files / free_name(self.files, name)
+        write_atomic(path, data)
+        return path.name
+
+    def close(self) -> None:
+        """Let go of the file; another process may then take it over."""
+        self.file.close()
+
+    def discard(self) -> None:
+        """Close it and remove all of it."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def free_name(folder: Path, name: str) -> str:
+    """A plain file name like the one asked for that is not taken in a folder."""
+    plain = "".join(c if c.isalnum() or c in "-_. ()" else "_" for c in name.replace("\\", "/").rpartition("/")[2])
+    plain = plain.strip(". ")[-120:] or "file"
+    stem, ending = os.path.splitext(plain)
+    number, found = 1, plain
+    while (folder / found).exists():
+        number += 1
+        found = f"{stem}-{number}{ending}"
+    return found
+
+
+def create(head: dict[str, Any], folder: Path | None = None) -> Journal:
+    """A new journal that begins with `head`: which clip is edited."""
+    home = (folder or state_folder()) / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+    (home / "files").mkdir(parents=True, mode=0o700)
+    file = open(home / "journal.jsonl", "ab")  # noqa: SIM115  the journal owns it until it is closed
+    _lock(file)
+    journal = Journal(home, file)
+    journal.append({"head": head})
+    sync_folder(home)
+    return journal
+
+
+def reopen(folder: Path) -> tuple[Journal, list[dict[str, Any]], list[int]]:
+    """A journal that another process left, to be gone on with; its entries after the head; where each begins, bytes."""
+    entries, ends = read(folder)
+    file = open(folder / "journal.jsonl", "r+b")  # noqa: SIM115  the journal owns it until it is closed
+    if not _lock(file):
+        file.close()
+        raise FormatError("the journal belongs to an editor that is still running", path=folder)
+    journal = Journal(folder, file)
+    # what was cut off must not stand before the next line
+    journal.cut(ends[-1])
+    return journal, entries[1:], ends[:-1]
+
+
+def read(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """The whole entries of a journal, the head first, and where each of them ends, bytes."""
+    path = folder / "journal.jsonl"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    entries, ends = [], []
+    for line in data.splitlines(keepends=True):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            break
+        if not line.endswith(b"\n") or not isinstance(entry, dict):
+            break
+        entries.append(entry)
+        ends.append((ends[-1] if ends else 0) + len(line))
+    if not entries or not isinstance(entries[0].get("head"), dict):
+        raise FormatError("expected a journal that begins with its head", path=path)
+    return entries, ends
+
+
+@dataclass(frozen=True)
+class Left:
+    """A journal that nobody writes any more, with edits in it that were not saved."""
+
+    folder: Path
+    head: dict[str, Any]
+    edits: int
+    """How many edits would come back."""
+    ended: float
+    """When the last one was made, seconds since 1970."""
+
+
+def find_left(head: dict[str, Any], folder: Path | None = None) -> list[Left]:
+    """Journals about the same clip that a crash or a kill left behind, the latest first; old ones are removed."""
+    base, found = folder or state_folder(), []
+    for home in sorted(base.iterdir()) if base.is_dir() else []:
+        try:
+            ended = (home / "journal.jsonl").stat().st_mtime
+            if not _is_left(home / "journal.jsonl"):
+                continue
+            if time.time() - ended > KEPT_DAYS * 86400:
+                shutil.rmtree(home, ignore_errors=True)
+                continue
+            entries, _ = read(home)
+        except (OSError, FormatError):
+            continue
+        count = unsaved(entries[1:])
+        if count and entries[0]["head"].get("source") == head.get("source"):
+            found.append(Left(home, entries[0]["head"], count, ended))
+    return sorted(found, key=lambda left: -left.ended)
+
+
+def unsaved(entries: list[dict[str, Any]]) -> int:
+    """How many edits are done at the end of a journal; 0 when nothing was changed since the last save."""
+    position, saved = 0, 0
+    for entry in entries:
+        if "edit" in entry:
+            position += 1
+        elif "go" in entry:
+            position = int(entry["go"])
+        elif "saved" in entry:
+            saved = position
+            continue
+        else:
+            continue
+        saved = -1 if saved != position else saved
+    return 0 if saved == position else position
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Hold the file while it is open, so that others see that it is in use; the system lets go after a kill."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_left(path: Path) -> bool:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(path, "r+b"))
+        return _lock(file)

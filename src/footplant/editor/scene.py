@@ -1,0 +1,164 @@
+"""What the page is told of a session, as plain values: figure, tracks, bars, history, quality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.analysis.contacts import HANDS, TOES
+from footplant.analysis.quality import measure, plain
+from footplant.constraints import Footplant, Position
+from footplant.constraints.drags import Drag
+from footplant.constraints.naming import point_data
+from footplant.editor.session import Session
+from footplant.editor.state import Mark, State, find_plants, track_of
+from footplant.edits.manipulate import KNOTS
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.problem import Report, Status
+from footplant.skeleton import Character
+
+CELLS = 220
+"""Cells along the longer side of the ground that is drawn."""
+MARGIN = 1.5
+"""Metres of ground around the motion."""
+
+
+def figure(session: Session) -> dict[str, Any]:
+    """The figure and the clip that are edited."""
+    state = session.state
+    character, motion = state.character, state.motion
+    return {
+        "is": "figure",
+        "clip": state.clip.name,
+        "frames": len(motion),
+        "fps": motion.fps,
+        "knots": KNOTS,
+        "character": _character(character),
+        "original": _character(session.origin.character),
+        "notes": list(session.origin.notes),
+    }
+
+
+def _character(character: Character) -> dict[str, Any]:
+    roles = character.roles
+    names = {} if roles is None else {joint: role for role, found in roles.joints.items() for joint in found[:1]}
+    contacts = {name: point for name, point in character.contacts.items() if name not in TOES}
+    return {
+        "name": character.name,
+        "height": character.height,
+        "joints": list(character.skeleton.names),
+        "roles": [names.get(joint, "") for joint in range(len(character.skeleton))],
+        "parents": character.skeleton.parents.tolist(),
+        "tracks": [track_of(character, joint) for joint in range(len(character.skeleton))],
+        "points": [
+            {"name": name, "joint": point.joint, "offset": list(point.offset), "hand": name in HANDS}
+            for name, point in contacts.items()
+        ],
+        "ends": [
+            {"joint": int(joint), "offset": offset}
+            for joint, offset in zip(character.skeleton.end_parents, character.skeleton.end_offsets.tolist())
+        ],
+        "skinned": character.skin is not None,
+    }
+
+
+def document(session: Session) -> dict[str, Any]:
+    """Everything about a session that edits change, but for the poses."""
+    state = session.state
+    return {
+        "is": "document",
+        "marks": [_mark(mark, state) for mark in state.marks],
+        "drags": [
+            {"frame": edit.frame, "joint": edit.point.joint if isinstance(edit, Drag) else edit.joint,
+             "spacing": edit.spacing, "target": list(edit.target) if isinstance(edit, Drag) else None}
+            for edit in state.drags
+        ],
+        "history": [step.title for step in session.steps],
+        "position": session.position,
+        "unsaved": session.unsaved,
+        "method": state.method,
+        "ground": state.ground_name,
+        "objects": list(state.objects),
+        "report": None if state.report is None else report(state.report),
+    }  # fmt: skip
+
+
+def _mark(mark: Mark, state: State) -> dict[str, Any]:
+    constraint = mark.constraint
+    start, end = mark.interval
+    point = getattr(constraint, "point", None)
+    joint = point.joint if point is not None else getattr(constraint, "joint", 0)
+    place = None
+    if isinstance(constraint, Footplant) and constraint.place is not None:
+        place = np.asarray(constraint.place).tolist()
+    elif isinstance(constraint, Position) and isinstance(constraint.target, np.ndarray):
+        place = constraint.target[0].tolist()
+    return {
+        "id": mark.id,
+        "kind": "plant" if isinstance(constraint, Footplant) else "pin",
+        "title": constraint.title,
+        "point": None if point is None else point_data(point, state.character),
+        "joint": joint,
+        "track": track_of(state.character, joint),
+        "start": start if constraint.frames is not None else 0,
+        "end": end if constraint.frames is not None else len(state.motion),
+        "ramp": list(constraint.ramp),
+        "place": place,
+        "free": mark.free,
+    }
+
+
+def report(found: Report) -> dict[str, Any]:
+    """What a solve did, for people: status, the levels, what is not met."""
+    worst = found.worst
+    return {
+        "method": found.method,
+        "status": found.status.name.lower(),
+        "meaning": found.status.value,
+        "solved": found.status is Status.SOLVED,
+        "seconds": found.seconds,
+        "worst": plain(None if worst is None else worst.worst),
+        "worst_name": None if worst is None else worst.name,
+        "unmet": [entry.name for entry in found.unmet][:12],
+        "notes": list(found.notes),
+    }
+
+
+def quality(session: Session) -> dict[str, Any]:
+    """The measures that people compare: the clip as it was opened, and as it is now."""
+    state, origin = session.state, session.origin
+    source = (origin.motion, origin.character, find_plants(origin))
+    before = measure(origin.motion, origin.character, source[2])
+    now = state.contacts()
+    # another figure's steps are judged where it stands now, against the source's smoothness
+    after = measure(state.motion, state.character, now, against=source, ground=state.ground or now.ground)
+    rows = Report("", Status.SOLVED, state.character.height, before=before, after=after).comparison()
+    bends = (("joint limits broken, frames × joints", before.limit_violations, after.limit_violations),)
+    table = [[name, one, other] for name, one, other in (*rows, *bends) if (one, other) != (None, None)]
+    return {"is": "quality", "position": session.position, "rows": plain(table)}
+
+
+def ground_grid(state: State) -> tuple[NDArray, NDArray, NDArray] | None:
+    """(low corner, step, heights) of the ground under the motion; None where it is level."""
+    ground = state.ground
+    if ground is None:
+        return None
+    places = Kinematics(state.motion[:: max(len(state.motion) // 400, 1)]).positions[..., ::2].reshape(-1, 2)
+    low, high = places.min(axis=0) - MARGIN, places.max(axis=0) + MARGIN
+    step = float((high - low).max()) / CELLS
+    counts = np.maximum(np.ceil((high - low) / step).astype(int) + 1, 2)
+    axes = [low[axis] + step * np.arange(counts[axis]) for axis in (0, 1)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    return low, np.array([step, step]), np.asarray(ground.height(grid))
+
+
+def level_of(state: State) -> float:
+    """Height of the floor to draw where the ground is level, metres."""
+    places = [np.asarray(m.constraint.place)[1] for m in state.marks
+              if isinstance(m.constraint, Footplant) and m.constraint.place is not None]  # fmt: skip
+    if isinstance(state.ground, Plane) or not places:
+        return 0.0
+    return float(np.median(places))

@@ -1,0 +1,312 @@
+"""The conversation with one tab: what it asks is done one after another, of a drag only the latest target."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from footplant.constraints.drags import Turn, drags_from_data
+from footplant.editor import scene, wire
+from footplant.editor.actions import Surroundings, ready, solve_by
+from footplant.editor.curves import curves
+from footplant.editor.session import Cancelled, Session
+from footplant.errors import FootplantError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
+
+    from footplant.editor.hub import Hub
+
+LARGEST_MESSAGE = 256 * 1024
+"""Characters of a message from the page; it never needs more than a list of bars."""
+CHUNK = 2000
+"""Frames in one message of poses."""
+SHOWN_AFTER = 0.25
+"""Seconds after which a solve shows its progress."""
+MOST_WAITING = 200
+"""Requests that may wait; a page that sends more is not ours."""
+Request = dict[str, Any]
+
+
+class Talk:
+    """One tab and its session."""
+
+    def __init__(self, hub: Hub, socket: WebSocket, key: str, session: Session) -> None:
+        """Take a socket that was accepted."""
+        self.hub, self.socket, self.key, self.session = hub, socket, key, session
+        self._waiting: deque[Request] = deque()
+        self._drag: Request | None = None
+        """The latest target of a drag that goes on."""
+        self._news = asyncio.Event()
+        self._cancelled = False
+        self._loop = asyncio.get_running_loop()
+        self._worker = ThreadPoolExecutor(1, "footplant-edit")
+        self._sending = asyncio.Lock()
+        self._sent: dict[int, Motion] = {}
+        """Layer → the motion that the page has."""
+        self._sequence = 0
+        self._begun = self._told = 0.0
+        self.driver: Any = None
+        """What moves the figure in drive or live mode; None while a clip is edited."""
+
+    async def run(self) -> None:
+        """Talk until the page goes away."""
+        from starlette.websockets import WebSocketDisconnect
+
+        worker = asyncio.create_task(self._work())
+        try:
+            self._ask({"do": "hello"})
+            while True:
+                text = await self.socket.receive_text()
+                if len(text) > LARGEST_MESSAGE:
+                    await self.socket.close(1009, f"expected at most {LARGEST_MESSAGE} characters, got {len(text)}")
+                    return
+                if not await self._hear(text):
+                    return
+        except (WebSocketDisconnect, KeyError, RuntimeError):
+            # the page is gone, or sent bytes where text was expected
+            with contextlib.suppress(RuntimeError):
+                await self.socket.close(1003, "expected text")
+        finally:
+            self._cancelled = True
+            if self.driver is not None:
+                self.driver.stop()
+            worker.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await worker
+            await asyncio.to_thread(self._worker.shutdown)
+
+    async def _hear(self, text: str) -> bool:
+        """Take one message; False when the page must go."""
+        try:
+            request = json.loads(text)
+            if not isinstance(request, dict) or request.get("do") not in (*_DONE, "drag", "cancel", "steer"):
+                raise ValueError(f"expected a request among {', '.join(_DONE)}")
+        except (ValueError, RecursionError) as error:
+            await self.say({"is": "error", "text": f"the page sent what is not understood: {error}"})
+            return True
+        if request["do"] == "cancel":
+            self._cancelled = True
+        elif request["do"] == "steer":
+            if self.driver is not None:
+                self.driver.steer(request)
+        elif request["do"] == "drag":
+            self._drag = request
+            self._news.set()
+        elif len(self._waiting) >= MOST_WAITING:
+            await self.socket.close(1008, f"expected at most {MOST_WAITING} requests at a time, got more")
+            return False
+        else:
+            self._ask(request)
+        return True
+
+    def _ask(self, request: Request) -> None:
+        if request["do"] in ("drop", "release"):
+            self._drag = None
+        self._waiting.append(request)
+        self._news.set()
+
+    async def _work(self) -> None:
+        while True:
+            await self._news.wait()
+            if self._waiting:
+                request = self._waiting.popleft()
+            elif self._drag is not None:
+                request, self._drag = self._drag, None
+            else:
+                self._news.clear()
+                continue
+            self._cancelled = False
+            await self._answer(request)
+
+    async def _answer(self, request: Request) -> None:
+        self._begun = self._told = time.monotonic()
+        try:
+            answer = _DONE[request["do"]]
+            await self._loop.run_in_executor(self._worker, answer, self, request)
+        except Cancelled:
+            await self.say({"is": "note", "text": "Cancelled; nothing was changed."})
+            await self._loop.run_in_executor(self._worker, self._refresh)
+        except FootplantError as error:
+            await self.say({"is": "error", "text": str(error), "during": request["do"]})
+            await self._loop.run_in_executor(self._worker, self._refresh)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            await self.say({"is": "error", "text": f"the request was not understood ({what})", "during": request["do"]})
+        finally:
+            if self._told > self._begun:
+                await self.say({"is": "progress", "label": "", "share": 1.0, "done": True})
+
+    async def say(self, message: dict[str, Any] | bytes) -> None:
+        """Send a message; a page that is gone misses it."""
+        from starlette.websockets import WebSocketDisconnect
+
+        async with self._sending:
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+                if isinstance(message, bytes):
+                    await self.socket.send_bytes(message)
+                else:
+                    await self.socket.send_text(json.dumps(message, separators=(",", ":"), allow_nan=False))
+
+    def tell(self, message: dict[str, Any] | bytes) -> None:
+        """`say` from the worker's thread; waits until it is sent, so that a slow page does not pile messages up."""
+        asyncio.run_coroutine_threadsafe(self.say(message), self._loop).result()
+
+    def progress(self, label: str, share: float) -> None:
+        """What solves call: tells the page now and then, and stops a solve that was cancelled."""
+        if self._cancelled:
+            raise Cancelled
+        now = time.monotonic()
+        if now - self._begun > SHOWN_AFTER and now - self._told > 0.1:
+            self._told = now
+            self.tell({"is": "progress", "label": label, "share": float(share)})
+
+    def show(self, motion: Motion, layer: int = wire.CURRENT) -> int:
+        """Send the poses of a layer that the page does not have yet; how many frames that were."""
+        first, last = _changed(self._sent.get(layer), motion)
+        self._sequence += 1
+        for start in range(first, last, CHUNK):
+            kinematics = Kinematics(motion[start : min(start + CHUNK, last)])
+            self.tell(wire.encode_poses(kinematics, start, layer, self._sequence))
+        self._sent[layer] = motion
+        return last - first
+
+    def _refresh(self) -> None:
+        """The session as it is now."""
+        self.show(self.session.state.motion)
+        self.tell(scene.document(self.session))
+
+    def introduce(self) -> None:
+        """All about the session: figure, mesh, poses, ground, bars."""
+        session, state = self.session, self.session.state
+        self._sent.clear()
+        self.tell({**scene.figure(session), "level": scene.level_of(state), "session": self.key,
+                   "left": self.hub.left(session), "methods": list(self.hub.methods)})  # fmt: skip
+        if state.character.skin is not None:
+            self.tell(wire.encode_mesh(state.character.skin, wire.CURRENT, 0))
+        self.show(state.motion)
+        if session.origin.motion is not state.motion:
+            self.show(session.origin.motion, wire.ORIGINAL)
+        self._send_ground()
+        self.tell(scene.document(session))
+
+    def _send_ground(self) -> None:
+        grid = scene.ground_grid(self.session.state)
+        if grid is not None:
+            self._sequence += 1
+            self.tell(wire.encode_ground(*grid, self._sequence))
+
+    def _changed_to(self, before: Any) -> None:
+        """Tell what an edit, an undo or a redo changed."""
+        state = self.session.state
+        if before.character is not state.character or len(before.motion) != len(state.motion):
+            self.introduce()
+            return
+        if before.ground is not state.ground:
+            self.tell({"is": "ground", "name": state.ground_name, "level": scene.level_of(state)})
+            self._send_ground()
+        self._refresh()
+
+    def hello(self, request: Request) -> None:
+        self.introduce()
+
+    def edit(self, request: Request) -> None:
+        before = self.session.state
+        self.session.do(request["edit"], self.progress)
+        self._changed_to(before)
+
+    def go(self, request: Request) -> None:
+        before = self.session.state
+        self.session.go(int(request["position"]))
+        self._changed_to(before)
+
+    def drag(self, request: Request) -> None:
+        """The motion as it would be if the mouse were let go now."""
+        started = time.perf_counter()
+        state = self.session.state
+        data = {key: request[key] for key in _HAND[request["edit"]] if key in request} | {"kind": request["edit"]}
+        (edit,) = drags_from_data([data], state.character, frames=len(state.motion))
+        begun = ready(state, self.progress)
+        self.session.remember(replace(state, manipulation=begun))
+        made = begun.again(edit)
+        solved = time.perf_counter()
+        frames = self.show(made.motion)
+        missed = None
+        if not isinstance(edit, Turn):
+            reached = Kinematics(made.motion[edit.frame]).point(edit.point)[0]
+            missed = 1000.0 * float(np.linalg.norm(reached - np.asarray(edit.target)))
+        self.tell({"is": "dragged", "seq": request.get("seq", 0), "missed": missed, "frames": frames,
+                   "milliseconds": 1000.0 * (solved - started)})  # fmt: skip
+
+    def release(self, request: Request) -> None:
+        """A preview is given up."""
+        self._refresh()
+
+    def curves(self, request: Request) -> None:
+        self.tell(curves(self.session.state, str(request["plot"]), int(request.get("joint", 0))))
+
+    def quality(self, request: Request) -> None:
+        if not self._waiting:
+            self.tell(scene.quality(self.session))
+
+    def compare(self, request: Request) -> None:
+        """Two methods on the same task: A is shown as the motion, B beside it, until the page lets go of both."""
+        state, around = self.session.state, Surroundings(self.session.journal.files, self.progress)
+        found = []
+        for layer, name in ((wire.CURRENT, request["a"]), (wire.OTHER, request["b"])):
+            if name == "current":
+                self.show(state.motion, layer)
+                found.append({"name": "current", "report": None, "rows": None})
+                continue
+            solution = solve_by(str(name), state, around)
+            self.show(solution.motion, layer)
+            rows = [[label, before, after] for label, before, after in solution.report.comparison()]
+            found.append({"name": name, "report": scene.report(solution.report), "rows": scene.plain(rows)})
+        self.tell({"is": "compare", "a": found[0], "b": found[1]})
+
+    def open(self, request: Request) -> None:
+        """Another clip in this tab: a sample, or a file that was sent."""
+        self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress)
+        self.introduce()
+
+    def recover(self, request: Request) -> None:
+        """Go on with a session that a crash left."""
+        self.session, notes = self.hub.recover_in(self.key, self.session, str(request["journal"]), self.progress)
+        self.introduce()
+        for text in notes:
+            self.tell({"is": "error", "text": text})
+
+    def forget(self, request: Request) -> None:
+        """Remove what a crash left."""
+        self.hub.forget(str(request["journal"]), self.session)
+        self.introduce()
+
+
+def _changed(before: Motion | None, after: Motion) -> tuple[int, int]:
+    """The first and the last frame (excluded) at which two motions differ."""
+    if before is None or before.rotations.shape != after.rotations.shape or before.skeleton is not after.skeleton:
+        return 0, len(after)
+    if before is after:
+        return 0, 0
+    same = (before.rotations == after.rotations).all(axis=(1, 2)) & (before.root == after.root).all(axis=1)
+    rows = np.flatnonzero(~same)
+    return (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+
+
+_HAND = {"drag": ("frame", "point", "target", "spacing"), "turn": ("frame", "joint", "rotation", "spacing")}
+_DONE: dict[str, Callable[[Talk, Request], None]] = {
+    "hello": Talk.hello, "edit": Talk.edit, "go": Talk.go, "drag": Talk.drag, "release": Talk.release,
+    "curves": Talk.curves, "quality": Talk.quality, "compare": Talk.compare, "open": Talk.open,
+    "recover": Talk.recover, "forget": Talk.forget, "drop": Talk.edit,
+}  # fmt: skip

@@ -1,0 +1,90 @@
+"""The bytes of a pose patch and of a mesh, as the page reads them: little-endian, 32-bit, aligned to four bytes.
+
+A message is a header of eight unsigned integers, then arrays one after another:
+
+    poses   [1, layer, sequence, first frame, frames, joints, 0, 0]   float32 positions (n, J, 3), quaternions (n, J, 4)
+    mesh    [2, layer, sequence, vertices, triangles, joints, 0, 0]   float32 vertices (V, 3), normals (V, 3),
+            weights (V, 4), inverse bind matrices (J, 16, by columns); uint32 joints (V, 4), triangles (T, 3)
+    ground  [3, 0, sequence, n along x, m along z, 0, 0, 0]           float32 low x, low z, steps x, z, heights (n, m)
+
+Positions are metres in the world, quaternions world rotations (x, y, z, w), as three.js has them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Skin
+from footplant.skinning import vertex_normals
+
+POSES: Final = 1
+MESH: Final = 2
+GROUND: Final = 3
+CURRENT: Final = 0
+"""Layer of the motion that is edited."""
+ORIGINAL: Final = 1
+"""Layer of the clip as it was opened."""
+OTHER: Final = 2
+"""Layer of what it is compared with."""
+INFLUENCES: Final = 4
+"""Joints that move a vertex, as graphics cards have them."""
+
+
+def header(*numbers: int) -> bytes:
+    """Eight unsigned integers, zeros where fewer are given."""
+    return np.array([*numbers, *[0] * (8 - len(numbers))], "<u4").tobytes()
+
+
+def encode_poses(kinematics: Kinematics, first: int, layer: int, sequence: int) -> bytes:
+    """World poses of neighbouring frames, the first of them numbered `first`."""
+    frames, joints = kinematics.positions.shape[:2]
+    turns = kinematics.rotations[..., [1, 2, 3, 0]]
+    return b"".join((
+        header(POSES, layer, sequence, first, frames, joints),
+        np.ascontiguousarray(kinematics.positions, "<f4").tobytes(),
+        np.ascontiguousarray(turns, "<f4").tobytes(),
+    ))  # fmt: skip
+
+
+def decode_poses(data: bytes) -> tuple[dict[str, int], NDArray, NDArray]:
+    """The way back: header fields, positions (n, J, 3), quaternions (n, J, 4) with w first."""
+    kind, layer, sequence, first, frames, joints, _, _ = np.frombuffer(data[:32], "<u4").tolist()
+    if kind != POSES:
+        raise ValueError(f"expected poses, kind {POSES}, got kind {kind}")
+    expected = 32 + 4 * frames * joints * 7
+    if len(data) != expected:
+        raise ValueError(f"expected {expected} bytes for {frames} frames of {joints} joints, got {len(data)}")
+    numbers = np.frombuffer(data[32:], "<f4")
+    positions = numbers[: frames * joints * 3].reshape(frames, joints, 3)
+    turns = numbers[frames * joints * 3 :].reshape(frames, joints, 4)
+    fields = {"layer": layer, "sequence": sequence, "first": first, "frames": frames, "joints": joints}
+    return fields, positions, turns[..., [3, 0, 1, 2]]
+
+
+def encode_mesh(skin: Skin, layer: int, sequence: int) -> bytes:
+    """A skin; of more than four joints that move a vertex the strongest are kept."""
+    order = np.argsort(-skin.weights, axis=1, kind="stable")[:, :INFLUENCES]
+    weights, joints = (np.take_along_axis(array, order, axis=1) for array in (skin.weights, skin.joints))
+    missing = INFLUENCES - weights.shape[1]
+    if missing > 0:
+        weights, joints = (np.pad(array, ((0, 0), (0, missing))) for array in (weights, joints))
+    sums = weights.sum(axis=1, keepdims=True)
+    weights = weights / np.where(sums > 0, sums, 1.0)
+    normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
+    numbers = (skin.vertices, normals, weights, skin.inverse_bind.swapaxes(1, 2))
+    indices = (np.where(weights > 0, joints, 0), skin.faces)
+    return b"".join((
+        header(MESH, layer, sequence, len(skin.vertices), len(skin.faces), len(skin.inverse_bind)),
+        *(np.ascontiguousarray(array, "<f4").tobytes() for array in numbers),
+        *(np.ascontiguousarray(array, "<u4").tobytes() for array in indices),
+    ))  # fmt: skip
+
+
+def encode_ground(low: NDArray, step: NDArray, heights: NDArray, sequence: int) -> bytes:
+    """Heights (n along x, m along z), metres, over a grid that starts at a corner (x, z)."""
+    head = header(GROUND, 0, sequence, *heights.shape)
+    return head + np.array([*low, *step], "<f4").tobytes() + np.ascontiguousarray(heights, "<f4").tobytes()
