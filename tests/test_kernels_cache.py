@@ -80,9 +80,36 @@ def test_change_in_another_kernel_file_is_seen(tmp_path):
     # the caller, fk.py, is the same file with the same time stamp as before
     after = run(FORWARD, **place)
     assert close(after["end"], [100, 1, 0])
-    assert after["folder"] != before["folder"]
     quaternion.write_text(text)
-    assert close(run(FORWARD, **place)["end"], [0, 1, 0])
+    again = run(FORWARD, **place)
+    assert close(again["end"], [0, 1, 0])
+    # what was compiled for the old text is still there
+    assert (again["hits"], again["misses"]) == (1, 0)
+
+
+def test_change_in_a_kernel_file_that_is_not_used_costs_nothing(tmp_path):
+    copy = tmp_path / "tree" / "footplant"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    place = {"PYTHONPATH": str(copy.parent), "FOOTPLANT_CACHE_DIR": str(tmp_path / "cache")}
+    run(FORWARD, **place)
+    with open(copy / "kernels" / "limb.py", "a") as file:
+        file.write("\nFURTHER = 1.0\n")
+    assert run(FORWARD, **place)["hits"] == 1
+
+
+def test_kernel_modules_import_one_another_in_the_way_that_the_cache_sees():
+    import ast
+
+    for path in sorted((SOURCE / "kernels").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert not any(alias.name.startswith("footplant") for alias in node.names), path.name
+            if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("footplant")):
+                assert node.level == 0, path.name
+                if node.module == "footplant.kernels":
+                    assert [alias.name for alias in node.names] == ["jit"], path.name
+                else:
+                    assert (node.module or "").startswith("footplant.kernels."), path.name
 
 
 def test_read_only_home_falls_back_to_the_temporary_folder(tmp_path):
@@ -139,7 +166,7 @@ def warmed_up() -> dict:
 
 def test_warmup_says_what_it_did(warmed_up):
     assert {"fk.forward", "quaternion.displace"} <= set(warmed_up["kernels"])
-    assert any(Path(warmed_up["cache"]).glob("fk.forward-*.nbc"))
+    assert any(Path(warmed_up["cache"]).glob("fk.forward-fk-*.nbc"))
 
 
 @pytest.mark.parametrize("kind", ["constant", "changing"])
@@ -171,12 +198,17 @@ print(json.dumps(missed))
     assert run(script) == {}
 
 
-def test_folders_of_long_ago_are_forgotten_and_newer_ones_kept(tmp_path):
+def test_what_was_compiled_long_ago_is_forgotten_unless_it_is_in_use(tmp_path):
+    folder = Path(run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["folder"])
+    used = {entry.name for entry in folder.iterdir()}
     for name, days in (("kernels-old", 90), ("kernels-new", 3), ("else", 90)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text("")
         age = time.time() - days * 86400
         os.utime(tmp_path / name / "file", (age, age))
-        os.utime(tmp_path / name, (age, age))
-    folder = run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["folder"]
-    assert {entry.name for entry in tmp_path.iterdir()} == {"kernels-new", "else", Path(folder).name}
+    for name in (*used, "fk.forward-fk-0123456789abcdef.py311.1.nbc"):
+        (folder / name).touch()
+        os.utime(folder / name, (age, age))
+    assert run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["hits"] == 1
+    assert {entry.name for entry in tmp_path.iterdir()} == {"kernels-new", "else", folder.name}
+    assert {entry.name for entry in folder.iterdir()} == used

@@ -5,7 +5,8 @@ Kernel modules import numba; the rest of the package imports a kernel module ins
 
 numba's own `cache=True` keeps results beside the caller's file and keys them on that file alone: when a kernel in
 another file changes, the stale result is used without a word, and a read-only install raises. `jit` keeps them in the
-user's cache folder under a hash of all kernel sources instead, falls back to the temporary folder, then to no cache.
+user's cache folder under a hash of the kernel's file and of all kernel files that it imports, falls back to the
+temporary folder, then to no cache.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import contextlib
 import hashlib
 import logging
 import os
-import shutil
+import re
 import sys
 import tempfile
 import time
@@ -30,21 +31,45 @@ from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 KERNEL_FOLDER = Path(__file__).parent
+_IMPORT = re.compile(rb"^\s*from footplant\.kernels\.(\w+) import", re.MULTILINE)
+"""How a kernel module imports another one; a test sees to it that there is no other way."""
 logger = logging.getLogger(__name__)
 """Says once a process that kernels are being compiled; the command line shows it to people."""
 
 
 @cache
-def sources_hash() -> str:
-    """A hash of every kernel source and of the versions that compile them."""
-    digest = hashlib.sha256()
-    for source in sorted(KERNEL_FOLDER.glob("*.py")):
-        digest.update(source.name.encode())
-        digest.update(source.read_bytes())
+def environment_hash() -> str:
+    """A hash of what compiles: the versions of numba and Python, and this file."""
     import numba
 
-    digest.update(f"{numba.__version__} {sys.version}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def sources_hash(module: str) -> str:
+    """A hash of a kernel module's source and of those that it imports, directly or not."""
+    digest = hashlib.sha256()
+    for name in sorted(_imported(module)):
+        digest.update(name.encode())
+        digest.update(_source(name))
+    return digest.hexdigest()[:16]
+
+
+def _source(module: str) -> bytes:
+    return (KERNEL_FOLDER / f"{module}.py").read_bytes()
+
+
+def _imported(module: str) -> set[str]:
+    """The kernel modules that a kernel module's result depends on, itself among them."""
+    found, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [match.decode() for match in _IMPORT.findall(_source(name))]
+    return found
 
 
 def _candidate_folders() -> list[Path]:
@@ -76,42 +101,47 @@ def _is_ours_and_writable(candidate: Path, folder: Path) -> bool:
         return False
 
 
-def _forget_old_folders(candidate: Path, days: float = 30.0) -> None:
-    """Delete what versions of long ago have left: folders whose newest file is older than some days."""
+def _forget_old_files(candidate: Path, days: float = 30.0) -> None:
+    """Delete what sources and versions of long ago have left; what the sources of today use stays."""
+    names = [path.stem for path in KERNEL_FOLDER.glob("*.py") if path != Path(__file__)]
+    used = [f"-{name}-{sources_hash(name)}." for name in names]
+    today = candidate / f"kernels-{environment_hash()}"
     for folder in candidate.glob("kernels-*"):
         with contextlib.suppress(OSError):
-            newest = max(entry.stat().st_mtime for entry in (folder, *folder.iterdir()))
-            if time.time() - newest > days * 86400:
-                shutil.rmtree(folder)
+            for file in folder.iterdir():
+                old = time.time() - file.stat().st_mtime > days * 86400
+                if old and not (folder == today and any(mark in file.name for mark in used)):
+                    file.unlink()
+            if folder != today and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 @cache
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept; None when no folder can be written (then they are compiled in every process)."""
     for candidate in _candidate_folders():
-        folder = candidate / f"kernels-{sources_hash()}"
-        is_new = not folder.exists()
+        folder = candidate / f"kernels-{environment_hash()}"
         if _is_ours_and_writable(candidate, folder):
-            if is_new:
-                _forget_old_folders(candidate)
+            _forget_old_files(candidate)
             return folder
     return None
 
 
 class _Locator(_CacheLocator):
-    """Tells numba to keep a function's machine code in `cache_folder`, valid as long as no kernel source changes."""
+    """Tells numba to keep a function's machine code in `cache_folder`, valid as long as no source of it changes."""
 
     def __init__(self, function) -> None:
-        self._function = function
+        self._module = function.__module__.rpartition(".")[2]
 
     def get_cache_path(self) -> str:
         return str(cache_folder())
 
     def get_source_stamp(self) -> str:
-        return sources_hash()
+        return sources_hash(self._module)
 
     def get_disambiguator(self) -> str:
-        return self._function.__module__.rpartition(".")[2]
+        # in the file's name, so that two checkouts do not push each other's code out
+        return f"{self._module}-{sources_hash(self._module)}"
 
     @classmethod
     def from_function(cls, function, path):
