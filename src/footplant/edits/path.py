@@ -29,8 +29,10 @@ from footplant.edits.soles import depths, level_toes
 from footplant.edits.travel import Travel, find_travel
 from footplant.errors import ConstraintError, MotionError
 from footplant.geometry import Plane
+from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.methods import method_of
+from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution
 
@@ -42,6 +44,8 @@ LEAST_WAY = 0.5
 """Body heights that a clip must get ahead for its path to be one."""
 TIGHT = 0.4
 """Body heights; in bends of a smaller radius feet come to stand across one another."""
+RIGIDITY = {"place": 10.0, "hips": 1.0}
+"""How unwilling hips are to leave the curve and their heading: see `footplant.ik.hybrid`."""
 UNUSUAL = (0.7, 1.3)
 """Steps so much shorter or longer than they were look forced."""
 
@@ -136,8 +140,9 @@ def path(
     stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
     plants = plants_for(moved, character, stage.move)
     if isinstance(method, str):
-        method = method_of(method, exact=exact, ik=choose_ik(carried, character, (*plants, *constraints))[0])
-    problem = Problem(level_toes(carried, character, plants, ground), character, (*plants, *constraints))
+        method = _method(method, exact, carried, clip, (*plants, *constraints))
+    laid = level_toes(carried, character, plants, ground)
+    problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
     deep = None
     if isinstance(ground, SteppingStones):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
@@ -153,6 +158,16 @@ def path(
     )
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes, *_way_notes(travel, curve, scale, character.height))
+
+
+def _method(name: str, exact: bool, carried: Motion, clip: Clip, constraints: Sequence[Constraint]) -> Method:
+    """A method by its name that leaves the hips on the curve: where they go is given, and legs reach from there."""
+    ik, _ = choose_ik(carried, clip.character, constraints)
+    if isinstance(ik, Hybrid):
+        ik = replace(ik, rigidity=RIGIDITY)
+    method = method_of(name, exact=exact, ik=ik)
+    # hips that first went with the feet would take every stance's way straight
+    return replace(method, first_guess=False) if isinstance(method, Hierarchical) else method
 
 
 def carried_ground(ground: Ground, steps: Sequence[Step], height: float) -> tuple[Ground, list[str]]:

@@ -3,8 +3,9 @@
 Needs matplotlib: pip install "footplant[plot]".
 """
 
+from footplant.plot.above import above
 from footplant.plot.cloud import cloud
 from footplant.plot.report import report_page, report_sheet
 from footplant.plot.strip import strip
 
-__all__ = ["cloud", "report_page", "report_sheet", "strip"]
+__all__ = ["above", "cloud", "report_page", "report_sheet", "strip"]
