@@ -17,7 +17,7 @@ def fit(
     ],
     out: Out,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="hierarchical, filtered, perframe, warping or perkey.")
+        str, typer.Option(metavar="METHOD", help="hierarchical, filtered, perframe, warping, perkey or spacetime.")
     ] = "hierarchical",
     ik: Annotated[
         str, typer.Option(metavar="IK", help="What poses a frame: auto, hybrid (human figures) or numeric (anything).")

@@ -25,7 +25,7 @@ def retarget(
         str,
         typer.Option(
             metavar="METHOD",
-            help="hierarchical, filtered, perframe, warping, perkey, or copy (rotations alone: feet will slide).",
+            help="hierarchical, filtered, perframe, warping, perkey, spacetime, or copy (rotations alone: feet slide).",
         ),
     ] = "hierarchical",
     exact: Exact = True,

@@ -23,6 +23,7 @@ from footplant.ik.numeric import Numeric
 from footplant.kinematics import Kinematics
 from footplant.methods import method_of
 from footplant.methods.hierarchical import PAPER_RATE
+from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
 from footplant.problem import Ik, Method, Problem, Progress, Solution
 from footplant.skeleton import Character
@@ -47,10 +48,14 @@ def fit(
     enforces what the method leaves. keep_plants: the clip's own footplants near the constraints hold too, with a
     smaller priority, so that pulling a hand does not drag the feet; a foot that is itself constrained is let go
     meanwhile. contacts: the clip's plants where they are known already. method: the name of one of `methods.NAMES`,
-    which then has that ik, or one that is set up already. A footplant without a place is fixed where it is on average.
+    which then has that ik, or one that is set up already. Spacetime finds the places of footplants that have none; for
+    all others they are fixed where they are on average.
     """
     motion, character = clip.motion, clip.character
     settled, notes = settle(constraints, Kinematics(motion))
+    placed = settled
+    if method == "spacetime" or isinstance(method, Spacetime):
+        settled, notes = list(constraints), []
     has_feet = any(name in character.contacts for name in FEET)
     if contacts is None and has_feet:
         contacts = find_contacts(clip)
@@ -60,9 +65,9 @@ def fit(
         notes += freed
     problem = Problem(motion, character, (*settled, *kept))
     if isinstance(method, str):
-        chosen, why = choose_ik(motion, character, problem.constraints, ik)
+        chosen, why = choose_ik(motion, character, (*placed, *kept), ik)
+        notes += [why] if why and method != "spacetime" else []
         method = method_of(method, exact=exact, ik=chosen)
-        notes += [why] if why else []
     solution = method.solve(problem, progress)
     if contacts is not None:
         before, after = (

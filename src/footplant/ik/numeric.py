@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
 from footplant.constraints import AcrossFrames, ConeTwist, Constraint, Footplant, Hinge, JointLimits
 from footplant.errors import ConstraintError
 from footplant.ik.parts import in_parts
-from footplant.ik.pins import ORIENTATION, POSITION, Pins, collect, is_pin
+from footplant.ik.pins import collect, eased_targets, is_pin
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import RADIAN, IkSolution, worst_error
@@ -119,7 +118,7 @@ class _Task:
         self.penalties, level = _penalties([*pinned, *others])
         self.pins = collect(reference, pinned)
         weights = np.array([_weight(c) for c in pinned], float)[self.pins.sources]
-        self.weights, self.targets = weights, _eased_targets(self.pins, reference)
+        self.weights, self.targets = weights, eased_targets(self.pins, reference)
         self.levels = np.array([level(c) for c in pinned], np.int64)[self.pins.sources]
         chains = {None: np.ones(1 + len(skeleton), bool)}
         chains |= {c.chain: _allowed(c.chain, len(skeleton)) for c in pinned if c.chain is not None}
@@ -292,26 +291,6 @@ class _Task:
 def _weight(constraint: Constraint) -> float:
     """A constraint's own weight, radians counted as metres."""
     return constraint.weight * (RADIAN**2 if constraint.unit == "rad" else 1.0)
-
-
-def _eased_targets(pins: Pins, reference: Kinematics) -> NDArray:
-    """(N, 4) targets of pins; one that eases in asks for its share of the way from the reference pose only.
-
-    Where it is all but gone it asks for no change at all, so that nothing jumps at either end of a ramp.
-    """
-    targets = np.array(pins.targets)
-    rows = np.repeat(np.arange(len(reference.frames)), np.diff(pins.starts))
-    for kind in (POSITION, ORIENTATION):
-        part = np.flatnonzero((pins.activations < 1.0) & (pins.kinds == kind))
-        share, own = pins.activations[part, None], (rows[part], pins.joints[part])
-        turned = reference.rotations[own]
-        if kind == POSITION:
-            stood = reference.positions[own] + rotation.rotate(turned, pins.offsets[part])
-            targets[part, :3] = stood + share * (targets[part, :3] - stood)
-        else:
-            way = rotation.log(rotation.multiply(targets[part], rotation.inverse(turned)))
-            targets[part] = rotation.multiply(rotation.exp(share * way), turned)
-    return targets
 
 
 def _allowed(chain: Sequence[int], joints: int) -> NDArray:

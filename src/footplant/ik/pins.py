@@ -102,6 +102,26 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
     )
 
 
+def eased_targets(pins: Pins, reference: Kinematics) -> NDArray:
+    """(N, 4) targets of pins; one that eases in asks for its share of the way from the reference pose only.
+
+    Where it is all but gone it asks for no change at all, so that nothing jumps at either end of a ramp.
+    """
+    targets = np.array(pins.targets)
+    rows = np.repeat(np.arange(len(reference.frames)), np.diff(pins.starts))
+    for kind in (POSITION, ORIENTATION):
+        part = np.flatnonzero((pins.activations < 1.0) & (pins.kinds == kind))
+        share, own = pins.activations[part, None], (rows[part], pins.joints[part])
+        turned = reference.rotations[own]
+        if kind == POSITION:
+            stood = reference.positions[own] + rotation.rotate(turned, pins.offsets[part])
+            targets[part, :3] = stood + share * (targets[part, :3] - stood)
+        else:
+            way = rotation.log(rotation.multiply(targets[part], rotation.inverse(turned)))
+            targets[part] = rotation.multiply(rotation.exp(share * way), turned)
+    return targets
+
+
 def fade_together(pins: Pins, kinematics: Kinematics, constraints: Sequence[Constraint], carrier: NDArray) -> Pins:
     """The pins, those of a plant that fades going along with what holds its foot by now.
 

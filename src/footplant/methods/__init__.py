@@ -5,7 +5,7 @@ from __future__ import annotations
 from footplant.errors import ConstraintError
 from footplant.problem import Ik, Method
 
-NAMES = ("hierarchical", "filtered", "perframe", "warping", "perkey")
+NAMES = ("hierarchical", "filtered", "perframe", "warping", "perkey", "spacetime")
 """Every method, by the name that commands take."""
 
 
@@ -31,4 +31,8 @@ def method_of(name: str, *, exact: bool = True, ik: Ik | None = None) -> Method:
         from footplant.methods.perkey import PerKey
 
         return PerKey(ik)
+    if name == "spacetime":
+        from footplant.methods.spacetime import Spacetime
+
+        return Spacetime(exact=exact, ik=ik)
     raise ConstraintError(f"expected a method among {', '.join(NAMES)}; got {name!r}")

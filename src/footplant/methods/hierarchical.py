@@ -63,6 +63,11 @@ class Hierarchical:
             watch.lap("exact", motion)
         return watch.finish("hierarchical", motion, reachable=bool(reached.all()))
 
+    @property
+    def closing(self) -> Hierarchical | None:
+        """Its last pass as a method of its own, for edits that change feet afterwards; None where it has none."""
+        return replace(self, spacings=(), first_guess=False) if self.exact else None
+
     def _fit(self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float) -> NDArray:
         """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2)."""
         count = len(motion)

@@ -1,0 +1,259 @@
+"""Block-band Cholesky with a moving border: constant work for each control point, whatever the length of a plant.
+
+Control points are eliminated one after another, and each border variable right after the last control point that it
+touches; until then it is carried along as a row of the border. Variables of plants have positive pivots, multipliers of
+relations negative ones; such a matrix (quasi-definite) has its factors in any order, without pivoting (Vanderbei 1995).
+See `kernels.spacetime_assembly` for how the matrix is stored.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels import jit
+
+LEAST_PIVOT = 1e-14
+"""A pivot smaller than this share of its own entry before elimination has lost all its digits."""
+
+
+@jit
+def _invert_factor(square, count, lower, inverse_transposed):
+    """L of square = L·Lᵀ (its lower triangle is read), and the transpose of L⁻¹; False when it is not positive."""
+    for j in range(count):
+        total = square[j, j]
+        for p in range(j):
+            total -= lower[j, p] * lower[j, p]
+        if not total > LEAST_PIVOT * square[j, j]:
+            return False
+        lower[j, j] = math.sqrt(total)
+        scale = 1.0 / lower[j, j]
+        for i in range(j + 1, count):
+            total = square[i, j]
+            for p in range(j):
+                total -= lower[i, p] * lower[j, p]
+            lower[i, j] = total * scale
+    inverse_transposed[:, :] = 0.0
+    for j in range(count):
+        # row j of L⁻¹ from the rows before it: e_j = L[j, :j]·L⁻¹[:j] + L[j, j]·L⁻¹[j]
+        scale = 1.0 / lower[j, j]
+        for c in range(j):
+            total = 0.0
+            for p in range(c, j):
+                total += lower[j, p] * inverse_transposed[c, p]
+            inverse_transposed[c, j] = -scale * total
+        inverse_transposed[j, j] = scale
+    return True
+
+
+@jit
+def _subtract_product(left, top, rows, right, inner, width, out, out_top):
+    """out[out_top + i] −= left[top + i]·right for `rows` rows, four inner ones at a time."""
+    quarter = inner // 4 * 4
+    for i in range(rows):
+        for p in range(0, quarter, 4):
+            a, b = left[top + i, p], left[top + i, p + 1]
+            c, d = left[top + i, p + 2], left[top + i, p + 3]
+            for j in range(width):
+                out[out_top + i, j] -= a * right[p, j] + b * right[p + 1, j] + c * right[p + 2, j] + d * right[p + 3, j]
+        for p in range(quarter, inner):
+            a = left[top + i, p]
+            for j in range(width):
+                out[out_top + i, j] -= a * right[p, j]
+
+
+@jit
+def _times(panel, top, rows, square, width, scratch):
+    """panel[top … top+rows) becomes itself times square (n, n), upper triangular."""
+    for i in range(top, top + rows):
+        scratch[:width] = 0.0
+        for p in range(width):
+            a = panel[i, p]
+            if a != 0.0:
+                for j in range(p, width):
+                    scratch[j] += a * square[p, j]
+        panel[i, :] = scratch[:width]
+
+
+@jit
+def _open_variables(k, opening, at, var_first, var_lead, slots, var_corner, var_rhs, corner, corner_rhs, live):
+    """Give the variables whose first control point is k their slots; return how many have been opened by now."""
+    while at < opening.shape[0] and var_first[opening[at]] == k:
+        v = opening[at]
+        s = slots[v]
+        corner[s, :] = 0.0
+        corner[:, s] = 0.0
+        live[s] = True
+        lead = var_lead[v]
+        for q in range(v - lead + 1):
+            corner[s, slots[lead + q]] = var_corner[v, q]
+            corner[slots[lead + q], s] = var_corner[v, q]
+        corner_rhs[s] = var_rhs[v]
+        at += 1
+    return at
+
+
+@jit
+def _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, columns, pivots):
+    """Eliminate a border variable after control point k; False when its pivot is nothing."""
+    count, width = rhs.shape
+    slot_count = live.shape[0]
+    s = slots[v]
+    pivot = corner[s, s]
+    if not abs(pivot) > 0.0:
+        return False
+    pivots[v] = pivot
+    live[s] = False
+    ahead = min(3, count - 1 - k)
+    column = columns[v]
+    column[:] = 0.0
+    for c in range(ahead):
+        for i in range(width):
+            column[c * width + i] = border[k + 1 + c, s, i]
+            border[k + 1 + c, s, i] = 0.0
+    for t in range(slot_count):
+        if live[t]:
+            column[3 * width + t] = corner[t, s]
+    value = corner_rhs[s]
+    for c in range(ahead):
+        for a in range(c, ahead):
+            for i in range(width):
+                scaled = column[a * width + i] / pivot
+                if scaled != 0.0:
+                    for j in range(width):
+                        band[k + 1 + c, (a - c) * width + i, j] -= scaled * column[c * width + j]
+        for i in range(width):
+            rhs[k + 1 + c, i] -= column[c * width + i] / pivot * value
+        for t in range(slot_count):
+            if live[t]:
+                scaled = column[3 * width + t] / pivot
+                for i in range(width):
+                    border[k + 1 + c, t, i] -= scaled * column[c * width + i]
+    for t in range(slot_count):
+        if live[t]:
+            scaled = column[3 * width + t] / pivot
+            corner_rhs[t] -= scaled * value
+            for u in range(slot_count):
+                if live[u]:
+                    corner[t, u] -= scaled * column[3 * width + u]
+    # what is left of its equation, for the way back
+    corner_rhs[s] = value
+    return True
+
+
+@jit
+def solve_bordered(
+    band, border, rhs, opening, closing, var_first, var_last, var_lead, slots, var_corner, var_rhs, columns, pivots,
+    solution, var_solution,
+):  # fmt: skip
+    """Solve the bordered system in place; False when it is not (quasi-)definite.
+
+    opening, closing (V,): the variables in the order of their first and of their last control point. columns
+    (V, 3n + b) and pivots (V,) are room for the variables' own factors. solution (K, n), var_solution (V,).
+    """
+    count, width = rhs.shape
+    slot_count = border.shape[1]
+    lower, inverse = np.zeros((width, width)), np.empty((width, width))
+    crossed = np.empty((width, width))
+    scratch, value = np.empty(width), np.empty(width)
+    corner, corner_rhs = np.zeros((slot_count, slot_count)), np.zeros(slot_count)
+    live = np.zeros(slot_count, np.bool_)
+    opened, closed = 0, 0
+    for k in range(count):
+        opened = _open_variables(
+            k, opening, opened, var_first, var_lead, slots, var_corner, var_rhs, corner, corner_rhs, live
+        )
+        own = band[k]
+        if not _invert_factor(own, width, lower, inverse):
+            return False
+        ahead = min(3, count - 1 - k)
+        _times(own, width, ahead * width, inverse, width, scratch)
+        for i in range(width):
+            total = 0.0
+            for j in range(i + 1):
+                total += inverse[j, i] * rhs[k, j]
+            value[i] = total
+        rhs[k, :] = value
+        for s in range(slot_count):
+            if live[s]:
+                _times(border[k], s, 1, inverse, width, scratch)
+        for c in range(1, ahead + 1):
+            for i in range(width):
+                for j in range(width):
+                    crossed[j, i] = own[c * width + i, j]
+            _subtract_product(own, c * width, (ahead - c + 1) * width, crossed, width, width, band[k + c], 0)
+            for s in range(slot_count):
+                if live[s]:
+                    _subtract_product(border[k], s, 1, crossed, width, width, border[k + c], s)
+            for i in range(width):
+                total = 0.0
+                for j in range(width):
+                    total += own[c * width + i, j] * value[j]
+                rhs[k + c, i] -= total
+        for s in range(slot_count):
+            if live[s]:
+                for t in range(slot_count):
+                    if live[t]:
+                        total = 0.0
+                        for j in range(width):
+                            total += border[k, s, j] * border[k, t, j]
+                        corner[s, t] -= total
+                total = 0.0
+                for j in range(width):
+                    total += border[k, s, j] * value[j]
+                corner_rhs[s] -= total
+        # the factor itself is not needed again, its inverse is
+        for i in range(width):
+            for j in range(width):
+                own[i, j] = inverse[i, j]
+        while closed < closing.shape[0] and var_last[closing[closed]] == k:
+            v = closing[closed]
+            if not _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, columns, pivots):
+                return False
+            var_solution[v] = corner_rhs[slots[v]]
+            closed += 1
+    carried = np.zeros(slot_count)
+    for k in range(count - 1, -1, -1):
+        ahead = min(3, count - 1 - k)
+        while closed > 0 and var_last[closing[closed - 1]] == k:
+            closed -= 1
+            v = closing[closed]
+            total = var_solution[v]
+            for c in range(ahead):
+                for i in range(width):
+                    total -= columns[v, c * width + i] * solution[k + 1 + c, i]
+            for t in range(slot_count):
+                total -= columns[v, 3 * width + t] * carried[t]
+            var_solution[v] = total / pivots[v]
+            carried[slots[v]] = var_solution[v]
+        own = band[k]
+        for i in range(width):
+            value[i] = rhs[k, i]
+        for c in range(1, ahead + 1):
+            for i in range(width):
+                a = solution[k + c, i]
+                for j in range(width):
+                    value[j] -= own[c * width + i, j] * a
+        for s in range(slot_count):
+            if carried[s] != 0.0:
+                for j in range(width):
+                    value[j] -= border[k, s, j] * carried[s]
+        for i in range(width):
+            total = 0.0
+            for j in range(i, width):
+                total += own[i, j] * value[j]
+            solution[k, i] = total
+    return True
+
+
+def _smallest():
+    one, none = np.zeros(1, np.int64), np.zeros((1, 1, 1))
+    band = np.ones((1, 4, 1))
+    return (
+        band, none, np.ones((1, 1)), one, one, one, one, one, one, np.ones((1, 3)), np.ones(1), np.zeros((1, 4)),
+        np.zeros(1), np.zeros((1, 1)), np.zeros(1),
+    )  # fmt: skip
+
+
+WARMUP = {"solve_bordered": _smallest}

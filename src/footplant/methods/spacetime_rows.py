@@ -1,0 +1,415 @@
+"""The constraints of a spacetime problem as rows of residuals, whatever their kind, with their derivatives.
+
+Positions, orientations and footplants are compiled (`kernels.spacetime_rows`), and so are the derivatives of heights
+and distances of points (above a ground, out of a solid). Every other kind, an outsider's too, is asked for its residual
+and its Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.analysis.ground import normal_of
+from footplant.constraints import Above, AcrossFrames, Area, Constraint, Footplant
+from footplant.errors import ConstraintError
+from footplant.ik.pins import Pins, collect, eased_targets, is_pin
+from footplant.kinematics import Kinematics
+from footplant.methods.spacetime_band import Border, Knots, System
+from footplant.problem import RADIAN
+from footplant.skeleton import Point
+
+SOFT = 10.0
+"""Weight of a soft constraint of weight 1, per m², where turning a joint by a radian costs its rigidity."""
+SOFT_STEP = 100.0
+"""How many times more a soft constraint weighs than one of the next smaller priority; two steps at most either way."""
+RAMP = 10.0
+"""Weight of what eases in or out, per m², when it is all but there."""
+HARD_STEP = 100.0
+"""How many times more the penalty of a hard constraint is than that of one of the next smaller priority."""
+HARD_SPAN = 1e4
+"""And at most from the smallest to the greatest: double precision ends there."""
+ROOM = 4_000_000
+"""Numbers of Jacobians asked for at once: bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The figure at some control points: everything that rows are measured by."""
+
+    displacements: NDArray
+    """(F, n) d of the unknowns."""
+    kinematics: Kinematics
+    shifts: NDArray
+    """(P, 3) how far each plant of unknown place stands from where it was first thought, metres."""
+    residuals: NDArray
+    """(R,) of all rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Other:
+    """A constraint that is no pin, at work at some rows of the motion."""
+
+    constraint: Constraint
+    rows: NDArray
+    """(m,) which rows of the motion."""
+    wide: int
+    """Residuals at each."""
+    left_over: NDArray
+    """(m, wide) what of its residual at the reference may stay: all but the share eased in."""
+    begin: int
+    """Where its residuals begin among all."""
+    allowed: NDArray
+    """(1+J,) groups of unknowns that may change for it."""
+
+    @property
+    def of_point(self) -> bool:
+        """Whether it is a height or a distance of one point, whose derivatives are compiled."""
+        return type(self.constraint) in (Above, Area)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tie:
+    """A relation across frames."""
+
+    constraint: AcrossFrames
+    frames: NDArray
+    """(r, T)"""
+    wide: int
+    begin: int
+    allowed: NDArray
+
+
+def canonical(constraints: Sequence[Constraint]) -> list[Constraint]:
+    """The constraints in an order of their own, so that no sum depends on the one in which they were given."""
+    return sorted(constraints, key=_key)
+
+
+def _key(constraint: Constraint) -> tuple[str, ...]:
+    return (type(constraint).__name__, *(_text(getattr(constraint, entry.name)) for entry in fields(constraint)))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return value.tobytes().hex()
+    if isinstance(value, Point):
+        return f"{value.joint:6d} {value.offset}"
+    if isinstance(value, range) and len(value):
+        return f"{value.start:9d} {value.stop:9d}"
+    if value is None or isinstance(value, str | int | float | tuple | list):
+        return repr(value)
+    return type(value).__name__
+
+
+class Rows:
+    """All rows of a problem over a stretch of a clip."""
+
+    def __init__(self, kinematics: Kinematics, constraints: Sequence[Constraint], inside: NDArray) -> None:
+        """Gather the rows at the frames that are `inside` (F, bool); kinematics is that of the reference."""
+        self.reference, self.inside = kinematics, inside
+        motion = kinematics.motion
+        self.skeleton, self.offsets = motion.skeleton, motion.offsets
+        ordered = canonical(constraints)
+        pinned = [c for c in ordered if is_pin(c) or (type(c) is Footplant and c.free)]
+        self.free = [c for c in pinned if isinstance(c, Footplant) and c.free and self._held(c).any()]
+        pinned = [c for c in pinned if not (isinstance(c, Footplant) and c.free) or c in self.free]
+        settled = {id(c): c.settled(kinematics) for c in self.free}
+        self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
+        self.pins = _only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
+        self.targets = eased_targets(self.pins, kinematics)
+        number = {id(c): k for k, c in enumerate(self.free)}
+        owner_of = np.array([number.get(id(c), -1) for c in pinned], np.int64)
+        self.owners = owner_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
+        self.pin_rows = np.repeat(np.arange(len(inside)), np.diff(self.pins.starts))
+        masks = {None: np.ones(1 + len(self.skeleton), bool)}
+        masks |= {c.chain: self._allowed(c) for c in pinned if c.chain is not None}
+        numbers = {chain: k for k, chain in enumerate(masks)}
+        self.chains = np.stack(list(masks.values()))
+        chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)
+        self.chain_of = chain_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
+        used = np.zeros(1 + len(self.skeleton), bool)
+        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
+            used |= self._path(joint) & self.chains[chain]
+        self.others, self.ties = [], []
+        self.count = 3 * len(self.pins)
+        for constraint in ordered:
+            if isinstance(constraint, AcrossFrames):
+                used |= self._tie(constraint)
+            elif not any(constraint is pin for pin in pinned) and not (
+                isinstance(constraint, Footplant) and type(constraint) is Footplant
+            ):
+                used |= self._other(constraint)
+        self.groups = np.flatnonzero(used)
+        self.group_of = np.full(1 + len(self.skeleton), -1)
+        self.group_of[self.groups] = np.arange(len(self.groups))
+        self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
+        self._weigh(pinned, ordered)
+
+    def _held(self, constraint: Constraint) -> NDArray:
+        active = constraint.activation(self.reference.frames, self.reference.motion.fps)
+        return (active >= 1.0) & self.inside
+
+    def _allowed(self, constraint: Constraint) -> NDArray:
+        """(1+J,) groups that may change: joints of the chain, and the root's place when joint 0 is in it."""
+        allowed = np.ones(1 + len(self.skeleton), bool)
+        if constraint.chain is not None:
+            allowed[:] = False
+            allowed[1 + np.asarray(constraint.chain, np.int64)] = True
+            allowed[0] = allowed[1]
+        return allowed
+
+    def _path(self, joint: int) -> NDArray:
+        path = np.zeros(1 + len(self.skeleton), bool)
+        path[[0, *(1 + np.array(self.skeleton.chain(joint)))]] = True
+        return path
+
+    def _moves(self, constraint: Constraint, jacobian: NDArray) -> NDArray:
+        if not np.isfinite(jacobian).all():
+            raise ConstraintError(f"{constraint.title}: expected finite derivatives, got NaN or infinity")
+        moved = (np.abs(jacobian) > 0).any(axis=tuple(range(jacobian.ndim - 1))).reshape(-1, 3).any(axis=1)
+        return moved & self._allowed(constraint)
+
+    def _other(self, constraint: Constraint) -> NDArray:
+        """Note a constraint that is no pin; return which groups move it."""
+        kinematics = self.reference
+        activation = constraint.activation(kinematics.frames, kinematics.motion.fps)
+        rows = np.flatnonzero((activation > 0) & self.inside)
+        if not len(rows):
+            return np.zeros(1 + len(self.skeleton), bool)
+        part = kinematics[rows]
+        residual = np.asarray(constraint.residual(part), float)
+        if not np.isfinite(residual).all():
+            bad = rows[np.flatnonzero(~np.isfinite(residual).all(axis=1))[0]]
+            raise ConstraintError(
+                f"{constraint.title}: expected finite residuals, got NaN or infinity at frame {kinematics.frames[bad]}"
+            )
+        share = activation[rows, None]
+        left = (1.0 - share) * (np.minimum(residual, 0.0) if constraint.inequality else residual)
+        allowed = self._allowed(constraint)
+        other = _Other(constraint, rows, residual.shape[1], left, self.count, allowed)
+        self.others.append(other)
+        self.count += residual.size
+        if other.of_point:
+            return self._path(constraint.point.joint) & allowed  # type: ignore[attr-defined]
+        some = kinematics[rows[:: max(len(rows) // 64, 1)]]
+        return self._moves(constraint, np.asarray(constraint.jacobian(some), float))
+
+    def _tie(self, constraint: AcrossFrames) -> NDArray:
+        """Note a relation across frames; return which groups move it."""
+        groups = np.asarray(constraint.groups(len(self.reference.frames)), np.int64)
+        if not len(groups):
+            return np.zeros(1 + len(self.skeleton), bool)
+        residual = np.asarray(constraint.residual(self.reference), float)
+        if not np.isfinite(residual).all():
+            raise ConstraintError(f"{constraint.title}: expected finite residuals, got NaN or infinity")
+        wide = residual.shape[1]
+        self.ties.append(_Tie(constraint, groups, wide, self.count, self._allowed(constraint)))
+        self.count += residual.size
+        return self._moves(constraint, np.asarray(constraint.jacobian(self.reference), float))
+
+    def _weigh(self, pinned: Sequence[Constraint], ordered: Sequence[Constraint]) -> None:
+        """What each row counts: soft weights, ranks of hard ones, which are one-sided."""
+        ranks = sorted({c.priority for c in ordered if c.hard})
+        step = min(HARD_STEP, HARD_SPAN ** (1.0 / max(len(ranks) - 1, 1)))
+        self.soft, self.hard = np.zeros(self.count), np.zeros(self.count, bool)
+        self.rank, self.one_sided = np.ones(self.count), np.zeros(self.count, bool)
+        self.scale = np.ones(self.count)
+        """Metres that a unit of each residual counts as: radians are half metres."""
+        self.tolerances = np.zeros(self.count)
+
+        def tell(constraint: Constraint, rows: NDArray | slice, share: NDArray | float) -> None:
+            unit = RADIAN if constraint.unit == "rad" else 1.0
+            share = np.broadcast_to(share, self.scale[rows].shape)
+            self.scale[rows], self.one_sided[rows] = unit, constraint.inequality
+            full = share >= 1.0
+            if constraint.hard:
+                self.hard[rows] = full
+                self.rank[rows] = step ** ranks.index(constraint.priority)
+                self.soft[rows] = RAMP * constraint.weight * share
+            else:
+                weight = SOFT * constraint.weight * SOFT_STEP ** float(np.clip(constraint.priority, -2, 2))
+                self.soft[rows] = weight * share
+            self.tolerances[rows] = constraint.tolerance or np.nan
+
+        for number, constraint in enumerate(pinned):
+            own = np.flatnonzero(self.pins.sources == number)
+            rows = (3 * own[:, None] + np.arange(3)).ravel()
+            tell(constraint, rows, np.repeat(self.pins.activations[own], 3))
+        frames, fps = self.reference.frames, self.reference.motion.fps
+        for other in self.others:
+            share = other.constraint.activation(frames[other.rows], fps)
+            tell(other.constraint, slice(other.begin, other.begin + other.left_over.size), np.repeat(share, other.wide))
+        for tie in self.ties:
+            tell(tie.constraint, slice(tie.begin, tie.begin + len(tie.frames) * tie.wide), 1.0)
+
+    def border(self, knots: Knots) -> Border:
+        """The unknowns beside control points: places of plants, multipliers of relations between distant frames."""
+        first, last, lead = [], [], []
+        self.variables = np.full((max(len(self.free), 1), 3), -1)
+        for number, plant in enumerate(self.free):
+            own = knots.first[self.pin_rows[self.owners == number]]
+            for q in range(3 if plant.ground is None else 2):
+                self.variables[number, q] = len(first)
+                lead.append(int(self.variables[number, 0]))
+                first.append(int(np.clip(own.min(), 0, knots.count - 1)))
+                last.append(int(np.clip(own.max() + 3, 0, knots.count - 1)))
+        self.tie_variables = []
+        for tie in self.ties:
+            touched = knots.first[tie.frames]
+            far = touched.max(axis=1) > touched.min(axis=1)
+            numbers = np.full((len(tie.frames), tie.wide), -1)
+            for row in np.flatnonzero(far):
+                for k in range(tie.wide):
+                    numbers[row, k] = len(first)
+                    lead.append(len(first))
+                    first.append(int(np.clip(touched[row].min(), 0, knots.count - 1)))
+                    last.append(int(np.clip(touched[row].max() + 3, 0, knots.count - 1)))
+            self.tie_variables.append(numbers.ravel())
+        return Border.of(*(np.array(values, np.int64) for values in (first, last, lead)))
+
+    def shifts(self, others: NDArray) -> NDArray:
+        """(P, 3) where the values of the border's variables put the plants of unknown place, from where they were."""
+        out = np.zeros((max(len(self.free), 1), 3))
+        for number, plant in enumerate(self.free):
+            own = others[self.variables[number][self.variables[number] >= 0]]
+            if plant.ground is None:
+                out[number] = own
+            else:
+                out[number, ::2] = own
+                place = self.places[number]
+                heights = plant.ground.height((place + out[number])[None, ::2])
+                out[number, 1] = heights[0] - place[1]
+        return out
+
+    def _slopes(self, shifts: NDArray) -> NDArray:
+        """(P, 3, 3) how the shifts change with the plants' variables."""
+        out = np.tile(np.eye(3), (len(shifts), 1, 1))
+        for number, plant in enumerate(self.free):
+            if plant.ground is not None:
+                normal = np.asarray(normal_of(plant.ground, (self.places[number] + shifts[number])[None, ::2]))[0]
+                out[number] = 0.0
+                out[number, 0, 0] = out[number, 2, 1] = 1.0
+                out[number, 1, :2] = -normal[[0, 2]] / normal[1]
+        return out
+
+    def look(self, knots: Knots, control: NDArray, others: NDArray) -> Look:
+        """Pose the figure at control points and border variables, and measure every row."""
+        from footplant.kernels import spacetime_rows as kernel
+
+        motion = self.reference.motion
+        displacements = knots.displacements(control)
+        root, local = np.array(motion.root), np.array(motion.rotations)
+        kernel.pose_frames(self.groups, displacements, motion.root, motion.rotations, root, local)
+        kinematics = Kinematics(motion.like(root, local, motion.offsets), self.reference.frames)
+        shifts = self.shifts(others)
+        residuals = np.zeros(self.count)
+        pins = self.pins
+        kernel.measure_pins(
+            pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, pins.activations,
+            shifts, kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
+        )  # fmt: skip
+        for other in self.others:
+            values = np.asarray(other.constraint.residual(kinematics[other.rows]), float) - other.left_over
+            residuals[other.begin : other.begin + values.size] = values.ravel()
+        for tie in self.ties:
+            values = np.asarray(tie.constraint.residual(kinematics), float)
+            residuals[tie.begin : tie.begin + values.size] = values.ravel()
+        return Look(displacements, kinematics, shifts, residuals)
+
+    def assemble(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
+        """Add all rows with a weight (R,) to the normal equations; residuals (R,) may be shifted by multipliers."""
+        self._add_pins(system, look, residuals, weights)
+        for other in self.others:
+            self._add_other(system, look, other, residuals, weights)
+        for tie, variables in zip(self.ties, self.tie_variables):
+            self._add_tie(system, look, tie, variables, residuals, weights)
+
+    def _add_pins(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
+        from footplant.kernels import spacetime_rows as kernel
+
+        pins, end = self.pins, 3 * len(self.pins)
+        jacobian = np.empty((end, len(self.columns)))
+        kernel.differentiate_pins(
+            self.skeleton.parents, self.groups, self.group_of, pins.starts, pins.kinds, pins.joints, pins.offsets,
+            pins.axes, self.chain_of, self.chains, look.displacements, look.kinematics.positions,
+            look.kinematics.rotations, look.residuals[:end].reshape(-1, 3), jacobian,
+        )  # fmt: skip
+        couplings = np.zeros((end, 3))
+        own = np.flatnonzero(self.owners >= 0)
+        if len(own):
+            slopes = self._slopes(look.shifts)[self.owners[own]]
+            factor = pins.axes[own] * pins.activations[own, None]
+            couplings.reshape(-1, 3, 3)[own] = -factor[:, :, None] * slopes
+        rows, owners = np.repeat(self.pin_rows, 3), np.repeat(self.owners, 3)
+        self._add(system, rows, residuals[:end], weights[:end], jacobian, owners, couplings)
+
+    def _add(self, system, rows, residuals, weights, jacobian, owners=None, couplings=None) -> None:
+        from footplant.kernels import spacetime_assembly as kernel
+
+        knots = system.knots
+        owners = np.full(len(rows), -1) if owners is None else owners
+        couplings = np.zeros((len(rows), 3)) if couplings is None else couplings
+        arguments: tuple = (
+            knots.first, knots.basis, rows, residuals, weights, jacobian, owners, couplings, self.variables,
+            system.border.slots, system.band, system.rhs, system.side, system.var_corner, system.var_rhs,
+        )  # fmt: skip
+        kernel.add_rows(*arguments)
+
+    def _add_other(self, system: System, look: Look, other: _Other, residuals: NDArray, weights: NDArray) -> None:
+        """Ask for derivatives at the rows that have a say, so many at once that they fit."""
+        from footplant.kernels import spacetime_rows as kernel
+
+        own = slice(other.begin, other.begin + other.left_over.size)
+        shape = (len(other.rows), other.wide)
+        values, shares = residuals[own].reshape(shape), weights[own].reshape(shape)
+        heard = np.flatnonzero((shares > 0).any(axis=1))
+        most = max(ROOM // (other.wide * (3 + 3 * len(self.skeleton))), 1)
+        for part in (heard[k : k + most] for k in range(0, len(heard), most)):
+            rows = other.rows[part]
+            if other.of_point:
+                point, kinematics = other.constraint.point, look.kinematics[rows]  # type: ignore[attr-defined]
+                places = kinematics.point(point)
+                slopes = np.ascontiguousarray(other.constraint.slopes(places))  # type: ignore[attr-defined]
+                jacobian = np.empty((len(rows), len(self.columns)))
+                kernel.differentiate_points(
+                    self.skeleton.parents, self.groups, self.group_of, rows, point.joint, places, slopes,
+                    other.allowed, look.displacements, look.kinematics.positions, look.kinematics.rotations, jacobian,
+                )  # fmt: skip
+                lines = rows
+            else:
+                asked = np.asarray(other.constraint.jacobian(look.kinematics[rows]), float)[..., self.columns]
+                jacobian = (asked * np.repeat(other.allowed[self.groups], 3)).reshape(-1, len(self.columns))
+                lines = np.repeat(rows, other.wide)
+                kernel.turn_columns(self.groups, lines, look.displacements, jacobian)
+            self._add(system, lines, values[part].ravel(), shares[part].ravel(), jacobian)
+
+    def _add_tie(self, system, look: Look, tie: _Tie, variables: NDArray, residuals: NDArray, weights: NDArray) -> None:
+        from footplant.kernels import spacetime_assembly, spacetime_rows
+
+        own = slice(tie.begin, tie.begin + len(tie.frames) * tie.wide)
+        asked = np.asarray(tie.constraint.jacobian(look.kinematics), float)[..., self.columns]
+        asked = asked * np.repeat(tie.allowed[self.groups], 3)
+        # (r, T, wide, n) → a line for each residual with its T frames
+        jacobian = np.ascontiguousarray(np.moveaxis(asked, 2, 1)).reshape(-1, len(self.columns))
+        frames = np.repeat(tie.frames, tie.wide, axis=0)
+        spacetime_rows.turn_columns(self.groups, frames.ravel(), look.displacements, jacobian)
+        knots = system.knots
+        arguments: tuple = (
+            knots.first, knots.basis, frames, residuals[own], weights[own],
+            jacobian.reshape(*frames.shape, len(self.columns)), variables, system.border.slots, system.band,
+            system.rhs, system.side, system.var_corner, system.var_rhs,
+        )  # fmt: skip
+        spacetime_assembly.add_ties(*arguments)
+
+
+def _only(pins: Pins, inside: NDArray) -> Pins:
+    """The pins at rows (F, bool) alone."""
+    if inside.all():
+        return pins
+    kept = np.repeat(inside, np.diff(pins.starts))
+    counts = np.where(inside, np.diff(pins.starts), 0)
+    parts = {entry.name: getattr(pins, entry.name)[kept] for entry in fields(pins) if entry.name != "starts"}
+    return Pins(starts=np.concatenate([[0], np.cumsum(counts)]), **parts)
