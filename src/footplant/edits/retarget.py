@@ -23,6 +23,7 @@ from footplant.errors import ConstraintError, MotionError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
+from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.skeleton import Character
@@ -117,11 +118,13 @@ def solve_soles(
     Both change the foot a little, so the last pass of the method is run again after each of two rounds.
     """
     character = problem.character
-    solution = method.solve(problem, progress)
-    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *above(character, soles, frames))))
+    whole = replace(problem, constraints=(*problem.constraints, *above(character, soles, frames)))
+    # a method that knows inequalities keeps soles out of the ground itself, smoothly
+    solution = method.solve(whole if isinstance(method, Spacetime) else problem, progress)
+    watch = Stopwatch(whole)
     motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
-    if isinstance(method, Hierarchical) and method.exact:
-        last = replace(method, spacings=(), first_guess=False)
+    last = method.closing if isinstance(method, Hierarchical | Spacetime) else None
+    if last is not None:
         for _ in range(2):
             motion = level_toes(motion, character, soles.plants, soles.ground)
             motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
