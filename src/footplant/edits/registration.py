@@ -21,6 +21,7 @@ from footplant.edits.frame_distance import Clouds, align, clouds, distances
 from footplant.edits.retarget import retarget
 from footplant.edits.time_warp import Ends, Path, TimeCurve, clamped_knots, find_path, fit_monotone
 from footplant.errors import MotionError
+from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, ground_transform
 from footplant.skeleton import Character, Skeleton
@@ -157,37 +158,67 @@ def register(
     reference: which one the others are compared with; None: the one that is nearest to all others. ends: as for
     `find_path`. character: the figure they are put on; None: the first clip's. contacts: their plants, where known.
     """
-    clips = on_one_character(clips, character)
+    clips, contacts = prepared(clips, character, contacts)
     slow = [clip.motion.resample(RATE) for clip in clips]
     around = [clouds(motion, clip.character) for motion, clip in zip(slow, clips)]
     if reference is None:
         reference = find_reference(around, ends)
     if not 0 <= reference < len(clips):
         raise MotionError(f"expected a reference in 0..{len(clips) - 1}, got {reference}")
-    if contacts is None:
-        contacts = [find_contacts(clip) if _has_feet(clip.character) else None for clip in clips]
     paths = [
         None if number == reference else find_path(distances(around[reference], cloud), ends=ends)
         for number, cloud in enumerate(around)
     ]
-    curve = _curve(paths, reference, slow, ends, contacts, clips[0].character)
+    lengths = [motion.duration for motion in slow]
+    curve = curve_through(paths, reference, lengths, ends, contacts, clips[0].character)
     costs = tuple(0.0 if path is None else path.cost for path in paths)
     return Registration(clips, reference, curve, costs, tuple(contacts), ends == "loop")
 
 
 def side_by_side(clips: Sequence[Clip], *, character: Character | None = None) -> Registration:
     """Clips that are played together as they are, each from its beginning in its own time: a wave onto a run."""
-    clips = on_one_character(clips, character)
+    clips, contacts = prepared(clips, character)
     stop = min(clip.motion.duration for clip in clips)
     knots = clamped_knots(0.0, stop)
     line = np.array([knots[k + 1 : k + 4].mean() for k in range(len(knots) - 4)])
-    contacts = tuple(find_contacts(clip) if _has_feet(clip.character) else None for clip in clips)
     control = np.repeat(line[:, None], len(clips), axis=1)
-    return Registration(clips, 0, TimeCurve(knots, control), (0.0,) * len(clips), contacts)
+    return Registration(clips, 0, TimeCurve(knots, control), (0.0,) * len(clips), tuple(contacts))
 
 
-def _has_feet(character: Character) -> bool:
-    return any(name in character.contacts for name in FEET)
+def contacts_of(clip: Clip) -> Contacts | None:
+    """The plants of a clip; None for a figure without feet."""
+    return find_contacts(clip) if any(name in clip.character.contacts for name in FEET) else None
+
+
+def floor_level(contacts: Contacts) -> float:
+    """Metres; the height of the ground under all plants, on average."""
+    if not contacts.plants:
+        return float(contacts.ground.height(np.zeros((1, 2)))[0])
+    places = np.array([plant.place for plant in contacts.plants])
+    return float(contacts.ground.height(places[:, ::2]).mean())
+
+
+def prepared(
+    clips: Sequence[Clip], character: Character | None = None, contacts: Sequence[Contacts | None] | None = None
+) -> tuple[tuple[Clip, ...], list[Contacts | None]]:
+    """The clips on one character, raised or lowered so that all stand at the level of the first one's floor; plants.
+
+    contacts: the clips' plants, where they are known already.
+    """
+    clips = on_one_character(clips, character)
+    contacts = [contacts_of(clip) for clip in clips] if contacts is None else contacts
+    level = next((floor_level(own) for own in contacts if own is not None and own.plants), 0.0)
+    moved, found = [], []
+    for clip, plants in zip(clips, contacts):
+        by = 0.0 if plants is None or not plants.plants else level - floor_level(plants)
+        if plants is not None and abs(by) > 1e-9:
+            up = np.array([0.0, by, 0.0])
+            clip = replace(clip, motion=replace(clip.motion, root=clip.motion.root + up))
+            raised = tuple(replace(plant, place=plant.place + up) for plant in plants.plants)
+            plants = replace(plants, plants=raised, ground=Plane((0.0, level, 0.0)))
+        moved.append(clip)
+        found.append(plants)
+    return tuple(moved), found
 
 
 def find_reference(around: Sequence[Clouds], ends: Ends) -> int:
@@ -200,18 +231,22 @@ def find_reference(around: Sequence[Clouds], ends: Ends) -> int:
     return int(cost.sum(axis=1).argmin())
 
 
-def _curve(
+def curve_through(
     paths: Sequence[Path | None],
     reference: int,
-    slow: Sequence[Motion],
+    lengths: Sequence[float],
     ends: Ends,
     contacts: Sequence[Contacts | None],
     character: Character,
 ) -> TimeCurve:
-    """One curve through all paths, over the times of the reference that every motion has a part of."""
+    """One curve through all paths, over the times of the reference that every motion has a part of.
+
+    paths: corresponding frames at `RATE` with each motion, None for the reference itself. lengths: seconds of each.
+    Steps that begin in both of two motions pull the curve to themselves.
+    """
     found = [path for path in paths if path is not None]
     start = max((path.frames[0, 0] for path in found), default=0) / RATE
-    stop = min((path.frames[-1, 0] for path in found), default=len(slow[reference]) - 1) / RATE
+    stop = min((path.frames[-1, 0] for path in found), default=lengths[reference] * RATE) / RATE
     if stop - start < 2.0 / RATE:
         raise MotionError(
             "expected parts of all motions that correspond at one time, got none; choose another reference"
@@ -228,16 +263,16 @@ def _curve(
         if mine is None or other is None:
             continue
         curve = TimeCurve(knots, control[:, number : number + 1])
-        cycle = slow[number].duration if ends == "loop" else None
+        cycle = lengths[number] if ends == "loop" else None
         struck = matching_strikes(curve, mine, other, character, cycle)
         if len(struck):
             both = np.concatenate([pairs[:1], struck, pairs[1:]])
             weights = np.r_[1.0, np.full(len(struck), STRIKE_WEIGHT), np.ones(len(pairs) - 1)]
             control[:, number] = fit_monotone(both[:, 0], both[:, 1], knots, weights=weights, ends=ends == "both")
     if ends == "loop":
-        control = _closed(control, [motion.duration for motion in slow])
+        control = _closed(control, lengths)
         return TimeCurve(knots, control)
-    return _inside(TimeCurve(knots, control), [motion.duration for motion in slow])
+    return _inside(TimeCurve(knots, control), lengths)
 
 
 def _inside(curve: TimeCurve, durations: Sequence[float]) -> TimeCurve:
