@@ -1,0 +1,189 @@
+"""Many motions of one skeleton as a few memory-mapped arrays: what learning pipelines read at random.
+
+A dataset is a folder: `index.json` says which clip begins where, `root.npy` (N, 3) and `rotations.npy` (N, J, 4) hold
+all frames of all clips one after another, `contacts.npy` (N, 4) which of left heel, left ball, right heel, right ball
+stands. Metres, y up, quaternions (w, x, y, z), all clips at one rate. NumPy alone reads it, with `mmap_mode="r"`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.clip import Clip
+from footplant.errors import FormatError, MotionError
+from footplant.io.atomic import open_atomic, write_atomic
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+VERSION = 1
+FEET = ("left_heel", "left_ball", "right_heel", "right_ball")
+INDEX = "index.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A folder of frames, opened without reading them. `dataset[i]` is a clip's arrays; nothing is copied.
+
+    It has a length and takes numbers, which is all that a PyTorch DataLoader asks of a map-style dataset.
+    """
+
+    folder: Path
+    index: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Dataset:
+        """Open a dataset; what its index says is checked against its arrays."""
+        path = Path(folder) / INDEX
+        try:
+            index = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise FormatError(f"expected a dataset, got a folder without {INDEX}", path=folder) from None
+        except ValueError as error:
+            raise FormatError(f"expected JSON, got a mistake: {error}", path=path) from error
+        if not isinstance(index, dict) or index.get("dataset") != VERSION:
+            raise FormatError(f"expected a dataset of version {VERSION}, got {index.get('dataset')!r}"
+                              if isinstance(index, dict) else "expected an object", path=path)  # fmt: skip
+        found = cls(Path(folder), index)
+        total = sum(clip["frames"] for clip in index["clips"])
+        for name, shape in (("root", (3,)), ("rotations", (len(index["joints"]), 4)), ("contacts", (len(FEET),))):
+            if getattr(found, name).shape != (total, *shape):
+                raise FormatError(f"expected {(total, *shape)} numbers, got {getattr(found, name).shape}",
+                                  path=Path(folder) / f"{name}.npy")  # fmt: skip
+        return found
+
+    def _array(self, name: str) -> NDArray:
+        path = self.folder / f"{name}.npy"
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise FormatError(f"expected an array of NumPy, got {error}", path=path) from error
+
+    @cached_property
+    def root(self) -> NDArray:
+        """(N, 3) float32, metres: where the root is, over all frames of all clips."""
+        return self._array("root")
+
+    @cached_property
+    def rotations(self) -> NDArray:
+        """(N, J, 4) float32: local rotations, quaternions (w, x, y, z)."""
+        return self._array("rotations")
+
+    @cached_property
+    def contacts(self) -> NDArray:
+        """(N, 4) uint8: 1 where left heel, left ball, right heel, right ball stands."""
+        return self._array("contacts")
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of all clips."""
+        return self.index["fps"]
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """The one skeleton of all clips."""
+        joints = self.index["joints"]
+        return Skeleton(
+            tuple(joint["name"] for joint in joints),
+            np.array([joint["parent"] for joint in joints]),
+            np.array([joint["offset"] for joint in joints], float).reshape(-1, 3),
+            np.array([joint["rest"] for joint in joints], float).reshape(-1, 4),
+        )
+
+    def __len__(self) -> int:
+        """How many clips."""
+        return len(self.index["clips"])
+
+    def __getitem__(self, number: int) -> dict[str, NDArray]:
+        """A clip's root, rotations and contacts, as views of the files."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"expected a clip in 0..{len(self) - 1}, got {number}")
+        clip = self.index["clips"][number]
+        return self.frames(clip["start"], clip["frames"])
+
+    def frames(self, start: int, count: int) -> dict[str, NDArray]:
+        """So many frames from one on, counted over all clips."""
+        part = slice(start, start + count)
+        return {"root": self.root[part], "rotations": self.rotations[part], "contacts": self.contacts[part]}
+
+    def motion(self, number: int) -> Motion:
+        """A clip as a motion."""
+        arrays = self[number]
+        return Motion(self.skeleton, np.array(arrays["root"], float), np.array(arrays["rotations"], float), self.fps)
+
+    def windows(self, length: int, stride: int = 1) -> NDArray:
+        """(W,) first frames of all windows of a length that lie inside one clip, `stride` frames apart."""
+        if length < 1 or stride < 1:
+            raise MotionError(f"expected a length and a stride of 1 or more, got {length} and {stride}")
+        found = [
+            np.arange(clip["start"], clip["start"] + clip["frames"] - length + 1, stride)
+            for clip in self.index["clips"]
+        ]
+        return np.concatenate(found) if found else np.zeros(0, int)
+
+
+def pack(clips: Iterable[Clip], folder: str | Path, *, fps: float) -> Dataset:
+    """Write clips of one skeleton as a dataset, resampled to one rate; frames are streamed, never all in memory."""
+    from footplant.analysis.contacts import find_contacts
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    skeleton: Skeleton | None = None
+    entries: list[dict[str, Any]] = []
+    total = 0
+    with (
+        open_atomic(folder / "root.npy") as root,
+        open_atomic(folder / "rotations.npy") as rotations,
+        open_atomic(folder / "contacts.npy") as contacts,
+    ):
+        files = (root, rotations, contacts)
+        for clip in clips:
+            motion = clip.motion.resample(fps)
+            if skeleton is None:
+                skeleton = motion.skeleton
+                shapes = ((3,), (len(skeleton), 4), (len(FEET),))
+                for file, shape, kind in zip(files, shapes, ("<f4", "<f4", "|u1"), strict=True):
+                    _write_header(file, 0, shape, kind)
+            elif motion.skeleton.names != skeleton.names or not np.allclose(
+                motion.skeleton.offsets, skeleton.offsets, atol=1e-6
+            ):
+                raise MotionError(f"expected every clip on one skeleton, got another one in {clip.name!r}; "
+                                  "retarget all of them to one character first")  # fmt: skip
+            found = find_contacts((motion, clip.character))
+            none = np.zeros(len(motion), bool)
+            stands = np.stack([found.mask(name) if name in found.points else none for name in FEET], axis=1)
+            root.write(motion.root.astype("<f4").tobytes())
+            rotations.write(motion.rotations.astype("<f4").tobytes())
+            contacts.write(stands.astype("|u1").tobytes())
+            entries.append({"name": clip.name, "start": total, "frames": len(motion)})
+            total += len(motion)
+        if skeleton is None:
+            raise MotionError("expected clips to pack, got none")
+        for file, shape, kind in zip(files, shapes, ("<f4", "<f4", "|u1"), strict=True):
+            _write_header(file, total, shape, kind)
+    joints = [
+        {"name": name, "parent": int(parent), "offset": offset.tolist(), "rest": rest.tolist()}
+        for name, parent, offset, rest in zip(
+            skeleton.names, skeleton.parents, skeleton.offsets, skeleton.rest, strict=True
+        )
+    ]
+    index = {"dataset": VERSION, "fps": float(fps), "contacts": list(FEET), "joints": joints, "clips": entries}
+    # the index last: a folder without one is no dataset yet
+    write_atomic(folder / INDEX, json.dumps(index))
+    return Dataset.open(folder)
+
+
+def _write_header(file: Any, rows: int, shape: tuple[int, ...], kind: str) -> None:
+    """A .npy header of a fixed length at the beginning, so that the number of rows can be put in at the end."""
+    described = {"descr": kind, "fortran_order": False, "shape": (rows, *shape)}
+    text = repr(described).encode("latin1")
+    length = 128 - 10
+    file.seek(0)
+    file.write(b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + text.ljust(length - 1) + b"\n")

@@ -1,0 +1,190 @@
+"""A library's report: one HTML file that loads nothing, distributions before and after, the worst clips first."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from footplant.batch.jobs import Task
+from footplant.batch.ledger import Ledger
+from footplant.batch.run import result_of, worst_first
+from footplant.batch.worker import Worker
+from footplant.io.atomic import write_atomic
+from footplant.plot.page import GREY, STYLE, require_matplotlib
+from footplant.plot.report import AFTER, BEFORE
+
+MEASURES = (
+    ("worst_drift", "worst plant's drift, mm"),
+    ("mean_drift", "mean drift, mm"),
+    ("skate", "skating, mm/s"),
+    ("penetration", "deepest below the ground, mm"),
+    ("jerk", "jerk, heights/s³"),
+    ("jerk_ratio", "jerk over the source's"),
+    ("acceleration_ratio", "peak acceleration over the source's"),
+)
+"""What is shown of each clip."""
+DRAWN = ("worst_drift", "skate", "penetration", "jerk")
+"""What distributions are drawn of."""
+PICTURES = 12
+"""Clips that get a picture."""
+
+
+def library_report(ledger: Ledger, path: str | Path, title: str, *, worker: Worker | None = None) -> Path:
+    """Write the report of a batch. worker: draws the worst clips, apart from this process; None draws none."""
+    records = worst_first(ledger)
+    failed = [record for record in ledger.records.values() if record["status"] == "failed"]
+    measured = [record for record in records if record.get("after")]
+    pictures = _draw_worst(ledger.folder, measured[:PICTURES], worker) if worker is not None else {}
+    frames = sum(record.get("frames", 0) for record in records)
+    seconds = sum(record.get("frames", 0) / record["fps"] for record in records if record.get("fps"))
+    facts = f"{len(records):,} clips, {frames:,} frames, {seconds / 60:,.1f} minutes of motion; {len(failed):,} failed"
+    body = [f"<h1>{html.escape(title)}</h1><p>{facts}</p>"]
+    if measured:
+        body.append(f'<img src="data:image/png;base64,{_distributions(measured)}" alt="distributions of the measures">')
+    body.append(_worst_cards(measured, pictures))
+    body.append("<h2>Every clip</h2><p>Click a heading to sort.</p>" + _clip_table(records))
+    if failed:
+        rows = sorted((record["source"], record["reason"]) for record in failed)
+        body.append("<h2>Failed</h2>" + _table(("clip", "why"), rows))
+    path = Path(path)
+    write_atomic(path, _PAGE.replace("{title}", html.escape(title)).replace("{body}", "\n".join(body)))
+    return path
+
+
+def _distributions(records: Sequence[dict[str, Any]]) -> str:
+    """Histograms of what counts, before and after, as a PNG in base64."""
+    mpl = require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(13.0, 2.9))
+        FigureCanvasAgg(figure)
+        names = dict(MEASURES)
+        for number, measure in enumerate(DRAWN):
+            axes = figure.add_axes((0.035 + 0.245 * number, 0.2, 0.21, 0.62))
+            axes.set_title(names[measure])
+            series = [
+                (label, color, [float(part[measure]) for record in records
+                                if (part := record.get(label)) and part.get(measure) is not None])
+                for label, color in (("before", BEFORE), ("after", AFTER))
+            ]  # fmt: skip
+            values = np.concatenate([np.asarray(found, float) for _, _, found in series])
+            if not len(values):
+                axes.text(0.5, 0.5, "not measured", ha="center", color=GREY, transform=axes.transAxes)
+                continue
+            low = max(float(values[values > 0].min(initial=np.inf)), 1e-2) if (values > 0).any() else 1e-2
+            high = max(float(values.max()), 2.0 * low)
+            edges = np.geomspace(low, high, 25).tolist()
+            for label, color, found in series:
+                if found:
+                    axes.hist(np.clip(found, low, high), edges, color=color, alpha=0.6, label=label)
+            axes.set_xscale("log")
+            axes.legend(loc="upper right")
+            axes.set_ylabel("clips" if number == 0 else "")
+        out = io.BytesIO()
+        figure.savefig(out, format="png", dpi=110)
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def _draw_worst(folder: Path, records: Sequence[dict[str, Any]], worker: Worker) -> dict[str, str]:
+    """Record key → PNG in base64, for those that can be drawn."""
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as place:
+        for number, record in enumerate(records):
+            picture = Path(place) / f"{number}.png"
+            outcome = worker.do(Task(record["key"], "thumbnail", result_of(folder, record), str(picture)))
+            if outcome["status"] == "done":
+                found[record["key"]] = base64.b64encode(picture.read_bytes()).decode()
+    return found
+
+
+def _worst_cards(records: Sequence[dict[str, Any]], pictures: dict[str, str]) -> str:
+    """The worst clips with their pictures."""
+    cards = []
+    for record in records:
+        if record["key"] in pictures:
+            after = record["after"]
+            drift = "–" if after.get("worst_drift") is None else f"{after['worst_drift']:.1f} mm"
+            cards.append(
+                f'<figure><img src="data:image/png;base64,{pictures[record["key"]]}" alt="poses">'
+                f"<figcaption>{html.escape(Path(record['source']).name)}: drift {drift}</figcaption></figure>"
+            )
+    return f'<h2>Worst first</h2><div class="cards">{"".join(cards)}</div>' if cards else ""
+
+
+def _clip_table(records: Sequence[dict[str, Any]]) -> str:
+    """One row a clip: what it is, and each measure before and after."""
+    shown = [
+        (part, key, name)
+        for key, name in MEASURES
+        for part in ("before", "after")
+        if any((record.get(part) or {}).get(key) is not None for record in records)
+    ]
+    several = any(record.get("before") for record in records)
+    head = ["clip", "character", "frames", "status"]
+    head += [f"{name}, {part}" if several else name for part, key, name in shown]
+    rows = []
+    for record in records:
+        cells = [record["source"], record.get("character") or "–", str(record.get("frames", "–"))]
+        cells.append(record.get("solution", record["status"]))
+        for part, key, _ in shown:
+            value = (record.get(part) or {}).get(key)
+            cells.append("–" if value is None else f"{value:.2f}")
+        rows.append(tuple(cells))
+    return _table(tuple(head), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["<thead><tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr></thead><tbody>"]
+    lines += ["<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows]
+    return f'<div class="wide"><table>{"".join(lines)}</tbody></table></div>'
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<style>
+body { font: 14px/1.5 system-ui, sans-serif; color: #2b2f36; max-width: 1280px; margin: 2em auto; padding: 0 1em; }
+h1 { margin-bottom: 0; } img { width: 100%; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); gap: 1em; }
+figure { margin: 0; border: 1px solid #e5e8ec; border-radius: 6px; padding: .5em; }
+figcaption { font-size: 13px; color: #5b6370; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
+th, td { text-align: left; padding: .2em .8em .2em 0; border-bottom: 1px solid #e5e8ec; vertical-align: top; }
+th { cursor: pointer; position: sticky; top: 0; background: #fff; } th::after { content: " "; white-space: pre; }
+th[data-order="1"]::after { content: " ▲"; } th[data-order="-1"]::after { content: " ▼"; }
+td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+</style></head><body>
+{body}
+<script>
+for (const table of document.querySelectorAll("table")) {
+  const head = [...table.tHead.rows[0].cells];
+  head.forEach((cell, column) => cell.addEventListener("click", () => {
+    const order = cell.dataset.order === "-1" ? 1 : -1;
+    head.forEach(other => delete other.dataset.order);
+    cell.dataset.order = order;
+    const value = row => {
+      const text = row.cells[column].textContent, number = parseFloat(text);
+      return Number.isNaN(number) ? text : number;
+    };
+    const rows = [...table.tBodies[0].rows];
+    rows.sort((a, b) => {
+      const x = value(a), y = value(b);
+      if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
+      return order * (x < y ? -1 : x > y ? 1 : 0);
+    });
+    table.tBodies[0].append(...rows);
+  }));
+}
+</script>
+</body></html>
+"""

@@ -1,0 +1,169 @@
+"""`footplant batch`: one job over a library of motion."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from footplant.cli.arguments import Json
+from footplant.cli.output import console, note, print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from footplant.batch.ledger import Ledger
+    from footplant.batch.run import Summary, Told
+
+SHOWN = 10
+"""Failures that are printed; all of them are in failures.csv."""
+
+
+def batch(
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="retarget, repair, measure, convert, contacts or normalize.")
+    ],
+    inputs: Annotated[list[str], typer.Argument(metavar="IN…", help="Files, folders of files, and sample:NAME.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The folder of results, ledger and report.")],
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="CHARACTER", help="A character for retarget; may be repeated.")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="ENDING", help="What to write: glb, bvh, fbx, usd … (retarget: glb).")
+    ] = None,
+    method: Annotated[str | None, typer.Option(metavar="METHOD", help="The method of retarget.")] = None,
+    keep_footsteps: Annotated[bool, typer.Option("--keep-footsteps", help="Retarget into the source's steps.")] = False,
+    hands: Annotated[bool, typer.Option("--hands", help="Look for contacts of the palms too.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Worker processes (default: one a core).")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='A Dask scheduler (tcp://host:8786), or "local" to start one.')
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a batch that was begun in DIR.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
+    timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds that one clip may take.")] = 600.0,
+    memory: Annotated[float, typer.Option(metavar="MB", min=1, help="Megabytes that one clip may take.")] = 2048.0,
+    dataset: Annotated[
+        float | None,
+        typer.Option(metavar="FPS", help="Pack the results into one memory-mapped dataset at this rate (DIR/dataset)."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Do one job over thousands of clips; nothing that one clip does stops the others.
+
+    DIR gets the results, ledger.jsonl (what was done, for --resume), failures.csv and report.html. A clip that crashes,
+    hangs or eats memory is stopped and reported. Exit code 1 says that some clips failed.
+
+    Example: footplant batch retarget sample:walk sample:run --to sample:sally -o library
+    """
+    from footplant.batch import JOBS, Batch, Ledger, run
+    from footplant.batch.report import library_report
+    from footplant.batch.run import LocalPool
+    from footplant.batch.worker import Limits, Worker
+    from footplant.errors import FormatError
+
+    options = {"method": method, "keep_footsteps": keep_footsteps or None, "hands": hands or None}
+    plan = Batch(
+        job, inputs, out, tuple(to or ()), format, {name: value for name, value in options.items() if value is not None}
+    )
+    if not plan.entries:
+        raise FormatError("expected clips, got folders without any", path=inputs[0])
+    if dataset is not None and (len(plan.characters) != 1 or job != "retarget"):
+        raise FormatError("--dataset packs motions of one skeleton: retarget to one character with it")
+    limits = Limits(timeout, memory)
+    if cluster is None:
+        engine = LocalPool(workers or os.cpu_count() or 1, limits)
+    else:
+        from footplant.batch.cluster import DaskCluster
+
+        engine = DaskCluster(cluster, out, limits, workers or os.cpu_count() or 1)
+    try:
+        with _bar(job, len(plan.entries)) as told:
+            summary = run(plan, engine, resume=resume, retry_failed=retry_failed, told=told)
+    finally:
+        engine.close()
+    ledger = Ledger(out)
+    report = None
+    if job in JOBS and any(record.get("after") for record in ledger.records.values()):
+        painter = Worker(Limits(60.0, memory))
+        try:
+            report = library_report(ledger, out / "report.html", f"{job}: {len(plan.entries)} clips", worker=painter)
+        finally:
+            painter.stop()
+    packed = _pack(ledger, plan.characters[0], dataset) if dataset is not None else None
+    facts = {
+        "job": job, "clips": summary.total, "done": summary.done, "done before": summary.kept,
+        "equal to others": summary.same, "failed": summary.failed, "frames": summary.frames,
+        "seconds": round(summary.seconds, 2), "frames/s": round(summary.frames / max(summary.seconds, 1e-9), 1),
+        "report": None if report is None else str(report), "dataset": packed,
+    }  # fmt: skip
+    if json:
+        print_json({key.replace(" ", "_"): value for key, value in facts.items()} | {"failures": summary.reasons})
+    else:
+        print_facts(f"batch {job} → {out}", facts)
+        if summary.reasons:
+            rows = list(summary.reasons.items())[:SHOWN]
+            print_table(f"Failed ({len(rows)} of {summary.failed}; all in failures.csv)", ("clip", "why"), rows)
+    if summary.failed:
+        note(f"footplant: {summary.failed} of {summary.total} clips failed; see {out / 'failures.csv'}")
+        raise typer.Exit(1)
+
+
+def _pack(ledger: Ledger, character: str, fps: float) -> str:
+    """The results of a batch as one dataset."""
+    from dataclasses import replace
+
+    from footplant.batch.dataset import pack
+    from footplant.io import load, load_character
+
+    wearer = load_character(character)
+    done = [record for record in ledger.records.values() if record["status"] == "done"]
+
+    def clips():
+        for record in sorted(done, key=lambda record: record["out"]):
+            clip = load(ledger.folder / record["out"])
+            motion = replace(clip.motion, skeleton=wearer.skeleton)
+            yield replace(clip, motion=motion, character=wearer, name=Path(record["out"]).with_suffix("").as_posix())
+
+    pack(clips(), ledger.folder / "dataset", fps=fps)
+    return str(ledger.folder / "dataset")
+
+
+@contextlib.contextmanager
+def _bar(job: str, total: int) -> Iterator[Told]:
+    """A bar with rate, time to go and failures, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda summary, name: None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn(job),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} clips/s"),
+        TimeElapsedColumn(),
+        TextColumn("to go"),
+        TimeRemainingColumn(),
+        TextColumn("[red]{task.fields[failed]} failed"),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(job, total=total, rate="–", failed=0)
+
+        def told(summary: Summary, name: str) -> None:
+            elapsed = bar.tasks[0].elapsed or 1e-9
+            rate = (summary.ended - summary.kept) / elapsed
+            bar.update(task, completed=summary.ended, rate=f"{rate:.1f}", failed=summary.failed)
+
+        yield told

@@ -1,0 +1,358 @@
+"""Batches: nothing is lost, nothing is done twice, and what one clip does costs one clip."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant.batch import JOBS, Batch, Ledger, Task, run
+from footplant.batch.dataset import Dataset, pack
+from footplant.batch.jobs import Job, perform
+from footplant.batch.run import LocalPool
+from footplant.batch.worker import Limits, Worker
+from footplant.errors import FormatError, MotionError
+from footplant.io import load, save
+from footplant.samples import load as sample
+
+MAIN = [sys.executable, "-m", "footplant"]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Path:
+    """Twelve short clips, two of them equal, two damaged, in two folders."""
+    folder = tmp_path_factory.mktemp("library")
+    walk = sample("walk")
+    (folder / "deep").mkdir()
+    for number in range(10):
+        part = walk.motion[10 * number : 10 * number + 60 + number]
+        save(folder / ("deep" if number % 2 else ".") / f"clip{number}.bvh", part, character=walk.character)
+    shutil.copy(folder / "clip0.bvh", folder / "equal.bvh")
+    (folder / "damaged.bvh").write_text("HIERARCHY\nROOT hips\n{")
+    (folder / "empty.glb").write_bytes(b"")
+    return folder
+
+
+@pytest.fixture
+def pool():
+    """Two workers."""
+    made = LocalPool(2, Limits(60.0, 2048.0))
+    yield made
+    made.close()
+
+
+def plan(library: Path, out: Path, job: str = "repair", **options) -> Batch:
+    return Batch(job, [str(library)], out, **options)
+
+
+def test_a_batch_does_every_clip_once_and_says_why_it_could_not(library, tmp_path, pool):
+    summary = run(plan(library, tmp_path), pool)
+    assert (summary.total, summary.done, summary.same, summary.failed) == (13, 10, 1, 2)
+    assert summary.frames == sum(60 + number for number in range(10))
+    for number in range(10):
+        where = tmp_path / ("deep" if number % 2 else ".") / f"clip{number}.bvh"
+        assert len(load(where).motion) == 60 + number
+    assert (tmp_path / "equal.bvh").read_bytes() == (tmp_path / "clip0.bvh").read_bytes()
+    with open(tmp_path / "failures.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [Path(row["source"]).name for row in rows] == ["damaged.bvh", "empty.glb"]
+    assert all(row["reason"] and "\n" not in row["reason"] for row in rows)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_batch_goes_on_where_it_was(library, tmp_path, pool):
+    run(plan(library, tmp_path), pool)
+    with pytest.raises(FormatError, match="--resume"):
+        run(plan(library, tmp_path), pool)
+    again = run(plan(library, tmp_path), pool, resume=True)
+    assert (again.done, again.kept, again.failed) == (0, 11, 2)
+    # a result that is gone or was changed is made anew, and nothing else
+    (tmp_path / "clip2.bvh").unlink()
+    (tmp_path / "clip4.bvh").write_text("cut")
+    again = run(plan(library, tmp_path), pool, resume=True)
+    assert (again.done, again.kept) == (2, 9)
+    assert len(load(tmp_path / "clip4.bvh").motion) == 64
+    # another option is other work
+    other = plan(library, tmp_path, "retarget", characters=("sample:short",), format="bvh")
+    assert run(other, pool, resume=True).done == 10
+
+
+def test_a_line_that_a_crash_cut_off_is_passed_over(library, tmp_path, pool):
+    run(plan(library, tmp_path), pool)
+    path = tmp_path / "ledger.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])
+    again = run(plan(library, tmp_path), pool, resume=True)
+    assert again.done + again.same + (again.failed - 1) <= 2
+    assert again.ended == again.total
+    assert all(json.loads(line) for line in path.read_bytes().splitlines()[len(lines) :])
+
+
+def test_failures_are_tried_again_only_when_asked(library, tmp_path, pool):
+    mended = tmp_path / "in"
+    shutil.copytree(library, mended)
+    run(plan(mended, tmp_path / "out"), pool)
+    assert run(plan(mended, tmp_path / "out"), pool, retry_failed=True).failed == 2
+    shutil.copy(mended / "clip0.bvh", mended / "damaged.bvh")
+    # other bytes are other work, so that a file that was mended is done without a word
+    assert run(plan(mended, tmp_path / "out"), pool, resume=True).failed == 1
+
+
+def test_names_of_results_never_meet(tmp_path):
+    for name in ("a/walk.bvh", "b/walk.bvh", "a/Walk.glb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    files = [str(path) for path in sorted(tmp_path.rglob("*.*"))]
+    batch = Batch("convert", files, tmp_path / "out", format="fbx")
+    outs = [entry.out for entry in batch.entries]
+    assert len({out.lower() for out in outs if out}) == 3
+    both = Batch("retarget", [str(tmp_path / "a")], tmp_path / "out", ("sample:sally", "sample:blubby"))
+    assert sorted(Path(entry.out or "").parts[0] for entry in both.entries) == ["blubby", "blubby", "sally", "sally"]
+
+
+@pytest.mark.parametrize(
+    ("job", "options", "said"),
+    [
+        ("dance", {}, "expected a job among retarget"),
+        ("retarget", {}, "--to CHARACTER"),
+        ("measure", {"characters": ("sample:sally",)}, "takes no character"),
+        ("measure", {"format": "glb"}, "writes no motions"),
+        ("convert", {"format": "doc"}, "expected one of"),
+        ("convert", {"format": "amc"}, "can be read but not written"),
+        ("repair", {"parameters": {"method": "x"}}, "expected options of repair"),
+        ("retarget", {"characters": ("nobody.glb",)}, "no such file"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_any_work(tmp_path, job, options, said):
+    with pytest.raises(FormatError, match=said):
+        Batch(job, ["sample:walk"], tmp_path, **options)
+
+
+def test_the_key_knows_input_character_options_and_companions(tmp_path):
+    ledger = Ledger(tmp_path)
+    walk = sample("walk")
+    for name in ("a.bvh", "b.bvh"):
+        save(tmp_path / name, walk.motion[:5], character=walk.character)
+
+    def key(name="a.bvh", **options):
+        batch = Batch(
+            "retarget", [str(tmp_path / name)], tmp_path / "out", **({"characters": ("sample:sally",)} | options)
+        )
+        return batch.task(batch.entries[0], ledger)[0].key
+
+    assert key() == key("b.bvh")
+    assert (
+        len({key(), key(characters=("sample:blubby",)), key(format="bvh"), key(parameters={"method": "perframe"})}) == 4
+    )
+    save(tmp_path / "b.bvh", walk.motion[:6], character=walk.character)
+    assert key() != key("b.bvh")
+
+
+def _fake_worker(tmp_path: Path, limits: Limits, body: str) -> Worker:
+    """A worker whose jobs have one more kind, with a body of our own."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import footplant.batch.jobs as jobs\n"
+        "def perform(task):\n" + "".join(f"    {line}\n" for line in body.splitlines()) + "    return {}\n"
+        "jobs.JOBS['test'] = jobs.Job('', perform, None)\n"
+    )
+    return Worker(limits)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("import time; time.sleep(60)", "did not end within 3 s"),
+        ("while True: pass", "did not end within 3 s"),
+        ("import os; os._exit(3)", "its worker died 3 times: exit code 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "its worker died 3 times: SIGSEGV"),
+        ("b = bytearray(4 << 30)\nb[:] = b'x' * len(b)", "ran out of the memory"),
+        ("import numpy; numpy.ones(1 << 31)", "ran out of the memory"),
+        ("raise ValueError('odd')", "unexpected ValueError: odd"),
+    ],
+)
+def test_hang_crash_and_hunger_cost_one_clip(tmp_path, monkeypatch, body, said):
+    worker = _fake_worker(tmp_path, Limits(3.0, 512.0), body)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    try:
+        outcome = worker.do(Task("k", "test", "nothing"))
+        assert outcome["status"] == "failed"
+        assert said in outcome["reason"]
+        # the next clip is done by the same worker
+        worker.limits = Limits(120.0, 2048.0)
+        assert worker.do(Task("k", "measure", "sample:walk"))["status"] == "done"
+    finally:
+        worker.stop()
+
+
+def test_what_libraries_print_does_not_get_among_the_outcomes(tmp_path, monkeypatch):
+    worker = _fake_worker(tmp_path, Limits(), "import os; print('hello', flush=True); os.write(1, b'hello\\n')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    try:
+        assert worker.do(Task("k", "test", "nothing"))["status"] == "done"
+    finally:
+        worker.stop()
+
+
+def test_workers_end_with_the_driver():
+    worker = Worker(Limits())
+    worker.do(Task("k", "measure", "nothing.bvh"))
+    assert worker.pid is not None
+    assert worker._process is not None
+    assert worker._process.stdin is not None
+    worker._process.stdin.close()
+    assert worker._process.wait(20) == 0
+    worker.stop()
+
+
+def test_a_batch_that_was_killed_loses_nothing(library, tmp_path):
+    """Workers are killed twice, then the driver; what is resumed ends with every clip whole."""
+    out = tmp_path / "out"
+    command = [*MAIN, "batch", "retarget", str(library), "--to", "sample:short", "--format", "bvh", "-o", str(out),
+               "--workers", "2", "--resume", "--json"]  # fmt: skip
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ledger, killed = out / "ledger.jsonl", 0
+    deadline = time.time() + 240
+    while time.time() < deadline and driver.poll() is None:
+        ended = len(ledger.read_bytes().splitlines()) if ledger.exists() else 0
+        if killed < 2 and ended > 3 * killed:
+            killed += _kill_a_worker(driver.pid)
+        if ended >= 7:
+            driver.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.02)
+    driver.wait(30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert told["clips"] == 13
+    assert told["failed"] == 2
+    assert told["done"] + told["done_before"] + told["equal_to_others"] == 11
+    assert killed == 2
+    for number in range(10):
+        where = out / ("deep" if number % 2 else ".") / f"clip{number}.bvh"
+        assert len(load(where).motion) == 60 + number
+    assert not [path for path in out.rglob("*.part") if time.time() - path.stat().st_mtime > 60]
+
+
+def _kill_a_worker(driver: int) -> int:
+    """Kill one child of the driver, if it has one."""
+    children = Path(f"/proc/{driver}/task/{driver}/children")
+    found = [] if not children.exists() else children.read_text().split()
+    for task in Path(f"/proc/{driver}/task").iterdir() if Path(f"/proc/{driver}/task").exists() else ():
+        found += (task / "children").read_text().split()
+    if not found:
+        return 0
+    try:
+        os.kill(int(found[0]), signal.SIGKILL)
+    except ProcessLookupError:
+        return 0
+    return 1
+
+
+def test_the_same_on_a_cluster(library, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="the cluster extra is not installed")
+    from footplant.batch.cluster import DaskCluster, perform_chunk, read_notes
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+    ) as cluster:
+        engine = DaskCluster(cluster.scheduler_address, tmp_path, Limits(60.0, 2048.0))
+        try:
+            summary = run(plan(library, tmp_path), engine)
+        finally:
+            engine.close()
+    assert (summary.done, summary.same, summary.failed) == (10, 1, 2)
+    assert len(load(tmp_path / "clip2.bvh").motion) == 62
+    assert not (tmp_path / ".parts").exists()
+    # a chunk that another worker had begun is gone on with
+    notes = tmp_path / "chunk.jsonl"
+    notes.write_text(json.dumps({"key": "a", "status": "done", "seconds": 0.0, "by": "the other"}) + '\n{"key": "b"')
+    tasks = [Task(key, "measure", "sample:walk").to_dict() for key in "ab"]
+    first, second = perform_chunk(tasks, {"seconds": 120.0, "memory": None}, str(notes))
+    assert first["by"] == "the other"
+    assert second["frames"] > 0
+    assert [outcome["key"] for outcome in read_notes(notes)][-1:] == ["b"]
+
+
+def test_a_driver_that_died_on_a_cluster_leaves_what_was_done(library, tmp_path, pool):
+    batch = plan(library, tmp_path)
+    task, _ = batch.task(batch.entries[0], Ledger(tmp_path))
+    outcome = perform(task)
+    (tmp_path / ".parts").mkdir()
+    (tmp_path / ".parts" / "x.jsonl").write_text(json.dumps(outcome) + "\n")
+    summary = run(batch, pool)
+    assert (summary.done, summary.same, summary.failed) == (10, 1, 2)
+    assert summary.work > 0
+    assert Ledger(tmp_path).state(task.key, task.source) == "done"
+
+
+def test_measures_contacts_and_conversions(library, tmp_path, pool):
+    summary = run(plan(library, tmp_path / "m", "measure"), pool)
+    assert (summary.done, summary.failed) == (10, 2)
+    record = next(r for r in Ledger(tmp_path / "m").records.values() if r["status"] == "done")
+    assert record["after"]["worst_drift"] < 1.0
+    run(plan(library, tmp_path / "c", "contacts"), pool)
+    found = json.loads((tmp_path / "c" / "clip0.json").read_text())
+    assert len(found["plants"]) >= 2
+    run(plan(library, tmp_path / "g", "convert", format=".glb"), pool)
+    assert len(load(tmp_path / "g" / "clip6.glb").motion) == 66
+
+
+def test_the_command_writes_a_report_and_a_dataset(tmp_path):
+    done = subprocess.run(
+        [*MAIN, "batch", "retarget", "sample:walk", "sample:kick", "--to", "sample:short", "-o", str(tmp_path / "out"),
+         "--format", "footplant", "--dataset", "30", "--json"], capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("data:image/png") == 3
+    assert "sample:kick" in page
+    assert "http://" not in page
+    data = Dataset.open(told["dataset"])
+    assert len(data) == 2
+    assert data.fps == 30.0
+    names = [clip["name"] for clip in data.index["clips"]]
+    assert names == ["kick", "walk"]
+    kept = load(tmp_path / "out" / "walk.footplant").motion.resample(30.0)
+    motion = data.motion(1)
+    np.testing.assert_allclose(motion.root, kept.root, atol=1e-6)
+    np.testing.assert_allclose(footplant.Kinematics(motion).positions, footplant.Kinematics(kept).positions, atol=1e-5)
+    assert data[0]["contacts"].any(axis=0).sum() >= 2
+    starts = data.windows(10, 5)
+    ends = np.cumsum([clip["frames"] for clip in data.index["clips"]])
+    assert all((start < ends[0]) == (start + 10 <= ends[0]) for start in starts)
+
+
+def test_datasets_refuse_what_they_cannot_hold(tmp_path):
+    walk, short = sample("walk"), footplant.load_character("sample:short")
+    other = footplant.Clip(footplant.rest_motion(short.skeleton, frames=3), short)
+    with pytest.raises(MotionError, match="one skeleton"):
+        pack([walk, other], tmp_path / "a", fps=30)
+    assert not (tmp_path / "a" / "index.json").exists()
+    with pytest.raises(MotionError, match="got none"):
+        pack([], tmp_path / "b", fps=30)
+    with pytest.raises(FormatError, match=r"index\.json"):
+        Dataset.open(tmp_path)
+    made = pack([walk], tmp_path / "c", fps=60)
+    np.save(tmp_path / "c" / "root.npy", np.zeros((3, 3), np.float32))
+    with pytest.raises(FormatError, match="expected"):
+        Dataset.open(made.folder)
+    with pytest.raises(IndexError):
+        made[1]
+
+
+def test_every_job_says_what_it_does():
+    assert all(isinstance(job, Job) and job.summary for job in JOBS.values())
