@@ -24,8 +24,12 @@ ACTIVITY, MISSING, EASE, EASE_TOTAL, OFFSET, MEMORY = 0, 1, 2, 3, 4, 7
 """Columns of what a channel remembers beside its rows: how much larger than expected its innovations are, seconds
 without a measurement, seconds of easing left and in all, and the vector that is eased away."""
 LEAST_ACTIVITY, MOST_ACTIVITY = 0.15, 1e3
+SCRATCH = 22
+"""Numbers that a channel needs room for while it works."""
 JUMP = 12.0
 """Squares of innovations, in units of what is expected, beyond which a measurement is a jump and not a motion."""
+LONG = 0.035
+"""Seconds of a gap over which the smoother does not reach."""
 RISE = 3.0
 """How much quicker activity is seen to rise than to fall: a limb that starts must not be held back."""
 
@@ -104,44 +108,52 @@ def _correct(row, measured, noise, memory, share, turning):
 
 @jit
 def _look_back(ring, head, count, lag, result, turning):
-    """The estimate of `lag` seconds before the newest row, smoothed by all rows since (Rauch, Tung & Striebel)."""
-    newest = ring[head]
+    """The estimate of `lag` seconds before the newest row, smoothed by all rows since (Rauch, Tung & Striebel).
+
+    result[:7] gets value and velocity; the rest of it, up to 19, is room to work in. Between two rows the value is
+    interpolated, so that frames of uneven length make no steps.
+    """
+    later, predicted = result[7:14], result[14:18]
     for k in range(7):
-        result[k] = newest[k]
+        result[k] = ring[head, k]
     passed, index = 0.0, head
     for _ in range(count - 1):
-        after = ring[index]
-        dt = after[MOVE + 2]
-        if passed + 0.5 * dt > lag:
+        if passed >= lag:
             break
-        passed += dt
+        after = ring[index]
+        passed += after[MOVE + 2]
         index = (index - 1) % DEPTH
         row = ring[index]
+        for k in range(7):
+            later[k] = result[k]
         m00, m01, m11 = after[PREDICTED], after[PREDICTED + 1], after[PREDICTED + 2]
         seconds, left = after[MOVE], after[MOVE + 1]
         p00, p01, p11 = row[COVARIANCE], row[COVARIANCE + 1], row[COVARIANCE + 2]
         det = m00 * m11 - m01 * m01
         # what was predicted then, and how far the smoothed later state is from it
         for k in range(4):
-            result[7 + k] = row[k]
-        _move(result[7:], seconds * row[SPEED], seconds * row[SPEED + 1], seconds * row[SPEED + 2], turning)
-        dx, dy, dz = _between(result[7:], result, turning)
-        vx = result[SPEED] - left * row[SPEED]
-        vy = result[SPEED + 1] - left * row[SPEED + 1]
-        vz = result[SPEED + 2] - left * row[SPEED + 2]
+            predicted[k] = row[k]
+        _move(predicted, seconds * row[SPEED], seconds * row[SPEED + 1], seconds * row[SPEED + 2], turning)
+        dx, dy, dz = _between(predicted, later, turning)
+        vx = later[SPEED] - left * row[SPEED]
+        vy = later[SPEED + 1] - left * row[SPEED + 1]
+        vz = later[SPEED + 2] - left * row[SPEED + 2]
         a, b = p00 + seconds * p01, left * p01
         c, d = p01 + seconds * p11, left * p11
+        c00, c01, c10, c11 = 0.0, 0.0, 0.0, 0.0
         if det > 0.0:
             c00, c01 = (a * m11 - b * m01) / det, (b * m00 - a * m01) / det
             c10, c11 = (c * m11 - d * m01) / det, (d * m00 - c * m01) / det
-        else:
-            c00, c01, c10, c11 = 0.0, 0.0, 0.0, 0.0
         for k in range(7):
             result[k] = row[k]
         _move(result, c00 * dx + c01 * vx, c00 * dy + c01 * vy, c00 * dz + c01 * vz, turning)
         result[SPEED] += c10 * dx + c11 * vx
         result[SPEED + 1] += c10 * dy + c11 * vy
         result[SPEED + 2] += c10 * dz + c11 * vz
+        if passed > lag and after[MOVE + 2] > 0.0:
+            share = (passed - lag) / after[MOVE + 2]
+            dx, dy, dz = _between(result, later, turning)
+            _move(result, share * dx, share * dy, share * dz, turning)
 
 
 @jit
@@ -212,10 +224,13 @@ def step_channel(
             if not present[n]:
                 own[MISSING] = gap + dt
             else:
-                shown = scratch[11:]
+                shown = scratch[18:]
                 for k in range(4):
                     shown[k] = scratch[k]
                 _correct(row, measured[n], noise[n], own, share, turning)
+                if gap > max(1.4 * lag, LONG):
+                    # nothing of before the gap may be smoothed into what comes after it: that would be a leap
+                    counts[n] = 1
                 _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
                 dx, dy, dz = _between(scratch, shown, turning)
                 for k in range(3):
@@ -238,7 +253,7 @@ def _arguments(turning):
     values[0, 0] = 1.0
     return (
         values, np.ones(1, bool), 0.01, np.ones(1), np.ones(1), np.ones(7), values.copy(), np.zeros((1, DEPTH, WIDTH)),
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, MEMORY)), np.zeros(16), values.copy(), turning,
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, MEMORY)), np.zeros(SCRATCH), values.copy(), turning,
     )  # fmt: skip
 
 

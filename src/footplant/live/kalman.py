@@ -1,10 +1,10 @@
 """Filtering the noise of sensors while they stream (Shin 2002, chapter 3).
 
-Every sensor has a place and an orientation. Both follow a constant-velocity model; orientations are filtered as rotation
-vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: noise of the process
-that follows what the sensor does (a still sensor is held still, a moving one is followed), steps of any length, gaps,
-covariances in Joseph's form that cannot collapse, and a fixed-lag smoother: what is shown is the estimate of `lag`
-seconds ago, made better by what has come since.
+Every sensor has a place and an orientation. Both follow a constant-velocity model; orientations are filtered as
+rotation vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: noise of the
+process that follows what the sensor does (a still sensor is held still, a moving one is followed), steps of any length,
+gaps, covariances in Joseph's form that cannot collapse, and a fixed-lag smoother: what is shown is the estimate of
+`lag` seconds ago, made better by what has come since.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class FilterState:
         """(N, 3) metres a second, and (N, 3) radians a second in the sensors' own frames: the newest estimates."""
         from footplant.kernels import kalman
 
-        rows = np.arange(len(self.scratch) and len(self.shown[0]))
+        rows = np.arange(len(self.shown[0]))
         place, turn = (ring[rows, head, kalman.SPEED : kalman.SPEED + 3] for ring, head in zip(self.rings, self.heads))
         return place, turn
 
@@ -102,6 +102,9 @@ class SensorFilter:
     settle: float = 0.03
     """Seconds over which innovations are averaged to see whether a sensor is still or moving."""
     gaps: Gaps = field(default_factory=Gaps)
+    _times: NDArray = field(init=False, repr=False)
+    _variances: tuple[NDArray, NDArray] = field(init=False, repr=False)
+    _densities: tuple[NDArray, NDArray] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -188,7 +191,7 @@ class SensorFilter:
             memories=_pair(lambda: np.zeros((count, kalman.MEMORY))),
             home=(places, np.array(turns)),
             shown=(places.copy(), np.array(turns)),
-            scratch=np.zeros(16),
+            scratch=np.zeros(kalman.SCRATCH),
         )
 
     def step(

@@ -38,9 +38,31 @@ class Message(NamedTuple):
     arguments: tuple[Argument, ...]
 
 
+class Found(NamedTuple):
+    """Where a message is in a datagram."""
+
+    address: str
+    tags: str
+    """Types of the arguments, without the comma."""
+    start: int
+    """Where the arguments begin, bytes."""
+    end: int
+    """Where the message ends, bytes."""
+
+
 def decode(data: bytes) -> list[Message]:
     """All messages of a datagram, in order, those of nested bundles too; an empty list when it is none."""
-    found: list[Message] = []
+    messages = []
+    for address, tags, start, end in scan(data):
+        arguments = _arguments(data, start, end, tags)
+        if arguments is not None:
+            messages.append(Message(address, arguments))
+    return messages
+
+
+def scan(data: bytes) -> list[Found]:
+    """Where the messages of a datagram are; their arguments may still not fit."""
+    found: list[Found] = []
     if not data or len(data) > MAX_BYTES or len(data) % 4:
         return found
     # (start, end, depth) of what is still to be read, the next one last
@@ -83,7 +105,7 @@ def _text(data: bytes, start: int, end: int) -> tuple[str, int] | None:
     return data[start:stop].decode("utf-8", "replace"), after
 
 
-def _message(data: bytes, start: int, end: int) -> Message | None:
+def _message(data: bytes, start: int, end: int) -> Found | None:
     if data[start] != 0x2F:
         return None
     address = _text(data, start, end)
@@ -92,12 +114,11 @@ def _message(data: bytes, start: int, end: int) -> Message | None:
     name, place = address
     if place >= end:
         # senders of old may leave the type tags out: then nothing can be said about arguments
-        return Message(name, ())
+        return Found(name, "", end, end)
     tags = _text(data, place, end)
     if tags is None or not tags[0].startswith(",") or len(tags[0]) > MAX_ARGUMENTS + 1:
         return None
-    arguments = _arguments(data, tags[1], end, tags[0][1:])
-    return None if arguments is None else Message(name, arguments)
+    return Found(name, tags[0][1:], tags[1], end)
 
 
 def _arguments(data: bytes, place: int, end: int, tags: str) -> tuple[Argument, ...] | None:

@@ -1,0 +1,96 @@
+"""A character as receivers know it: human bones turned from a T-pose, whatever joints and rest pose it has itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.errors import SkeletonError
+from footplant.humanoid.bones import BONES, REQUIRED, UNITY, bone_above, bones_of
+from footplant.live.protocols import rokoko
+from footplant.skeleton import Character
+
+_HALF_TURN = np.array([0.0, 0.0, 1.0, 0.0])
+"""Half a turn about y. Avatars face +z in Unity's left-handed axes, which is −z in ours."""
+
+
+class Avatar:
+    """Tells poses of a character as places and turns of human bones, in compiled code and without allocating."""
+
+    def __init__(self, character: Character) -> None:
+        """Find the bones; an error names those that no avatar can do without."""
+        skeleton, roles = character.skeleton, character.require_roles()
+        wanted = bones_of(skeleton, roles)
+        bones: dict[str, int] = {}
+        for bone, joint in wanted.items():
+            above = bone_above(bone, bones)
+            if above is None or joint in skeleton.descendants(bones[above])[1:]:
+                bones[bone] = joint
+        lacking = [bone for bone in REQUIRED if bone not in bones]
+        if lacking:
+            raise SkeletonError(f"expected {character.name!r} to have all human bones, it lacks {', '.join(lacking)}")
+        self.character = character
+        self.bones = tuple(bones)
+        """As VRM 1.0 calls them, parents before children."""
+        self.names = tuple(UNITY[bone] for bone in bones)
+        """As Unity calls them."""
+        order = {bone: number for number, bone in enumerate(bones)}
+        self._above = np.array([-1 if (a := bone_above(bone, bones)) is None else order[a] for bone in bones])
+        self._joints = np.array(list(bones.values()))
+        reference = skeleton.posed(humanoid.reference_pose(skeleton, roles))[1][self._joints]
+        self._back = np.ascontiguousarray(rotation.inverse(rotation.multiply(_HALF_TURN, reference)))
+        self._places = np.empty((1, len(skeleton), 3))
+        self._world = np.empty((1, len(skeleton), 4))
+        self.turns = np.empty((len(bones), 4))
+        """(B, 4) how the bones have turned from a T-pose that faces −z, in the world, after the last `pose`."""
+        self.local = np.empty((len(bones), 7))
+        """(B, 7) place (m) and turn (w, x, y, z) in the bone above, after the last `pose`; of the hips in the world."""
+
+    def pose(self, root: NDArray, rotations: NDArray) -> NDArray:
+        """Take a pose of the character, (3,) metres and (J, 4) local; returns `local`."""
+        from footplant.kernels import bones, fk
+
+        skeleton = self.character.skeleton
+        fk.forward(
+            skeleton.parents, skeleton.offsets[None], _frozen(root)[None], _frozen(rotations)[None], self._places,
+            self._world,
+        )  # fmt: skip
+        bones.to_bones(self._joints, self._above, self._back, self._places[0], self._world[0], self.turns, self.local)
+        return self.local
+
+    @property
+    def places(self) -> NDArray:
+        """(B, 3) metres: where the bones are in the world, after the last `pose`."""
+        return self._places[0, self._joints]
+
+
+def _frozen(array: NDArray) -> NDArray:
+    """A read-only view: kernels are compiled for arrays of motions, which are."""
+    view = np.ascontiguousarray(array, float).view()
+    view.setflags(write=False)
+    return view
+
+
+class RokokoJoints:
+    """The bones of an avatar as Rokoko's joints in the world."""
+
+    def __init__(self, avatar: Avatar) -> None:
+        """Pair the bones with the joints: by role, chains from the root outwards."""
+        self.avatar = avatar
+        chains = {role: list(names) for role, names in rokoko.PLAN.roles.items()}
+        # Rokoko's spine has two joints: the chest's and the one below it
+        pairs = {}
+        for number, bone in enumerate(avatar.bones):
+            if bone == "upperChest" and "chest" in avatar.bones:
+                continue
+            chain = chains.get(BONES[bone].role)
+            if chain:
+                pairs[chain.pop(0)] = number
+        self.names = tuple(name for name in rokoko.PLAN.names if name in pairs)
+        self._rows = np.array([pairs[name] for name in self.names])
+        self._t_pose = rokoko.PLAN.t_pose[[rokoko.PLAN.index[name] for name in self.names]]
+
+    def pose(self) -> tuple[NDArray, NDArray]:
+        """(N, 3) metres and (N, 4) in the world, of the avatar's last pose."""
+        return self.avatar.places[self._rows], rotation.multiply(self.avatar.turns[self._rows], self._t_pose)

@@ -1,0 +1,45 @@
+"""LZ4 frames, unpacked with suspicion: their sizes are bounded, and any bytes give bytes or None."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+MAGIC = b"\x04\x22\x4d\x18"
+_RAW = 0x80000000
+"""Bit of a block's size that says that it is not packed."""
+
+
+def unpack(data: bytes, most: int) -> bytes | None:
+    """The content of a frame of at most `most` bytes; None when it is none, damaged or larger. Sums are not checked."""
+    from footplant.kernels import lz4
+
+    if len(data) < 7 or data[:4] != MAGIC or data[4] >> 6 != 1:
+        return None
+    flags = data[4]
+    has_block_sum, has_size, has_dictionary = bool(flags & 0x10), bool(flags & 0x08), bool(flags & 0x01)
+    place = 6 + 8 * has_size + 4 * has_dictionary + 1
+    # LZ4 packs 255 times at best: what cannot be in there needs no room
+    out = np.empty(min(most, 255 * len(data)), np.uint8)
+    source = np.frombuffer(data, np.uint8)
+    filled = 0
+    while place + 4 <= len(data):
+        size = struct.unpack_from("<I", data, place)[0]
+        place += 4
+        if size == 0:
+            return out[:filled].tobytes()
+        is_raw, size = bool(size & _RAW), size & ~_RAW
+        if place + size > len(data):
+            return None
+        if is_raw:
+            if filled + size > len(out):
+                return None
+            out[filled : filled + size] = source[place : place + size]
+            filled += size
+        else:
+            filled = int(lz4.unpack_block(source, place, place + size, out, filled))
+            if filled < 0:
+                return None
+        place += size + 4 * has_block_sum
+    return None

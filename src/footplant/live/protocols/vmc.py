@@ -1,0 +1,294 @@
+"""Virtual Motion Capture protocol (VMC 3.1, OSC over UDP), in and out.
+
+A sender tells the root of its model and local places and turns of Unity's human bones, left-handed, y up, in metres. A
+pose has no number and comes in several datagrams; it is complete when every bone that usually comes has come, when the
+sender's time changes, when a bone comes again, or when nothing more comes for a while. Bones that did not come are
+marked as absent: the filter holds them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.humanoid.bones import BONES, UNITY
+from footplant.live.protocols import osc
+from footplant.live.protocols.sample import Plan, Sample, checked
+
+PORT = 39539
+"""Where receivers of motion listen; 39540 where relays do."""
+TIMEOUT = 0.02
+"""Seconds after which a pose that has begun is taken as it is."""
+USUAL = 30
+"""Poses within which a bone has to come again to be waited for."""
+ECHO = 0.004
+"""Seconds within which the same datagram again is a duplicate on the way and not a pose again."""
+LATE = 1.0
+"""Seconds by which a sender's time may step back: a datagram was overtaken on the way. Beyond that its clock jumped."""
+_MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
+"""Place (x, y, z) and turn (w, x, y, z) between left- and right-handed axes: z is turned round."""
+_W_FIRST = np.array([6, 3, 4, 5])
+"""Where (w, x, y, z) are in a message."""
+
+
+def _plan() -> Plan:
+    names = tuple(UNITY.values())
+    order = {bone: number for number, bone in enumerate(UNITY)}
+    parents = [-1 if (above := BONES[bone].parent) is None else order[above] for bone in UNITY]
+    roles: dict[str, tuple[str, ...]] = {}
+    for bone, name in UNITY.items():
+        role = BONES[bone].role
+        roles[role] = (*roles.get(role, ()), name)
+    return Plan("vmc", names, np.array(parents), roles, True, rotation.identity(len(names)))
+
+
+PLAN = _plan()
+"""Unity's 55 human bones. A figure in its T-pose has no turns at all and faces −z once it is right-handed."""
+_LOWER = {name.lower(): bone for name, bone in PLAN.index.items()}
+
+
+class _Shape:
+    """What datagrams of one sender have in common: where their numbers are. The rest of them does not change."""
+
+    def __init__(self, data: bytes) -> None:
+        """Find the numbers; `is_known` says whether the datagram is of the usual kind."""
+        self.is_known = False
+        words = np.frombuffer(data, np.uint32) if len(data) % 4 == 0 else np.zeros(0, np.uint32)
+        fixed = np.ones(len(words), bool)
+        slots: list[int] = []
+        rows: list[int] = []
+        self.time_at: int | None = None
+        self.root_at: int | None = None
+        self.time_first = True
+        for address, tags, start, end in osc.scan(data):
+            if address in ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos") and tags.startswith("sfffffff"):
+                name, place = _name_at(data, start, end)
+                if name is None or tags.strip("sf") or place + 4 * (len(tags) - 1) != end:
+                    return
+                fixed[place // 4 : end // 4] = False
+                if address == "/VMC/Ext/Root/Pos":
+                    self.root_at = place // 4
+                elif (bone := _LOWER.get(name.lower())) is not None and bone not in slots:
+                    slots.append(bone)
+                    rows.append(place // 4)
+                else:
+                    return
+            elif address == "/VMC/Ext/T" and tags == "f" and end == start + 4 and self.time_at is None:
+                fixed[start // 4] = False
+                self.time_at = start // 4
+                self.time_first = not slots
+            elif address.startswith("/VMC/Ext/Blend/") and tags == "sf" and end - start >= 8:
+                fixed[end // 4 - 1] = False
+            elif address in _MOTION:
+                return
+        self.is_known = bool(slots)
+        self.slots = np.array(slots, np.int64)
+        self.rows = np.array(rows, np.int64)[:, None] + np.arange(7)
+        self._fixed = np.flatnonzero(fixed)
+        self._words = words[self._fixed]
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a datagram of the same length is the same but for its numbers."""
+        return bool((np.frombuffer(data, np.uint32)[self._fixed] == self._words).all())
+
+
+def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
+    """The text at the start of a message's arguments, and where the numbers after it begin."""
+    stop = data.find(b"\x00", start, end)
+    if stop < 0:
+        return None, end
+    return data[start:stop].decode("utf-8", "replace"), stop + 4 - (stop - start) % 4
+
+
+_MOTION = ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T")
+MOST_SHAPES = 32
+"""Shapes of datagrams that are remembered of one sender."""
+
+
+class VmcReceiver:
+    """Puts poses together from the datagrams of one sender."""
+
+    def __init__(self, actor: str = "") -> None:
+        """Start without knowing anything of the sender."""
+        self.actor = actor
+        self.ignored = 0
+        """Messages about motion that made no sense."""
+        self.duplicates = 0
+        self.late = 0
+        """Datagrams that came twice, and that were overtaken by newer ones."""
+        self._values = np.zeros((len(PLAN), 7))
+        self._values[:, 6] = 1.0
+        self._fresh = np.zeros(len(PLAN), bool)
+        self._age = np.full(len(PLAN), USUAL)
+        self._root: tuple[NDArray, NDArray] | None = None
+        self._time: float | None = None
+        self._begun: float | None = None
+        self._recent: list[tuple[bytes, float]] = []
+        self._shapes: dict[int, list[_Shape]] = {}
+
+    def feed(self, data: bytes, now: float) -> list[Sample]:
+        """Take in a datagram that came at `now` (seconds of any steady clock); the poses that it completes."""
+        done = self.poll(now)
+        if any(now - when < ECHO and data == seen for seen, when in self._recent):
+            self.duplicates += 1
+            return done
+        self._recent = [*self._recent[-7:], (data, now)]
+        shape = self._shape(data)
+        done += self._take(data, now) if shape is None else self._take_known(shape, data, now)
+        if self._begun is not None and (self._fresh | (self._age >= USUAL)).all() and (self._age < USUAL).any():
+            done += self._flush()
+        return done
+
+    def _shape(self, data: bytes) -> _Shape | None:
+        """The shape that a datagram has, where it is a usual one."""
+        for shape in self._shapes.get(len(data), ()):
+            if shape.fits(data):
+                return shape
+        shape = _Shape(data)
+        if not shape.is_known:
+            return None
+        if sum(map(len, self._shapes.values())) >= MOST_SHAPES:
+            self._shapes = {}
+        self._shapes.setdefault(len(data), []).append(shape)
+        return shape
+
+    def _take_known(self, shape: _Shape, data: bytes, now: float) -> list[Sample]:
+        """The numbers of a datagram of a known shape, all at once."""
+        floats = np.frombuffer(data, ">f4")
+        done: list[Sample] = []
+        time = None if shape.time_at is None else float(floats[shape.time_at])
+        if time is not None and self._is_late([time]):
+            self.late += 1
+            return done
+        if shape.time_first:
+            done += self._take_time(time, shape.time_at is not None)
+        if shape.root_at is not None:
+            self._take_root(tuple(floats[shape.root_at : shape.root_at + 7].tolist()))
+        if self._fresh[shape.slots].any():
+            done += self._flush()
+        self._values[shape.slots] = floats[shape.rows]
+        self._fresh[shape.slots] = True
+        if self._begun is None:
+            self._begun = now
+        if not shape.time_first:
+            done += self._take_time(time, True)
+        return done
+
+    def _take(self, data: bytes, now: float) -> list[Sample]:
+        """The messages of a datagram, one by one."""
+        messages = osc.decode(data)
+        done: list[Sample] = []
+        if self._is_late([_seconds(arguments) for address, arguments in messages if address == "/VMC/Ext/T"]):
+            self.late += 1
+            return done
+        for address, arguments in messages:
+            if address == "/VMC/Ext/Bone/Pos":
+                bone = _LOWER.get(arguments[0].lower()) if arguments and isinstance(arguments[0], str) else None
+                numbers = _seven(arguments)
+                if bone is None or numbers is None:
+                    self.ignored += 1
+                    continue
+                if self._fresh[bone]:
+                    done += self._flush()
+                self._values[bone] = numbers
+                self._fresh[bone] = True
+                if self._begun is None:
+                    self._begun = now
+            elif address == "/VMC/Ext/T":
+                done += self._take_time(_seconds(arguments), True)
+            elif address == "/VMC/Ext/Root/Pos":
+                self._take_root(_seven(arguments))
+        return done
+
+    def _take_time(self, time: float | None, said: bool) -> list[Sample]:
+        if not said or time == self._time:
+            return []
+        if time is None or not math.isfinite(time):
+            self.ignored += 1
+            return []
+        done = self._flush()
+        self._time = time
+        return done
+
+    def poll(self, now: float) -> list[Sample]:
+        """The pose that has waited too long for the rest of it, if there is one."""
+        return self._flush() if self._begun is not None and now - self._begun > TIMEOUT else []
+
+    def _is_late(self, times: Sequence[float | None]) -> bool:
+        last = self._time
+        return last is not None and bool(times) and all(time is not None and 0 < last - time < LATE for time in times)
+
+    def _take_root(self, numbers: tuple[float, ...] | None) -> None:
+        if numbers is None:
+            self.ignored += 1
+            return
+        values = np.array([numbers])
+        places, turns, sane = checked(values[:, :3] * _MIRROR[:3], values[:, _W_FIRST] * _MIRROR[3:])
+        if sane[0]:
+            self._root = places[0], turns[0]
+        else:
+            self.ignored += 1
+
+    def _flush(self) -> list[Sample]:
+        """What has come since the last pose, as a pose."""
+        if self._begun is None:
+            return []
+        places, turns, sane = checked(self._values[:, :3] * _MIRROR[:3], self._values[:, _W_FIRST] * _MIRROR[3:])
+        present = self._fresh & sane
+        self.ignored += int((self._fresh & ~sane).sum())
+        self._age[present] = 0
+        self._age[~present] += 1
+        if self._root is not None and present[0]:
+            root_place, root_turn = self._root
+            places[0] = root_place + rotation.rotate(root_turn, places[0])
+            turns[0] = rotation.multiply(root_turn, turns[0])
+        self._fresh[:] = False
+        self._begun = None
+        return [Sample(PLAN, self.actor, places, turns, present, self._time)] if present.any() else []
+
+
+def _seven(arguments: Sequence[osc.Argument]) -> tuple[float, ...] | None:
+    """Place and turn after the name; more arguments than those are for others."""
+    numbers = arguments[1:8]
+    if len(numbers) < 7 or not all(type(number) is float for number in numbers):
+        return None
+    return tuple(numbers)  # type: ignore[arg-type]
+
+
+def _seconds(arguments: Sequence[osc.Argument]) -> float | None:
+    time = arguments[0] if arguments else None
+    return time if type(time) is float and math.isfinite(time) else None
+
+
+class VmcSender:
+    """Writes poses as one bundle each: its bytes are laid out once, and only numbers change from pose to pose."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """names: Unity's names of the bones, in the order in which `encode` gets them."""
+        head = [osc.encode("/VMC/Ext/OK", 1), osc.encode("/VMC/Ext/T", 0.0)]
+        poses = [osc.encode("/VMC/Ext/Root/Pos", "root", *[0.0] * 7)]
+        poses += [osc.encode("/VMC/Ext/Bone/Pos", name, *[0.0] * 7) for name in names]
+        starts, place = [], len(osc.BUNDLE) + len(osc.IMMEDIATELY)
+        for element in (*head, *poses):
+            place += 4 + len(element)
+            starts.append(place)
+        self._bytes = bytearray(osc.bundle((*head, *poses)))
+        self._floats = np.frombuffer(self._bytes, dtype=">f4")
+        self._time_at = starts[1] - 4
+        self._rows = np.array([end // 4 - 7 for end in starts[3:]])[:, None] + np.arange(7)
+        # the model stands at the origin: its hips say where it is
+        self._floats[starts[2] // 4 - 1] = 1.0
+
+    def encode(self, bones: NDArray, time: float) -> bytes:
+        """One datagram. bones: (B, 7) place (m) and turn (w, x, y, z) in the parent bone, right-handed."""
+        values = bones * _MIRROR
+        self._floats[self._rows[:, :3]] = values[:, :3]
+        self._floats[self._rows[:, 3:6]] = values[:, 4:]
+        self._floats[self._rows[:, 6]] = values[:, 3]
+        struct.pack_into(">f", self._bytes, self._time_at, time)
+        return bytes(self._bytes)

@@ -1,0 +1,142 @@
+"""All actors of a stream: datagrams of any protocol in, poses of a character out. No sockets and no clocks in here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from footplant.errors import FormatError
+from footplant.live.actor import Actor, MakePuppeteer, Settings
+from footplant.live.avatar import Avatar, RokokoJoints
+from footplant.live.protocols import natnet, rokoko, vmc, xsens
+from footplant.live.protocols.natnet_poses import NatNetReceiver
+from footplant.live.protocols.sample import Sample
+from footplant.live.puppeteer import Pose, Puppeteer
+from footplant.skeleton import Character
+
+MOST_SENDERS = 64
+"""Senders of one stream that are listened to; more are somebody who makes them up."""
+
+
+class Receiver(Protocol):
+    """What every protocol has to take poses from the datagrams of one sender."""
+
+    ignored: int
+    duplicates: int
+    late: int
+
+    def feed(self, data: bytes, now: float) -> list[Sample]:
+        """Take in a datagram; the poses that it completes."""
+        ...
+
+    def poll(self, now: float) -> list[Sample]:
+        """Poses that have waited too long for the rest of them."""
+        ...
+
+
+PORTS = {"vmc": vmc.PORT, "xsens": xsens.PORT, "natnet": natnet.PORT, "rokoko": rokoko.PORT}
+"""Protocols that are received, and where."""
+RECEIVERS: dict[str, Callable[[], Receiver]] = {
+    "vmc": vmc.VmcReceiver, "xsens": xsens.XsensReceiver, "natnet": NatNetReceiver, "rokoko": rokoko.RokokoReceiver,
+}  # fmt: skip
+SPOKEN = ("vmc", "rokoko")
+"""Protocols that are sent."""
+
+
+def protocol_of(data: bytes) -> str:
+    """The protocol that a datagram looks like."""
+    if data[:4] == b"MXTP":
+        return "xsens"
+    if data[:8] == b"#bundle\x00" or data[:1] == b"/":
+        return "vmc"
+    return "rokoko" if data[:1] in (b"{", b"\x04") else "natnet"
+
+
+@dataclass
+class Stage:
+    """Who is on, and what each of them is driven by."""
+
+    protocol: str
+    """One of `PORTS`."""
+    target: Character
+    make: MakePuppeteer = Puppeteer
+    settings: Settings = field(default_factory=Settings)
+    most_actors: int = 1
+    """Actors who are driven; those who come later are counted only."""
+    actors: dict[Hashable, Actor] = field(default_factory=dict)
+    refused: Counter = field(default_factory=Counter)
+    """Reason → how many datagrams or poses were left out for it."""
+
+    def __post_init__(self) -> None:
+        """Check the protocol."""
+        if self.protocol not in RECEIVERS:
+            raise FormatError(f"expected a protocol among {', '.join(RECEIVERS)}, got {self.protocol!r}")
+        self.receivers: dict[Hashable, Receiver] = {}
+        self.datagrams = 0
+        self._pending: dict[Hashable, list[Sample]] = {}
+
+    def feed(self, data: bytes, sender: Hashable, now: float) -> int:
+        """Take in a datagram that came at `now` from a sender of any name; how many poses it has completed."""
+        self.datagrams += 1
+        receiver = self.receivers.get(sender)
+        if receiver is None:
+            if len(self.receivers) >= MOST_SENDERS:
+                self.refused["too many senders"] += 1
+                return 0
+            receiver = self.receivers[sender] = RECEIVERS[self.protocol]()
+        return self._keep(sender, receiver.feed(data, now))
+
+    def poses(self, now: float) -> list[tuple[int, Actor, Pose]]:
+        """What to show at `now`: number of the actor, the actor and the pose; of actors for whom it is time."""
+        for sender, receiver in self.receivers.items():
+            self._keep(sender, receiver.poll(now))
+        shown = []
+        for number, (key, actor) in enumerate(self.actors.items()):
+            samples = self._pending.get(key)
+            pose = actor.take(samples, now) if samples else actor.tick(now)
+            if samples:
+                samples.clear()
+            if pose is not None:
+                shown.append((number, actor, pose))
+        return shown
+
+    def _keep(self, sender: Hashable, samples: list[Sample]) -> int:
+        for sample in samples:
+            # a sender of VMC is one actor; others tell their actors apart
+            key = sender if self.protocol == "vmc" else sample.actor
+            if key not in self.actors:
+                if len(self.actors) >= self.most_actors:
+                    self.refused["more actors than are driven"] += 1
+                    continue
+                name = sample.actor or f"actor {len(self.actors) + 1}"
+                self.actors[key] = Actor(self.target, self.make, self.settings, name)
+            self._pending.setdefault(key, []).append(sample)
+        return len(samples)
+
+    def count(self, what: str) -> int:
+        """Sum over senders of a count of theirs: "ignored", "duplicates" or "late"."""
+        return sum(getattr(receiver, what) for receiver in self.receivers.values())
+
+
+class Voice:
+    """Writes the poses of one character as datagrams of a protocol."""
+
+    def __init__(self, protocol: str, character: Character, name: str = "footplant", fps: float = 60.0) -> None:
+        """protocol: one of `SPOKEN`; name: what the actor is called where the protocol says it."""
+        if protocol not in SPOKEN:
+            raise FormatError(f"expected a protocol that can be sent ({', '.join(SPOKEN)}), got {protocol!r}")
+        self._avatar = Avatar(character)
+        self._vmc = vmc.VmcSender(self._avatar.names) if protocol == "vmc" else None
+        if protocol == "rokoko":
+            self._joints = RokokoJoints(self._avatar)
+            hips = float(character.skeleton.rest_world[0][character.require_roles()["hips"], 1])
+            self._rokoko = rokoko.RokokoSender(self._joints.names, name, character.height, hips, fps)
+
+    def say(self, pose: Pose, time: float) -> bytes:
+        """One datagram; time: seconds on any clock that receivers can take differences of."""
+        local = self._avatar.pose(pose.root, pose.rotations)
+        if self._vmc is not None:
+            return self._vmc.encode(local, time)
+        return self._rokoko.encode(*self._joints.pose(), time)

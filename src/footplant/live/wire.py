@@ -1,0 +1,196 @@
+"""Sockets: where datagrams come in and go out. Loopback alone, unless an address and its senders are named."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from footplant.errors import FormatError
+from footplant.live.protocols import natnet
+from footplant.live.stage import PORTS, SPOKEN
+
+LOOPBACK = "127.0.0.1"
+MOST_AT_ONCE = 4096
+"""Datagrams taken from the system before poses are made: a flood cannot keep them waiting."""
+BUFFER = 1 << 20
+"""Bytes that the system is asked to keep for us."""
+
+
+class Endpoint(NamedTuple):
+    """A protocol at a place."""
+
+    protocol: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As on the command line."""
+        return f"{self.protocol}:{self.host}:{self.port}"
+
+
+def endpoint(text: str, *, sending: bool = False) -> Endpoint | None:
+    """Read "vmc:39539", "vmc:HOST:PORT" or "vmc"; None for what is the name of a file."""
+    protocol, _, place = text.partition(":")
+    if protocol not in PORTS:
+        return None
+    if sending and protocol not in SPOKEN:
+        raise FormatError(f"{protocol} is received only; what can be sent: {', '.join(SPOKEN)}")
+    host, _, port = place.rpartition(":")
+    try:
+        number = int(port) if port else PORTS[protocol]
+    except ValueError:
+        number = -1
+    if not 0 < number < 65536:
+        raise FormatError(f"expected {protocol}:PORT or {protocol}:HOST:PORT, got {text!r}")
+    return Endpoint(protocol, host or LOOPBACK, number)
+
+
+class Arrival(NamedTuple):
+    """A datagram that has come in."""
+
+    data: bytes
+    sender: tuple[str, int]
+    """Address and port."""
+    when: float
+    """Seconds of `time.perf_counter`."""
+
+
+@dataclass
+class Inlet:
+    """A socket that datagrams come in by."""
+
+    place: Endpoint
+    allowed: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
+    """Networks that senders may be in; nobody else is heard."""
+
+    def __post_init__(self) -> None:
+        """Open the socket."""
+        self.refused = 0
+        """Datagrams of senders that are not allowed."""
+        try:
+            address = socket.getaddrinfo(self.place.host, self.place.port, type=socket.SOCK_DGRAM)[0]
+            self._socket = socket.socket(address[0], socket.SOCK_DGRAM)
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+            self._socket.bind(address[4])
+        except OSError as error:
+            raise FormatError(f"cannot listen at {self.place}: {error.strerror or error}") from error
+        self._socket.setblocking(False)
+        if self.place.protocol == "natnet" and not ipaddress.ip_address(address[4][0]).is_loopback:
+            self._join(natnet.MULTICAST, str(address[4][0]))
+        self._known: dict[str, bool] = {}
+
+    def _join(self, group: str, interface: str) -> None:
+        """Hear what is sent to a group; a machine without multicast hears what is sent to itself."""
+        request = struct.pack("4s4s", socket.inet_aton(group), socket.inet_aton(interface))
+        with contextlib.suppress(OSError):
+            self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
+
+    @property
+    def port(self) -> int:
+        """Where it really listens."""
+        return self._socket.getsockname()[1]
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until something comes, or some time is over."""
+        return bool(select.select([self._socket], [], [], max(seconds, 0.0))[0])
+
+    def drain(self) -> list[Arrival]:
+        """All that has come, the oldest first."""
+        found: list[Arrival] = []
+        for _ in range(MOST_AT_ONCE):
+            try:
+                data, sender = self._socket.recvfrom(65_536)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                # a receiver of ours that has gone is told here on some systems: nothing of ours to mend
+                if error.errno in (errno.ECONNREFUSED, errno.ECONNRESET, errno.EINTR):
+                    continue
+                break
+            if self._may_send(sender[0]):
+                found.append(Arrival(data, (sender[0], sender[1]), time.perf_counter()))
+            else:
+                self.refused += 1
+        return found
+
+    def answer(self, data: bytes, host: str, port: int) -> None:
+        """Send something back, if that works."""
+        with contextlib.suppress(OSError):
+            self._socket.sendto(data, (host, port))
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._socket.close()
+
+    def _may_send(self, host: str) -> bool:
+        known = self._known.get(host)
+        if known is None:
+            if len(self._known) > 1024:
+                self._known.clear()
+            address = ipaddress.ip_address(host.partition("%")[0])
+            known = address.is_loopback or any(address in network for network in self.allowed)
+            self._known[host] = known
+        return known
+
+
+class Outlet:
+    """A socket that datagrams go out by; the actor's number is added to the port."""
+
+    def __init__(self, place: Endpoint) -> None:
+        """Find the address."""
+        self.place = place
+        self.failed = 0
+        """Datagrams that the system would not take."""
+        try:
+            found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_DGRAM)[0]
+        except OSError as error:
+            raise FormatError(f"cannot send to {place}: {error.strerror or error}") from error
+        self._socket = socket.socket(found[0], socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._host = str(found[4][0])
+
+    def send(self, data: bytes, number: int = 0) -> None:
+        """Send a datagram; nobody who listens, or a network that is down, is counted and nothing more."""
+        try:
+            self._socket.sendto(data, (self._host, self.place.port + number))
+        except OSError:
+            self.failed += 1
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+def networks(texts: Iterable[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Addresses and networks of senders: "192.168.1.20", "192.168.1.0/24"."""
+    found = []
+    for text in texts:
+        try:
+            found.append(ipaddress.ip_network(text, strict=False))
+        except ValueError:
+            raise FormatError(f"expected an address such as 192.168.1.20 or 192.168.1.0/24, got {text!r}") from None
+    return found
+
+
+def listen_at(place: Endpoint, address: str | None, allowed: Sequence[str]) -> Inlet:
+    """Open an inlet: at loopback, or at an address that is named, then for senders that are named."""
+    host = place.host if address is None else address
+    try:
+        is_local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost"
+    if not is_local:
+        if address is None:
+            raise FormatError(f"{place} is not on loopback; to hear other machines give --listen {host} --allow SENDER")
+        if not allowed:
+            raise FormatError(f"--listen {address} hears other machines: say which with --allow SENDER")
+    return Inlet(Endpoint(place.protocol, host, place.port), networks(allowed))
