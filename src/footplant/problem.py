@@ -68,7 +68,7 @@ class Problem:
             if isinstance(constraint, AcrossFrames):
                 busy[np.unique(constraint.groups(len(every)))] = True
             else:
-                busy |= constraint.activation(every, self.motion.fps) > 0
+                busy[constraint.at_work(every, self.motion.fps)[0]] = True
         return np.flatnonzero(busy)
 
 
@@ -231,8 +231,8 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
     if isinstance(constraint, AcrossFrames):
         rows, values = constraint.groups(len(kinematics.frames))[:, 0], constraint.residual(kinematics)
     else:
-        active = constraint.activation(kinematics.frames, kinematics.motion.fps)
-        rows = np.flatnonzero(active >= 1.0)
+        rows, active = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+        rows = rows[active >= 1.0]
         values = constraint.residual(kinematics[rows]) if len(rows) else np.zeros((0, 1))
     if constraint.inequality:
         values = np.minimum(values, 0.0)

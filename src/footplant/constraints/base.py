@@ -97,6 +97,19 @@ class Constraint(ABC):
         share = np.where(following == frames, 1.0, np.maximum(rise, fall))
         return share * share * (3.0 - 2.0 * share)
 
+    def at_work(self, frames: NDArray, fps: float) -> tuple[NDArray, NDArray]:
+        """Rows of frames of the clip (ascending) at which it is at work at all, and its activation there.
+
+        The time it takes does not grow with the frames on either side: a long clip has many short constraints.
+        """
+        part = slice(0, len(frames))
+        if self.frames is not None and len(self.frames) and type(self).activation is Constraint.activation:
+            before, after = (int(np.ceil(ramp * fps)) for ramp in self.ramp)
+            part = slice(*np.searchsorted(frames, [self.frames[0] - before, self.frames[-1] + after + 1]).tolist())
+        active = self.activation(frames[part], fps)
+        rows = np.flatnonzero(active > 0)
+        return part.start + rows, active[rows]
+
     def _interval_activation(self, frames: NDArray, held: range, fps: float) -> NDArray:
         """`activation` of an interval, which needs no search."""
         share = ((frames >= held.start) & (frames < held.stop)).astype(float)

@@ -53,8 +53,10 @@ class Footplant(Constraint):
         slip = kinematics.point(self.point) - self._place(kinematics, place)
         if self.frames is None or not any(self.ramp) or not len(self.frames):
             return slip
-        held = np.asarray(self.frames)
-        nearest = held[self.slot(kinematics.frames)]
+        held, rows = np.asarray(self.frames), kinematics.frames
+        if isinstance(self.frames, range) and len(rows) and self.frames[0] <= rows[0] and rows[-1] <= self.frames[-1]:
+            return slip
+        nearest = held[self.slot(rows)]
         rows, found = _rows_of(kinematics.frames, nearest)
         away = kinematics.frames - nearest
         inside = nearest - np.sign(away) * GOING
@@ -78,8 +80,9 @@ class Footplant(Constraint):
 
     def mean_place(self, kinematics: Kinematics) -> NDArray:
         """(3,) the mean place of the point over its frames, put on the ground where there is one."""
-        held = self.activation(kinematics.frames, kinematics.motion.fps) >= 1.0
-        if not held.any():
+        rows, active = self.at_work(kinematics.frames, kinematics.motion.fps)
+        held = rows[active >= 1.0]
+        if not len(held):
             raise ConstraintError(f"{self.title}: expected frames of the clip, got {self.frames}")
         place = kinematics[held].point(self.point).mean(axis=0)
         if self.ground is not None:

@@ -62,8 +62,7 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
     frames, fps = kinematics.frames, kinematics.motion.fps
     rows, parts = [], []
     for number, constraint in enumerate(constraints):
-        activation = constraint.activation(frames, fps)
-        held = np.flatnonzero(activation > 0)
+        held, activation = constraint.at_work(frames, fps)
         if not len(held):
             continue
         part = kinematics if len(held) == len(frames) else kinematics[held]
@@ -83,7 +82,7 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
                 table[:, 6:9] = part.point(constraint.point) - constraint.residual(part)
         table[:, 0:3] = offset
         table[:, 3:6] = axes
-        table[:, 10], table[:, 11], table[:, 12] = activation[held], kind, joint
+        table[:, 10], table[:, 11], table[:, 12] = activation, kind, joint
         rows.append(np.stack([held, np.full(len(held), number)], axis=1))
         parts.append(table)
     where = np.concatenate(rows) if rows else np.zeros((0, 2), np.int64)

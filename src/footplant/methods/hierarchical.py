@@ -90,10 +90,10 @@ class Hierarchical:
         for constraint in constraints:
             if not isinstance(constraint, Footplant):
                 continue
-            share = constraint.weight * constraint.activation(kinematics.frames, motion.fps)
-            rows = np.flatnonzero(share > 0)
-            shift[rows] -= share[rows, None] * constraint.residual(kinematics[rows])
-            total[rows] += share[rows]
+            rows, share = constraint.at_work(kinematics.frames, motion.fps)
+            if len(rows):
+                shift[rows] -= constraint.weight * share[:, None] * constraint.residual(kinematics[rows])
+                total[rows] += constraint.weight * share
         held = np.flatnonzero(total > 0)
         if not len(held):
             return motion

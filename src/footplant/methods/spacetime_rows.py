@@ -113,10 +113,9 @@ class Rows:
         motion = kinematics.motion
         self.skeleton, self.offsets = motion.skeleton, motion.offsets
         ordered = canonical(constraints)
-        pinned = [c for c in ordered if is_pin(c) or (type(c) is Footplant and c.free)]
-        self.free = [c for c in pinned if isinstance(c, Footplant) and c.free and self._held(c).any()]
-        pinned = [c for c in pinned if not (isinstance(c, Footplant) and c.free) or c in self.free]
+        self.free = [c for c in ordered if isinstance(c, Footplant) and _is_found(c) and self._is_held(c)]
         settled = {id(c): c.settled(kinematics) for c in self.free}
+        pinned = [c for c in ordered if is_pin(c) or id(c) in settled]
         self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
         self.pins = _only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
         self.targets = eased_targets(self.pins, kinematics)
@@ -138,9 +137,7 @@ class Rows:
         for constraint in ordered:
             if isinstance(constraint, AcrossFrames):
                 used |= self._tie(constraint)
-            elif not any(constraint is pin for pin in pinned) and not (
-                isinstance(constraint, Footplant) and type(constraint) is Footplant
-            ):
+            elif not is_pin(constraint) and not _is_found(constraint):
                 used |= self._other(constraint)
         self.groups = np.flatnonzero(used)
         self.group_of = np.full(1 + len(self.skeleton), -1)
@@ -148,9 +145,9 @@ class Rows:
         self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
         self._weigh(pinned, ordered)
 
-    def _held(self, constraint: Constraint) -> NDArray:
-        active = constraint.activation(self.reference.frames, self.reference.motion.fps)
-        return (active >= 1.0) & self.inside
+    def _is_held(self, constraint: Constraint) -> bool:
+        rows, active = constraint.at_work(self.reference.frames, self.reference.motion.fps)
+        return bool(((active >= 1.0) & self.inside[rows]).any())
 
     def _allowed(self, constraint: Constraint) -> NDArray:
         """(1+J,) groups that may change: joints of the chain, and the root's place when joint 0 is in it."""
@@ -175,8 +172,8 @@ class Rows:
     def _other(self, constraint: Constraint) -> NDArray:
         """Note a constraint that is no pin; return which groups move it."""
         kinematics = self.reference
-        activation = constraint.activation(kinematics.frames, kinematics.motion.fps)
-        rows = np.flatnonzero((activation > 0) & self.inside)
+        rows, share = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+        rows, share = rows[self.inside[rows]], share[self.inside[rows], None]
         if not len(rows):
             return np.zeros(1 + len(self.skeleton), bool)
         part = kinematics[rows]
@@ -186,7 +183,6 @@ class Rows:
             raise ConstraintError(
                 f"{constraint.title}: expected finite residuals, got NaN or infinity at frame {kinematics.frames[bad]}"
             )
-        share = activation[rows, None]
         left = (1.0 - share) * (np.minimum(residual, 0.0) if constraint.inequality else residual)
         allowed = self._allowed(constraint)
         other = _Other(constraint, rows, residual.shape[1], left, self.count, allowed)
@@ -234,8 +230,10 @@ class Rows:
                 self.soft[rows] = weight * share
             self.tolerances[rows] = constraint.tolerance or np.nan
 
+        order = np.argsort(self.pins.sources, kind="stable")
+        starts = np.searchsorted(self.pins.sources[order], np.arange(len(pinned) + 1))
         for number, constraint in enumerate(pinned):
-            own = np.flatnonzero(self.pins.sources == number)
+            own = order[starts[number] : starts[number + 1]]
             rows = (3 * own[:, None] + np.arange(3)).ravel()
             tell(constraint, rows, np.repeat(self.pins.activations[own], 3))
         frames, fps = self.reference.frames, self.reference.motion.fps
@@ -249,8 +247,10 @@ class Rows:
         """The unknowns beside control points: places of plants, multipliers of relations between distant frames."""
         first, last, lead = [], [], []
         self.variables = np.full((max(len(self.free), 1), 3), -1)
+        order = np.argsort(self.owners, kind="stable")
+        starts = np.searchsorted(self.owners[order], np.arange(len(self.free) + 1))
         for number, plant in enumerate(self.free):
-            own = knots.first[self.pin_rows[self.owners == number]]
+            own = knots.first[self.pin_rows[order[starts[number] : starts[number + 1]]]]
             for q in range(3 if plant.ground is None else 2):
                 self.variables[number, q] = len(first)
                 lead.append(int(self.variables[number, 0]))
@@ -403,6 +403,11 @@ class Rows:
             system.rhs, system.side, system.var_corner, system.var_rhs,
         )  # fmt: skip
         spacetime_assembly.add_ties(*arguments)
+
+
+def _is_found(constraint: Constraint) -> bool:
+    """Whether it is a plant whose place is to be found."""
+    return type(constraint) is Footplant and constraint.free
 
 
 def _only(pins: Pins, inside: NDArray) -> Pins:
