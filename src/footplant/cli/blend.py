@@ -1,0 +1,220 @@
+"""`footplant blend` and `footplant transition`: several clips made into one, feet planted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from footplant.cli.arguments import Json, load_clip
+from footplant.cli.output import working
+from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+
+if TYPE_CHECKING:
+    from footplant.edits.blend import WeightCurve
+    from footplant.problem import Method
+    from footplant.skeleton import Character
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE…", help="Two or more motion files, or sample:NAME.")]
+OnCharacter = Annotated[
+    str | None,
+    typer.Option("--character", metavar="CHARACTER", help="Whose motion it becomes (default: the first clip's)."),
+]
+Rate = Annotated[float | None, typer.Option("--fps", metavar="RATE", min=1.0, help="Frames a second of OUT.")]
+HoldMethod = Annotated[
+    str,
+    typer.Option(
+        metavar="METHOD", help="What holds the feet: hierarchical, filtered, perframe … or none (they slide)."
+    ),
+]
+
+
+def method_for(name: str) -> Method | None:
+    """A method that holds feet, by name; None for "none"."""
+    from footplant.methods import method_of
+
+    return None if name == "none" else method_of(name)
+
+
+def character_for(name: str | None) -> Character | None:
+    """A character by its file or sample name."""
+    from footplant.io import load_character
+
+    if name is None:
+        return None
+    with working(f"reading {name}"):
+        return load_character(name)
+
+
+def blend(
+    files: Files,
+    out: Out,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights",
+            metavar="W,W… | T:W,W… T:W,W…",
+            help='How much of each: "0.3,0.7", or keys at seconds: "0:1,0 2:0,1" (default: alike).',
+        ),
+    ] = None,
+    speed: Annotated[
+        float | None, typer.Option(metavar="M/S", help="Choose the weights for this speed instead.")
+    ] = None,
+    turn: Annotated[
+        float | None, typer.Option(metavar="RAD/S", help="Choose the weights for this turn to the left.")
+    ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--part",
+            metavar="PART=W,W…",
+            help="Weights of its own for left_arm, right_arm, upper_body, head or a role.",
+        ),
+    ] = None,
+    reference: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Which clip the others are compared with (default: found).")
+    ] = None,
+    as_they_are: Annotated[
+        bool, typer.Option("--as-they-are", help="Do not warp times: play all from their beginnings (a wave on a run).")
+    ] = False,
+    loops: Annotated[bool, typer.Option("--loops", help="All clips are loops; see --cycles.")] = False,
+    cycles: Annotated[int, typer.Option(min=1, help="How often loops are played.")] = 1,
+    fps: Rate = None,
+    character: OnCharacter = None,
+    method: HoldMethod = "hierarchical",
+    report: ReportFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Blend clips: times, places and footplants that correspond are found, poses averaged, feet planted again.
+
+    Clips of other figures are put on one character first.
+
+    Example: footplant blend sample:walk sample:run --weights 0.5,0.5 -o jog.glb
+    """
+    from footplant.edits import blend as blending
+    from footplant.edits.registration import register, side_by_side
+    from footplant.errors import FormatError
+
+    if len(files) < 2:
+        raise FormatError(f"expected two or more clips to blend, got {len(files)}")
+    if weights is not None and (speed is not None or turn is not None):
+        raise FormatError("expected either --weights or --speed and --turn, got both")
+    if reference is not None and reference > len(files):
+        raise FormatError(f"expected --reference to be 1 to {len(files)}, got {reference}")
+    curve = None if weights is None else read_weights(weights, len(files))
+    parts = dict(_read_part(text, len(files)) for text in part or ())
+    holding = method_for(method)
+    for file in files:
+        check_targets(file, out, report, overwrite=overwrite)
+    clips = [load_clip(file) for file in files]
+    target = character_for(character)
+    with solving("blending") as progress:
+        progress("registering", 0.0)
+        if as_they_are:
+            registration = side_by_side(clips, character=target)
+        else:
+            first = None if reference is None else reference - 1
+            registration = register(clips, reference=first, ends="loop" if loops else "free", character=target)
+        if curve is not None:
+            shares = curve
+        elif speed is not None or turn is not None:
+            shares = blending.weights_for(registration, speed=speed, turn=turn)
+        else:
+            shares = [1.0] * len(files)
+        solution = blending.blend(
+            registration, shares, parts=parts, fps=fps, cycles=cycles, method=holding, progress=progress
+        )
+    used = blending.WeightCurve.of(shares, len(files))
+    solution = solution.noted(f"reference: {files[registration.reference]}")
+    deliver(
+        solution, clips[0], registration.character, verb="blend", file=" + ".join(files), out=out, report=report,
+        json=json, clips=list(files), weights=used.values.round(6).tolist(), reference=registration.reference,
+        costs=list(registration.costs),
+    )  # fmt: skip
+
+
+def read_weights(text: str, count: int) -> WeightCurve:
+    """Weights as people write them: "0.3,0.7", or keys at seconds, "0:1,0 2:0,1"."""
+    from itertools import pairwise
+
+    import numpy as np
+
+    from footplant.edits.blend import WeightCurve
+    from footplant.errors import FormatError
+
+    keys = text.split()
+    seconds, values = [], []
+    for key in keys:
+        before, colon, after = key.rpartition(":")
+        values.append(_numbers(after, count, f"--weights {text!r}"))
+        if len(keys) > 1 and not colon:
+            raise FormatError(f"--weights {text!r}: expected a time before {key!r}, as in 2:0,1")
+        try:
+            seconds.append(float(before) if colon else 0.0)
+        except ValueError:
+            raise FormatError(f"--weights {text!r}: expected seconds before the colon, got {before!r}") from None
+    if not keys or any(b <= a for a, b in pairwise(seconds)):
+        raise FormatError(f"--weights {text!r}: expected weights at rising times")
+    return WeightCurve.of(WeightCurve(np.array(seconds), np.array(values)), count)
+
+
+def _numbers(text: str, count: int, where: str) -> list[float]:
+    from footplant.errors import FormatError
+
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise FormatError(f"{where}: expected {count} numbers with commas between them, got {text!r}") from None
+    if len(numbers) != count:
+        raise FormatError(f"{where}: expected {count} numbers, one for each clip, got {len(numbers)}")
+    return numbers
+
+
+def _read_part(text: str, count: int) -> tuple[str, list[float]]:
+    from footplant.errors import FormatError
+
+    name, equals, values = text.partition("=")
+    if not equals:
+        raise FormatError(f"--part {text!r}: expected a part and its weights, as in right_arm=0,1")
+    return name, _numbers(values, count, f"--part {text!r}")
+
+
+def transition(
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="The clip that is left: a file or sample:NAME.")],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="The clip that is entered.")],
+    out: Out,
+    at: Annotated[
+        str | None, typer.Option(metavar="T,T", help="Seconds in both clips that meet (default: found where alike).")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--fade", metavar="SECONDS", min=0.05, help="How long it takes.")] = 0.5,
+    fps: Rate = None,
+    character: OnCharacter = None,
+    method: HoldMethod = "hierarchical",
+    report: ReportFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Go over from one clip to another where they are alike, times warped, feet planted through the fade.
+
+    Example: footplant transition sample:walk sample:sneak -o both.glb
+    """
+    from footplant.edits.transition import transition as solve
+
+    meeting = None
+    if at is not None:
+        meeting = _numbers(at, 2, f"--at {at!r}")
+    holding = method_for(method)
+    for file in (first, second):
+        check_targets(file, out, report, overwrite=overwrite)
+    clips = [load_clip(file) for file in (first, second)]
+    target = character_for(character)
+    with solving("going over") as progress:
+        solution = solve(
+            clips[0], clips[1], at=None if meeting is None else (meeting[0], meeting[1]), seconds=seconds, fps=fps,
+            character=target, method=holding, progress=progress,
+        )  # fmt: skip
+    deliver(
+        solution, clips[0], target or clips[0].character, verb="transition", file=f"{first} + {second}", out=out,
+        report=report, json=json, clips=[first, second],
+    )  # fmt: skip

@@ -1,0 +1,173 @@
+"""`footplant match` and `footplant graph`: what clips have in common, and a folder of them as a motion graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from footplant.cli.arguments import Json, load_clip
+from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
+from footplant.cli.solving import Overwrite, solving
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+
+SHOWN = 10
+"""Transitions that a table shows."""
+
+
+def match(
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="A motion file, or sample:NAME.")],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one; may be the same.")],
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the distances of all frames.")
+    ] = None,
+    loops: Annotated[bool, typer.Option("--loops", help="Both clips are loops.")] = False,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Compare two clips frame by frame: corresponding times, matched steps, and where one may go over to the other.
+
+    Example: footplant match sample:walk sample:run -o matrix.png
+    """
+    from footplant.edits.matching import match as compare
+    from footplant.edits.registration import RATE
+
+    if out is not None:
+        _check_out(out, (".png",), [first, second], overwrite)
+    clips = [load_clip(file) for file in (first, second)]
+    with working("comparing"):
+        found = compare(clips[0], clips[1], loops=loops)
+    told = found.to_dict()
+    if out is not None:
+        from footplant.plot.matching import matrix
+
+        with working(f"drawing {out}"):
+            matrix(found, (Path(first).name, Path(second).name), out)
+    if json:
+        print_json({"command": "match", "first": first, "second": second, "output": out, **told})
+        return
+    (a, b), (c, d) = told["overlap"]
+    print_facts(
+        f"{first} and {second}",
+        {
+            "matched frames": f"{1000 * found.path.cost:.0f} mm apart on average, {1000 * found.table.min():.0f} best",
+            "corresponding": f"{a:.2f} to {b:.2f} s of the first, {c:.2f} to {d:.2f} s of the second",
+            "matched plants": told["matched_plants"],
+        },
+    )
+    if told["strikes"]:
+        rows = [(f"{s['first']:.3f}", f"{s['second']:.3f}", f"{RATE * s['error']:.2f}") for s in told["strikes"]]
+        print_table("Steps that begin together", ("#first, s", "#second, s", "#off by, frames of 1/30 s"), rows)
+    rows = [(f"{t['first']:.2f}", f"{t['second']:.2f}", f"{1000 * t['distance']:.0f}") for t in told["transitions"]]
+    print_table("Where to go over", ("#leave the first at, s", "#enter the second at, s", "#apart, mm"), rows[:SHOWN])
+    if out is not None:
+        print(f"wrote {out}")
+
+
+def graph(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the clips are; all that can be read.")],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="JSON", help="Where to write the graph.")],
+    picture: Annotated[
+        str | None,
+        typer.Option("--picture", metavar="PNG", help='Draw it (default: beside OUT; "none" for no picture).'),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(metavar="METRES", min=0.001, help="How far apart frames may be (default: 5 % of the height)."),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, max=1000, help="Transitions kept between any two clips.")] = 10,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Make a folder of clips into a motion graph: every place where one may go over to another.
+
+    Example: footplant graph clips -o graph.json
+    """
+    from footplant.edits.motion_graph import build_graph
+    from footplant.io.atomic import write_atomic
+
+    _check_out(out, (".json",), [], overwrite)
+    drawn = None if picture == "none" else picture or str(Path(out).with_suffix(".png"))
+    if drawn is not None:
+        _check_out(drawn, (".png",), [], overwrite)
+    clips, left_out = _read_folder(folder)
+    with solving("comparing") as progress:
+        found = build_graph(clips, threshold=threshold, most=most, progress=progress)
+    import json as writer
+
+    told = found.to_dict()
+    write_atomic(out, writer.dumps(told, indent=1, allow_nan=False) + "\n")
+    if drawn is not None:
+        drawn = _draw(found, drawn, wanted=picture is not None)
+    if json:
+        counts = {"clips": len(told["clips"]), "edges": len(told["edges"]), "lasting": len(found.component())}
+        print_json(
+            {"command": "graph", "input": folder, "output": out, "picture": drawn, **counts, "left_out": left_out}
+        )
+        return
+    rows = [
+        (clip["name"], clip["seconds"], sum(edge["from"] == number for edge in told["edges"]),
+         sum(edge["to"] == number for edge in told["edges"]), clip["lasting"])
+        for number, clip in enumerate(told["clips"])
+    ]  # fmt: skip
+    print_table(f"{folder} → {out}", ("clip", "#seconds", "#ways out", "#ways in", "can be played for ever"), rows)
+    for reason in left_out:
+        note(f"note: left out {reason}")
+
+
+def _draw(found, path: str, *, wanted: bool) -> str | None:
+    """Draw the graph; without matplotlib that is an error only when the picture was asked for by name."""
+    from footplant.errors import MissingExtraError
+    from footplant.plot.matching import graph as draw
+
+    try:
+        with working(f"drawing {path}"):
+            return str(draw(found, path))
+    except MissingExtraError as error:
+        if wanted:
+            raise
+        note(f"note: no picture: {error}")
+        return None
+
+
+def _read_folder(folder: str) -> tuple[list[Clip], list[str]]:
+    """Every clip of a folder that can be read and is a moving human-like figure, and why the others are left out."""
+    from dataclasses import replace
+
+    from footplant.errors import FootplantError, FormatError
+    from footplant.io import formats
+
+    place = Path(folder)
+    if not place.is_dir():
+        raise FormatError("there is no such folder", path=place)
+    clips, left_out = [], []
+    for file in sorted(place.iterdir()):
+        if not file.is_file() or not hasattr(formats().get(file.suffix.lower()), "load"):
+            continue
+        try:
+            clip = load_clip(str(file))
+        except FootplantError as error:
+            left_out.append(f"{file.name}: {error}")
+            continue
+        if len(clip.motion) < 5 or clip.character.roles is None:
+            left_out.append(f"{file.name}: no motion of a human-like figure")
+        else:
+            clips.append(replace(clip, name=file.name))
+    if not clips:
+        raise FormatError("expected clips of human-like figures in this folder, found none", path=place)
+    return clips, left_out
+
+
+def _check_out(name: str, endings: tuple[str, ...], inputs: list[str], overwrite: bool) -> None:
+    from footplant.errors import FormatError
+
+    target = Path(name)
+    if target.suffix.lower() not in endings:
+        raise FormatError(f"expected a file name ending in {' or '.join(endings)}, got {target.suffix!r}", path=target)
+    if not (target.parent or Path()).is_dir():
+        raise FormatError("there is no such folder", path=target.parent)
+    for file in inputs or [""]:
+        refuse_to_overwrite(file, target, overwrite)
