@@ -1,0 +1,107 @@
+"""`footplant compare`: one question, every method's answer, in one table and one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.output import note, print_json, print_table, refuse_to_overwrite, working
+from footplant.cli.solving import Exact, Overwrite, solving
+
+
+def compare(
+    file: ClipFile,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="CHARACTER", help="Retarget to a character's file, or sample:NAME.")
+    ] = None,
+    constraints: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Constraints (TOML or JSON) to meet, with --to or without."),
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Which methods, in which order (default: all).")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the answers side by side.")
+    ] = None,
+    keep_footsteps: Annotated[
+        bool,
+        typer.Option(
+            "--keep-footsteps/--scale-footsteps", help="Step where the source stepped, or scale steps with the legs."
+        ),
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Run each so often; the shortest time counts.")] = 2,
+    exact: Exact = True,
+    take: Take = None,
+    figure: Figure = None,
+    units: Units = None,
+    up: Up = None,
+    roles: RolesFile = None,
+    fps: Fps = None,
+    skeleton: SkeletonFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Give the same question to several methods and compare what they make of it.
+
+    A method that cannot honour a constraint says so instead. docs/choosing.md says which is good for what.
+
+    Example: footplant compare sample:walk --to sample:short --keep-footsteps -o compare.png
+    """
+    from footplant.edits.compare import COLUMNS
+    from footplant.edits.compare import compare as solve
+    from footplant.errors import FormatError
+    from footplant.io import load_character
+    from footplant.methods import NAMES, method_of
+
+    wanted = NAMES if methods is None else tuple(name.strip() for name in methods.split(",") if name.strip())
+    for name in wanted:
+        method_of(name)
+    if to is None and constraints is None:
+        raise FormatError("expected --to CHARACTER or --constraints FILE to compare methods on, got neither")
+    if out is not None:
+        refuse_to_overwrite(file, Path(out), overwrite)
+        if Path(out).suffix.lower() != ".png":
+            raise FormatError(f"expected a picture ending in .png, got {Path(out).suffix or 'no ending'!r}", path=out)
+        if not Path(out).parent.is_dir():
+            raise FormatError("there is no such folder", path=Path(out).parent)
+    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    character = None
+    if to is not None:
+        with working(f"reading {to}"):
+            character = load_character(to)
+    asked = ()
+    if constraints is not None:
+        from footplant.io.constraint_files import read_constraints
+
+        on = clip.character if character is None else character
+        asked = read_constraints(constraints, on, frames=len(clip.motion), fps=clip.motion.fps)
+    with solving("comparing") as progress:
+        found = solve(
+            clip, character, wanted, constraints=asked, keep_footsteps=keep_footsteps, exact=exact, repeats=repeats,
+            progress=progress,
+        )  # fmt: skip
+    if out is not None:
+        from footplant import plot
+
+        with working(f"drawing {out}"):
+            plot.comparison_sheet(found, out)
+    if json:
+        print_json({"command": "compare", "input": file, "to": to, "picture": out, **found.to_dict()})
+        return
+    rows = [
+        [row.method, row.status or "failed", *(_short(getattr(row, key)) for key, _ in COLUMNS)] for row in found.rows
+    ]
+    on = clip.character.name if character is None else character.name
+    print_table(f"compare: {file} on {on}", ("method", "status", *(f"#{head}" for _, head in COLUMNS)), rows)
+    for row in found.rows:
+        if row.failed:
+            note(f"note: {row.method} has no answer: {row.failed}")
+
+
+def _short(value: float | None) -> float | str | None:
+    """A figure to three digits, and none below hundredths: nobody compares nanometres."""
+    return value if value is None or isinstance(value, int) else f"{value:.3g}" if value >= 0.01 else f"{value:.2f}"

@@ -1,0 +1,200 @@
+"""One question, every method's answer: how long it took, what holds, how smooth it is, and what it changed.
+
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from footplant.analysis.contacts import FEET, Contacts, find_contacts
+from footplant.analysis.quality import Quality, measure, plain
+from footplant.clip import Clip
+from footplant.constraints import Constraint
+from footplant.edits.fit import fit
+from footplant.edits.retarget import retarget
+from footplant.errors import ConstraintError, FootplantError
+from footplant.kinematics import Kinematics
+from footplant.methods import NAMES, method_of
+from footplant.motion import Motion
+from footplant.problem import Progress, Solution
+from footplant.skeleton import Character
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one method made of the question; None where it failed or where there is nothing to measure."""
+
+    method: str
+    failed: str | None = None
+    """Why there is no answer: the constraint that it refuses, and why."""
+    status: str | None = None
+    """How it ended: see `footplant.problem.Status`."""
+    seconds: float | None = None
+    """Of solving, the shortest of the repeats."""
+    passes: int | None = None
+    """Levels, passes or iterations."""
+    worst_error: float | None = None
+    """Largest error of any hard constraint on a place, mm."""
+    mean_error: float | None = None
+    """Mean over those constraints of their mean errors, mm."""
+    unmet: int | None = None
+    """Hard constraints that are not met."""
+    worst_drift: float | None = None
+    """Of any plant, mm."""
+    mean_drift: float | None = None
+    """Over plants, mm."""
+    plants_moved: float | None = None
+    """Mean over plants of the distance of their mean place from where the motion had it before it was solved, mm."""
+    jerk: float | None = None
+    """Times the source's."""
+    peak_acceleration: float | None = None
+    """Times the source's."""
+    joint_change: float | None = None
+    """Mean angle over all joints and frames from the motion before it was solved, degrees."""
+    root_change: float | None = None
+    """Mean distance of the root from where it was then, mm."""
+
+
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("seconds", "time, s"),
+    ("passes", "passes"),
+    ("worst_error", "error, mm"),
+    ("worst_drift", "drift, mm"),
+    ("jerk", "jerk ×"),
+    ("peak_acceleration", "peak acc. ×"),
+    ("plants_moved", "plants moved, mm"),
+    ("joint_change", "joints turned, °"),
+    ("root_change", "root moved, mm"),
+)
+"""Fields of a row that are compared, with their headings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Every method's answer to one question."""
+
+    name: str
+    """The clip's."""
+    character: Character
+    before: Motion = field(repr=False)
+    """The motion on the character, before anything is solved."""
+    contacts: Contacts | None = field(repr=False)
+    """The plants that all answers are judged by."""
+    rows: tuple[Row, ...] = ()
+    """In the order in which methods were asked for."""
+    solutions: dict[str, Solution] = field(default_factory=dict, repr=False)
+    """Method → its answer, of those that did not fail."""
+
+    def to_dict(self) -> dict:
+        """Plain numbers, lists and None, ready for JSON."""
+        return {"clip": self.name, "character": self.character.name, "methods": plain([asdict(r) for r in self.rows])}
+
+
+def compare(
+    clip: Clip,
+    target: Character | None = None,
+    methods: Sequence[str] = NAMES,
+    *,
+    constraints: Sequence[Constraint] = (),
+    keep_footsteps: bool = False,
+    exact: bool = True,
+    repeats: int = 2,
+    contacts: Contacts | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Give the same question to several methods: the clip on another character, or under constraints, or both.
+
+    Methods that refuse a constraint, or fail, have a row that says why. repeats: how often each is run; the shortest
+    time counts, since the first run may load or compile.
+    """
+    methods = tuple(dict.fromkeys(methods))
+    for method in methods:
+        method_of(method)
+    if not methods or repeats < 1:
+        raise ConstraintError(f"expected at least one method and one run of it, got {len(methods)} and {repeats}")
+    if target is None and not constraints:
+        raise ConstraintError("expected another character or constraints to compare methods on, got neither")
+    character = clip.character if target is None else target
+    if contacts is None and any(name in clip.character.contacts for name in FEET):
+        contacts = find_contacts(clip, hands=target is not None)
+    before = clip.motion
+    if target is not None:
+        before = retarget(clip, target, copy=True, keep_footsteps=keep_footsteps, contacts=contacts).motion
+    rows, solutions = [], {}
+    for number, method in enumerate(methods):
+        if progress:
+            progress(method, number / len(methods))
+        run = _question(clip, target, method, constraints, keep_footsteps, exact, contacts)
+        try:
+            found = [run() for _ in range(repeats)]
+        except FootplantError as error:
+            rows.append(Row(method=method, failed=str(error)))
+            continue
+        solutions[method] = found[-1]
+        seconds = min(solution.report.seconds for solution in found)
+        rows.append(_row(method, found[-1], seconds, before, character, contacts))
+    return Comparison(clip.name, character, before, contacts, tuple(rows), solutions)
+
+
+def _question(
+    clip: Clip,
+    target: Character | None,
+    method: str,
+    constraints: Sequence[Constraint],
+    keep_footsteps: bool,
+    exact: bool,
+    contacts: Contacts | None,
+) -> Callable[[], Solution]:
+    """What runs a method on the question once."""
+    if target is None:
+        return lambda: fit(clip, constraints, method=method, exact=exact, contacts=contacts)
+    return lambda: retarget(
+        clip, target, method=method_of(method, exact=exact), constraints=constraints, keep_footsteps=keep_footsteps,
+        contacts=contacts,
+    )  # fmt: skip
+
+
+def _row(
+    method: str, solution: Solution, seconds: float, before: Motion, character: Character, contacts: Contacts | None
+) -> Row:
+    report = solution.report
+    lengths = [entry for entry in report.constraints if entry.hard and entry.unit == "mm"]
+    quality: Quality | None = report.after
+    if quality is None and contacts is not None:
+        quality = measure(solution.motion, character, contacts)
+    change = solution.motion - before
+    return Row(
+        method=method,
+        status=solution.status.name.lower(),
+        seconds=seconds,
+        passes=len(report.levels),
+        worst_error=max((entry.worst for entry in lengths), default=None),
+        mean_error=float(np.mean([entry.mean for entry in lengths])) if lengths else None,
+        unmet=len(report.unmet),
+        worst_drift=quality.worst_plant.drift if quality is not None and quality.worst_plant is not None else None,
+        mean_drift=None if quality is None else quality.mean_drift,
+        plants_moved=_plants_moved(solution.motion, before, character, contacts),
+        jerk=None if quality is None else quality.jerk_ratio,
+        peak_acceleration=None if quality is None else quality.peak_acceleration_ratio,
+        joint_change=float(np.degrees(np.linalg.norm(change[:, 1:], axis=2)).mean()),
+        root_change=float(1000.0 * np.linalg.norm(change[:, 0], axis=1).mean()),
+    )
+
+
+def _plants_moved(motion: Motion, before: Motion, character: Character, contacts: Contacts | None) -> float | None:
+    """Mean over plants, mm, of how far the mean place of each is from where it was."""
+    plants = (
+        () if contacts is None else [p for p in contacts.plants if p.point in FEET and p.point in character.contacts]
+    )
+    if not plants:
+        return None
+    now, then = Kinematics(motion), Kinematics(before)
+    moved = []
+    for plant in plants:
+        point, rows = character.contacts[plant.point], slice(plant.start, plant.end)
+        moved.append(np.linalg.norm((now.point(point)[rows] - then.point(point)[rows]).mean(axis=0)))
+    return float(1000.0 * np.mean(moved))
