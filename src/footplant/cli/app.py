@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli import convert, demo, fit, inspect, judge, kernels, morph, picture, repair, retarget, terrain
+from footplant.cli import (
+    compare,
+    convert,
+    demo,
+    fit,
+    inspect,
+    judge,
+    kernels,
+    morph,
+    path,
+    picture,
+    repair,
+    retarget,
+    terrain,
+)
 
 app = typer.Typer(
     name="footplant",
@@ -45,9 +59,11 @@ for name, command, summary in (
     ("plot", picture.plot, "One picture: poses, plants, angles, speed."),
     ("retarget", retarget.retarget, "Put a motion on another character, feet planted."),
     ("terrain", terrain.terrain, "Walk on hills, slopes and stairs, and under doorways."),
+    ("path", path.path, "Lay a walk along another curve, feet planted."),
     ("morph", morph.morph, "Change a figure's proportions while it moves."),
     ("repair", repair.repair, "Put feet right that skate, float or sink."),
     ("fit", fit.fit, "Change a motion as little as its constraints allow."),
+    ("compare", compare.compare, "One question, every method's answer side by side."),
     ("convert", convert.convert, "Write a motion in another format."),
     ("demo", demo.demo, "All of it, on samples that ship with the package."),
     ("samples", inspect.samples, "List the motions and characters that ship."),
