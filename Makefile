@@ -7,7 +7,7 @@ CODE := src tests benchmarks examples
 BLENDER := $(VENV)/blender
 BLENDER_PYTHON ?= python3.11
 
-.PHONY: demo test check bench install fuzz nightly clean
+.PHONY: demo test check page bench install fuzz nightly clean
 .NOTPARALLEL:
 
 # what Footplant does, on samples that ship with it; results in ./demo
@@ -18,15 +18,20 @@ demo: install
 install: $(STAMP)-all
 
 # every test, examples and README included
-test: $(STAMP)-test
+test: $(STAMP)-test page
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# style, types and the direction of imports
+# style, types and the direction of imports; the page's types too
 check: $(STAMP)-check $(STAMP)-test
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python hatch_build.py --types
+
+# the editor's page, when its sources have changed; without Node and npm the tests say what they skip
+page: $(BIN)/pip
+	-$(BIN)/python hatch_build.py
 
 # speed beside other libraries, against the committed baseline
 bench: $(STAMP)-bench
@@ -41,7 +46,7 @@ nightly: $(STAMP)-all $(BLENDER)/.installed
 	$(BIN)/python tests/nightly/blender_reads_fbx.py --blender $(BLENDER)/bin/python
 
 clean:
-	rm -rf $(VENV) build dist demo out
+	rm -rf $(VENV) build dist demo out web/node_modules src/footplant/editor/static
 
 # one stamp a set of extras: pip runs again only when pyproject.toml has changed
 $(STAMP)-%: pyproject.toml | $(BIN)/pip

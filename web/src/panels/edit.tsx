@@ -1,0 +1,166 @@
+// The panel of what is selected, of the methods, and of repair.
+import * as commands from "../commands";
+import { Button } from "../icons";
+import * as socket from "../socket";
+import * as store from "../store";
+import type { Mark, Vec3 } from "../types";
+import { METHOD_NAMES, Section } from "./parts";
+
+export function EditPanel() {
+  const chosen = store.selection.value;
+  const mark = store.selectedMark.value;
+  return (
+    <>
+      <Section title="Selection">
+        {chosen.kind === "none" && <Nothing />}
+        {chosen.kind === "point" && <PointCard name={chosen.name} joint={chosen.joint} offset={chosen.offset} />}
+        {mark && <MarkCard mark={mark} />}
+        {chosen.kind === "object" && <ObjectCard index={chosen.index} />}
+      </Section>
+      <Section title="Solve the whole clip">
+        <p class="hint">Keys 1–{store.figure.value?.methods.length ?? 5} solve everything that holds, by another method.</p>
+        <div class="methods" role="group" aria-label="Methods">
+          {(store.figure.value?.methods ?? []).map((name, n) => (
+            <button key={name} type="button" class={`method ${store.doc.value?.method === name ? "on" : ""}`} aria-pressed={store.doc.value?.method === name} data-method={name} onClick={() => commands.solveBy(name)}>
+              <kbd>{n + 1}</kbd>
+              <span>{METHOD_NAMES[name]?.[0] ?? name}</span>
+              <small>{METHOD_NAMES[name]?.[1] ?? ""}</small>
+            </button>
+          ))}
+        </div>
+        <LastReport />
+      </Section>
+      <Section title="Feet">
+        <Button icon="wrench" label="Repair skating, floating and sinking" text id="repair" onClick={() => socket.edit({ kind: "repair" })} />
+      </Section>
+    </>
+  );
+}
+
+function Nothing() {
+  return (
+    <p class="hint">
+      Drag a joint in the viewport, or click one for the gizmo. Click a footprint or a bar to move a plant; double-click a track to add one.
+    </p>
+  );
+}
+
+function PointCard({ name, joint, offset }: { name: string; joint: number; offset: Vec3 }) {
+  store.poses.value;
+  const track = store.tracks.current;
+  const figure = store.figure.value;
+  const at = track ? track.point(Math.min(store.frame.value, track.frames - 1), joint, offset) : ([0, 0, 0] as Vec3);
+  const role = figure?.character.roles[joint];
+  const contact = figure?.character.points.some((point) => point.name === name);
+  const info = store.dragInfo.value;
+  const moveTo = (axis: number, value: number): void => {
+    const target = at.map((old, n) => (n === axis ? value : old)) as Vec3;
+    socket.drop({ kind: "drag", frame: store.frame.peek(), point: contact ? name : { joint: name }, target, spacing: store.spacing.peek() });
+  };
+  return (
+    <div class="card">
+      <h3>{store.spoken(name)}</h3>
+      <p class="faint">
+        {contact ? `contact point on ${figure?.character.joints[joint] ?? ""}` : role ? store.spoken(role) : "joint"} · frame {store.frame.value}
+      </p>
+      <Vector label="Position, m" value={at} onChange={moveTo} />
+      {store.dragging.value && info && (
+        <p class={info.missed !== null && info.missed > 2 ? "warn" : "faint"} role="status">
+          {info.missed === null ? "turned" : info.missed > 2 ? `out of reach by ${info.missed.toFixed(0)} mm` : `on target to ${info.missed.toFixed(1)} mm`} · {info.milliseconds.toFixed(0)} ms
+        </p>
+      )}
+      <div class="row">
+        <Button icon="pin" label="Pin here" text hint="P" onClick={commands.pinHere} />
+        <Button icon={store.mode.value === "rotate" ? "rotate" : "move"} label={store.mode.value === "rotate" ? "Rotating" : "Moving"} text onClick={() => (store.mode.value = store.mode.peek() === "rotate" ? "translate" : "rotate")} />
+      </div>
+    </div>
+  );
+}
+
+function MarkCard({ mark }: { mark: Mark }) {
+  const change = (values: Record<string, unknown>): void => socket.edit({ kind: "mark", id: mark.id, ...values });
+  return (
+    <div class="card">
+      <h3>{mark.title.replace(/ [\d–]+( \(kept\))?$/, "")}</h3>
+      <p class="faint">
+        {mark.kind} · {((mark.end - mark.start) / store.fps.value).toFixed(2)} s
+      </p>
+      <div class="row">
+        <Number label="From" value={mark.start} step={1} onChange={(value) => change({ start: value })} />
+        <Number label="To" value={mark.end - 1} step={1} onChange={(value) => change({ end: value + 1 })} />
+      </div>
+      <div class="row">
+        <Number label="Ease in, s" value={mark.ramp[0]} step={0.05} onChange={(value) => change({ ramp: [value, mark.ramp[1]] })} />
+        <Number label="Ease out, s" value={mark.ramp[1]} step={0.05} onChange={(value) => change({ ramp: [mark.ramp[0], value] })} />
+      </div>
+      {mark.place && <Vector label="Place, m" value={mark.place} onChange={(axis, value) => change({ place: mark.place?.map((old, n) => (n === axis ? value : old)) })} />}
+      {mark.kind === "plant" && (
+        <label class="check">
+          <input type="checkbox" checked={mark.free} onChange={(event) => change({ free: event.currentTarget.checked })} />
+          <span>Anywhere, as long as it does not slip</span>
+        </label>
+      )}
+      <div class="row">
+        <Button icon="trash" label={mark.kind === "plant" ? "Lift this plant" : "Unpin"} text hint="Delete" onClick={commands.deleteSelected} />
+      </div>
+    </div>
+  );
+}
+
+function ObjectCard({ index }: { index: number }) {
+  const objects = store.doc.value?.objects ?? [];
+  const thing = objects[index];
+  if (!thing) return null;
+  const change = (values: object): void => socket.edit({ kind: "objects", objects: objects.map((old, n) => (n === index ? { ...old, ...values } : old)) });
+  const put = (old: Vec3, axis: number, value: number): number[] => old.map((number, n) => (n === axis ? value : number));
+  return (
+    <div class="card">
+      <h3>{thing.kind}</h3>
+      <Vector label="Place, m" value={thing.place} onChange={(axis, value) => change({ place: put(thing.place, axis, value) })} />
+      <Vector label="Size, m" value={thing.size} onChange={(axis, value) => change({ size: put(thing.size, axis, Math.max(value, 0.02)) })} />
+      <Number label="Turn, °" value={(thing.turn * 180) / Math.PI} step={5} onChange={(value) => change({ turn: (value * Math.PI) / 180 })} />
+      <Button icon="trash" label="Delete" text hint="Delete" onClick={commands.deleteSelected} />
+    </div>
+  );
+}
+
+function Vector({ label, value, onChange }: { label: string; value: Vec3; onChange: (axis: number, value: number) => void }) {
+  return (
+    <fieldset class="vector">
+      <legend>{label}</legend>
+      {["x", "y", "z"].map((axis, n) => (
+        <label key={axis} class={`axis-${axis}`}>
+          <span>{axis}</span>
+          <input type="number" step={0.01} value={(value[n] ?? 0).toFixed(3)} onChange={(event) => onChange(n, event.currentTarget.valueAsNumber || 0)} />
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function Number({ label, value, step, onChange }: { label: string; value: number; step: number; onChange: (value: number) => void }) {
+  return (
+    <label class="field stacked">
+      <span>{label}</span>
+      <input type="number" step={step} value={step < 1 ? value.toFixed(2) : Math.round(value)} onChange={(event) => onChange(event.currentTarget.valueAsNumber || 0)} />
+    </label>
+  );
+}
+
+function LastReport() {
+  const report = store.doc.value?.report;
+  if (!report) return null;
+  return (
+    <div class={`report ${report.solved ? "" : "unmet"}`}>
+      <strong>{report.meaning}</strong>
+      <span class="faint">
+        {report.method} · {(1000 * report.seconds).toFixed(0)} ms{report.worst !== null ? ` · worst ${report.worst.toFixed(2)} mm` : ""}
+      </span>
+      {report.notes.map((note) => (
+        <p key={note} class="hint">
+          {note}
+        </p>
+      ))}
+    </div>
+  );
+}

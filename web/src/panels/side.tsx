@@ -1,0 +1,249 @@
+// The panels on the right besides the one of the selection.
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import * as commands from "../commands";
+import { Button } from "../icons";
+import * as socket from "../socket";
+import * as store from "../store";
+import type { Compared, QualityRow } from "../types";
+import { METHOD_NAMES, Section, shown } from "./parts";
+
+const CHARACTERS = ["mannequin", "short", "sally", "blubby", "longlegs", "child"];
+const MOTIONS = ["walk", "run", "sneak", "limp", "turn-left", "turn-right", "start", "stop", "stand", "jump", "kick", "punch", "reach", "clap", "climb"];
+const TERRAINS: [string, string][] = [
+  ["Hills", "noise:3"],
+  ["Rough", "noise:8:0.35:0.9"],
+  ["Stairs up", "stairs:0.17:0.32:12"],
+  ["Stairs down", "stairs:-0.17:0.32:12"],
+  ["Uphill 12°", "slope:12"],
+  ["Downhill 12°", "slope:-12"],
+  ["Side slope", "slope:10:90"],
+  ["Level", "slope:0"],
+];
+
+export function CharacterPanel() {
+  const keep = useSignal(false);
+  const chooser = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Section title="Retarget to">
+        <p class="hint">Drop a character here or anywhere on the page: GLB, VRM, FBX, BVH, USD.</p>
+        <div class="tiles">
+          {CHARACTERS.map((name) => (
+            <button key={name} type="button" class="tile" data-character={name} onClick={() => socket.edit({ kind: "retarget", character: `sample:${name}`, keep_footsteps: keep.peek() })}>
+              {name}
+            </button>
+          ))}
+        </div>
+        <label class="check">
+          <input type="checkbox" checked={keep.value} onChange={(event) => (keep.value = event.currentTarget.checked)} />
+          <span>Keep footsteps where they are</span>
+        </label>
+        <Button icon="open" label="Choose a character file" text onClick={() => chooser.current?.click()} />
+        <input
+          ref={chooser}
+          type="file"
+          hidden
+          aria-label="Character file"
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0];
+            if (file) void commands.retargetTo(file, keep.peek());
+          }}
+        />
+      </Section>
+      <Section title="Open a sample">
+        <div class="tiles">
+          {MOTIONS.map((name) => (
+            <button key={name} type="button" class="tile" onClick={() => openSample(name)}>
+              {name}
+            </button>
+          ))}
+        </div>
+      </Section>
+    </>
+  );
+}
+
+function openSample(name: string): void {
+  if (store.doc.peek()?.unsaved && !confirm("There are edits that are not saved. Open another clip?")) return;
+  socket.ask({ do: "open", file: `sample:${name}` });
+}
+
+export function ScenePanel() {
+  const own = useSignal("noise:5:0.3:1.2");
+  const objects = store.doc.value?.objects ?? [];
+  return (
+    <>
+      <Section title="Terrain">
+        <div class="tiles two">
+          {TERRAINS.map(([name, ground]) => (
+            <button key={ground} type="button" class={`tile ${store.doc.value?.ground === ground ? "on" : ""}`} data-ground={ground} onClick={() => socket.edit({ kind: "terrain", ground })}>
+              {name}
+            </button>
+          ))}
+        </div>
+        <div class="row">
+          <label class="field stacked grow">
+            <span>Other ground</span>
+            <input type="text" value={own.value} spellcheck={false} onInput={(event) => (own.value = event.currentTarget.value)} />
+          </label>
+          <Button label="Apply" text onClick={() => socket.edit({ kind: "terrain", ground: own.peek() })} />
+        </div>
+        <p class="hint">noise:SEED:HEIGHT:SPACING, stairs:RISE:RUN:COUNT or slope:DEGREES. Undo leads back to the level floor.</p>
+      </Section>
+      <Section title="Things">
+        <div class="row">
+          <Button icon="box" label="Box" text onClick={() => commands.addObject("box")} />
+          <Button icon="desk" label="Table" text onClick={() => commands.addObject("table")} />
+          <Button icon="door" label="Doorway" text onClick={() => commands.addObject("doorway")} />
+        </div>
+        <ul class="list">
+          {objects.map((thing, n) => (
+            <li key={n}>
+              <button type="button" class={store.selection.value.kind === "object" && store.selection.value.index === n ? "on" : ""} onClick={() => (store.selection.value = { kind: "object", index: n })}>
+                {thing.kind} {thing.size.map((side) => side.toFixed(2)).join(" × ")} m
+              </button>
+            </li>
+          ))}
+        </ul>
+        {objects.some((thing) => thing.kind === "doorway") && (
+          <Button icon="check" label="Duck under the doorways" text onClick={() => socket.edit({ kind: "terrain", ground: store.doc.peek()?.ground || "slope:0" })} />
+        )}
+      </Section>
+    </>
+  );
+}
+
+export function ComparePanel() {
+  const a = useSignal("current");
+  const b = useSignal("warping");
+  const found = store.comparison.value;
+  const methods = store.figure.value?.methods ?? [];
+  const choice = (label: string, chosen: typeof a, current: boolean) => (
+    <label class="field stacked grow">
+      <span>{label}</span>
+      <select id={`compare-${label.toLowerCase()}`} value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
+        {current && <option value="current">As it is now</option>}
+        {methods.map((name) => (
+          <option key={name} value={name}>
+            {METHOD_NAMES[name]?.[0] ?? name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <Section title="Compare two results">
+      <p class="hint">Both solve what holds now: plants, pins and drags. A is grey, B violet.</p>
+      <div class="row">
+        {choice("A", a, true)}
+        {choice("B", b, false)}
+      </div>
+      <Button icon="compare" label="Compare" text primary id="compare" onClick={() => commands.compare(a.peek(), b.peek())} />
+      {found && (
+        <>
+          <div class="segments" role="group" aria-label="Show">
+            {(["a", "both", "b"] as const).map((which) => (
+              <button key={which} type="button" class={store.compareView.value === which ? "on" : ""} aria-pressed={store.compareView.value === which} onClick={() => (store.compareView.value = which)}>
+                {which === "both" ? "Both" : which.toUpperCase()}
+              </button>
+            ))}
+          </div>
+          <CompareTable a={found.a} b={found.b} />
+          <div class="row">
+            {found.a.name !== "current" && <Button label="Keep A" text onClick={() => keep(found.a.name)} />}
+            <Button label="Keep B" text onClick={() => keep(found.b.name)} />
+            <Button label="Keep neither" text onClick={commands.endCompare} />
+          </div>
+        </>
+      )}
+    </Section>
+  );
+}
+
+function keep(name: string): void {
+  commands.endCompare();
+  commands.solveBy(name);
+}
+
+function CompareTable({ a, b }: { a: Compared; b: Compared }) {
+  const now = (store.quality.value?.rows ?? []).map(([name, , after]): QualityRow => [name, null, after]);
+  const [left, right] = [a.rows ?? now, b.rows ?? now];
+  const names = [...new Set([...left, ...right].map(([name]) => name))];
+  const of = (rows: QualityRow[], name: string): number | null => rows.find((row) => row[0] === name)?.[2] ?? null;
+  return (
+    <table class="numbers">
+      <thead>
+        <tr>
+          <th scope="col">Measure</th>
+          <th scope="col">A</th>
+          <th scope="col">B</th>
+        </tr>
+      </thead>
+      <tbody>
+        <tr>
+          <th scope="row">worst constraint, mm</th>
+          <td>{shown(a.report?.worst ?? null)}</td>
+          <td>{shown(b.report?.worst ?? null)}</td>
+        </tr>
+        <tr>
+          <th scope="row">time, ms</th>
+          <td>{shown(a.report ? 1000 * a.report.seconds : null)}</td>
+          <td>{shown(b.report ? 1000 * b.report.seconds : null)}</td>
+        </tr>
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{shown(of(left, name))}</td>
+            <td>{shown(of(right, name))}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function QualityPanel() {
+  const rows = store.quality.value?.rows ?? [];
+  return (
+    <Section title="Quality, before and after">
+      <p class="hint">The clip as it was opened, and as it is now, on the same plants.</p>
+      <table class="numbers" id="quality">
+        <thead>
+          <tr>
+            <th scope="col">Measure</th>
+            <th scope="col">Before</th>
+            <th scope="col">Now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, before, after]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{shown(before)}</td>
+              <td>{shown(after)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
+
+export function HistoryPanel() {
+  const doc = store.doc.value;
+  const entries = ["Opened", ...(doc?.history ?? [])];
+  return (
+    <Section title="History">
+      <ol class="list history" id="history">
+        {entries.map((title, n) => (
+          <li key={n}>
+            <button type="button" class={n === doc?.position ? "on" : n > (doc?.position ?? 0) ? "undone" : ""} aria-current={n === doc?.position} onClick={() => socket.ask({ do: "go", position: n })}>
+              <small>{n}</small> {title}
+            </button>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}

@@ -1,0 +1,31 @@
+// The column of tools on the left.
+import * as commands from "../commands";
+import { Button, type IconName } from "../icons";
+import * as store from "../store";
+import { view } from "../view/viewport";
+
+const SHOWN: [store.Shown, IconName, string, string][] = [
+  ["skin", "person", "Skin", ""],
+  ["bones", "bones", "Bones", "B"],
+  ["ghost", "ghost", "Ghost of the original", "O"],
+  ["trails", "trail", "Trails of hands and feet", "T"],
+  ["prints", "print", "Footprints", ""],
+  ["follow", "follow", "Camera follows", "C"],
+  ["curves", "curve", "Curves", "V"],
+];
+
+export function Tools() {
+  return (
+    <nav class="tools" aria-label="Tools">
+      <Button icon="move" label="Move" hint="G" on={store.mode.value === "translate"} onClick={() => (store.mode.value = "translate")} />
+      <Button icon="rotate" label="Rotate" hint="R" on={store.mode.value === "rotate"} onClick={() => (store.mode.value = "rotate")} />
+      <Button icon="pin" label="Pin the selected point here" hint="P" id="pin" onClick={commands.pinHere} />
+      <hr />
+      {SHOWN.map(([name, icon, label, hint]) => (
+        <Button key={name} icon={icon} label={label} {...(hint ? { hint } : {})} on={store.show[name].value} id={`show-${name}`} onClick={() => (store.show[name].value = !store.show[name].peek())} />
+      ))}
+      <hr />
+      <Button icon="frame" label="Frame the figure" hint="F" onClick={() => view.theatre?.frameFigure()} />
+    </nav>
+  );
+}

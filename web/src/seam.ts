@@ -1,0 +1,73 @@
+// A seam for tests and screenshots: what is on the screen, as numbers and pixels.
+import * as THREE from "three";
+import { driving } from "./drive";
+import * as store from "./store";
+import { currentLayout } from "./timeline/timeline";
+import { view } from "./view/viewport";
+
+export function seam(): void {
+  const page = {
+    ready: () => store.figure.value !== null && store.doc.value !== null && store.tracks.current !== null && store.progress.value === null,
+    state: () => ({
+      frame: store.frame.value,
+      playing: store.playing.value,
+      frames: store.frames.value,
+      fps: store.fps.value,
+      figure: store.figure.value,
+      document: store.doc.value,
+      selection: store.selection.value,
+      dragging: store.dragging.value,
+      toasts: store.toasts.value,
+      quality: store.quality.value,
+      comparison: store.comparison.value,
+      progress: store.progress.value,
+      driving: driving.value,
+      liveFrames: view.theatre?.live?.frames ?? 0,
+      software: view.theatre?.stage.software,
+    }),
+    /** World places of all joints at a frame. */
+    positions: (frame: number) => {
+      const track = store.tracks.current;
+      return track ? [...track.positions.subarray(3 * frame * track.joints, 3 * (frame + 1) * track.joints)] : [];
+    },
+    livePosition: () => (view.theatre?.live ? [...view.theatre.live.track.positions] : []),
+    /** Pixel of a joint or contact point, on the page. */
+    handle: (name: string) => {
+      const handles = view.theatre?.handles;
+      const n = handles?.points.findIndex((point) => point.name === name) ?? -1;
+      return handles && n >= 0 ? onPage(handles.place(n)) : null;
+    },
+    /** Pixel of the tip of one of the gizmo's arrows. */
+    gizmo: (axis: "x" | "y" | "z") => {
+      const controls = view.gizmo?.controls;
+      const object = controls?.object;
+      if (!controls || !object) return null;
+      const eye = view.theatre?.stage.camera.position.distanceTo(object.position) ?? 1;
+      const fov = ((view.theatre?.stage.camera.fov ?? 40) * Math.PI) / 180;
+      // TransformControls scales itself with the distance: this is the length of its arrows
+      const length = ((eye * Math.min(1.9 * Math.tan(fov / 2), 7)) / 4) * controls.size * 0.55;
+      const along = new THREE.Vector3(axis === "x" ? 1 : 0, axis === "y" ? 1 : 0, axis === "z" ? 1 : 0);
+      return onPage(object.position.clone().addScaledVector(along, length));
+    },
+    /** Pixels of a bar of the timeline. */
+    bar: (id: number) => {
+      const bar = currentLayout()?.bars.find((entry) => entry.id === id);
+      const box = document.querySelector("canvas.timeline")?.getBoundingClientRect();
+      return bar && box ? { x0: bar.x0 + box.left, x1: bar.x1 + box.left, y: bar.y + bar.height / 2 + box.top } : null;
+    },
+    look: (from: [number, number, number], at: [number, number, number]) => view.theatre?.stage.look(new THREE.Vector3(...from), new THREE.Vector3(...at)),
+    goTo: (frame: number) => store.goTo(frame),
+    select: (name: string) => {
+      const point = view.theatre?.handles?.points.find((entry) => entry.name === name);
+      if (point) store.selection.value = { kind: "point", name: point.name, joint: point.joint, offset: point.offset };
+    },
+  };
+  Object.assign(window, { __fp: page });
+}
+
+function onPage(place: THREE.Vector3): [number, number] | null {
+  const stage = view.theatre?.stage;
+  const seen = stage?.project(place);
+  const box = stage?.canvas.getBoundingClientRect();
+  return seen && box ? [seen[0] + box.left, seen[1] + box.top] : null;
+}

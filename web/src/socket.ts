@@ -1,0 +1,175 @@
+// The one connection to the server: JSON both ways, poses one way. Comes back by itself when the server was away.
+import { batch } from "@preact/signals";
+import * as store from "./store";
+import type { Edit, Said } from "./types";
+import { CURRENT, GROUND, MESH, ORIGINAL, OTHER, POSES, Track, decode, type GroundData, type MeshData, type Poses } from "./wire";
+
+const KEY = "footplant-session";
+let socket: WebSocket | null = null;
+let sequence = 0;
+let inFlight = false;
+let waiting: Record<string, unknown> | null = null;
+let asked: ReturnType<typeof setTimeout> | undefined;
+
+/** What draws meshes and grounds; the viewport sets them. */
+export const sinks: {
+  mesh: (mesh: MeshData | null) => void;
+  ground: (ground: GroundData | null) => void;
+  live: (data: Poses) => void;
+} = { mesh: () => {}, ground: () => {}, live: () => {} };
+
+export function connect(): void {
+  const address = new URL("talk", location.href);
+  address.protocol = "ws:";
+  const key = sessionStorage.getItem(KEY);
+  if (key) address.searchParams.set("session", key);
+  socket = new WebSocket(address);
+  socket.binaryType = "arraybuffer";
+  socket.onopen = () => {
+    store.connected.value = true;
+  };
+  socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => {
+    if (typeof event.data === "string") hear(JSON.parse(event.data) as Said);
+    else take(event.data);
+  };
+  socket.onclose = (event) => {
+    batch(() => {
+      store.connected.value = false;
+      store.progress.value = null;
+      inFlight = false;
+    });
+    if (event.reason && event.code !== 1001) store.toast(event.reason, "error");
+    setTimeout(connect, 1500);
+  };
+}
+
+export function ask(request: Record<string, unknown>): void {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(request));
+  else store.toast("The server is away: nothing was changed.", "error");
+}
+
+export function edit(change: Edit): void {
+  ask({ do: "edit", edit: change });
+}
+
+/** A target while the mouse moves: one is on its way at a time, and the latest of those that wait goes next. */
+export function drag(change: Edit): void {
+  const { kind, ...rest } = change;
+  waiting = { do: "drag", edit: kind, ...rest };
+  if (!inFlight) sendDrag();
+}
+
+function sendDrag(): void {
+  if (!waiting) return;
+  sequence += 1;
+  inFlight = true;
+  ask({ ...waiting, seq: sequence });
+  waiting = null;
+}
+
+/** The mouse was let go: the last target becomes an edit. */
+export function drop(change: Edit): void {
+  waiting = null;
+  inFlight = false;
+  ask({ do: "drop", edit: change });
+}
+
+export function release(): void {
+  waiting = null;
+  inFlight = false;
+  ask({ do: "release" });
+}
+
+function hear(said: Said): void {
+  batch(() => {
+    switch (said.is) {
+      case "figure":
+        sessionStorage.setItem(KEY, said.session);
+        store.tracks.current = new Track(said.frames, said.character.joints.length);
+        store.tracks.original = null;
+        store.tracks.other = null;
+        store.comparison.value = null;
+        if (store.figure.value?.clip !== said.clip) store.frame.value = 0;
+        store.figure.value = said;
+        store.selection.value = { kind: "none" };
+        store.frame.value = Math.min(store.frame.value, said.frames - 1);
+        sinks.mesh(null);
+        sinks.ground(null);
+        document.title = `${said.clip} – Footplant`;
+        break;
+      case "document":
+        store.doc.value = said;
+        if (store.selection.value.kind === "mark" && !store.selectedMark.value) store.selection.value = { kind: "none" };
+        refreshLater();
+        break;
+      case "dragged":
+        store.dragInfo.value = said;
+        inFlight = false;
+        sendDrag();
+        break;
+      case "progress":
+        store.progress.value = said.done ? null : said;
+        break;
+      case "quality":
+        store.quality.value = said;
+        break;
+      case "compare":
+        store.comparison.value = said;
+        break;
+      case "curves":
+        store.curves.value = said;
+        break;
+      case "ground":
+        if (store.figure.value) store.figure.value = { ...store.figure.value, level: said.level };
+        sinks.ground(null);
+        break;
+      case "note":
+        store.toast(said.text);
+        break;
+      case "error":
+        inFlight = false;
+        store.toast(said.text, "error");
+        break;
+    }
+  });
+}
+
+/** Measures and curves are asked for once the hand rests. */
+function refreshLater(): void {
+  clearTimeout(asked);
+  asked = setTimeout(() => {
+    ask({ do: "quality" });
+    askCurves();
+  }, 350);
+}
+
+export function askCurves(): void {
+  if (!store.show.curves.value) return;
+  const chosen = store.selection.value;
+  ask({ do: "curves", plot: store.plot.value, joint: chosen.kind === "point" ? chosen.joint : 0 });
+}
+
+function take(buffer: ArrayBuffer): void {
+  const message = decode(buffer);
+  if (message.kind === MESH) sinks.mesh(message);
+  else if (message.kind === GROUND) sinks.ground(message);
+  else if (message.kind === POSES) takePoses(message);
+}
+
+function takePoses(message: Poses): void {
+  const all = store.figure.value;
+  if (!all) return;
+  if (message.layer === CURRENT) store.tracks.current?.patch(message);
+  else if (message.layer === ORIGINAL || message.layer === OTHER) {
+    const name = message.layer === ORIGINAL ? "original" : "other";
+    const known = store.tracks[name];
+    const made = known && known.joints === message.joints ? known : new Track(all.frames, message.joints);
+    made.patch(message);
+    store.tracks[name] = made;
+  } else sinks.live(message);
+  // the clip as it was opened is only sent where it differs; before the first edit it is what is shown
+  if (message.layer === CURRENT && !store.tracks.original && store.tracks.current && message.first + message.frames === all.frames) {
+    store.tracks.original = store.tracks.current.copy();
+  }
+  store.poses.value += 1;
+}

@@ -1,0 +1,95 @@
+// The state of the page. Panels read these signals; only `socket.ts` and what people do writes them.
+import { computed, signal } from "@preact/signals";
+import type { Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
+import { Track } from "./wire";
+
+export type Selection =
+  | { kind: "none" }
+  | { kind: "point"; name: string; joint: number; offset: Vec3 }
+  | { kind: "mark"; id: number }
+  | { kind: "object"; index: number }
+  | { kind: "path"; index: number };
+
+export type Tab = "edit" | "character" | "scene" | "compare" | "quality" | "drive" | "history";
+export type Mode = "translate" | "rotate";
+
+export const figure = signal<Figure | null>(null);
+export const doc = signal<Document | null>(null);
+export const tracks: { current: Track | null; original: Track | null; other: Track | null } = { current: null, original: null, other: null };
+/** Counts what changed in `tracks`, so that drawing follows. */
+export const poses = signal(0);
+
+export const frame = signal(0);
+export const playing = signal(false);
+export const looping = signal(true);
+export const speed = signal(1);
+
+export const selection = signal<Selection>({ kind: "none" });
+export const mode = signal<Mode>("translate");
+export const spacing = signal(8);
+export const dragging = signal<{ frame: number; spacing: number } | null>(null);
+export const tab = signal<Tab>("edit");
+
+export const show = {
+  skin: signal(true),
+  bones: signal(false),
+  ghost: signal(false),
+  trails: signal(true),
+  prints: signal(true),
+  follow: signal(false),
+  curves: signal(false),
+};
+export type Shown = keyof typeof show;
+
+export const connected = signal(false);
+export const progress = signal<{ label: string; share: number } | null>(null);
+export const dragInfo = signal<{ missed: number | null; milliseconds: number } | null>(null);
+export const quality = signal<{ rows: QualityRow[]; position: number } | null>(null);
+export const comparison = signal<{ a: Compared; b: Compared } | null>(null);
+export const compareView = signal<"a" | "b" | "both">("both");
+export const curves = signal<Curves | null>(null);
+export const plot = signal<"error" | "height" | "speed" | "joint" | "importance">("height");
+export const help = signal(false);
+export const toasts = signal<{ id: number; text: string; kind: "note" | "error" }[]>([]);
+export const dropped = signal<{ file: File } | null>(null);
+export const exportFormat = signal("glb");
+
+export const frames = computed(() => figure.value?.frames ?? 1);
+export const fps = computed(() => figure.value?.fps ?? 30);
+
+/** Frames on either side of an edit that follow it: half of seven knots of so many frames of 1/30 s. */
+export const reach = computed(() => 0.5 * (figure.value?.knots ?? 7) * Math.max((spacing.value * fps.value) / 30, 1));
+
+export const selectedMark = computed<Mark | null>(() => {
+  const chosen = selection.value;
+  return chosen.kind === "mark" ? (doc.value?.marks.find((mark) => mark.id === chosen.id) ?? null) : null;
+});
+
+let nextToast = 1;
+/** Shows a message for a while; errors stay until they are closed. */
+export function toast(text: string, kind: "note" | "error" = "note"): void {
+  const id = nextToast++;
+  toasts.value = [...toasts.value.slice(-3), { id, text, kind }];
+  if (kind === "note") setTimeout(() => closeToast(id), 5000);
+}
+
+export function closeToast(id: number): void {
+  toasts.value = toasts.value.filter((entry) => entry.id !== id);
+}
+
+export function goTo(wanted: number): void {
+  frame.value = Math.max(0, Math.min(frames.value - 1, Math.round(wanted)));
+}
+
+/** A name for people: left_palm → left palm. */
+export function spoken(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+export const TRACK_COLOURS: Record<string, string> = {
+  left_foot: "#4fa3ff",
+  left_hand: "#7cc0ff",
+  right_foot: "#ff7a66",
+  right_hand: "#ffa594",
+  body: "#93d38a",
+};

@@ -1,0 +1,156 @@
+// Draws a layout of the timeline on a canvas.
+import { TRACK_COLOURS } from "../store";
+import { LABELS, RULER, type Bar, type Layout } from "./layout";
+
+const FONT = "11px Inter, 'Segoe UI', system-ui, sans-serif";
+
+export interface Look {
+  selected: number | null;
+  hovered: number | null;
+  fps: number;
+  inSeconds: boolean;
+}
+
+export function drawTimeline(canvas: HTMLCanvasElement, layout: Layout, look: Look): void {
+  const ratio = window.devicePixelRatio || 1;
+  const { width, height, gutter } = layout.view;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  const g = canvas.getContext("2d");
+  if (!g) return;
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  g.clearRect(0, 0, width, height);
+  g.font = FONT;
+  g.textBaseline = "middle";
+  drawRows(g, layout);
+  g.save();
+  g.beginPath();
+  g.rect(gutter, 0, width - gutter, height);
+  g.clip();
+  drawInfluence(g, layout);
+  drawTicks(g, layout, look);
+  for (const bar of layout.bars) drawBar(g, bar, look);
+  drawKeys(g, layout);
+  drawPlayhead(g, layout);
+  g.restore();
+}
+
+function drawRows(g: CanvasRenderingContext2D, layout: Layout): void {
+  const { width, gutter } = layout.view;
+  g.fillStyle = "#1c1d20";
+  g.fillRect(gutter, 0, width - gutter, RULER);
+  layout.rows.forEach((row, number) => {
+    g.fillStyle = number % 2 ? "#212327" : "#24262a";
+    g.fillRect(0, row.y, width, row.height);
+    g.fillStyle = TRACK_COLOURS[row.track] ?? "#999";
+    g.fillRect(0, row.y + 3, 3, row.height - 6);
+    g.fillStyle = "#b4b8c0";
+    g.textAlign = "left";
+    g.fillText(LABELS[row.track], 12, row.y + row.height / 2 + 0.5);
+  });
+  g.fillStyle = "#3a3d43";
+  g.fillRect(gutter - 1, 0, 1, Math.max(layout.bottom, layout.view.height));
+}
+
+function drawTicks(g: CanvasRenderingContext2D, layout: Layout, look: Look): void {
+  g.textAlign = "left";
+  for (const tick of layout.ticks) {
+    g.fillStyle = tick.major ? "#3d4046" : "#2c2e33";
+    g.fillRect(Math.round(tick.x), tick.major ? RULER - 9 : RULER - 5, 1, tick.major ? layout.bottom - RULER + 9 : 5);
+    if (tick.major) {
+      g.fillStyle = "#8d929b";
+      const label = look.inSeconds ? `${(tick.frame / look.fps).toFixed(2)} s` : `${tick.frame}`;
+      g.fillText(label, tick.x + 4, 9);
+    }
+  }
+}
+
+function drawInfluence(g: CanvasRenderingContext2D, layout: Layout): void {
+  if (!layout.influence) return;
+  const [from, to] = layout.influence;
+  const shade = g.createLinearGradient(from, 0, to, 0);
+  shade.addColorStop(0, "rgba(242,181,68,0)");
+  shade.addColorStop(0.5, "rgba(242,181,68,0.22)");
+  shade.addColorStop(1, "rgba(242,181,68,0)");
+  g.fillStyle = shade;
+  g.fillRect(from, RULER, to - from, layout.bottom - RULER);
+}
+
+function drawBar(g: CanvasRenderingContext2D, bar: Bar, look: Look): void {
+  const colour = TRACK_COLOURS[bar.track] ?? "#999";
+  const chosen = bar.id === look.selected;
+  const lit = chosen || bar.id === look.hovered;
+  g.globalAlpha = 0.3;
+  g.fillStyle = colour;
+  g.beginPath();
+  g.moveTo(bar.x0 - bar.rampIn, bar.y + bar.height);
+  g.lineTo(bar.x0, bar.y);
+  g.lineTo(bar.x1, bar.y);
+  g.lineTo(bar.x1 + bar.rampOut, bar.y + bar.height);
+  g.fill();
+  g.globalAlpha = lit ? 1 : 0.82;
+  const width = Math.max(bar.x1 - bar.x0, 2);
+  g.beginPath();
+  g.roundRect(bar.x0, bar.y, width, bar.height, 3);
+  if (bar.free) {
+    g.fillStyle = "#26282c";
+    g.fill();
+    g.strokeStyle = colour;
+    g.lineWidth = 1.5;
+    g.setLineDash([4, 3]);
+    g.stroke();
+    g.setLineDash([]);
+  } else {
+    g.fillStyle = colour;
+    g.fill();
+  }
+  g.globalAlpha = 1;
+  if (chosen) {
+    g.strokeStyle = "#ffffff";
+    g.lineWidth = 1.5;
+    g.stroke();
+  }
+  const text = bar.kind === "pin" ? bar.title.replace(/ [\d–]+$/, "") : bar.title.replace(/ \d+–\d+.*$/, "").replace(/^(left|right) /, "");
+  if (width > g.measureText(text).width + 10) {
+    g.fillStyle = bar.free ? "#d5d8de" : "#15171a";
+    g.textAlign = "left";
+    g.fillText(text, bar.x0 + 5, bar.y + bar.height / 2 + 0.5);
+  }
+}
+
+function drawKeys(g: CanvasRenderingContext2D, layout: Layout): void {
+  g.fillStyle = "#f2b544";
+  g.strokeStyle = "#15171a";
+  g.lineWidth = 1;
+  for (const key of layout.keys) {
+    g.beginPath();
+    g.moveTo(key.x, key.y - 5.5);
+    g.lineTo(key.x + 5.5, key.y);
+    g.lineTo(key.x, key.y + 5.5);
+    g.lineTo(key.x - 5.5, key.y);
+    g.closePath();
+    g.fill();
+    g.stroke();
+  }
+}
+
+function drawPlayhead(g: CanvasRenderingContext2D, layout: Layout): void {
+  const x = Math.round(layout.playhead) + 0.5;
+  g.strokeStyle = "#f2b544";
+  g.lineWidth = 1.5;
+  g.beginPath();
+  g.moveTo(x, RULER - 6);
+  g.lineTo(x, layout.bottom);
+  g.stroke();
+  g.fillStyle = "#f2b544";
+  g.beginPath();
+  g.moveTo(x - 6, 4);
+  g.lineTo(x + 6, 4);
+  g.lineTo(x + 6, RULER - 11);
+  g.lineTo(x, RULER - 4);
+  g.lineTo(x - 6, RULER - 11);
+  g.closePath();
+  g.fill();
+}

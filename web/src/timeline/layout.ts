@@ -1,0 +1,229 @@
+// Where everything on the timeline is, and what lies under the mouse: pure functions, tested without a page.
+import type { HandEdit, Mark, Track } from "../types";
+
+export const TRACKS: readonly Track[] = ["left_foot", "right_foot", "left_hand", "right_hand", "body"];
+export const LABELS: Record<Track, string> = {
+  left_foot: "Left foot",
+  right_foot: "Right foot",
+  left_hand: "Left hand",
+  right_hand: "Right hand",
+  body: "Body",
+};
+export const RULER = 22;
+export const LANE = 15;
+const PAD = 3;
+const EDGE = 6;
+const LEAST_LANES = 1;
+
+export interface View {
+  /** Pixels. */
+  width: number;
+  height: number;
+  /** Pixels on the left for the names of the tracks. */
+  gutter: number;
+  /** The frame at the left end, may be a fraction. */
+  first: number;
+  /** Pixels a frame. */
+  scale: number;
+  frames: number;
+  fps: number;
+}
+
+export interface Bar {
+  id: number;
+  kind: Mark["kind"];
+  track: Track;
+  title: string;
+  free: boolean;
+  x0: number;
+  x1: number;
+  y: number;
+  height: number;
+  /** Pixels over which it eases in before `x0` and out after `x1`. */
+  rampIn: number;
+  rampOut: number;
+}
+
+export interface Row {
+  track: Track;
+  y: number;
+  height: number;
+}
+
+export interface Tick {
+  x: number;
+  frame: number;
+  major: boolean;
+}
+
+export interface Layout {
+  view: View;
+  rows: Row[];
+  bars: Bar[];
+  keys: { x: number; y: number; frame: number }[];
+  ticks: Tick[];
+  /** Pixels of what an edit at the present frame would touch. */
+  influence: [number, number] | null;
+  playhead: number;
+  /** Where the rows end. */
+  bottom: number;
+}
+
+export type Hit =
+  | { kind: "bar" | "start" | "end" | "ramp-in" | "ramp-out"; id: number; frame: number }
+  | { kind: "key"; frame: number }
+  | { kind: "ruler"; frame: number }
+  | { kind: "row"; track: Track; frame: number }
+  | { kind: "none"; frame: number };
+
+export function xOf(view: View, frame: number): number {
+  return view.gutter + (frame - view.first) * view.scale;
+}
+
+export function frameAt(view: View, x: number): number {
+  return view.first + (x - view.gutter) / view.scale;
+}
+
+/** The whole clip in the width that there is. */
+export function fitted(view: Omit<View, "first" | "scale">): View {
+  const room = Math.max(view.width - view.gutter - 12, 10);
+  return { ...view, first: 0, scale: room / Math.max(view.frames, 1) };
+}
+
+/** Zoomed by a factor about a pixel, never beyond the clip nor below a tenth of it all in view. */
+export function zoomed(view: View, factor: number, x: number): View {
+  const least = fitted(view).scale;
+  const scale = Math.min(Math.max(view.scale * factor, least), 40);
+  const at = frameAt(view, x);
+  return panned({ ...view, scale, first: at - (x - view.gutter) / scale }, 0);
+}
+
+/** Moved by frames, kept on the clip. */
+export function panned(view: View, by: number): View {
+  const shown = (view.width - view.gutter - 12) / view.scale;
+  return { ...view, first: Math.min(Math.max(view.first + by, 0), Math.max(view.frames - shown, 0)) };
+}
+
+/** A lane for each mark so that none overlap: the first that is free, heels above balls. */
+export function lanes(marks: readonly Mark[]): Map<number, number> {
+  const order = [...marks].sort((a, b) => a.title.localeCompare(b.title) || a.start - b.start);
+  const names: string[] = [];
+  const found = new Map<number, number>();
+  const taken: [number, number][][] = [];
+  for (const mark of order) {
+    const name = typeof mark.point === "string" ? mark.point : `${mark.joint}`;
+    if (!names.includes(name)) names.push(name);
+    let lane = mark.kind === "plant" ? names.indexOf(name) : 0;
+    while ((taken[lane] ?? []).some(([start, end]) => mark.start < end && start < mark.end)) lane += 1;
+    (taken[lane] ??= []).push([mark.start, mark.end]);
+    found.set(mark.id, lane);
+  }
+  return found;
+}
+
+export function layoutTimeline(
+  view: View,
+  marks: readonly Mark[],
+  drags: readonly HandEdit[],
+  tracksOf: readonly Track[],
+  now: number,
+  influence: { frame: number; reach: number } | null,
+): Layout {
+  const rows: Row[] = [];
+  const bars: Bar[] = [];
+  let y = RULER;
+  for (const track of TRACKS) {
+    const own = marks.filter((mark) => mark.track === track);
+    const lane = lanes(own);
+    const count = Math.max(LEAST_LANES, ...[...lane.values()].map((n) => n + 1));
+    const height = count * LANE + 2 * PAD;
+    rows.push({ track, y, height });
+    for (const mark of own) {
+      bars.push({
+        id: mark.id,
+        kind: mark.kind,
+        track,
+        title: mark.title,
+        free: mark.free,
+        x0: xOf(view, mark.start),
+        x1: xOf(view, mark.end),
+        y: y + PAD + (lane.get(mark.id) ?? 0) * LANE,
+        height: LANE - 2,
+        rampIn: mark.ramp[0] * view.fps * view.scale,
+        rampOut: mark.ramp[1] * view.fps * view.scale,
+      });
+    }
+    y += height;
+  }
+  const keys = drags.map((edit) => {
+    const row = rows.find((entry) => entry.track === (tracksOf[edit.joint] ?? "body")) ?? rows[0];
+    return { x: xOf(view, edit.frame), y: (row?.y ?? RULER) + (row?.height ?? LANE) / 2, frame: edit.frame };
+  });
+  return {
+    view,
+    rows,
+    bars,
+    keys,
+    ticks: ticks(view),
+    influence: influence && [xOf(view, influence.frame - influence.reach), xOf(view, influence.frame + influence.reach)],
+    playhead: xOf(view, now),
+    bottom: y,
+  };
+}
+
+/** Ticks at round numbers of frames, those with numbers at least 56 pixels apart. */
+export function ticks(view: View): Tick[] {
+  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
+  const major = steps.find((step) => step * view.scale >= 56) ?? 20000;
+  const minor = steps.find((step) => step * view.scale >= 7) ?? major;
+  const found: Tick[] = [];
+  const last = Math.min(view.frames - 1, frameAt(view, view.width));
+  for (let at = Math.max(Math.ceil(view.first / minor) * minor, 0); at <= last; at += minor) {
+    found.push({ x: xOf(view, at), frame: at, major: at % major === 0 });
+  }
+  return found;
+}
+
+/** What is at a place: the ends of bars before their middles, ramps outside of them, later bars before earlier ones. */
+export function hitTest(layout: Layout, x: number, y: number): Hit {
+  const { view } = layout;
+  const at = Math.round(frameAt(view, x));
+  const clamped = Math.min(Math.max(at, 0), view.frames - 1);
+  if (x < view.gutter) {
+    const row = layout.rows.find((entry) => y >= entry.y && y < entry.y + entry.height);
+    return row ? { kind: "row", track: row.track, frame: clamped } : { kind: "none", frame: clamped };
+  }
+  if (y < RULER) return { kind: "ruler", frame: clamped };
+  for (const key of layout.keys) {
+    if (Math.abs(x - key.x) <= 5 && Math.abs(y - key.y) <= 6) return { kind: "key", frame: key.frame };
+  }
+  for (const bar of [...layout.bars].reverse()) {
+    if (y < bar.y || y > bar.y + bar.height) continue;
+    const edge = Math.min(EDGE, (bar.x1 - bar.x0) / 3);
+    if (Math.abs(x - bar.x0) <= edge) return { kind: "start", id: bar.id, frame: clamped };
+    if (Math.abs(x - bar.x1) <= edge) return { kind: "end", id: bar.id, frame: clamped };
+    if (x > bar.x0 && x < bar.x1) return { kind: "bar", id: bar.id, frame: clamped };
+    if (x < bar.x0 && x >= bar.x0 - Math.max(bar.rampIn, 0) - EDGE) return { kind: "ramp-in", id: bar.id, frame: clamped };
+    if (x > bar.x1 && x <= bar.x1 + Math.max(bar.rampOut, 0) + EDGE) return { kind: "ramp-out", id: bar.id, frame: clamped };
+  }
+  const row = layout.rows.find((entry) => y >= entry.y && y < entry.y + entry.height);
+  return row ? { kind: "row", track: row.track, frame: clamped } : { kind: "none", frame: clamped };
+}
+
+export type Part = "bar" | "start" | "end" | "ramp-in" | "ramp-out";
+
+/** A mark whose part was dragged by frames: it stays on the clip and keeps two frames at least. */
+export function draggedMark(mark: Mark, part: Part, by: number, frames: number, fps: number): Mark {
+  const step = Math.round(by);
+  if (part === "bar") {
+    const moved = Math.min(Math.max(step, -mark.start), frames - mark.end);
+    return { ...mark, start: mark.start + moved, end: mark.end + moved };
+  }
+  if (part === "start") return { ...mark, start: Math.min(Math.max(mark.start + step, 0), mark.end - 2) };
+  if (part === "end") return { ...mark, end: Math.max(Math.min(mark.end + step, frames), mark.start + 2) };
+  const [rampIn, rampOut] = mark.ramp;
+  const seconds = (value: number): number => Math.min(Math.max(value, 0), 2);
+  return part === "ramp-in"
+    ? { ...mark, ramp: [seconds(rampIn - by / fps), rampOut] }
+    : { ...mark, ramp: [rampIn, seconds(rampOut + by / fps)] };
+}

@@ -1,0 +1,177 @@
+// The timeline as a panel: follows the mouse, asks the layout what lies there, and sends what was changed.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { edit } from "../socket";
+import * as store from "../store";
+import type { Mark, Track } from "../types";
+import { drawTimeline } from "./draw";
+import { type Layout, type Part, type View, draggedMark, fitted, frameAt, hitTest, layoutTimeline, panned, zoomed } from "./layout";
+import { inSeconds, timelineView } from "./view";
+
+const GUTTER = 92;
+const CURSORS: Record<string, string> = { bar: "grab", start: "ew-resize", end: "ew-resize", "ramp-in": "w-resize", "ramp-out": "e-resize", ruler: "pointer", key: "pointer" };
+const NEW_POINTS: Partial<Record<Track, string>> = { left_foot: "left_ball", right_foot: "right_ball", left_hand: "left_palm", right_hand: "right_palm" };
+
+let latest: Layout | null = null;
+/** The layout that is on the screen; tests drag its bars. */
+export function currentLayout(): Layout | null {
+  return latest;
+}
+
+export function Timeline() {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const scrubbing = useRef(false);
+  const held = useRef<{ mark: Mark; part: Part; x: number } | null>(null);
+  const draft = useSignal<Mark | null>(null);
+  const hovered = useSignal<number | null>(null);
+
+  useEffect(() => {
+    const box = canvas.current?.parentElement;
+    if (!box) return undefined;
+    const watch = new ResizeObserver(() => {
+      const base = { width: box.clientWidth, height: box.clientHeight, gutter: GUTTER, frames: store.frames.peek(), fps: store.fps.peek() };
+      const old = timelineView.peek();
+      const whole = !old || old.frames !== base.frames || Math.abs(old.scale - fitted(old).scale) < 1e-6;
+      timelineView.value = whole ? fitted(base) : panned({ ...base, first: old.first, scale: old.scale }, 0);
+    });
+    watch.observe(box);
+    return () => watch.disconnect();
+  }, []);
+
+  useSignalEffect(() => {
+    const [frames, fps] = [store.frames.value, store.fps.value];
+    const view = timelineView.peek();
+    if (view && (view.frames !== frames || view.fps !== fps)) timelineView.value = fitted({ ...view, frames, fps });
+  });
+
+  useSignalEffect(() => {
+    const view = timelineView.value;
+    const target = canvas.current;
+    if (!view || !target) return;
+    const shown = (store.doc.value?.marks ?? []).map((mark) => (draft.value?.id === mark.id ? draft.value : mark));
+    const chosen = store.selection.value;
+    const drag = store.dragging.value;
+    const near = drag || chosen.kind === "point" ? { frame: drag?.frame ?? store.frame.value, reach: store.reach.value } : null;
+    latest = layoutTimeline(view, shown, store.doc.value?.drags ?? [], store.figure.value?.character.tracks ?? [], store.frame.value, near);
+    drawTimeline(target, latest, {
+      selected: chosen.kind === "mark" ? chosen.id : null,
+      hovered: hovered.value,
+      fps: view.fps,
+      inSeconds: inSeconds.value,
+    });
+  });
+
+  const place = (event: MouseEvent): [number, number] => {
+    const box = canvas.current?.getBoundingClientRect();
+    return [event.clientX - (box?.left ?? 0), event.clientY - (box?.top ?? 0)];
+  };
+
+  const down = (event: PointerEvent): void => {
+    const view = timelineView.peek();
+    if (!latest || !view || event.button > 1) return;
+    canvas.current?.setPointerCapture(event.pointerId);
+    const [x, y] = place(event);
+    const hit = hitTest(latest, x, y);
+    if (hit.kind === "ruler" || hit.kind === "none" || hit.kind === "row" || hit.kind === "key") {
+      if (x < view.gutter) return;
+      store.playing.value = false;
+      store.goTo(hit.frame);
+      scrubbing.current = true;
+      if (hit.kind === "row" && store.selection.peek().kind === "mark") store.selection.value = { kind: "none" };
+      return;
+    }
+    const mark = store.doc.value?.marks.find((entry) => entry.id === hit.id);
+    if (!mark) return;
+    store.selection.value = { kind: "mark", id: mark.id };
+    held.current = { mark, part: hit.kind, x };
+  };
+  const move = (event: PointerEvent): void => {
+    const view = timelineView.peek();
+    if (!latest || !view) return;
+    const [x, y] = place(event);
+    if (scrubbing.current) {
+      store.goTo(frameAt(view, x));
+      return;
+    }
+    if (held.current) {
+      const by = (x - held.current.x) / view.scale;
+      draft.value = draggedMark(held.current.mark, held.current.part, by, view.frames, view.fps);
+      return;
+    }
+    const hit = hitTest(latest, x, y);
+    hovered.value = "id" in hit ? hit.id : null;
+    if (canvas.current) canvas.current.style.cursor = CURSORS[hit.kind] ?? "default";
+  };
+
+  const up = (): void => {
+    scrubbing.current = false;
+    const [was, now] = [held.current?.mark, draft.peek()];
+    held.current = null;
+    draft.value = null;
+    if (was && now && (was.start !== now.start || was.end !== now.end || was.ramp[0] !== now.ramp[0] || was.ramp[1] !== now.ramp[1])) {
+      edit({ kind: "mark", id: now.id, start: now.start, end: now.end, ramp: now.ramp });
+      const known = store.doc.peek();
+      // shown at once where it will be; the server's answer confirms it
+      if (known) store.doc.value = { ...known, marks: known.marks.map((mark) => (mark.id === now.id ? now : mark)) };
+    }
+  };
+
+  const twice = (event: MouseEvent): void => {
+    if (!latest) return;
+    const [x, y] = place(event);
+    const hit = hitTest(latest, x, y);
+    if (hit.kind === "row" && x >= latest.view.gutter) addHold(hit.track, hit.frame);
+  };
+
+  const wheel = (event: WheelEvent): void => {
+    event.preventDefault();
+    const view = timelineView.peek();
+    if (!view) return;
+    const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    timelineView.value = sideways
+      ? panned(view, (event.deltaX || event.deltaY) / view.scale)
+      : zoomed(view, Math.exp(-event.deltaY * 0.0015), place(event)[0]);
+  };
+
+  useEffect(() => {
+    const target = canvas.current;
+    target?.addEventListener("wheel", wheel, { passive: false });
+    return () => target?.removeEventListener("wheel", wheel);
+  }, []);
+
+  return (
+    <div class="timeline-box">
+      <canvas
+        ref={canvas}
+        class="timeline"
+        role="slider"
+        tabIndex={0}
+        aria-label="Timeline: arrow keys step, drag bars to change when constraints hold, double-click to add one"
+        aria-valuemin={0}
+        aria-valuemax={store.frames.value - 1}
+        aria-valuenow={store.frame.value}
+        onPointerDown={down}
+        onPointerMove={move}
+        onPointerUp={up}
+        onPointerCancel={up}
+        onDblClick={twice}
+      />
+    </div>
+  );
+}
+
+/** A new plant of a foot, or pin of a hand, around a frame. */
+export function addHold(track: Track, at: number): void {
+  const point = NEW_POINTS[track];
+  const half = Math.max(Math.round(0.15 * store.fps.peek()), 2);
+  const [start, end] = [Math.max(at - half, 0), Math.min(at + half, store.frames.peek())];
+  if (!point || !store.figure.peek()?.character.points.some((entry) => entry.name === point)) {
+    store.toast("Select a joint in the viewport and press P to pin it here.");
+  } else if (track.endsWith("foot")) edit({ kind: "plant", point, start, end });
+  else edit({ kind: "pin", point, start, end, frame: at });
+}
+
+export function zoomTimeline(factor: number): void {
+  const view: View | null = timelineView.peek();
+  if (view) timelineView.value = zoomed(view, factor, Math.max(latest?.playhead ?? view.gutter, view.gutter));
+}

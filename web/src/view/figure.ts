@@ -1,0 +1,107 @@
+// A figure as it is drawn: a skin that follows its joints, or bones.
+import * as THREE from "three";
+import { TRACK_COLOURS } from "../store";
+import type { Character } from "../types";
+import type { MeshData, Track } from "../wire";
+
+const matrix = new THREE.Matrix4();
+const place = new THREE.Vector3();
+const tip = new THREE.Vector3();
+const turn = new THREE.Quaternion();
+const size = new THREE.Vector3();
+const UP = new THREE.Vector3(0, 1, 0);
+
+/** Bones as slim octahedra from joint to joint. */
+export class Bones {
+  readonly object: THREE.InstancedMesh;
+  private readonly links: [number, number][] = [];
+
+  constructor(character: Character, colour: number | null, opacity: number) {
+    character.parents.forEach((parent, joint) => {
+      if (parent >= 0) this.links.push([parent, joint]);
+    });
+    const shape = new THREE.OctahedronGeometry(1, 0);
+    // thick near the parent, as animators draw bones
+    const points = shape.getAttribute("position");
+    for (let n = 0; n < points.count; n++) {
+      const y = points.getY(n);
+      points.setXYZ(n, points.getX(n) * 0.5, y > 0.5 ? 1 : y < -0.5 ? 0 : 0.16, points.getZ(n) * 0.5);
+    }
+    shape.computeVertexNormals();
+    const material = new THREE.MeshLambertMaterial({ color: colour ?? 0xffffff, flatShading: true, transparent: opacity < 1, opacity, depthWrite: opacity >= 1 });
+    this.object = new THREE.InstancedMesh(shape, material, Math.max(this.links.length, 1));
+    this.object.frustumCulled = false;
+    this.object.castShadow = opacity >= 1;
+    if (colour === null) {
+      this.links.forEach(([, joint], n) => {
+        const tint = new THREE.Color(TRACK_COLOURS[character.tracks[joint] ?? "body"]).lerp(new THREE.Color(0xd8d8d8), 0.45);
+        this.object.setColorAt(n, tint);
+      });
+    }
+  }
+
+  pose(track: Track, frame: number): void {
+    this.links.forEach(([parent, joint], n) => {
+      const a = 3 * (frame * track.joints + parent);
+      const b = 3 * (frame * track.joints + joint);
+      place.fromArray(track.positions, a);
+      tip.fromArray(track.positions, b).sub(place);
+      const length = tip.length();
+      turn.setFromUnitVectors(UP, length > 1e-6 ? tip.divideScalar(length) : UP);
+      const thick = Math.min(0.12 * length, 0.035) + 0.006;
+      this.object.setMatrixAt(n, matrix.compose(place, turn, size.set(2 * thick, Math.max(length, 1e-4), 2 * thick)));
+    });
+    this.object.instanceMatrix.needsUpdate = true;
+  }
+
+  dispose(): void {
+    this.object.geometry.dispose();
+    (this.object.material as THREE.Material).dispose();
+    this.object.dispose();
+  }
+}
+
+/** A skin over joints that stand where the server says; nothing is computed here but the blending. */
+export class Skin {
+  readonly object: THREE.SkinnedMesh;
+  private readonly bones: THREE.Bone[];
+
+  constructor(data: MeshData, colour: number, opacity: number, plain: boolean) {
+    const shape = new THREE.BufferGeometry();
+    shape.setAttribute("position", new THREE.BufferAttribute(data.vertices, 3));
+    shape.setAttribute("normal", new THREE.BufferAttribute(data.normals, 3));
+    shape.setAttribute("skinWeight", new THREE.BufferAttribute(data.weights, 4));
+    shape.setAttribute("skinIndex", new THREE.BufferAttribute(Uint16Array.from(data.skinJoints), 4));
+    shape.setIndex(new THREE.BufferAttribute(data.faces, 1));
+    const look = { color: colour, transparent: opacity < 1, opacity, depthWrite: opacity >= 1 };
+    const material = plain ? new THREE.MeshLambertMaterial(look) : new THREE.MeshStandardMaterial({ ...look, roughness: 0.72, metalness: 0 });
+    this.object = new THREE.SkinnedMesh(shape, material);
+    this.bones = Array.from({ length: data.joints }, () => {
+      const bone = new THREE.Bone();
+      bone.matrixAutoUpdate = bone.matrixWorldAutoUpdate = false;
+      return bone;
+    });
+    const inverses = this.bones.map((_, n) => new THREE.Matrix4().fromArray(data.inverseBind, 16 * n));
+    this.object.bind(new THREE.Skeleton(this.bones, inverses), new THREE.Matrix4());
+    this.object.frustumCulled = false;
+    this.object.castShadow = opacity >= 1;
+    this.object.receiveShadow = opacity >= 1;
+  }
+
+  pose(track: Track, frame: number): void {
+    if (track.joints !== this.bones.length) return;
+    const base = frame * track.joints;
+    this.bones.forEach((bone, joint) => {
+      place.fromArray(track.positions, 3 * (base + joint));
+      turn.fromArray(track.quaternions, 4 * (base + joint));
+      bone.matrixWorld.compose(place, turn, size.set(1, 1, 1));
+    });
+    this.object.skeleton.update();
+  }
+
+  dispose(): void {
+    this.object.geometry.dispose();
+    (this.object.material as THREE.Material).dispose();
+    this.object.skeleton.dispose();
+  }
+}

@@ -1,0 +1,259 @@
+// What the mouse does in the viewport: picks joints, footprints and things, drags them by gizmo or directly.
+import { effect } from "@preact/signals";
+import * as THREE from "three";
+import { TransformControls } from "three/examples/jsm/controls/TransformControls.js";
+import * as socket from "../socket";
+import * as store from "../store";
+import type { Edit, Vec3 } from "../types";
+import { nearest } from "./pick";
+import type { Theatre } from "./scene";
+
+const NEAR = 13;
+const STILL = 4;
+
+type Grip =
+  | { kind: "point"; name: string; joint: number; contact: boolean; frame: number }
+  | { kind: "mark"; id: number }
+  | { kind: "object"; index: number };
+
+export class Gizmo {
+  readonly controls: TransformControls;
+  private readonly proxy = new THREE.Object3D();
+  private readonly ray = new THREE.Raycaster();
+  private grip: Grip | null = null;
+  private moved = false;
+  private direct: { plane: THREE.Plane; offset: THREE.Vector3; x: number; y: number; picked: () => void } | null = null;
+
+  constructor(private readonly theatre: Theatre) {
+    const { stage } = theatre;
+    this.controls = new TransformControls(stage.camera, stage.canvas);
+    this.controls.setSize(0.72);
+    this.controls.setColors("#ff6b5e", "#7ddb6f", "#5aa9ff", "#ffc04d");
+    stage.scene.add(this.proxy, this.controls.getHelper());
+    this.controls.addEventListener("change", () => stage.change());
+    this.controls.addEventListener("dragging-changed", (event) => {
+      stage.orbit.enabled = !event.value;
+      if (event.value) this.begin();
+      else this.end();
+    });
+    this.controls.addEventListener("objectChange", () => this.follow());
+    effect(() => this.attach());
+    const canvas = stage.canvas;
+    canvas.addEventListener("pointerdown", (event) => this.down(event));
+    canvas.addEventListener("pointermove", (event) => this.move(event));
+    window.addEventListener("pointerup", () => this.up());
+    canvas.addEventListener("pointerleave", () => this.hover(-1));
+  }
+
+  get busy(): boolean {
+    return this.controls.dragging || this.moved;
+  }
+
+  /** The gizmo sits at what is selected. */
+  private attach(): void {
+    const chosen = store.selection.value;
+    const mode = store.mode.value;
+    store.poses.value;
+    store.frame.value;
+    store.doc.value;
+    if (this.controls.dragging || this.direct) return;
+    const at = this.placeOf(chosen);
+    if (!at || this.theatre.live) {
+      this.controls.detach();
+      this.theatre.stage.change();
+      return;
+    }
+    this.proxy.position.copy(at);
+    this.proxy.quaternion.identity();
+    const turns = mode === "rotate" && chosen.kind !== "mark";
+    if (turns && chosen.kind === "point") this.proxy.quaternion.copy(this.turnOf(chosen.joint));
+    if (turns && chosen.kind === "object") this.proxy.rotation.y = store.doc.peek()?.objects[chosen.index]?.turn ?? 0;
+    this.controls.setMode(turns ? "rotate" : "translate");
+    this.controls.setSpace(turns && chosen.kind === "point" ? "local" : "world");
+    const flat = turns && chosen.kind === "object";
+    this.controls.showX = this.controls.showZ = !flat;
+    this.controls.attach(this.proxy);
+  }
+
+  private placeOf(chosen: store.Selection): THREE.Vector3 | null {
+    const track = store.tracks.current;
+    if (chosen.kind === "point" && track) {
+      return new THREE.Vector3(...track.point(Math.min(store.frame.peek(), track.frames - 1), chosen.joint, chosen.offset));
+    }
+    if (chosen.kind === "mark") {
+      const place = store.selectedMark.peek()?.place;
+      return place ? new THREE.Vector3(...place) : null;
+    }
+    if (chosen.kind === "object") {
+      const place = store.doc.peek()?.objects[chosen.index]?.place;
+      return place ? new THREE.Vector3(...place) : null;
+    }
+    return null;
+  }
+
+  private turnOf(joint: number): THREE.Quaternion {
+    const track = store.tracks.current;
+    const at = Math.min(store.frame.peek(), (track?.frames ?? 1) - 1);
+    return track ? new THREE.Quaternion().fromArray(track.quaternions, 4 * (at * track.joints + joint)) : new THREE.Quaternion();
+  }
+
+  private begin(): void {
+    const chosen = store.selection.peek();
+    store.playing.value = false;
+    this.moved = false;
+    if (chosen.kind === "point") {
+      const contact = store.figure.peek()?.character.points.some((point) => point.name === chosen.name) ?? false;
+      this.grip = { kind: "point", name: chosen.name, joint: chosen.joint, contact, frame: store.frame.peek() };
+      store.dragging.value = { frame: store.frame.peek(), spacing: store.spacing.peek() };
+    } else if (chosen.kind === "mark" || chosen.kind === "object") this.grip = { ...chosen };
+  }
+
+  /** The edit that would be made if the mouse were let go now. */
+  private change(): Edit | null {
+    const grip = this.grip;
+    const p = this.proxy.position;
+    const place: Vec3 = [p.x, p.y, p.z];
+    if (grip?.kind === "point") {
+      const common = { frame: grip.frame, spacing: store.spacing.peek() };
+      if (this.controls.mode === "rotate" && !this.direct) {
+        const q = this.proxy.quaternion;
+        return { kind: "turn", joint: this.jointName(grip.joint), rotation: [q.w, q.x, q.y, q.z], ...common };
+      }
+      return { kind: "drag", point: grip.contact ? grip.name : { joint: grip.name }, target: place, ...common };
+    }
+    if (grip?.kind === "mark") return { kind: "mark", id: grip.id, place };
+    if (grip?.kind === "object") {
+      const objects = (store.doc.peek()?.objects ?? []).map((thing, n) =>
+        n === grip.index ? { ...thing, ...(this.controls.mode === "rotate" ? { turn: new THREE.Euler().setFromQuaternion(this.proxy.quaternion, "YXZ").y } : { place }) } : thing,
+      );
+      return { kind: "objects", objects };
+    }
+    return null;
+  }
+
+  private jointName(joint: number): string {
+    return store.figure.peek()?.character.joints[joint] ?? "";
+  }
+
+  private follow(): void {
+    if (!this.grip) return;
+    this.moved = true;
+    const change = this.change();
+    if (change && this.grip.kind === "point") socket.drag(change);
+    if (this.grip.kind === "object") {
+      const made = this.theatre.objects.children[this.grip.index];
+      made?.position.copy(this.proxy.position);
+      if (this.controls.mode === "rotate") made?.quaternion.copy(this.proxy.quaternion);
+    }
+    this.theatre.stage.change();
+  }
+
+  private end(): void {
+    const change = this.moved ? this.change() : null;
+    if (change) (this.grip?.kind === "point" ? socket.drop : socket.edit)(change);
+    this.grip = null;
+    this.moved = false;
+    store.dragging.value = null;
+    this.attach();
+  }
+
+  /** Gives up a drag; the motion is as it was. */
+  cancel(): boolean {
+    if (!this.grip) return false;
+    const moved = this.moved;
+    this.grip = null;
+    this.moved = false;
+    this.direct = null;
+    this.controls.reset();
+    this.controls.dragging = false;
+    this.theatre.stage.orbit.enabled = true;
+    store.dragging.value = null;
+    if (moved) socket.release();
+    this.attach();
+    return true;
+  }
+
+  private mouse(event: PointerEvent): [number, number] {
+    const box = this.theatre.stage.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  private handleAt(x: number, y: number): number {
+    const handles = this.theatre.handles;
+    if (!handles || this.theatre.live) return -1;
+    const places = handles.points.map((_, n) => this.theatre.stage.project(handles.place(n)));
+    // palms, heels and balls before the joints beside them
+    const joints = store.figure.peek()?.character.joints.length ?? 0;
+    return nearest(places, x, y, NEAR, handles.points.map((_, n) => (n >= joints ? 3 : 0)));
+  }
+
+  private aim(x: number, y: number): void {
+    const { canvas, camera } = this.theatre.stage;
+    this.ray.setFromCamera(new THREE.Vector2((2 * x) / canvas.clientWidth - 1, 1 - (2 * y) / canvas.clientHeight), camera);
+  }
+
+  private down(event: PointerEvent): void {
+    if (event.button !== 0 || this.controls.axis !== null || event.altKey || event.shiftKey) return;
+    const [x, y] = this.mouse(event);
+    const handle = this.handleAt(x, y);
+    const point = this.theatre.handles?.points[handle];
+    if (point) {
+      const choose = (): void => {
+        store.selection.value = { kind: "point", name: point.name, joint: point.joint, offset: point.offset };
+      };
+      choose();
+      const at = this.placeOf(store.selection.peek());
+      if (!at) return;
+      const normal = this.theatre.stage.camera.getWorldDirection(new THREE.Vector3());
+      const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(normal, at);
+      this.aim(x, y);
+      const hit = this.ray.ray.intersectPlane(plane, new THREE.Vector3()) ?? at;
+      this.direct = { plane, offset: at.clone().sub(hit), x, y, picked: choose };
+      this.theatre.stage.orbit.enabled = false;
+      return;
+    }
+    this.aim(x, y);
+    const print = this.theatre.holds.object.visible ? this.ray.intersectObjects(this.theatre.holds.meshes())[0] : undefined;
+    const thing = this.ray.intersectObjects(this.theatre.objects.children, true)[0];
+    if (print && (!thing || print.distance < thing.distance)) store.selection.value = { kind: "mark", id: Number(print.object.userData.mark) };
+    else if (thing) store.selection.value = { kind: "object", index: Number(thing.object.parent?.userData.index ?? 0) };
+    else this.empty = [x, y];
+  }
+  private empty: [number, number] | null = null;
+
+  private move(event: PointerEvent): void {
+    const [x, y] = this.mouse(event);
+    if (!this.direct) {
+      if (!this.controls.dragging && event.buttons === 0) this.hover(this.handleAt(x, y));
+      if (this.empty && Math.hypot(x - this.empty[0], y - this.empty[1]) > STILL) this.empty = null;
+      return;
+    }
+    if (!this.grip && Math.hypot(x - this.direct.x, y - this.direct.y) < STILL) return;
+    if (!this.grip) this.begin();
+    this.aim(x, y);
+    const hit = this.ray.ray.intersectPlane(this.direct.plane, new THREE.Vector3());
+    if (hit) {
+      this.proxy.position.copy(hit.add(this.direct.offset));
+      this.follow();
+    }
+  }
+
+  private up(): void {
+    if (this.direct) {
+      if (this.grip) this.end();
+      this.direct = null;
+      this.theatre.stage.orbit.enabled = true;
+      this.attach();
+    } else if (this.empty && !this.controls.dragging) store.selection.value = { kind: "none" };
+    this.empty = null;
+  }
+
+  private hover(handle: number): void {
+    if (handle === this.theatre.hovered) return;
+    this.theatre.hovered = handle;
+    const name = this.theatre.handles?.points[handle]?.name;
+    this.theatre.stage.canvas.style.cursor = name ? "grab" : "default";
+    this.theatre.stage.canvas.title = name ? store.spoken(name) : "";
+    this.theatre.pose();
+  }
+}

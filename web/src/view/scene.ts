@@ -1,0 +1,225 @@
+// Everything on the stage, kept as the store says.
+import { effect } from "@preact/signals";
+import * as THREE from "three";
+import { sinks } from "../socket";
+import * as store from "../store";
+import type { Character, Mark } from "../types";
+import { Track, type GroundData, type MeshData, type Poses } from "../wire";
+import { Bones, Skin } from "./figure";
+import { Handles, Holds, Trails } from "./overlay";
+import { Stage } from "./stage";
+import { disposeAll, makeObject, makeTerrain } from "./world";
+
+const FIGURE = 0xb9bdc6;
+const OTHER = 0xd98cf0;
+const GHOST = 0x8fa0b8;
+
+/** A figure that another process moves, shown instead of the clip. */
+export interface Live {
+  track: Track;
+  frames: number;
+}
+
+export class Theatre {
+  readonly stage: Stage;
+  handles: Handles | null = null;
+  hovered = -1;
+  readonly holds = new Holds();
+  readonly objects = new THREE.Group();
+  live: Live | null = null;
+  private skin: Skin | null = null;
+  private bones: Bones | null = null;
+  private ghost: Bones | null = null;
+  private other: Skin | Bones | null = null;
+  private trails: Trails | null = null;
+  private terrain: THREE.Mesh | null = null;
+  private mesh: MeshData | null = null;
+  private character: Character | null = null;
+  private followed: THREE.Vector3 | null = null;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.stage = new Stage(canvas);
+    this.stage.scene.add(this.holds.object, this.objects);
+    sinks.mesh = (mesh) => this.setMesh(mesh);
+    sinks.ground = (ground) => this.setGround(ground);
+    sinks.live = (data) => this.setLive(data);
+    effect(() => {
+      const figure = store.figure.value;
+      if (figure && figure.character !== this.character) this.setCharacter(figure.character, figure.original);
+    });
+    effect(() => {
+      store.poses.value;
+      this.holds.set(store.doc.value?.marks ?? [], (mark) => this.heading(mark));
+      this.pose();
+    });
+    effect(() => this.setObjects());
+    effect(() => this.pose());
+  }
+
+  private setCharacter(character: Character, original: Character): void {
+    this.character = character;
+    for (const part of [this.bones, this.ghost, this.handles, this.trails, this.other]) {
+      if (part) {
+        this.stage.scene.remove(part.object);
+        part.dispose();
+      }
+    }
+    this.other = null;
+    this.bones = new Bones(character, null, 1);
+    this.ghost = new Bones(original, GHOST, 0.4);
+    this.handles = new Handles(character);
+    this.trails = new Trails(character);
+    this.stage.scene.add(this.bones.object, this.ghost.object, this.handles.object, this.trails.object);
+    this.followed = null;
+    this.framed = false;
+  }
+  private framed = false;
+
+  private setMesh(mesh: MeshData | null): void {
+    if (this.skin) {
+      this.stage.scene.remove(this.skin.object);
+      this.skin.dispose();
+      this.skin = null;
+    }
+    this.mesh = mesh;
+    if (mesh) {
+      this.skin = new Skin(mesh, FIGURE, 1, this.stage.software);
+      this.stage.scene.add(this.skin.object);
+    }
+    this.pose();
+  }
+
+  private setGround(ground: GroundData | null): void {
+    if (this.terrain) {
+      this.stage.scene.remove(this.terrain);
+      disposeAll(this.terrain);
+      this.terrain = null;
+    }
+    if (ground) {
+      this.terrain = makeTerrain(ground, this.stage.software);
+      this.stage.scene.add(this.terrain);
+    }
+    this.pose();
+  }
+
+  private setLive(data: Poses): void {
+    const known = this.live?.track;
+    const track = known && known.joints === data.joints ? known : new Track(1, data.joints);
+    track.patch({ ...data, first: 0 });
+    this.live = { track, frames: (this.live?.frames ?? 0) + 1 };
+    this.pose();
+  }
+
+  stopLive(): void {
+    this.live = null;
+    this.pose();
+  }
+
+  private setObjects(): void {
+    const chosen = store.selection.value;
+    disposeAll(this.objects);
+    this.objects.clear();
+    (store.doc.value?.objects ?? []).forEach((thing, n) => {
+      const made = makeObject(thing, chosen.kind === "object" && chosen.index === n, this.stage.software);
+      made.userData.index = n;
+      this.objects.add(made);
+    });
+    this.stage.change();
+  }
+
+  /** Which of the handles is selected; −1 for none. */
+  selectedHandle(): number {
+    const chosen = store.selection.peek();
+    if (chosen.kind !== "point" || !this.handles) return -1;
+    return this.handles.points.findIndex((point) => point.name === chosen.name && point.joint === chosen.joint);
+  }
+
+  /** Everything as it is at the present frame. */
+  pose(): void {
+    const [frame, chosen, view] = [store.frame.value, store.selection.value, store.compareView.value];
+    const shown = Object.fromEntries(Object.entries(store.show).map(([key, signal]) => [key, signal.value])) as Record<store.Shown, boolean>;
+    const compared = store.comparison.value;
+    const figure = store.figure.value;
+    const track = this.live?.track ?? store.tracks.current;
+    if (!track || !figure) return;
+    const at = this.live ? 0 : Math.min(frame, track.frames - 1);
+    const own = !compared || view !== "b";
+    if (this.skin) {
+      this.skin.object.visible = shown.skin && own;
+      this.skin.pose(track, at);
+    }
+    if (this.bones) {
+      this.bones.object.visible = own && (shown.bones || !this.skin || !shown.skin);
+      this.bones.pose(track, at);
+    }
+    const original = store.tracks.original;
+    if (this.ghost && original) {
+      this.ghost.object.visible = shown.ghost && !this.live;
+      if (this.ghost.object.visible) this.ghost.pose(original, Math.min(frame, original.frames - 1));
+    } else if (this.ghost) this.ghost.object.visible = false;
+    this.poseOther(compared !== null && view !== "a", at);
+    if (this.handles) {
+      this.handles.object.visible = !this.live;
+      this.handles.pose(track, at, this.selectedHandle(), this.hovered);
+    }
+    if (this.trails) {
+      this.trails.object.visible = shown.trails && !this.live;
+      if (this.trails.object.visible) this.trails.pose(track, at, figure.fps);
+    }
+    this.holds.object.visible = !this.live;
+    this.holds.pose(frame, figure.fps, chosen.kind === "mark" ? chosen.id : null, shown.prints);
+    this.accompany(track, at, figure.level, shown.follow || this.live !== null);
+    this.stage.change();
+  }
+
+  private poseOther(wanted: boolean, at: number): void {
+    const track = store.tracks.other;
+    if (!wanted || !track || !this.character) {
+      if (this.other) this.other.object.visible = false;
+      return;
+    }
+    if (!this.other) {
+      this.other = this.mesh ? new Skin(this.mesh, OTHER, 0.55, true) : new Bones(this.character, OTHER, 0.6);
+      this.stage.scene.add(this.other.object);
+    }
+    this.other.object.visible = true;
+    this.other.pose(track, Math.min(at, track.frames - 1));
+  }
+
+  private accompany(track: Track, at: number, level: number, follow: boolean): void {
+    const [x, y, z] = track.point(at, 0, [0, 0, 0]);
+    this.stage.accompany(x, z, level, this.terrain !== null);
+    const now = new THREE.Vector3(x, y, z);
+    if (!this.framed) {
+      this.framed = true;
+      this.frameFigure(now);
+    } else if (follow && this.followed) {
+      this.stage.carry(now.clone().sub(this.followed).setY(0));
+    }
+    this.followed = follow ? now : null;
+  }
+
+  /** The camera at a good distance before the figure. */
+  frameFigure(at?: THREE.Vector3): void {
+    const track = this.live?.track ?? store.tracks.current;
+    const height = this.character?.height || 1.7;
+    if (!track) return;
+    const frame = this.live ? 0 : Math.min(store.frame.peek(), track.frames - 1);
+    const center = at ?? new THREE.Vector3(...track.point(frame, 0, [0, 0, 0]));
+    const aim = new THREE.Vector3(center.x, (store.figure.peek()?.level ?? 0) + 0.5 * height, center.z);
+    this.stage.look(aim.clone().add(new THREE.Vector3(1.35, 0.42, 1.6).multiplyScalar(height)), aim);
+  }
+
+  /** Which way a foot points while it is planted: from its joint to its ball. */
+  private heading(mark: Mark): number {
+    const track = store.tracks.current;
+    const figure = store.figure.peek();
+    if (!track || !figure || mark.kind !== "plant") return 0;
+    const side = mark.track.split("_")[0];
+    const [heel, ball] = ["heel", "ball"].map((part) => figure.character.points.find((point) => point.name === `${side}_${part}`));
+    if (!heel || !ball) return 0;
+    const at = Math.min(Math.round((mark.start + mark.end) / 2), track.frames - 1);
+    const [a, b] = [track.point(at, heel.joint, heel.offset), track.point(at, ball.joint, ball.offset)];
+    return Math.atan2(b[0] - a[0], b[2] - a[2]);
+  }
+}

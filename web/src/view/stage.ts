@@ -1,0 +1,151 @@
+// The stage: renderer, camera, lights and floor. It draws when something has changed, and not otherwise.
+import * as THREE from "three";
+import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+
+export const BACKGROUND = 0x2b2d31;
+
+export class Stage {
+  readonly scene = new THREE.Scene();
+  readonly camera = new THREE.PerspectiveCamera(38, 1, 0.05, 400);
+  readonly renderer: THREE.WebGLRenderer;
+  readonly orbit: OrbitControls;
+  /** Drawn by the processor: then everything costly is left out. */
+  readonly software: boolean;
+  readonly sun = new THREE.DirectionalLight(0xfff4e6, 2.1);
+  private readonly grid: THREE.Group;
+  private readonly blob: THREE.Mesh;
+  private readonly shadowFloor: THREE.Mesh;
+  private dirty = true;
+  private readonly before: (() => void)[] = [];
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    const wanted = new URLSearchParams(location.search).get("quality");
+    this.software = wanted ? wanted !== "high" : isSoftware();
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.software, powerPreference: "high-performance" });
+    this.renderer.setPixelRatio(this.software ? 1 : Math.min(window.devicePixelRatio, 2));
+    this.renderer.shadowMap.enabled = !this.software;
+    this.renderer.shadowMap.type = THREE.PCFShadowMap;
+    this.scene.background = new THREE.Color(BACKGROUND);
+    this.scene.fog = new THREE.Fog(BACKGROUND, 14, 42);
+    this.camera.position.set(3.2, 1.9, 3.6);
+    this.orbit = new OrbitControls(this.camera, canvas);
+    this.orbit.enableDamping = false;
+    this.orbit.target.set(0, 0.95, 0);
+    this.orbit.maxDistance = 60;
+    this.orbit.minDistance = 0.3;
+    this.orbit.zoomToCursor = true;
+    this.orbit.addEventListener("change", () => this.change());
+    this.scene.add(new THREE.HemisphereLight(0xdfe6f2, 0x4a4640, this.software ? 1.9 : 1.5));
+    this.sun.position.set(2.5, 6, 3.5);
+    if (!this.software) this.castShadows();
+    this.scene.add(this.sun, this.sun.target);
+    const fill = new THREE.DirectionalLight(0xbfd4ff, 0.7);
+    fill.position.set(-3, 2.5, -4);
+    this.scene.add(fill);
+    this.grid = makeGrid();
+    this.blob = makeBlob();
+    this.shadowFloor = new THREE.Mesh(new THREE.PlaneGeometry(60, 60).rotateX(-Math.PI / 2), new THREE.ShadowMaterial({ opacity: 0.36 }));
+    this.shadowFloor.receiveShadow = true;
+    this.scene.add(this.grid, this.blob, this.shadowFloor);
+    this.renderer.setAnimationLoop(() => this.tick());
+  }
+
+  private castShadows(): void {
+    this.sun.castShadow = true;
+    this.sun.shadow.mapSize.set(2048, 2048);
+    this.sun.shadow.radius = 4;
+    this.sun.shadow.bias = -0.0004;
+    this.sun.shadow.normalBias = 0.02;
+    Object.assign(this.sun.shadow.camera, { left: -2.5, right: 2.5, top: 2.5, bottom: -2.5, near: 0.5, far: 16 });
+  }
+
+  /** Something is called before every time the stage may be drawn. */
+  eachTime(work: () => void): void {
+    this.before.push(work);
+  }
+
+  change(): void {
+    this.dirty = true;
+  }
+
+  resize(width: number, height: number): void {
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / Math.max(height, 1);
+    this.camera.updateProjectionMatrix();
+    this.change();
+  }
+
+  /** The floor, its shadows and the light go with the figure. */
+  accompany(x: number, z: number, level: number, terrain: boolean): void {
+    this.grid.position.set(Math.round(x), level, Math.round(z));
+    this.grid.visible = !terrain;
+    this.shadowFloor.position.set(x, level + 0.001, z);
+    this.shadowFloor.visible = !terrain && !this.software;
+    this.blob.position.set(x, level + 0.003, z);
+    this.blob.visible = !terrain && this.software;
+    this.sun.position.set(x + 2.5, level + 6, z + 3.5);
+    this.sun.target.position.set(x, level + 0.8, z);
+  }
+
+  /** Move camera and aim by the same way. */
+  carry(by: THREE.Vector3): void {
+    this.camera.position.add(by);
+    this.orbit.target.add(by);
+    this.orbit.update();
+  }
+
+  look(from: THREE.Vector3, at: THREE.Vector3): void {
+    this.camera.position.copy(from);
+    this.orbit.target.copy(at);
+    this.orbit.update();
+    this.change();
+  }
+
+  /** The pixel of a place, from the canvas's corner; null behind the camera. */
+  project(place: THREE.Vector3): [number, number] | null {
+    const seen = place.clone().project(this.camera);
+    if (seen.z > 1) return null;
+    return [((seen.x + 1) / 2) * this.canvas.clientWidth, ((1 - seen.y) / 2) * this.canvas.clientHeight];
+  }
+
+  private tick(): void {
+    for (const work of this.before) work();
+    if (!this.dirty) return;
+    this.dirty = false;
+    this.renderer.render(this.scene, this.camera);
+  }
+}
+
+function isSoftware(): boolean {
+  const probe = document.createElement("canvas").getContext("webgl2");
+  const info = probe?.getExtension("WEBGL_debug_renderer_info");
+  const name = probe && info ? String(probe.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";
+  probe?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
+}
+
+function makeGrid(): THREE.Group {
+  const group = new THREE.Group();
+  const floor = new THREE.Mesh(new THREE.PlaneGeometry(120, 120).rotateX(-Math.PI / 2), new THREE.MeshBasicMaterial({ color: 0x2e3035 }));
+  floor.position.y = -0.004;
+  const fine = new THREE.GridHelper(60, 120, 0x3b3e45, 0x3b3e45);
+  fine.position.y = -0.002;
+  const coarse = new THREE.GridHelper(60, 60, 0x5b6069, 0x5b6069);
+  group.add(floor, fine, coarse);
+  return group;
+}
+
+function makeBlob(): THREE.Mesh {
+  const picture = document.createElement("canvas");
+  picture.width = picture.height = 64;
+  const g = picture.getContext("2d");
+  if (g) {
+    const shade = g.createRadialGradient(32, 32, 2, 32, 32, 31);
+    shade.addColorStop(0, "rgba(0,0,0,0.55)");
+    shade.addColorStop(1, "rgba(0,0,0,0)");
+    g.fillStyle = shade;
+    g.fillRect(0, 0, 64, 64);
+  }
+  const material = new THREE.MeshBasicMaterial({ map: new THREE.CanvasTexture(picture), transparent: true, depthWrite: false });
+  return new THREE.Mesh(new THREE.PlaneGeometry(1.3, 1.3).rotateX(-Math.PI / 2), material);
+}
