@@ -122,9 +122,8 @@ class DaskCluster:
                 for task in tasks
             ]
         future.release()
-        taken = [outcome["seconds"] for outcome in outcomes if outcome["status"] == "done"]
-        if taken:
-            self._clip_seconds += 0.5 * (sum(taken) / len(taken) - self._clip_seconds)
+        taken = sum(outcome["seconds"] for outcome in outcomes) / len(outcomes)
+        self._clip_seconds += 0.5 * (taken - self._clip_seconds)
         self._ended.extend(outcomes)
         notes.unlink(missing_ok=True)
 
