@@ -1,0 +1,360 @@
+"""`footplant puppet`: a performer drives a character of another shape, live or from a file."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footplant.cli.arguments import Json
+from footplant.cli.output import announce_compiling, note, print_facts, print_json, working
+
+if TYPE_CHECKING:
+    from footplant.live.actor import Actor, MakePuppeteer
+    from footplant.live.show import Latencies, Take
+    from footplant.live.stage import Stage
+    from footplant.skeleton import Character
+
+Listen = Annotated[
+    str | None, typer.Option("--listen", metavar="ADDR", help="Hear other machines at this address of ours.")
+]
+Allow = Annotated[
+    list[str] | None, typer.Option("--allow", metavar="SENDER", help="Address or network that may send; repeat it.")
+]
+Seconds = Annotated[float | None, typer.Option("--seconds", metavar="TIME", help="Stop after so many seconds.")]
+FILE_RATE = 60.0
+"""Frames a second of a take that is written to a file, where nothing else says it."""
+
+
+def puppet(
+    source: Annotated[
+        str | None,
+        typer.Option("--in", metavar="IN", help="vmc:39539, xsens:9763, natnet:1511, rokoko:14043, or a FILE."),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="CHARACTER", help="A character's file, or sample:NAME.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT, rokoko:HOST:PORT, or a FILE.")
+    ] = None,
+    scene: Annotated[
+        str | None, typer.Option("--scene", metavar="TOML", help="Things that hands and feet may touch.")
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Wait for a T-pose or N-pose and take proportions from it.")
+    ] = False,
+    actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1,
+    smooth: Annotated[
+        float, typer.Option("--smooth", metavar="SECONDS", help="Half-life of the filter; 0: no filter, no lag.")
+    ] = 0.013,
+    lag: Annotated[
+        float, typer.Option("--lag", metavar="SECONDS", help="What the smoother may wait for; 0: the filter alone.")
+    ] = 0.025,
+    hold: Annotated[
+        float, typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose so long, then ease to rest.")
+    ] = 3.0,
+    record: Annotated[
+        str | None, typer.Option("--record", metavar="FILE", help="Keep the datagrams too, to replay them.")
+    ] = None,
+    listen: Listen = None,
+    allow: Allow = None,
+    seconds: Seconds = None,
+    bench: Annotated[
+        bool, typer.Option("--bench", help="Measure: 8 actors at 60 Hz from a process of their own, for 10 s.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
+    json: Json = False,
+) -> None:
+    """Drive a character by a performer of another shape: feet stay planted, hands stay on what they touch.
+
+    Poses come from capture software (VMC, Xsens MVN, OptiTrack, Rokoko Studio), from a recording of datagrams or from
+    any motion file, and go to avatars (VMC, Rokoko) or into a file. Only this machine is heard, unless --listen and
+    --allow say otherwise. Ctrl-C ends it; files are written whole.
+
+    Example: footplant puppet --in vmc:39539 --to sample:sally --out vmc:127.0.0.1:39540
+    """
+    from footplant.errors import FormatError
+    from footplant.io import load_character
+    from footplant.live.actor import Settings
+    from footplant.live.kalman import Gaps
+    from footplant.live.stage import Stage
+    from footplant.live.wire import endpoint
+
+    announce_compiling()
+    settings = Settings(calibrate, smooth, lag, Gaps(hold=hold))
+    with working(f"reading {to or 'sample:sally'}"):
+        target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
+    make = _puppeteers(scene)
+    if bench:
+        _bench(target, make, settings, actors if actors > 1 else 8, seconds or 10.0, json)
+        return
+    source, out = _need(source, "--in IN"), _need(out, "--out OUT")
+    place, goal = endpoint(source), endpoint(out, sending=True)
+    if actors < 1 or (goal is None and actors > 1):
+        raise FormatError(
+            "expected one actor for a file" if actors > 1 else f"expected --actors of 1 or more, got {actors}"
+        )
+    show = _Show(target, goal, None if goal else out, source, overwrite)
+    try:
+        if place is None:
+            facts = _from_file(source, target, make, settings, show, seconds, record)
+        else:
+            stage = Stage(place.protocol, target, make, settings, actors)
+            facts = _from_wire(place, stage, show, (listen, allow or []), seconds, record, overwrite, quiet=json)
+    finally:
+        show.close()
+    facts |= show.finish()
+    facts = {"command": "puppet", "input": source, "output": out, "character": target.name, **facts}
+    if json:
+        print_json(facts)
+    else:
+        print_facts(f"puppet: {source} → {out}", {name: value for name, value in facts.items() if value is not None})
+
+
+def _need(value: str | None, option: str) -> str:
+    from footplant.errors import FormatError
+
+    if value is None:
+        raise FormatError(f"expected {option} (see: footplant puppet --help)")
+    return value
+
+
+def _puppeteers(scene: str | None) -> MakePuppeteer:
+    """Builds puppeteers in the scene of a file, or on a floor."""
+    from footplant.live.puppeteer import Puppeteer
+
+    if scene is None:
+        return Puppeteer
+    from footplant.io.scene_files import read_scene
+
+    things = read_scene(scene)
+    return lambda performer, target: Puppeteer(performer, target, things)
+
+
+class _Show:
+    """Where poses go: to an avatar, or into a take that is written at the end."""
+
+    def __init__(self, target: Character, goal: Any, file: str | None, source: str, overwrite: bool) -> None:
+        from footplant.cli.solving import check_targets
+        from footplant.live.show import Take
+        from footplant.live.wire import Outlet
+
+        self._target, self._file = target, file
+        self._outlet = None if goal is None else Outlet(goal)
+        self._protocol = "" if goal is None else goal.protocol
+        self._voices: dict[int, Any] = {}
+        self._take: Take | None = None
+        self.fps = FILE_RATE
+        self.poses = 0
+        if file is not None:
+            check_targets(source, file, overwrite=overwrite)
+            self._take = Take(target.skeleton)
+
+    def show(self, number: int, pose: Any, seconds: float, name: str = "footplant") -> None:
+        """Send a pose, or keep it."""
+        from footplant.live.stage import Voice
+
+        self.poses += 1
+        if self._take is not None:
+            self._take.add(seconds, pose)
+        if self._outlet is not None:
+            voice = self._voices.get(number)
+            if voice is None:
+                voice = self._voices[number] = Voice(self._protocol, self._target, name)
+            self._outlet.send(voice.say(pose, seconds), number)
+
+    def close(self) -> None:
+        """Give sockets back."""
+        if self._outlet is not None:
+            self._outlet.close()
+
+    def finish(self) -> dict[str, Any]:
+        """Write the take, if there is one; what to tell."""
+        if self._take is None or self._file is None:
+            return {"poses": self.poses}
+        from footplant.clip import Clip
+        from footplant.io import save
+
+        if not len(self._take):
+            note("note: nothing came in: no file was written")
+            return {"poses": 0, "frames": 0}
+        motion = self._take.motion(self.fps)
+        with working(f"writing {self._file}"):
+            save(self._file, Clip(motion, self._target, name=Path(self._file).stem))
+        return {"poses": self.poses, "frames": len(motion), "fps": motion.fps}
+
+
+@contextlib.contextmanager
+def until_stopped(seconds: float | None = None) -> Iterator[Callable[[], bool]]:
+    """A question that is answered with yes after SIGINT, SIGTERM or some time; files can then be finished in peace."""
+    stopped = threading.Event()
+    end = None if seconds is None else time.monotonic() + seconds
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, lambda *_: stopped.set())
+    try:
+        yield lambda: stopped.is_set() or (end is not None and time.monotonic() > end)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _from_wire(
+    place: Any, stage: Stage, show: _Show, door: tuple[str | None, list[str]], seconds: float | None,
+    record: str | None, overwrite: bool, *, quiet: bool,
+) -> dict[str, Any]:  # fmt: skip
+    from footplant.live.show import perform
+    from footplant.live.wire import listen_at
+
+    inlet = listen_at(place, *door)
+    note(f"listening at {inlet.place}; Ctrl-C ends it")
+
+    def say(number: int, actor: Actor, pose: Any) -> None:
+        show.show(number, pose, time.perf_counter() if actor.time is None else actor.time, actor.name)
+
+    try:
+        with until_stopped(seconds) as stop, recording_to(record, overwrite) as recorder:
+            status = None if quiet or not sys.stderr.isatty() else lambda found: _status(stage, found)
+            latencies = perform(stage, inlet, say, stop=stop, recorder=recorder, status=status)
+    finally:
+        inlet.close()
+    if sys.stderr.isatty() and not quiet:
+        print(file=sys.stderr)
+    return facts_of(stage, latencies) | {"refused_senders": inlet.refused}
+
+
+@contextlib.contextmanager
+def recording_to(path: str | None, overwrite: bool = False) -> Iterator[Any]:
+    """A recorder that writes to a file as things come, or None; what is there when the machine dies can be read."""
+    if path is None:
+        yield None
+        return
+    from footplant.cli.output import refuse_to_overwrite
+    from footplant.errors import FormatError
+    from footplant.live.protocols.recording import Recorder
+
+    refuse_to_overwrite("", Path(path), overwrite)
+    try:
+        with open(path, "wb") as file:
+            yield Recorder(file)
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+
+
+def facts_of(stage: Stage, latencies: Latencies | None) -> dict[str, Any]:
+    """What happened on a stage, in numbers."""
+    known = list(stage.actors.values())
+    facts: dict[str, Any] = {
+        "datagrams": stage.datagrams,
+        "actors": [actor.name for actor in known],
+        "performers": [actor.note for actor in known],
+        "rate": round(max((actor.rate.per_second for actor in known if actor.performer), default=0.0), 1),
+        "missed": sum(actor.missed for actor in known),
+        "ignored": stage.count("ignored"),
+        "duplicates": stage.count("duplicates"),
+        "late": stage.count("late"),
+        "clock_jumps": sum(actor.clock.jumps for actor in known),
+        "refused": dict(stage.refused),
+    }
+    if latencies is not None and latencies.count:
+        facts["latency_p50_ms"] = round(1e3 * latencies.percentile(50), 3)
+        facts["latency_p99_ms"] = round(1e3 * latencies.percentile(99), 3)
+    return facts
+
+
+def _status(stage: Stage, latencies: Latencies) -> None:
+    """One line on the terminal, written over."""
+    from footplant.live.status import line
+
+    print("\r\x1b[K" + line(stage, latencies), end="", file=sys.stderr, flush=True)
+
+
+def _from_file(
+    source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, seconds: float | None,
+    record: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    from footplant.errors import FormatError
+    from footplant.live.protocols.recording import is_recording
+
+    if record is not None:
+        raise FormatError("--record keeps datagrams that come in; a file has them already")
+    with until_stopped(seconds) as stop:
+        if is_recording(source):
+            return _from_recording(source, target, make, settings, show, stop)
+        return _from_clip(source, target, make, show, stop)
+
+
+def _from_recording(
+    source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, stop: Callable[[], bool]
+) -> dict[str, Any]:
+    """Datagrams of a file: in their own time for an avatar, as quickly as possible into a file."""
+    from footplant.errors import FormatError
+    from footplant.live.protocols.recording import read
+    from footplant.live.stage import Stage, protocol_of
+
+    stage: Stage | None = None
+    begun, last = time.perf_counter(), 0.0
+    for moment, sender, data in read(source):
+        if stop():
+            break
+        stage = stage or Stage(protocol_of(data), target, make, settings)
+        # the time between two datagrams is passed in small steps, as a clock would, so that gaps are held
+        while moment - last > 1.0 / 120.0:
+            last += 1.0 / 120.0
+            _present(stage, show, last, begun)
+        stage.feed(data, sender, moment)
+        last = moment
+        _present(stage, show, moment, begun)
+    if stage is None:
+        raise FormatError("expected a recording with datagrams, got an empty one", path=source)
+    return facts_of(stage, None)
+
+
+def _present(stage: Stage, show: _Show, now: float, begun: float) -> None:
+    shown = stage.poses(now)
+    if shown and show._outlet is not None:
+        time.sleep(max(begun + now - time.perf_counter(), 0.0))
+    for number, actor, pose in shown:
+        show.show(number, pose, now, actor.name)
+
+
+def _from_clip(
+    source: str, target: Character, make: MakePuppeteer, show: _Show, stop: Callable[[], bool]
+) -> dict[str, Any]:
+    """A motion file as if its figure performed: no filter, no calibration, its own rate."""
+    from footplant.cli.arguments import load_clip
+    from footplant.live.puppeteer import Frame
+
+    clip = load_clip(source)
+    motion = clip.motion
+    puppeteer = make(clip.character, target)
+    state = puppeteer.init()
+    show.fps = motion.fps
+    begun = time.perf_counter()
+    for frame in range(len(motion)):
+        if stop():
+            break
+        state, pose = puppeteer.step(state, Frame(motion.root[frame], motion.rotations[frame], motion.frame_time))
+        if show._outlet is not None:
+            time.sleep(max(begun + frame / motion.fps - time.perf_counter(), 0.0))
+        show.show(0, pose, frame / motion.fps, clip.name)
+    return {"performers": [clip.character.name], "rate": motion.fps}
+
+
+def _bench(target: Character, make: MakePuppeteer, settings: Any, actors: int, seconds: float, as_json: bool) -> None:
+    """Measure with a load from a process of its own."""
+    from footplant.live.bench import measure
+
+    figures = measure(target, make, settings, actors=actors, seconds=seconds)
+    if as_json:
+        print_json({"command": "puppet", "bench": figures})
+        return
+    print_facts(f"puppet: {actors} actors at 60 Hz for {seconds:g} s, datagram in → datagram out", figures)

@@ -1,0 +1,163 @@
+"""`footplant record` and `footplant replay`: datagrams kept as they come, and sent again; any clip as a live source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footplant.cli.arguments import Json
+from footplant.cli.output import announce_compiling, note, print_facts, print_json
+from footplant.cli.puppet import Allow, Listen, Seconds, recording_to, until_stopped
+
+if TYPE_CHECKING:
+    from footplant.live.faults import Faults
+    from footplant.live.wire import Endpoint
+
+
+def record(
+    source: Annotated[
+        str, typer.Option("--in", metavar="IN", help="vmc:39539, xsens:9763, natnet:1511 or rokoko:14043.")
+    ],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Where to keep the datagrams.")],
+    listen: Listen = None,
+    allow: Allow = None,
+    seconds: Seconds = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Keep every datagram that comes, with its time, to puppet or replay it later. Ctrl-C ends it.
+
+    The file grows as they come: what is there when the machine goes down can be played.
+
+    Example: footplant record --in vmc:39539 -o take.datagrams
+    """
+    from footplant.errors import FormatError
+    from footplant.live.wire import endpoint, listen_at
+
+    place = endpoint(source)
+    if place is None:
+        raise FormatError(f"expected a protocol such as vmc:39539 to record, got {source!r}")
+    inlet = listen_at(place, listen, allow or [])
+    note(f"listening at {inlet.place}; Ctrl-C ends it")
+    size, senders = 0, set()
+    try:
+        with until_stopped(seconds) as stop, recording_to(out, overwrite) as recorder:
+            while not stop():
+                inlet.wait(0.05)
+                for data, sender, when in inlet.drain():
+                    recorder.add(data, sender, when)
+                    size += len(data)
+                    senders.add(sender)
+            count = recorder.count
+    finally:
+        inlet.close()
+    facts = {
+        "command": "record", "input": source, "output": out, "datagrams": count, "bytes": size,
+        "senders": len(senders), "refused": inlet.refused,
+    }  # fmt: skip
+    print_json(facts) if json else print_facts(f"record: {source} → {out}", facts)
+
+
+def replay(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A recording, or any motion file, or sample:NAME.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT or rokoko:HOST:PORT.")],
+    noise: Annotated[
+        tuple[float, float], typer.Option("--noise", metavar="MM DEG", help="Shake a clip's root and joints.")
+    ] = (0.0, 0.0),
+    loss: Annotated[float, typer.Option(metavar="SHARE", help="Datagrams that never come, 0 to 1.")] = 0.0,
+    delay: Annotated[float, typer.Option(metavar="SECONDS", help="How long the way takes.")] = 0.0,
+    jitter: Annotated[float, typer.Option(metavar="SECONDS", help="How unevenly it does.")] = 0.0,
+    reorder: Annotated[float, typer.Option(metavar="SHARE", help="Datagrams that are overtaken, 0 to 1.")] = 0.0,
+    duplicate: Annotated[float, typer.Option(metavar="SHARE", help="Datagrams that come twice, 0 to 1.")] = 0.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn: the same gives the same.")] = 0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Times as fast.")] = 1.0,
+    fps: Annotated[float | None, typer.Option(metavar="RATE", help="Poses a second of a clip; else its own.")] = None,
+    loop: Annotated[bool, typer.Option("--loop", help="Again and again, until Ctrl-C.")] = False,
+    seconds: Seconds = None,
+    json: Json = False,
+) -> None:
+    """Send a recording or any motion as if it came from a capture system, over a network as bad as you like.
+
+    A recording is sent as it was, whatever its protocol; OUT says where to. A clip becomes poses of OUT's protocol.
+
+    Example: footplant replay sample:walk --out vmc:127.0.0.1:39539 --loss 0.05 --jitter 0.005
+    """
+    from footplant.errors import FormatError
+    from footplant.live.faults import Faults
+    from footplant.live.protocols.recording import is_recording
+    from footplant.live.wire import Outlet, endpoint
+
+    announce_compiling()
+    recorded = is_recording(file)
+    place = endpoint(out, sending=not recorded)
+    if place is None:
+        raise FormatError(f"expected a place such as vmc:127.0.0.1:39539 to send to, got {out!r}")
+    if not 0.01 <= speed <= 100.0:
+        raise FormatError(f"expected a speed from 0.01 to 100, got {speed}")
+    faults = Faults(loss, delay, jitter, reorder, duplicate, seed)
+    datagrams = _recorded(file) if recorded else _performed(file, place, noise, fps, seed)
+    outlet = Outlet(place)
+    sent, rounds = 0, 0
+    begun = time.perf_counter()
+    try:
+        with until_stopped(seconds) as stop:
+            while not stop() and (loop or rounds == 0):
+                rounds += 1
+                for data in _in_time(datagrams(time.perf_counter() - begun), faults, speed, stop):
+                    outlet.send(data)
+                    sent += 1
+    finally:
+        outlet.close()
+    facts = {
+        "command": "replay", "input": file, "output": out, "datagrams": sent, "rounds": rounds,
+        "failed": outlet.failed, "seconds": round(time.perf_counter() - begun, 3),
+    }  # fmt: skip
+    print_json(facts) if json else print_facts(f"replay: {file} → {out}", facts)
+
+
+def _in_time(datagrams: Iterable[tuple[float, bytes]], faults: Faults, speed: float, stop: Any) -> Iterator[bytes]:
+    """Datagrams when they are due, as the network lets them through."""
+    begun = time.perf_counter()
+    for when, data in faults.apply(datagrams):
+        while (left := begun + when / speed - time.perf_counter()) > 0:
+            if stop():
+                return
+            time.sleep(min(left, 0.05))
+        if stop():
+            return
+        yield data
+
+
+Datagrams = Callable[[float], Iterator[tuple[float, bytes]]]
+"""Gets the seconds at which a round begins and gives (seconds since then, bytes)."""
+
+
+def _recorded(file: str) -> Datagrams:
+    """The datagrams of a recording."""
+    from footplant.live.protocols.recording import read
+
+    return lambda _: ((moment, data) for moment, _, data in read(file))
+
+
+def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: float | None, seed: int) -> Datagrams:
+    """Poses of a clip."""
+    from footplant.cli.arguments import load_clip
+    from footplant.live.faults import with_noise
+    from footplant.live.puppeteer import Pose
+    from footplant.live.stage import Voice
+
+    clip = load_clip(file)
+    motion = clip.motion if fps is None else clip.motion.resample(fps)
+    if any(noise):
+        motion = with_noise(motion, *noise, seed=seed)
+    voice = Voice(place.protocol, clip.character, clip.name, motion.fps)
+
+    def perform(start: float) -> Iterator[tuple[float, bytes]]:
+        for frame in range(len(motion)):
+            moment = frame / motion.fps
+            yield moment, voice.say(Pose(motion.root[frame], motion.rotations[frame]), start + moment)
+
+    return perform

@@ -1,0 +1,124 @@
+"""How long poses take through a stage, measured from outside: datagram in to datagram out, and how memory behaves."""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import socket
+import subprocess
+import sys
+import time
+
+from footplant.live.actor import Actor, MakePuppeteer, Settings
+from footplant.live.puppeteer import Pose, Puppeteer
+from footplant.live.show import perform
+from footplant.live.stage import Stage, Voice
+from footplant.live.wire import LOOPBACK, Endpoint, Inlet, Outlet
+from footplant.skeleton import Character
+
+
+def free_ports(count: int) -> int:
+    """The first of some UDP ports in a row that nobody uses."""
+    for _ in range(100):
+        sockets: list[socket.socket] = []
+        try:
+            first = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sockets.append(first)
+            first.bind((LOOPBACK, 0))
+            start = first.getsockname()[1]
+            for number in range(1, count):
+                following = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                sockets.append(following)
+                following.bind((LOOPBACK, start + number))
+            return start
+        except (OSError, OverflowError):
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise OSError("expected free ports on this machine, found none")
+
+
+def measure(
+    target: Character,
+    make: MakePuppeteer = Puppeteer,
+    settings: Settings | None = None,
+    *,
+    actors: int = 8,
+    seconds: float = 10.0,
+    load: tuple[str, ...] = (),
+) -> dict[str, float]:
+    """Drive actors by a load in a process of its own; load: further options of `footplant.live.load`.
+
+    p50_ms and p99_ms are measured by the load, from before it sends a pose to after it has heard it back; within_… are
+    measured here, from the datagram in our hands to the one given to the system.
+    """
+    inlet = Inlet(Endpoint("vmc", LOOPBACK, 0))
+    out = free_ports(actors)
+    outlet = Outlet(Endpoint("vmc", LOOPBACK, out))
+    stage = Stage("vmc", target, make, settings or Settings(), actors)
+    voices = [Voice("vmc", target) for _ in range(actors)]
+    _warm_up(target, make, settings, voices[0])
+    command = [
+        sys.executable, "-m", "footplant.live.load", "--in-port", str(inlet.port), "--out-port", str(out),
+        "--actors", str(actors), "--seconds", str(seconds), *load,
+    ]  # fmt: skip
+    peaks: list[tuple[float, float]] = []
+    started = time.perf_counter()
+
+    def say(number: int, actor: Actor, pose: Pose) -> None:
+        outlet.send(voices[number].say(pose, time.perf_counter() if actor.time is None else actor.time), number)
+
+    def status(_) -> None:
+        peaks.append((time.perf_counter() - started, resident_megabytes()))
+
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        gc.collect()
+        gc.freeze()
+        used = time.process_time()
+        latencies = perform(stage, inlet, say, stop=lambda: process.poll() is not None, status=status)
+        used = time.process_time() - used
+        figures = json.loads(process.communicate()[0] or "{}")
+    finally:
+        gc.unfreeze()
+        process.kill()
+        process.wait()
+        inlet.close()
+        outlet.close()
+    poses = sum(actor.poses for actor in stage.actors.values())
+    settled = [size for when, size in peaks if when > 0.3 * (time.perf_counter() - started)]
+    figures |= {
+        "within_p50_ms": 1e3 * latencies.percentile(50),
+        "within_p99_ms": 1e3 * latencies.percentile(99),
+        "cpu_share": used / max(time.perf_counter() - started, 1e-9),
+        "poses": poses,
+        "missed": sum(actor.missed for actor in stage.actors.values()),
+        "clock_jumps": sum(actor.clock.jumps for actor in stage.actors.values()),
+        "memory_growth_mb": settled[-1] - settled[0] if len(settled) > 1 else 0.0,
+    }
+    return figures
+
+
+def _warm_up(target: Character, make: MakePuppeteer, settings: Settings | None, voice: Voice) -> None:
+    """Compile kernels and fill caches before anything is measured."""
+    from footplant import samples
+
+    clip = samples.load("walk")
+    performer = Voice("vmc", clip.character)
+    stage = Stage("vmc", target, make, settings or Settings())
+    for frame in range(20):
+        pose = Pose(clip.motion.root[frame], clip.motion.rotations[frame])
+        stage.feed(performer.say(pose, frame / 60.0), "warm up", frame / 60.0)
+        for _, _, shown in stage.poses(frame / 60.0):
+            voice.say(shown, 0.0)
+
+
+def resident_megabytes() -> float:
+    """Memory that this process has now; where the system does not say, the most it has had."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3

@@ -1,0 +1,135 @@
+"""The loop around a stage: take what has come, show what is due, keep count. Clocks and sockets are used here alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import MotionError
+from footplant.live.actor import Actor
+from footplant.live.protocols import natnet
+from footplant.live.protocols.natnet_poses import NatNetReceiver
+from footplant.live.protocols.recording import Recorder
+from footplant.live.puppeteer import Pose
+from footplant.live.stage import Stage
+from footplant.live.wire import Inlet
+from footplant.motion import Motion
+from footplant.skeleton import Skeleton
+
+SHORTEST_SLEEP = 0.004
+"""Seconds after which the loop looks whether a pose is missed, even when nothing comes."""
+STATUS_EVERY = 0.5
+ASK_EVERY = 2.0
+"""Seconds between two requests for NatNet's definitions."""
+MOST_LATENCIES = 1 << 14
+
+Say = Callable[[int, Actor, Pose], None]
+"""Gets the actor's number, the actor, and the pose to show."""
+
+
+@dataclass
+class Latencies:
+    """The last times from a datagram that completed a pose to the pose sent on, seconds."""
+
+    values: NDArray = field(default_factory=lambda: np.zeros(MOST_LATENCIES))
+    count: int = 0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self.values[self.count % len(self.values)] = seconds
+        self.count += 1
+
+    def percentile(self, share: float) -> float:
+        """Seconds; NaN when there is none."""
+        known = self.values[: min(self.count, len(self.values))]
+        return float(np.percentile(known, share)) if len(known) else float("nan")
+
+
+def perform(
+    stage: Stage,
+    inlet: Inlet,
+    say: Say,
+    *,
+    stop: Callable[[], bool],
+    recorder: Recorder | None = None,
+    status: Callable[[Latencies], None] | None = None,
+) -> Latencies:
+    """Drive a stage by what comes in, until `stop` says so."""
+    latencies, shown, asked = Latencies(), 0.0, -ASK_EVERY
+    while not stop():
+        inlet.wait(SHORTEST_SLEEP)
+        completed: float | None = None
+        for arrival in inlet.drain():
+            if recorder is not None:
+                recorder.add(arrival.data, arrival.sender, arrival.when)
+            if stage.feed(arrival.data, arrival.sender, arrival.when):
+                completed = arrival.when if completed is None else completed
+        now = time.perf_counter()
+        for number, actor, pose in stage.poses(now):
+            say(number, actor, pose)
+            if completed is not None:
+                latencies.add(time.perf_counter() - completed)
+        if status is not None and now - shown > STATUS_EVERY:
+            status(latencies)
+            shown = now
+        if stage.protocol == "natnet" and now - asked > ASK_EVERY:
+            asked = now
+            ask_for_definitions(stage, inlet)
+    return latencies
+
+
+def ask_for_definitions(stage: Stage, inlet: Inlet) -> None:
+    """Ask the servers that have sent frames what the bones in them are."""
+    for sender, receiver in stage.receivers.items():
+        if isinstance(receiver, NatNetReceiver) and receiver.wants_definitions and isinstance(sender, tuple):
+            inlet.answer(natnet.request_definitions(), sender[0], natnet.COMMAND_PORT)
+
+
+class Take:
+    """Poses as they were shown, to be written as a clip when it is over."""
+
+    def __init__(self, skeleton: Skeleton, most: int = 1_000_000) -> None:
+        """most: poses that are kept; beyond, recording ends and the show goes on."""
+        self._skeleton, self._most = skeleton, most
+        self._times: list[float] = []
+        self._roots: list[NDArray] = []
+        self._rotations: list[NDArray] = []
+
+    def __len__(self) -> int:
+        """How many poses."""
+        return len(self._times)
+
+    def add(self, seconds: float, pose: Pose) -> None:
+        """One more; of two at the same moment the later is kept."""
+        if self._times and seconds <= self._times[-1]:
+            self._times.pop()
+            self._roots.pop()
+            self._rotations.pop()
+        if len(self._times) < self._most and (not self._times or seconds > self._times[-1]):
+            self._times.append(seconds)
+            self._roots.append(np.array(pose.root, np.float32))
+            self._rotations.append(np.array(pose.rotations, np.float32))
+
+    def motion(self, fps: float) -> Motion:
+        """The poses at a constant rate, between them by slerp."""
+        if not self._times:
+            raise MotionError("expected poses to write, got none: nothing came in")
+        times = np.array(self._times) - self._times[0]
+        wanted = np.arange(int(times[-1] * fps + 1e-6) + 1) / fps
+        after = np.clip(np.searchsorted(times, wanted), 1, max(len(times) - 1, 1))
+        after = np.minimum(after, len(times) - 1)
+        before = np.maximum(after - 1, 0)
+        length = np.maximum(times[after] - times[before], 1e-9)
+        share = np.clip((wanted - times[before]) / length, 0.0, 1.0)
+        roots = np.array(self._roots, float)
+        rotations = rotation.normalize(np.array(self._rotations, float))
+        root = roots[before] + share[:, None] * (roots[after] - roots[before])
+        turned = rotation.slerp(
+            rotations[before], rotations[after], np.broadcast_to(share[:, None], (len(share), rotations.shape[1]))
+        )
+        return Motion(self._skeleton, root, rotation.unroll(rotation.normalize(turned)), fps)

@@ -1,0 +1,33 @@
+"""One line that says how a show goes."""
+
+from __future__ import annotations
+
+from footplant.live.show import Latencies
+from footplant.live.stage import Stage
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+def line(stage: Stage, latencies: Latencies) -> str:
+    """Rate, latency, loss, how much hands and feet count, and what is waited for."""
+    known = [actor for actor in stage.actors.values() if actor.performer is not None]
+    if not known:
+        waiting = next((actor.note for actor in stage.actors.values() if actor.note), "waiting for a performer")
+        return f"{stage.datagrams} datagrams · {waiting}"
+    rate = sum(actor.rate.per_second for actor in known) / len(known)
+    poses = sum(actor.poses for actor in known)
+    lost = 100.0 * sum(actor.missed for actor in known) / max(poses, 1)
+    parts = [
+        f"{len(known)} × {rate:.0f} Hz",
+        f"latency {1e3 * latencies.percentile(50):.1f}/{1e3 * latencies.percentile(99):.1f} ms",
+        f"loss {lost:.1f} %",
+    ]
+    held = max(actor.missing for actor in known)
+    if held > 0.1:
+        parts.append(f"held for {held:.1f} s")
+    return " · ".join(parts)
+
+
+def bars(values: dict[str, float]) -> str:
+    """Names with a bar each for a value from 0 to 1."""
+    return " ".join(f"{name}{BARS[round(8 * min(max(value, 0.0), 1.0))]}" for name, value in values.items())
