@@ -18,9 +18,11 @@ from footplant.cli import (
     morph,
     path,
     picture,
+    puppet,
     repair,
     retarget,
     terrain,
+    wire,
 )
 
 app = typer.Typer(
@@ -65,6 +67,9 @@ for name, command, summary in (
     ("repair", repair.repair, "Put feet right that skate, float or sink."),
     ("fit", fit.fit, "Change a motion as little as its constraints allow."),
     ("compare", compare.compare, "One question, every method's answer side by side."),
+    ("puppet", puppet.puppet, "Drive a character live by a performer of another shape."),
+    ("record", wire.record, "Keep what a capture system sends."),
+    ("replay", wire.replay, "Send a recording or any motion as a live source."),
     ("edit", edit.edit, "A page to edit motion by hand, on this machine."),
     ("convert", convert.convert, "Write a motion in another format."),
     ("demo", demo.demo, "All of it, on samples that ship with the package."),
