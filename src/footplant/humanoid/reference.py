@@ -8,6 +8,7 @@ rotation in the reference pose.
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,8 @@ from footplant.skeleton import Roles, Skeleton
 _GOOD_STANCE = 0.3
 """A rest pose whose stance (see `posture.stance`) is below this is not taken as a pose."""
 _MOST_FRAMES = 400
+_STRAIGHT: WeakKeyDictionary[Skeleton, tuple[Roles, NDArray]] = WeakKeyDictionary()
+"""The last reference pose of each skeleton, with the roles it is for: every step of an edit asks for it."""
 
 
 def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
@@ -38,7 +41,10 @@ def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
     """
     if roles.reference is not None:
         return np.array(roles.reference)
-    return _straighten(skeleton, roles, skeleton.rest)
+    known = _STRAIGHT.get(skeleton)
+    if known is None or known[0] is not roles:
+        known = _STRAIGHT[skeleton] = (roles, _straighten(skeleton, roles, skeleton.rest))
+    return np.array(known[1])
 
 
 def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Roles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def check_motions(path: str | Path, character: Character, clips: Sequence[Clip])
         )
 
 
+@cache
 def generator() -> str:
     """What files say wrote them. (Of the package's metadata: formats may not import one another by the front door.)"""
     try:
