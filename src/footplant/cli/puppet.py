@@ -163,12 +163,12 @@ class _Show:
 
         self.poses += 1
         if self._take is not None:
-            self._take.add(seconds, pose)
+            self._take.add(seconds, pose.root, pose.rotations)
         if self._outlet is not None:
             voice = self._voices.get(number)
             if voice is None:
                 voice = self._voices[number] = Voice(self._protocol, self._target, name)
-            self._outlet.send(voice.say(pose, seconds), number)
+            self._outlet.send(voice.say(pose.root, pose.rotations, seconds), number)
 
     def close(self) -> None:
         """Give sockets back."""

@@ -146,7 +146,6 @@ def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: floa
     """Poses of a clip."""
     from footplant.cli.arguments import load_clip
     from footplant.live.faults import with_noise
-    from footplant.live.puppeteer import Pose
     from footplant.live.stage import Voice
 
     clip = load_clip(file)
@@ -158,6 +157,6 @@ def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: floa
     def perform(start: float) -> Iterator[tuple[float, bytes]]:
         for frame in range(len(motion)):
             moment = frame / motion.fps
-            yield moment, voice.say(Pose(motion.root[frame], motion.rotations[frame]), start + moment)
+            yield moment, voice.say(motion.root[frame], motion.rotations[frame], start + moment)
 
     return perform

@@ -68,7 +68,8 @@ def measure(
     started = time.perf_counter()
 
     def say(number: int, actor: Actor, pose: Pose) -> None:
-        outlet.send(voices[number].say(pose, time.perf_counter() if actor.time is None else actor.time), number)
+        stamp = time.perf_counter() if actor.time is None else actor.time
+        outlet.send(voices[number].say(pose.root, pose.rotations, stamp), number)
 
     def status(_) -> None:
         peaks.append((time.perf_counter() - started, resident_megabytes()))
@@ -109,10 +110,10 @@ def _warm_up(target: Character, make: MakePuppeteer, settings: Settings | None, 
     performer = Voice("vmc", clip.character)
     stage = Stage("vmc", target, make, settings or Settings())
     for frame in range(20):
-        pose = Pose(clip.motion.root[frame], clip.motion.rotations[frame])
-        stage.feed(performer.say(pose, frame / 60.0), "warm up", frame / 60.0)
-        for _, _, shown in stage.poses(frame / 60.0):
-            voice.say(shown, 0.0)
+        data = performer.say(clip.motion.root[frame], clip.motion.rotations[frame], frame / 60.0)
+        stage.feed(data, "warm up", frame / 60.0)
+        for _, _, pose in stage.poses(frame / 60.0):
+            voice.say(pose.root, pose.rotations, 0.0)
 
 
 def resident_megabytes() -> float:

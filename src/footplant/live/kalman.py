@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -216,6 +217,31 @@ class SensorFilter:
     def with_gaps(self, **options: float) -> SensorFilter:
         """The same filter with other settings of `Gaps`."""
         return replace(self, gaps=replace(self.gaps, **options))
+
+
+@dataclass(frozen=True, eq=False)
+class FrameFilter:
+    """A filter of whole frames, for `footplant.live.puppeteer.Puppeteer`: the root's place and all local rotations."""
+
+    sensors: SensorFilter
+    """One sensor a joint."""
+
+    @classmethod
+    def of(cls, joints: int, half_life: float = 0.013, **options) -> FrameFilter:
+        """A filter for a skeleton of so many joints; options: those of `SensorFilter.from_half_life`."""
+        return cls(SensorFilter.from_half_life(joints, half_life, **options))
+
+    def init(self) -> FilterState:
+        """The state before the first frame."""
+        return self.sensors.init()
+
+    def step(self, state: FilterState, frame: Any) -> tuple[FilterState, Any]:
+        """The next state and the clean frame."""
+        places = np.ascontiguousarray(np.broadcast_to(frame.root, (len(self.sensors), 3)), float)
+        everybody = np.ones(len(places), bool)
+        turns = np.array(frame.rotations, float)
+        state, shown, rotations = self.sensors.step(state, places, turns, everybody, frame.dt)
+        return state, replace(frame, root=shown[0].copy(), rotations=rotations.copy())
 
 
 def _pair(make):

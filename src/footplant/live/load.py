@@ -16,7 +16,6 @@ import numpy as np
 from footplant import rotation
 from footplant.live.faults import Faults
 from footplant.live.protocols.vmc import VmcReceiver
-from footplant.live.puppeteer import Pose
 from footplant.live.stage import Voice
 from footplant.live.wire import LOOPBACK
 from footplant.motion import Motion
@@ -104,7 +103,7 @@ def run(
             stamp += 3600.0
         # every actor's stamps are its own, exact in 32 bits
         mark = float(np.float32(stamp + actor / 1024.0))
-        data = voice.say(Pose(motion.root[frame], motion.rotations[frame]), mark)
+        data = voice.say(motion.root[frame], motion.rotations[frame], mark)
         sent[mark] = time.perf_counter()
         senders[actor].sendto(data, (LOOPBACK, in_port))
     listen(time.perf_counter() + AFTER)

@@ -104,7 +104,7 @@ class Take:
         """How many poses."""
         return len(self._times)
 
-    def add(self, seconds: float, pose: Pose) -> None:
+    def add(self, seconds: float, root: NDArray, rotations: NDArray) -> None:
         """One more; of two at the same moment the later is kept."""
         if self._times and seconds <= self._times[-1]:
             self._times.pop()
@@ -112,8 +112,8 @@ class Take:
             self._rotations.pop()
         if len(self._times) < self._most and (not self._times or seconds > self._times[-1]):
             self._times.append(seconds)
-            self._roots.append(np.array(pose.root, np.float32))
-            self._rotations.append(np.array(pose.rotations, np.float32))
+            self._roots.append(np.array(root, np.float32))
+            self._rotations.append(np.array(rotations, np.float32))
 
     def motion(self, fps: float) -> Motion:
         """The poses at a constant rate, between them by slerp."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from numpy.typing import NDArray
+
 from footplant.errors import FormatError
 from footplant.live.actor import Actor, MakePuppeteer, Settings
 from footplant.live.avatar import Avatar, RokokoJoints
@@ -134,9 +136,9 @@ class Voice:
             hips = float(character.skeleton.rest_world[0][character.require_roles()["hips"], 1])
             self._rokoko = rokoko.RokokoSender(self._joints.names, name, character.height, hips, fps)
 
-    def say(self, pose: Pose, time: float) -> bytes:
-        """One datagram; time: seconds on any clock that receivers can take differences of."""
-        local = self._avatar.pose(pose.root, pose.rotations)
+    def say(self, root: NDArray, rotations: NDArray, time: float) -> bytes:
+        """One datagram of a pose, (3,) metres and (J, 4) local; time: seconds on a clock that receivers may know."""
+        local = self._avatar.pose(root, rotations)
         if self._vmc is not None:
             return self._vmc.encode(local, time)
         return self._rokoko.encode(*self._joints.pose(), time)

@@ -161,16 +161,13 @@ def decode(data: bytes) -> Frame | Definitions | ServerInfo | None:
     if size > len(data) - 4:
         return None
     reader = _Reader(data[: 4 + size])
+    readers = {FRAME: _frame, DEFINITIONS: _definitions, SERVER_INFO: _server}
     try:
-        if kind == FRAME:
-            return _frame(reader)
-        if kind == DEFINITIONS:
-            return _definitions(reader)
-        if kind == SERVER_INFO:
-            return _server(reader)
+        # numbers may be anything: who uses them looks whether they are sane
+        with np.errstate(invalid="ignore"):
+            return readers[kind](reader) if kind in readers else None
     except _Short:
         return None
-    return None
 
 
 def request_definitions() -> bytes:

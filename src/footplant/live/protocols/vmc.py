@@ -171,7 +171,8 @@ class VmcReceiver:
             self._take_root(tuple(floats[shape.root_at : shape.root_at + 7].tolist()))
         if self._fresh[shape.slots].any():
             done += self._flush()
-        self._values[shape.slots] = floats[shape.rows]
+        with np.errstate(invalid="ignore"):
+            self._values[shape.slots] = floats[shape.rows]
         self._fresh[shape.slots] = True
         if self._begun is None:
             self._begun = now

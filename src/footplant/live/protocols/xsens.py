@@ -76,9 +76,11 @@ def decode(data: bytes) -> Datagram | None:
     _, sample, part, items, milliseconds, character, *_ = HEADER.unpack_from(data)
     count = min(items, (len(data) - HEADER.size) // ITEM.itemsize)
     rows = np.frombuffer(data, ITEM, count, HEADER.size)
+    with np.errstate(invalid="ignore"):
+        positions, rotations = rows["position"].astype(float), rows["rotation"].astype(float)
     return Datagram(
         sample, part & ~LAST, bool(part & LAST), milliseconds, character,
-        rows["id"].astype(np.int64), rows["position"].astype(float), rows["rotation"].astype(float),
+        rows["id"].astype(np.int64), positions, rotations,
     )  # fmt: skip
 
 
