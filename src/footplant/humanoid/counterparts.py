@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,7 +87,7 @@ class Counterparts:
         carry(*self.tables, source, local)  # type: ignore[call-arg]
         return local
 
-    @property
+    @cached_property
     def tables(self) -> tuple[NDArray, ...]:
         """What the kernel takes before the rotations, in its order."""
         parents = np.array(self.parents)

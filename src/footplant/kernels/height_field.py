@@ -45,27 +45,31 @@ def weight_before(kind, k, t):
 
 
 @jit
-def sample(heights, origin, spacing, kind, places, out):
-    """out (N, 3): height, dh/dx and dh/dz over places (N, 2); level beyond the edges of the grid (nx, nz)."""
+def at(heights, origin_x, origin_z, spacing, kind, x, z):
+    """(height, dh/dx, dh/dz) over one place; level beyond the edges of the grid (nx, nz)."""
     nx, nz = heights.shape
+    x, z = (x - origin_x) / spacing, (z - origin_z) / spacing
+    beyond_x, beyond_z = not 0.0 <= x <= nx - 1.0, not 0.0 <= z <= nz - 1.0
+    x, z = min(max(x, 0.0), nx - 1.0), min(max(z, 0.0), nz - 1.0)
+    i, k = min(int(x), nx - 2), min(int(z), nz - 2)
+    height, along_x, along_z = 0.0, 0.0, 0.0
+    for a in range(4):
+        wx, sx = weight(kind, a, x - i)
+        row = min(max(i + a - 1, 0), nx - 1)
+        for b in range(4):
+            wz, sz = weight(kind, b, z - k)
+            h = heights[row, min(max(k + b - 1, 0), nz - 1)]
+            height += wx * wz * h
+            along_x += sx * wz * h
+            along_z += wx * sz * h
+    return height, 0.0 if beyond_x else along_x / spacing, 0.0 if beyond_z else along_z / spacing
+
+
+@jit
+def sample(heights, origin, spacing, kind, places, out):
+    """out (N, 3): height, dh/dx and dh/dz over places (N, 2), as `at`."""
     for n in range(places.shape[0]):
-        x, z = (places[n, 0] - origin[0]) / spacing, (places[n, 1] - origin[1]) / spacing
-        beyond_x, beyond_z = not 0.0 <= x <= nx - 1.0, not 0.0 <= z <= nz - 1.0
-        x, z = min(max(x, 0.0), nx - 1.0), min(max(z, 0.0), nz - 1.0)
-        i, k = min(int(x), nx - 2), min(int(z), nz - 2)
-        height, along_x, along_z = 0.0, 0.0, 0.0
-        for a in range(4):
-            wx, sx = weight(kind, a, x - i)
-            row = min(max(i + a - 1, 0), nx - 1)
-            for b in range(4):
-                wz, sz = weight(kind, b, z - k)
-                h = heights[row, min(max(k + b - 1, 0), nz - 1)]
-                height += wx * wz * h
-                along_x += sx * wz * h
-                along_z += wx * sz * h
-        out[n, 0] = height
-        out[n, 1] = 0.0 if beyond_x else along_x / spacing
-        out[n, 2] = 0.0 if beyond_z else along_z / spacing
+        out[n, 0], out[n, 1], out[n, 2] = at(heights, origin[0], origin[1], spacing, kind, places[n, 0], places[n, 1])
 
 
 @jit

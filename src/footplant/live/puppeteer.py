@@ -7,10 +7,10 @@ the input is filtered (chapter 3), what matters in it is told (chapter 4), and t
     puppeteer = Puppeteer(performer, target)
     state = puppeteer.init()
     for frame in frames:                            # Frame(root, rotations, dt)
-        state, pose = puppeteer.step(state, frame)  # Pose(root, rotations)
+        state, pose = puppeteer.step(state, frame)  # Pose(root, rotations, importance)
 
 States are values: `step` changes none, so one puppeteer drives any number of actors of one performer's proportions,
-each with a state of its own.
+each with a state of its own. A puppeteer itself belongs to one thread: it has room for one frame.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from footplant.humanoid.counterparts import Counterparts, leg_ratio
-from footplant.kinematics import Kinematics
-from footplant.motion import Motion
+from footplant.analysis.importance import Importance, Scene
+from footplant.errors import MotionError
+from footplant.ik.puppet import PuppetEngine
 from footplant.skeleton import Character
+
+LONGEST = 0.1
+"""Seconds; a longer gap between frames counts as one of this length, so that nothing is thrown by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,8 @@ class Frame:
     """(J, 4) local unit quaternions on the performer's skeleton."""
     dt: float
     """Seconds since the frame before."""
+    things: NDArray | None = None
+    """(O, 7) how the scene's things have moved: place (3), metres, and turn (4); None: not at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,10 @@ class Pose:
     """(3,) metres; place of joint 0 in the world."""
     rotations: NDArray
     """(J, 4) local unit quaternions on the character's skeleton."""
+    importance: Importance
+    """What mattered."""
+    iterations: int = 0
+    """Iterations of the body step; mostly 0."""
 
 
 class Filter(Protocol):
@@ -67,7 +76,11 @@ class State:
 
     filter: Any
     """The filter's own."""
-    frames: int
+    importance: Any
+    """What the analysis remembers: see `footplant.kernels.importance.Memory`."""
+    feet: Any
+    """What the feet remember: see `footplant.kernels.puppet_tables.Feet`."""
+    frames: int = 0
     """How many frames have come in."""
 
 
@@ -75,35 +88,86 @@ class Puppeteer:
     """Drives a target character with a performer's frames."""
 
     def __init__(
-        self, performer: Character, target: Character, *, scale: float | None = None, filter: Filter | None = None
+        self,
+        performer: Character,
+        target: Character,
+        scene: Scene | None = None,
+        *,
+        scale: float | None = None,
+        about: ArrayLike = (0.0, 0.0, 0.0),
+        filter: Filter | None = None,
     ) -> None:
         """Prepare the tables.
 
-        scale: how much larger the target's world is than the performer's; None: as much as its legs are longer.
-        filter: cleans the frames first; None: they are clean.
+        scene: what the performer may touch; None: a floor at height 0. scale: how much larger the target's world is
+        than the performer's, the scene with it; None: as much as its legs are longer; 1.0: both share one world.
+        about: (3,) the place that stays where it is, metres. filter: cleans the frames first; None: they are clean.
         """
         self.performer, self.target, self.filter = performer, target, filter
-        self.scale = leg_ratio(performer, target) if scale is None else scale
-        self._counterparts = Counterparts.of(performer, target)
+        self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
+        self._room, self._found = self.engine.room(), self.engine.analysis.room()
+        self._rest = self.engine.analysis.scene.rest()
 
     def init(self) -> State:
         """The state before the first frame."""
-        return State(None if self.filter is None else self.filter.init(), 0)
+        from footplant.kernels.puppet_tables import new_feet
+
+        memory = None if self.filter is None else self.filter.init()
+        return State(memory, self.engine.analysis.init(), new_feet())
 
     def step(self, state: State, frame: Frame) -> tuple[State, Pose]:
         """The state after a frame, and the character's pose."""
-        memory = state.filter
-        if self.filter is not None:
-            memory, frame = self.filter.step(memory, frame)
-        motion = Motion(self.performer.skeleton, frame.root[None], frame.rotations[None], 1.0)
-        kinematics = Kinematics(motion)
-        rotations = self._counterparts.carry(kinematics.rotations)
-        carried = Motion(self.target.skeleton, np.zeros((1, 3)), rotations, 1.0)
-        root = self.scale * _hips(kinematics, self.performer) - _hips(Kinematics(carried), self.target)
-        return State(memory, state.frames + 1), Pose(root, rotations[0])
+        memory, frame = self.clean(state, frame)
+        remembered, importance = self.analyse(state, frame)
+        feet, pose = self.pose(state, frame, remembered, importance)
+        return State(memory, remembered, feet, state.frames + 1), pose
+
+    def clean(self, state: State, frame: Frame) -> tuple[Any, Frame]:
+        """The first phase: the filter's next state and the frame without noise."""
+        if frame.rotations.shape != (len(self.performer.skeleton), 4):
+            raise MotionError(
+                f"expected rotations of shape ({len(self.performer.skeleton)}, 4), got {frame.rotations.shape}"
+            )
+        if not (np.isfinite(frame.root).all() and np.isfinite(frame.rotations).all()):
+            raise MotionError("expected a finite frame, got NaN or infinity")
+        return (state.filter, frame) if self.filter is None else self.filter.step(state.filter, frame)
+
+    def analyse(self, state: State, frame: Frame) -> tuple[Any, Importance]:
+        """The second phase: what the analysis remembers next, and what matters in the frame."""
+        from footplant.kernels.puppet import observe
+
+        analysis = self.engine.analysis
+        memory = type(state.importance)(*(array.copy() for array in state.importance))
+        observe(
+            self.performer.skeleton.parents, self.engine.source_offsets, _row(frame.root), _row(frame.rotations),
+            analysis.figure, analysis.tubes, analysis.near, analysis.things, self._things(frame), analysis.rules,
+            _seconds(frame), memory, self._found, self._room,
+        )  # fmt: skip
+        found = self._found
+        return memory, Importance(found.scene.copy(), found.body.copy(), float(found.hands[0]))
+
+    def pose(self, state: State, frame: Frame, remembered: Any, importance: Importance) -> tuple[Any, Pose]:
+        """The third phase: what the feet remember next, and the character's pose for what was just analysed."""
+        from footplant.kernels import puppet as kernel
+
+        engine = self.engine
+        feet = type(state.feet)(*(array.copy() for array in state.feet))
+        puppet, figure, tubes, trunk, moves = engine.tables
+        iterations = kernel.pose(
+            puppet, figure, engine.analysis.figure, tubes, trunk, moves, engine.analysis.things, self._things(frame),
+            engine.stage, engine.counterparts.tables, self._found, remembered, _seconds(frame), feet, self._room,
+        )  # fmt: skip
+        return feet, Pose(self._room.root[0].copy(), self._room.local[0].copy(), importance, int(iterations))
+
+    def _things(self, frame: Frame) -> NDArray:
+        return self._rest if frame.things is None else np.array(frame.things, float).reshape(self._rest.shape)
 
 
-def _hips(kinematics: Kinematics, character: Character) -> NDArray:
-    """(3,) the middle of the hip joints, metres."""
-    roles = character.require_roles()
-    return kinematics.positions[0, [roles["left_upper_leg"], roles["right_upper_leg"]]].mean(axis=0)
+def _row(values: NDArray) -> NDArray:
+    """One frame of a clip, writable: the kernels are compiled for that."""
+    return np.array(values, float)[None]
+
+
+def _seconds(frame: Frame) -> float:
+    """A frame's length that can be divided by."""
+    return min(max(float(frame.dt), 1e-4), LONGEST)

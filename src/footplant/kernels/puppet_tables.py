@@ -1,0 +1,164 @@
+"""What the puppet's kernels read and write, as named tables."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kernels import jit
+from footplant.kernels.scene import distance as thing_distance
+from footplant.kernels.surface import distance as tube_distance
+
+BLEND = 0.02
+"""Metres over which neighbouring segments of a body flow into one another."""
+
+
+class Puppet(NamedTuple):
+    """The target's skeleton and what its limbs are made of."""
+
+    parents: NDArray
+    """(J,) int64."""
+    offsets: NDArray
+    """(1, J, 3) metres."""
+    axes: NDArray
+    """(4, 3) hinge of each limb in the frame of its upper joint."""
+    lengths: NDArray
+    """(4,) metres; a limb at full stretch."""
+    spine: NDArray
+    """(2,) int64; the joint of the root's orientation and the first vertebra (−1: none)."""
+    probes: NDArray
+    """(2, 4, 4) what of each arm must stay out of the body: wrist, palm, knuckles and finger tips in the hand's frame
+    (3) and how thick it is there, metres."""
+    elbows: NDArray
+    """(2,) metres; how thick each arm is at the elbow."""
+    solids: NDArray
+    """(N, 2) joints of the trunk, the head and the knees that stay out of the scene, and how thick each is, metres."""
+
+
+class Stage(NamedTuple):
+    """How the performer's world is laid out for the target."""
+
+    scale: float
+    """How much larger the target's world is."""
+    about: NDArray
+    """(3,) the place that stays where it is, metres."""
+    size: float
+    """How much larger the target is."""
+    track: float
+    """Metres that each foot of the target walks farther from the middle than the scaled footsteps do."""
+    estimate: bool
+    """Whether the root is estimated in closed form before anything is searched (section 5.1)."""
+
+
+class Feet(NamedTuple):
+    """What is remembered of the feet from the frame before."""
+
+    shifts: NDArray
+    """(2, 3) metres by which each foot's place is shifted from where the footsteps alone would put it."""
+    ankles: NDArray
+    """(2, 3, 3) where the ankle would be for its heel, ball and toe each to be right."""
+
+
+class Work(NamedTuple):
+    """Room for one frame."""
+
+    source_positions: NDArray
+    """(1, K, 3) the performer's joints, metres."""
+    source_rotations: NDArray
+    """(1, K, 4)."""
+    local: NDArray
+    """(1, J, 4) the target's pose."""
+    root: NDArray
+    """(1, 3) metres."""
+    positions: NDArray
+    """(1, J, 3) metres."""
+    rotations: NDArray
+    """(1, J, 4)."""
+    captured: NDArray
+    """(J, 4) world rotations as they were carried over."""
+    points: NDArray
+    """(8, 3) from wrist or ankle to the target's contact points, metres; hands and feet keep their orientation."""
+    goals: NDArray
+    """(4, 3) where the scene wants wrists and ankles, metres."""
+    centers: NDArray
+    """(4, 3) of the balls in which the root can be, metres."""
+    radii: NDArray
+    """(4,) metres."""
+    order: NDArray
+    """(4,) int64; limbs of the balls."""
+    wrists: NDArray
+    """(2, 3) metres."""
+    pushes: NDArray
+    """(2, 3) metres."""
+    scratch: NDArray
+    """(8, 4) for a limb."""
+    normal: NDArray
+    """(9, 9) for the body step."""
+    factor: NDArray
+    """(9, 9)."""
+    vector: NDArray
+    """(3, 9)."""
+
+
+def new_feet() -> Feet:
+    """The memory before the first frame."""
+    return Feet(np.zeros((2, 3)), np.zeros((2, 3, 3)))
+
+
+def new_work(performer: int, target: int) -> Work:
+    """Room for figures of so many joints."""
+    return Work(
+        np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
+        np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
+        np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((8, 4)),
+        np.zeros((9, 9)), np.zeros((9, 9)), np.zeros((3, 9)),
+    )  # fmt: skip
+
+
+@jit
+def soften(depth, margin):
+    """max(depth, 0) with a rounded corner of so many metres on both sides: smooth where something begins to touch."""
+    if depth <= -margin:
+        return 0.0
+    if depth >= margin:
+        return depth
+    return (depth + margin) ** 2 / (4.0 * margin)
+
+
+@jit
+def from_thing(things, number, pose, stage, x, y, z):
+    """Distance (metres of the target's world) and direction of a place of the target's world from a thing."""
+    s, about = stage.scale, stage.about
+    px, py, pz = about[0] + (x - about[0]) / s, about[1] + (y - about[1]) / s, about[2] + (z - about[2]) / s
+    d, nx, ny, nz = thing_distance(things, number, pose, px, py, pz)
+    return s * d, nx, ny, nz
+
+
+@jit
+def to_target(stage, k, value):
+    """Coordinate k of a place of the performer's world, in the target's."""
+    return stage.about[k] + stage.scale * (value - stage.about[k])
+
+
+@jit
+def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin):
+    """The push (3) that takes a ball out of the chosen tubes of a body, which flow into one another."""
+    total, depth, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(tubes.joints.shape[0]):
+        if chosen[k]:
+            d, nx, ny, nz = tube_distance(tubes, k, positions, rotations, x, y, z)
+            # the nearest one has the say; where two are as near they share it
+            share = math.exp(-min(max(d, -0.3), 0.3) / BLEND)
+            total, depth = total + share, depth + share * (thickness - d)
+            gx, gy, gz = gx + share * nx, gy + share * ny, gz + share * nz
+    norm = math.sqrt(gx * gx + gy * gy + gz * gz)
+    if norm < 1e-12 * total or total <= 0.0:
+        return 0.0, 0.0, 0.0
+    push = soften(depth / total, margin) / norm
+    return push * gx, push * gy, push * gz
+
+
+WARMUP: dict = {}

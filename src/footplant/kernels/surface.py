@@ -1,0 +1,171 @@
+"""The surface of a body as tubes around its bones: distances, directions, and places on it, compiled.
+
+A tube is eight rings of five samples (Shin 2002, section 4.2); between the five a ring is the trigonometric curve
+through them, between the rings a cubic. Beyond its ends a tube closes as a flat cap.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kernels import jit
+from footplant.kernels.height_field import CUBIC, weight
+from footplant.kernels.quaternion import multiply, rotate
+
+RINGS = 8
+FLATNESS = 2.5
+"""How many times wider than high the caps are."""
+
+
+class Tubes(NamedTuple):
+    """The tubes of a figure as tables."""
+
+    joints: NDArray
+    """(S,) int64; the joint that carries each."""
+    origins: NDArray
+    """(S, 3) metres; where its axis begins, in the joint's frame."""
+    turns: NDArray
+    """(S, 4) its own axes in the joint's frame: the first to where angles begin, the third along it."""
+    lengths: NDArray
+    """(S,) metres."""
+    rings: NDArray
+    """(S, 8, 5) metres; what each ring's radius is made of: 1, cos a, sin a, cos 2a, sin 2a."""
+
+
+@jit
+def ring_at(ring, c, s):
+    """(r, dr/da) of a ring at the angle of cosine c and sine s."""
+    c2, s2 = c * c - s * s, 2.0 * c * s
+    return (
+        ring[0] + ring[1] * c + ring[2] * s + ring[3] * c2 + ring[4] * s2,
+        -ring[1] * s + ring[2] * c + 2.0 * (-ring[3] * s2 + ring[4] * c2),
+    )
+
+
+@jit
+def ring_radius(rings, n, c, s):
+    """(r, dr/da) of ring n, which goes on straight beyond the first and the last."""
+    inside = min(max(n, 0), RINGS - 1)
+    r, across = ring_at(rings[inside], c, s)
+    if n != inside:
+        other, turning = ring_at(rings[1 if n < 0 else RINGS - 2], c, s)
+        past = abs(n - inside)
+        r, across = r + past * (r - other), across + past * (across - turning)
+    return r, across
+
+
+@jit
+def radius(rings, t, c, s):
+    """(r, dr/dt, dr/da) of a tube at t (0 … 1 along it) and the angle of cosine c and sine s."""
+    place = t * RINGS - 0.5
+    i = math.floor(place)
+    r, along, across = 0.0, 0.0, 0.0
+    for k in range(4):
+        w, slope = weight(CUBIC, k, place - i)
+        value, turning = ring_radius(rings, i + k - 1, c, s)
+        r += w * value
+        along += slope * value
+        across += w * turning
+    return r, along * RINGS, across
+
+
+@jit
+def own_place(tubes, number, positions, rotations, x, y, z):
+    """A place of the world in a tube's own axes."""
+    j = tubes.joints[number]
+    x, y, z = x - positions[j, 0], y - positions[j, 1], z - positions[j, 2]
+    x, y, z = rotate(rotations[j, 0], -rotations[j, 1], -rotations[j, 2], -rotations[j, 3], x, y, z)
+    o, q = tubes.origins[number], tubes.turns[number]
+    return rotate(q[0], -q[1], -q[2], -q[3], x - o[0], y - o[1], z - o[2])
+
+
+@jit
+def world_turn(tubes, number, rotations):
+    """The rotation from a tube's own axes to the world's."""
+    j, q = tubes.joints[number], tubes.turns[number]
+    return multiply(rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], q[0], q[1], q[2], q[3])
+
+
+@jit
+def measure(rings, length, u, v, a):
+    """A place in a tube's own axes, seen from it: (distance, normal (3), t, cosine, sine, gap, beyond).
+
+    distance: metres from the surface, to first order, negative inside; gap: the same straight away from the axis;
+    t: 0 … 1 along the axis; cosine, sine: of the angle around it; beyond: metres past its end, 0 beside it.
+    """
+    inside = min(max(a, 0.0), length)
+    beyond = a - inside
+    flat = math.sqrt(u * u + v * v)
+    c, s = (u / flat, v / flat) if flat > 1e-9 else (1.0, 0.0)
+    t = inside / length
+    r, along, across = radius(rings, t, c, s)
+    past = FLATNESS * beyond
+    rho = math.sqrt(flat * flat + past * past)
+    if rho < 1e-9:
+        return -r, c, s, 0.0, t, c, s, -r, beyond
+    gap = rho - r
+    # the gradient of the gap: outwards, around, and along the axis
+    outwards = flat / rho
+    around = -across / max(flat, 0.25 * max(r, 1e-6))
+    axial = FLATNESS * past / rho if beyond != 0.0 else -along / length
+    norm = 1.0 / math.sqrt(outwards * outwards + around * around + axial * axial)
+    return (
+        gap * norm, (outwards * c - around * s) * norm, (outwards * s + around * c) * norm, axial * norm,
+        t, c, s, gap, beyond,
+    )  # fmt: skip
+
+
+@jit
+def distance(tubes, number, positions, rotations, x, y, z):
+    """Metres from a tube's surface, negative inside, and the unit direction away from it in the world."""
+    u, v, a = own_place(tubes, number, positions, rotations, x, y, z)
+    d, nx, ny, nz, _, _, _, _, _ = measure(tubes.rings[number], tubes.lengths[number], u, v, a)
+    w, i, j, k = world_turn(tubes, number, rotations)
+    nx, ny, nz = rotate(w, i, j, k, nx, ny, nz)
+    return d, nx, ny, nz
+
+
+@jit
+def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
+    """The place in the world that `measure` would see so: the inverse of it."""
+    r, _, _ = radius(tubes.rings[number], t, c, s)
+    past = FLATNESS * beyond
+    rho = max(r + gap, 0.0)
+    flat = math.sqrt(max(rho * rho - past * past, 0.0))
+    a = t * tubes.lengths[number] + beyond
+    w, i, j, k = world_turn(tubes, number, rotations)
+    x, y, z = rotate(w, i, j, k, flat * c, flat * s, a)
+    joint, o = tubes.joints[number], tubes.origins[number]
+    ox, oy, oz = rotate(
+        rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3], o[0], o[1], o[2]
+    )
+    return positions[joint, 0] + ox + x, positions[joint, 1] + oy + y, positions[joint, 2] + oz + z
+
+
+@jit
+def all_distances(tubes, positions, rotations, points, out):
+    """out (N, S, 4): distance and direction of every point (N, 3) from every tube, at one frame."""
+    for n in range(points.shape[0]):
+        for k in range(tubes.joints.shape[0]):
+            out[n, k, 0], out[n, k, 1], out[n, k, 2], out[n, k, 3] = distance(
+                tubes, k, positions, rotations, points[n, 0], points[n, 1], points[n, 2]
+            )
+
+
+def smallest_tubes() -> Tubes:
+    """One tube, as tables, to compile with."""
+    rings = np.zeros((1, RINGS, 5))
+    rings[..., 0] = 1.0
+    turns = np.array([[1.0, 0.0, 0.0, 0.0]])
+    return Tubes(np.zeros(1, np.int64), np.zeros((1, 3)), turns, np.ones(1), rings)
+
+
+WARMUP = {
+    "all_distances": lambda: (
+        smallest_tubes(), np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]), np.ones((1, 3)), np.empty((1, 1, 4))
+    )
+}  # fmt: skip
