@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.analysis.importance import Importance
 from footplant.errors import MotionError
 from footplant.live import performer as performers
 from footplant.live.clock import Rate, SenderClock
@@ -65,6 +66,8 @@ class Actor:
         """Why there is no performer yet, or what was found at calibration."""
         self.state: Any = None
         """The puppeteer's."""
+        self.importance: Importance | None = None
+        """What mattered in the pose that is shown."""
         self.time: float | None = None
         """When the pose that is shown was made, on the sender's clock; None when it does not say."""
         self._waiting: list[tuple[float, Sample]] = []
@@ -165,4 +168,5 @@ class Actor:
         self._posed_at = self._shown_at
         self.state, pose = self.puppeteer.step(self.state, Frame(root, self._local, dt))
         self.poses += 1
+        self.importance = pose.importance
         return pose

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from footplant.analysis.importance import Importance
 from footplant.live.show import Latencies
 from footplant.live.stage import Stage
 
 BARS = " ▁▂▃▄▅▆▇█"
+LIMBS = {"left_arm": "LH", "right_arm": "RH", "left_leg": "LF", "right_leg": "RF"}
+"""Limbs whose importance is shown, and their short names."""
 
 
 def line(stage: Stage, latencies: Latencies) -> str:
@@ -25,9 +28,10 @@ def line(stage: Stage, latencies: Latencies) -> str:
     held = max(actor.missing for actor in known)
     if held > 0.1:
         parts.append(f"held for {held:.1f} s")
+    parts += [bars(actor.importance) for actor in known if actor.importance is not None]
     return " · ".join(parts)
 
 
-def bars(values: dict[str, float]) -> str:
-    """Names with a bar each for a value from 0 to 1."""
-    return " ".join(f"{name}{BARS[round(8 * min(max(value, 0.0), 1.0))]}" for name, value in values.items())
+def bars(importance: Importance) -> str:
+    """How much each hand and foot counts: a name and a bar each."""
+    return " ".join(f"{name}{BARS[round(8 * min(max(importance[limb], 0.0), 1.0))]}" for limb, name in LIMBS.items())

@@ -1,0 +1,47 @@
+"""Files of scenes: the things that hands and feet may touch, in TOML. docs/live.md describes them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from footplant.analysis.importance import Scene, Shape, Thing
+from footplant.constraints.fields import Fields
+from footplant.constraints.solids import read_region
+from footplant.errors import FormatError
+from footplant.geometry import Plane
+
+LARGEST_FILE = 16 * 2**20
+"""Bytes; a larger file is no scene."""
+MOST_THINGS = 256
+
+
+def read_scene(path: str | Path) -> Scene:
+    """The scene of a file: a floor at height 0 (or at `floor` metres; false: none), and the `things` that it lists."""
+    try:
+        if Path(path).stat().st_size > LARGEST_FILE:
+            raise FormatError(f"expected at most {LARGEST_FILE >> 20} MiB of a scene, got more", path=path)
+        data = tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from None
+    fields = Fields(data, "", path)
+    things: list[Thing] = []
+    if fields.get("floor", True) is not False:
+        level = 0.0 if fields.get("floor", True) is True else fields.number("floor")
+        things.append(Thing(Plane((0.0, level, 0.0)), "floor"))
+    tables = fields.tables("things") if "things" in fields else []
+    if len(tables) > MOST_THINGS:
+        fields.fail("things", f"expected at most {MOST_THINGS} things, got {len(tables)}")
+    for number, table in enumerate(tables):
+        reach = table.number("reach", None, low=0.0)
+        solid = read_region(table, "solid")
+        if not isinstance(solid, Shape):
+            table.fail("solid", f"expected a solid that hands can touch, got {type(solid).__name__}")
+        things.append(Thing(solid, table.text("name", f"thing {number + 1}"), reach))
+        table.refuse_others()
+    fields.refuse_others(("things",))
+    if not things:
+        raise FormatError("expected a floor or things in a scene, got none", path=path)
+    return Scene(tuple(things))
