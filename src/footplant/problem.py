@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from footplant.analysis.quality import ConstraintQuality, Quality, plain
 from footplant.constraints import AcrossFrames, Constraint
+from footplant.constraints.plants import Plants, is_plain
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -212,14 +213,34 @@ def refuse_unhonoured(method: str, ik: Ik, constraints: Sequence[Constraint]) ->
             raise ConstraintError(f"{constraint.title}: {method} cannot honour it: {reason}")
 
 
+APART = 0.2
+"""Seconds between two keys of a constraint that lasts, about: through keys farther apart a spline sways."""
+
+
 def constraint_keys(problem: Problem) -> NDArray:
-    """The first, middle and last frame of every constraint, in order."""
-    found: set[int] = set()
+    """Frames that stand for every constraint, in order: its first, middle and last, and some between where it lasts."""
+    ends, between = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    apart = APART * problem.motion.fps
     for constraint in problem.constraints:
         held = range(len(problem.motion)) if constraint.frames is None else constraint.frames
-        if len(held):
-            found |= {held[0], held[len(held) // 2], held[-1]}
-    return np.array(sorted(found), np.int64)
+        if not len(held):
+            continue
+        ends.append(np.array([held[0], held[len(held) // 2], held[-1]]))
+        count = int(np.ceil(len(held) / apart)) + 1
+        if count > 3:
+            between.append(np.asarray(held)[np.round(np.linspace(0, len(held) - 1, count)).astype(np.int64)])
+    keys = np.unique(np.concatenate(ends)).tolist()
+    # near a key another one would only be in its way
+    edges, at = [*keys, np.inf], 0
+    last = -np.inf
+    for frame in np.unique(np.concatenate(between)).tolist():
+        while edges[at] < frame:
+            last = max(last, edges[at])
+            at += 1
+        if min(frame - last, edges[at] - frame) > 0.5 * apart:
+            keys.append(frame)
+            last = frame
+    return np.array(sorted(keys), np.int64)
 
 
 RADIAN = 0.5
@@ -242,8 +263,14 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
 def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
     """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres)."""
     worst = np.zeros(len(kinematics.frames))
+    plain = [constraint for constraint in constraints if constraint.hard and is_plain(constraint)]
+    if plain:
+        plants = Plants(plain)  # type: ignore[arg-type]
+        rows, which, active = plants.at_work(kinematics.frames, kinematics.motion.fps)
+        rows, which = rows[active >= 1.0], which[active >= 1.0]
+        np.maximum.at(worst, rows, np.linalg.norm(plants.residuals(kinematics, rows, which), axis=1))
     for constraint in constraints:
-        if constraint.hard:
+        if constraint.hard and not is_plain(constraint):
             rows, values = errors(constraint, kinematics)
             np.maximum.at(worst, rows, values * (RADIAN if constraint.unit == "rad" else 1.0))
     return worst

@@ -57,10 +57,10 @@ class Footplant(Constraint):
         if isinstance(self.frames, range) and len(rows) and self.frames[0] <= rows[0] and rows[-1] <= self.frames[-1]:
             return slip
         nearest = held[self.slot(rows)]
-        rows, found = _rows_of(kinematics.frames, nearest)
+        rows, found = rows_of(kinematics.frames, nearest)
         away = kinematics.frames - nearest
         inside = nearest - np.sign(away) * GOING
-        earlier, known = _rows_of(kinematics.frames, inside)
+        earlier, known = rows_of(kinematics.frames, inside)
         known &= found & (inside >= held[0]) & (inside <= held[-1])
         rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / GOING
         going = np.abs(away)[:, None] * rate
@@ -151,7 +151,7 @@ class SpeedLimit(AcrossFrames):
         return np.einsum("ri,rtij->rtj", along, moving * np.array([1.0, -1.0])[:, None, None])[:, :, None, :]
 
 
-def _rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:
+def rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:
     """Where wanted frames are among sorted ones, and whether they are there at all."""
     rows = np.minimum(np.searchsorted(frames, wanted), len(frames) - 1)
     return rows, frames[rows] == wanted

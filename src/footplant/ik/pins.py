@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints import Constraint, Follow, Footplant, Orientation, Position
+from footplant.constraints.plants import Plants, is_plain
 from footplant.kinematics import Kinematics
 from footplant.skeleton import MovingPoint
 
@@ -60,8 +61,10 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
     motion: the point's own place, moved by what the nearest held frame needs.
     """
     frames, fps = kinematics.frames, kinematics.motion.fps
-    rows, parts = [], []
-    for number, constraint in enumerate(constraints):
+    plain = np.array([is_plain(constraint) for constraint in constraints], bool)
+    rows, parts = _plants(kinematics, constraints, np.flatnonzero(plain)) if plain.any() else ([], [])
+    for number in np.flatnonzero(~plain).tolist():
+        constraint = constraints[number]
         held, activation = constraint.at_work(frames, fps)
         if not len(held):
             continue
@@ -87,7 +90,7 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
         parts.append(table)
     where = np.concatenate(rows) if rows else np.zeros((0, 2), np.int64)
     values = np.concatenate(parts) if parts else np.zeros((0, 13))
-    order = np.argsort(where[:, 0], kind="stable")
+    order = np.lexsort((where[:, 1], where[:, 0]))
     where, values = where[order], values[order]
     return Pins(
         starts=np.searchsorted(where[:, 0], np.arange(len(frames) + 1)),
@@ -99,6 +102,19 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
         activations=np.ascontiguousarray(values[:, 10]),
         sources=np.ascontiguousarray(where[:, 1]),
     )
+
+
+def _plants(
+    kinematics: Kinematics, constraints: Sequence[Constraint], numbers: NDArray
+) -> tuple[list[NDArray], list[NDArray]]:
+    """The rows and the table of `collect` for those of the constraints that are plain footplants, all at once."""
+    plants = Plants([constraints[number] for number in numbers])  # type: ignore[misc]
+    rows, which, activation = plants.at_work(kinematics.frames, kinematics.motion.fps)
+    table = np.zeros((len(rows), 13))
+    table[:, 0:3], table[:, 3:6] = plants.offsets[which], 1.0
+    table[:, 6:9] = plants.points(kinematics, rows, which) - plants.residuals(kinematics, rows, which)
+    table[:, 10], table[:, 11], table[:, 12] = activation, POSITION, plants.joints[which]
+    return [np.stack([rows, numbers[which]], axis=1)], [table]
 
 
 def eased_targets(pins: Pins, reference: Kinematics) -> NDArray:
@@ -142,11 +158,12 @@ def fade_together(pins: Pins, kinematics: Kinematics, constraints: Sequence[Cons
     more = pins.activations[leads] > pins.activations[fading]
     fading, leads = fading[more], leads[more]
     nearest, sources = np.array(kinematics.frames[rows[fading]]), pins.sources[fading]
-    for source in np.unique(sources).tolist():
-        own, held = sources == source, constraints[source].frames
-        assert held is not None
-        slots = constraints[source].slot(nearest[own])
-        nearest[own] = held.start + slots if isinstance(held, range) else np.asarray(held)[slots]
+    bounds = np.array([(c.frames[0], c.frames[-1]) if c.frames else (0, 0) for c in constraints])[sources]
+    scattered = np.array([isinstance(c.frames, tuple) for c in constraints], bool)[sources]
+    nearest = np.clip(nearest, bounds[:, 0], bounds[:, 1])
+    for source in np.unique(sources[scattered]).tolist():
+        own = sources == source
+        nearest[own] = np.asarray(constraints[source].frames)[constraints[source].slot(nearest[own])]
     then = np.minimum(np.searchsorted(kinematics.frames, nearest), len(kinematics.frames) - 1)
     # pins are sorted by row and, within one, by constraint: where the lead's own pin of that time is
     keys, count = rows * len(constraints) + pins.sources, len(constraints)

@@ -8,20 +8,20 @@ stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import MotionError
 from footplant.ik.hybrid import Hybrid
+from footplant.methods.hierarchical import PAPER_RATE, Hierarchical
+from footplant.methods.posing import pose, with_frames
 from footplant.motion import Motion
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
 from footplant.spline import binomial_kernel, filter_fir
 
-PAPER_RATE = 30.0
-"""Frames a second in which the kernels' widths are told."""
 State = TypeVar("State", Motion, NDArray)
 
 
@@ -31,10 +31,16 @@ class Filtered:
 
     ik: Ik | None = None
     """What poses single frames; None: `Hybrid` for the problem's character."""
-    widths: tuple[int, ...] = (17, 9, 5, 3)
-    """Kernel width of each pass, in frames of 1/30 s, decreasing."""
+    widths: tuple[int, ...] = (65, 17, 5, 3)
+    """Width of the binomial kernel of each pass, in frames of 1/30 s, decreasing; at other rates as wide in time."""
     exact: bool = True
-    """Whether it ends on an IK step (constraints hold exactly) or on a filter step (the motion is smooth)."""
+    """Whether it ends on an IK step (constraints hold exactly, what is left goes into the limbs alone) or on a filter
+    step (the motion is smooth)."""
+
+    @property
+    def closing(self) -> Hierarchical | None:
+        """Its last step as a method of its own; None where it ends on a filter step."""
+        return Hierarchical(self.ik, spacings=(), first_guess=False) if self.exact else None
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion after all passes, with the error after each."""
@@ -45,32 +51,32 @@ class Filtered:
             return watch.finish("filtered", motion)
         reached = np.ones(len(frames), bool)
 
-        def pose(current: Motion) -> Motion:
+        def enforce(current: Motion) -> Motion:
             nonlocal reached
-            answer = ik.solve(current[frames], problem.constraints, frames=frames)
-            reached = answer.reached
-            root, rotations = np.array(current.root), np.array(current.rotations)
-            root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
-            return replace(current, root=root, rotations=rotations)
+            part, reached = pose(ik, current, problem, frames, rounds=1)
+            return with_frames(current, part, frames)
 
         for number, width in enumerate(self.widths):
             if progress:
                 progress(f"pass {number + 1}", number / (len(self.widths) + self.exact))
-            motion = relax(motion, pose, [kernel_of(width * motion.fps / PAPER_RATE)])
+            scale = (motion.fps / PAPER_RATE) ** 2
+            motion = relax(motion, enforce, [kernel_of(1.0 + (width - 1.0) * scale)])
             watch.lap(f"width {width}", motion)
-        if self.exact:
-            motion = pose(motion)
+        if self.closing is not None:
+            motion, reached = self.closing.enforce(ik, motion, problem, frames)
             watch.lap("exact", motion)
         return watch.finish("filtered", motion, reachable=bool(reached.all()))
 
 
 def kernel_of(width: float) -> NDArray:
-    """A low-pass kernel about so many frames wide, summing to 1; binomial while it is short."""
-    odd = max(2 * round((width - 1) / 2) + 1, 1)
-    if odd <= 33:
-        return binomial_kernel(odd)
-    window = np.hanning(odd + 2)[1:-1]
-    return window / window.sum()
+    """A low-pass kernel that sums to 1: binomial of an odd width, else the bell of the same variance, (width − 1)/4."""
+    odd = 2 * round((width - 1) / 2) + 1
+    if odd <= 33 and abs(width - odd) < 1e-6:
+        return binomial_kernel(max(odd, 1))
+    deviation = 0.5 * np.sqrt(max(width - 1.0, 1e-6))
+    half = int(np.ceil(3.5 * deviation))
+    bell = np.exp(-0.5 * (np.arange(-half, half + 1) / deviation) ** 2)
+    return bell / bell.sum()
 
 
 def relax(state: State, enforce: Callable[[State], State], kernels: Sequence[NDArray]) -> State:
@@ -82,5 +88,9 @@ def relax(state: State, enforce: Callable[[State], State], kernels: Sequence[NDA
         raise MotionError("expected at least one kernel, got none")
     for kernel in kernels:
         change = enforce(state) - state
-        state = state + filter_fir(change, kernel, ends="zero")
+        flat = change.reshape(len(change), -1)
+        used = np.flatnonzero(np.abs(flat).max(axis=0, initial=0.0) > 0)
+        # beyond the ends of a clip what is asked goes on: else its first and last frames were pulled back
+        flat[:, used] = filter_fir(flat[:, used], kernel, ends="hold")
+        state = cast(State, state + change)
     return state

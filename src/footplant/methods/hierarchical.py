@@ -59,7 +59,7 @@ class Hierarchical:
         if self.exact:
             if progress:
                 progress("exact", len(self.spacings) / (len(self.spacings) + 1))
-            motion, reached = self._enforce(ik, motion, problem, frames)
+            motion, reached = self.enforce(ik, motion, problem, frames)
             watch.lap("exact", motion)
         return watch.finish("hierarchical", motion, reachable=bool(reached.all()))
 
@@ -102,7 +102,7 @@ class Hierarchical:
         splines = fit_multilevel(held, mean, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
         return replace(motion, root=motion.root + sum(spline(np.arange(count)) for spline in splines))
 
-    def _enforce(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
+    def enforce(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
         """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out.
 
         A leg that cannot reach is helped first: the root comes down, smoothly and never by less than is needed.

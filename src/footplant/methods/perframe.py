@@ -6,11 +6,11 @@ where goals are in reach, and as jerky as the constraints come and go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from footplant.ik.hybrid import Hybrid
+from footplant.methods.hierarchical import Hierarchical
+from footplant.methods.posing import pose, with_frames
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
 
 
@@ -21,6 +21,11 @@ class PerFrame:
     ik: Ik | None = None
     """What poses single frames; None: `Hybrid` for the problem's character."""
 
+    @property
+    def closing(self) -> Hierarchical:
+        """What enforces constraints again after an edit has changed feet: limbs alone, frame by frame."""
+        return Hierarchical(self.ik, spacings=(), first_guess=False)
+
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion with its constrained frames posed, all others as they were."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
@@ -30,9 +35,7 @@ class PerFrame:
             return watch.finish("perframe", motion)
         if progress:
             progress("every frame", 0.0)
-        answer = ik.solve(motion[frames], problem.constraints, frames=frames)
-        root, rotations = np.array(motion.root), np.array(motion.rotations)
-        root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
-        motion = replace(motion, root=root, rotations=rotations)
+        part, reached = pose(ik, motion, problem, frames)
+        motion = with_frames(motion, part, frames)
         watch.lap("every frame", motion)
-        return watch.finish("perframe", motion, reachable=bool(answer.reached.all()))
+        return watch.finish("perframe", motion, reachable=bool(reached.all()))

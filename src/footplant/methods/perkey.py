@@ -15,11 +15,16 @@ from footplant import rotation
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
+from footplant.methods.posing import pose
 from footplant.motion import Motion
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constraint_keys, refuse_unhonoured
 
 NEAREST = 0.08
 """Seconds between two keys that are found; of nearer ones the first is taken."""
+
+
+STANDS_OUT = 0.005
+"""Body heights by which a turn of a hand, a foot or the hips stands out to be one (9 mm for an adult)."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,10 @@ class PerKey:
         keys = self._chosen(problem)
         if progress:
             progress("keys", 0.0)
-        answer = ik.solve(motion[keys], problem.constraints, frames=keys)
-        motion = through_keys(motion, answer.motion, keys)
+        part, reached = pose(ik, motion, problem, keys)
+        motion = through_keys(motion, part, keys)
         watch.lap(f"{len(keys)} keys", motion)
-        return watch.finish("perkey", motion, reachable=bool(answer.reached.all()))
+        return watch.finish("perkey", motion, reachable=bool(reached.all()))
 
     def _chosen(self, problem: Problem) -> NDArray:
         count = len(problem.motion)
@@ -57,32 +62,54 @@ class PerKey:
 def find_keys(problem: Problem) -> NDArray:
     """Frames at which a hand, a foot or the hips turn back in any direction, and those of constraints.
 
+    A turn counts when it stands out, from what is around it, by `STANDS_OUT` of the body's height: noise does not.
     Constraints come first; of extrema that are nearer than `NEAREST` to a key, the key is kept.
     """
+    from scipy.signal import find_peaks
+
     motion = problem.motion
     roles = problem.character.require_roles()
     joints = [roles[r] for r in ("hips", "left_hand", "right_hand", "left_foot", "right_foot") if r in roles]
     places = Kinematics(motion).positions[:, joints]
     places[:, 1:] -= places[:, :1]
-    steps = np.diff(places.reshape(len(motion), -1), axis=0)
-    turns = np.flatnonzero((steps[1:] * steps[:-1] < 0).any(axis=1)) + 1
-    keys = constraint_keys(problem).tolist()
+    least = STANDS_OUT * (problem.character.height or 1.0)
+    turns = np.zeros(len(motion), bool)
+    for track in places.reshape(len(motion), -1).T:
+        for curve in (track, -track):
+            turns[find_peaks(curve, prominence=least)[0]] = True
     apart = max(round(NEAREST * motion.fps), 1)
-    for frame in turns.tolist():
-        if all(abs(frame - key) >= apart for key in keys):
-            keys.append(frame)
-    return np.array(sorted(keys), np.int64)
+    given = constraint_keys(problem)
+    beside = np.zeros(len(motion) + 2 * apart, bool)
+    for shift in range(1 - apart, apart):
+        beside[given + apart + shift] = True
+    found, last = [], -apart
+    for frame in np.flatnonzero(turns & ~beside[apart : apart + len(motion)]).tolist():
+        if frame - last >= apart:
+            found.append(frame)
+            last = frame
+    return np.union1d(given, np.array(found, np.int64))
 
 
 def through_keys(motion: Motion, posed: Motion, keys: NDArray) -> Motion:
-    """The motion that passes smoothly (twice differentiable) through poses at keys."""
+    """The motion that passes smoothly (twice differentiable) through poses at keys.
+
+    Rotations are led through their unit quaternions, all of one sign; between keys that are all but half a turn apart,
+    where these pass near zero, the shortest way is taken.
+    """
     from scipy.interpolate import CubicSpline
-    from scipy.spatial.transform import Rotation, RotationSpline
 
     every = np.arange(len(motion))
     root = CubicSpline(keys, posed.root, axis=0)(every)
-    rotations = np.empty_like(motion.rotations)
-    for joint in range(len(motion.skeleton)):
-        turns = Rotation.from_quat(posed.rotations[:, joint, [1, 2, 3, 0]])
-        rotations[:, joint] = RotationSpline(keys, turns)(every).as_quat()[:, [3, 0, 1, 2]]
+    held = rotation.unroll(posed.rotations)
+    turning = np.flatnonzero((held != held[0]).any(axis=(0, 2)))
+    rotations = np.broadcast_to(held[0], motion.rotations.shape).copy()
+    if len(turning):
+        led = CubicSpline(keys, held[:, turning], axis=0)(every)
+        first = np.clip(np.searchsorted(keys, every, side="right") - 1, 0, len(keys) - 2)
+        share = (every - keys[first]) / (keys[first + 1] - keys[first])
+        frames, which = np.nonzero(np.linalg.norm(led, axis=2) < 0.5)
+        led[frames, which] = rotation.slerp(
+            held[first[frames], turning[which]], held[first[frames] + 1, turning[which]], share[frames]
+        )
+        rotations[:, turning] = led
     return Motion(motion.skeleton, root, rotation.unroll(rotation.normalize(rotations)), motion.fps, motion.offsets)

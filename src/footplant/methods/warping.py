@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
+from footplant.methods.posing import pose
 from footplant.motion import Motion
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constraint_keys, refuse_unhonoured
 
@@ -24,7 +25,7 @@ class Warping:
     ik: Ik | None = None
     """What poses single frames; None: `Hybrid` for the problem's character."""
     frames: tuple[int, ...] | None = None
-    """Where to pose; None: the first, middle and last frame of every constraint."""
+    """Where to pose; None: the first, middle and last frame of every constraint, and more where it lasts."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion with its spline of displacements applied."""
@@ -36,10 +37,10 @@ class Warping:
             return watch.finish("warping", motion)
         if progress:
             progress("chosen frames", 0.0)
-        answer = ik.solve(motion[frames], problem.constraints, frames=frames)
-        motion = motion + spread(motion, answer.motion - motion[frames], frames)
+        part, reached = pose(ik, motion, problem, frames)
+        motion = motion + spread(motion, part - motion[frames], frames)
         watch.lap(f"{len(frames)} frames", motion)
-        return watch.finish("warping", motion, reachable=bool(answer.reached.all()))
+        return watch.finish("warping", motion, reachable=bool(reached.all()))
 
     def _chosen(self, problem: Problem) -> NDArray:
         count = len(problem.motion)
@@ -52,10 +53,19 @@ class Warping:
 
 
 def spread(motion: Motion, displacement: NDArray, frames: NDArray) -> NDArray:
-    """(F, 1+J, 3) a cubic spline through displacements (N, 1+J, 3) at frames, level before and after them."""
-    from scipy.interpolate import CubicSpline
+    """(F, 1+J, 3) a smooth curve through displacements (N, 1+J, 3) at frames, level before and after them.
 
-    every = np.clip(np.arange(len(motion)), frames[0], frames[-1])
+    Akima's cubics, as modified since: constraints come and go within a frame or two, and the usual spline would swing
+    far beyond them on either side.
+    """
+    from scipy.interpolate import Akima1DInterpolator
+
     if len(frames) == 1:
         return np.broadcast_to(displacement[0], (len(motion), *displacement.shape[1:])).copy()
-    return CubicSpline(frames, displacement, axis=0, bc_type="clamped")(every)
+    every = np.clip(np.arange(len(motion)), frames[0], frames[-1])
+    flat = displacement.reshape(len(frames), -1)
+    used = np.flatnonzero(np.abs(flat).max(axis=0) > 0)
+    out = np.zeros((len(motion), flat.shape[1]))
+    if len(used):
+        out[:, used] = Akima1DInterpolator(frames, flat[:, used], axis=0, method="makima")(every)
+    return out.reshape(len(motion), *displacement.shape[1:])
