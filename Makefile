@@ -41,6 +41,10 @@ bench: $(STAMP)-bench
 fuzz: $(STAMP)-fuzz
 	$(BIN)/python tests/fuzz/run.py --seconds 60
 
+# the documentation as a site in build/site; a warning is an error
+docs: $(STAMP)-docs
+	$(BIN)/mkdocs build --strict
+
 # Blender reads our files, in an environment of its own: 1 GB, and a Python 3.11 because its module is made for that
 nightly: $(STAMP)-all $(BLENDER)/.installed
 	$(BIN)/python tests/nightly/blender_reads_fbx.py --blender $(BLENDER)/bin/python

@@ -1,0 +1,62 @@
+"""The documentation: what it shows runs, what it links to is there, and the site builds without a warning."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHOWN = {"text", "toml", "json", "csv", "powershell"}
+"""Languages of blocks that only show something."""
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_says_what_it_is(page):
+    for language, block in blocks(page):
+        assert language in SHOWN | {"bash", "python"}, f"a block without a known language: {block[:60]!r}"
+        if language == "text":
+            assert "sample:" not in block, f"what needs samples alone can be run: {block[:60]!r}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if {"bash", "python"} & {kind for kind, _ in blocks(page)}],
+    ids=lambda page: page.stem,
+)
+def test_what_a_page_shows_runs(page, tmp_path):
+    """All blocks of a page in one folder, in order."""
+    for language, block in blocks(page):
+        if language == "python":
+            done = subprocess.run(
+                [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+        elif language == "bash":
+            for command in (line.partition(" #")[0].strip() for line in block.splitlines()):
+                if command:
+                    words = command.split()
+                    assert words[0] == "footplant", f"cannot run {command!r} here"
+                    done = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
+                    assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs", reason="the docs extra is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "site")],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site" / "quickstart.html").stat().st_size > 5000
+    for page in PAGES:
+        assert (tmp_path / "site" / f"{page.stem}.html").exists(), page.name
