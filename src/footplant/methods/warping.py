@@ -55,10 +55,10 @@ class Warping:
 def spread(motion: Motion, displacement: NDArray, frames: NDArray) -> NDArray:
     """(F, 1+J, 3) a smooth curve through displacements (N, 1+J, 3) at frames, level before and after them.
 
-    Akima's cubics, as modified since: constraints come and go within a frame or two, and the usual spline would swing
+    Cubics that stay between their ends: constraints come and go within a frame or two, and the usual spline would swing
     far beyond them on either side.
     """
-    from scipy.interpolate import Akima1DInterpolator
+    from scipy.interpolate import PchipInterpolator
 
     if len(frames) == 1:
         return np.broadcast_to(displacement[0], (len(motion), *displacement.shape[1:])).copy()
@@ -67,5 +67,5 @@ def spread(motion: Motion, displacement: NDArray, frames: NDArray) -> NDArray:
     used = np.flatnonzero(np.abs(flat).max(axis=0) > 0)
     out = np.zeros((len(motion), flat.shape[1]))
     if len(used):
-        out[:, used] = Akima1DInterpolator(frames, flat[:, used], axis=0, method="makima")(every)
+        out[:, used] = PchipInterpolator(frames, flat[:, used], axis=0)(every)
     return out.reshape(len(motion), *displacement.shape[1:])
