@@ -251,6 +251,8 @@ def curve_through(
         raise MotionError(
             "expected parts of all motions that correspond at one time, got none; choose another reference"
         )
+    if ends == "loop":
+        return _periodic(paths, reference, lengths, contacts, character)
     knots = clamped_knots(start, stop)
     control = np.empty((len(knots) - 4, len(paths)))
     for number, path in enumerate(paths):
@@ -263,15 +265,11 @@ def curve_through(
         if mine is None or other is None:
             continue
         curve = TimeCurve(knots, control[:, number : number + 1])
-        cycle = lengths[number] if ends == "loop" else None
-        struck = matching_strikes(curve, mine, other, character, cycle)
+        struck = matching_strikes(curve, mine, other, character)
         if len(struck):
             both = np.concatenate([pairs[:1], struck, pairs[1:]])
             weights = np.r_[1.0, np.full(len(struck), STRIKE_WEIGHT), np.ones(len(pairs) - 1)]
             control[:, number] = fit_monotone(both[:, 0], both[:, 1], knots, weights=weights, ends=ends == "both")
-    if ends == "loop":
-        control = _closed(control, lengths)
-        return TimeCurve(knots, control)
     return _inside(TimeCurve(knots, control), lengths)
 
 
@@ -291,17 +289,50 @@ def _inside(curve: TimeCurve, durations: Sequence[float]) -> TimeCurve:
     return TimeCurve(knots, np.stack([fit_monotone(fine, column, knots, ends=True) for column in times.T], axis=1))
 
 
-def _closed(control: NDArray, durations: Sequence[float]) -> NDArray:
-    """The control points stretched so that a cycle of the reference is exactly one of each motion."""
-    spans = control[-1] - control[0]
-    return control[0] + (control - control[0]) * (np.asarray(durations) / spans)
+def _periodic(
+    paths: Sequence[Path | None],
+    reference: int,
+    lengths: Sequence[float],
+    contacts: Sequence[Contacts | None],
+    character: Character,
+) -> TimeCurve:
+    """The curve of loops over one cycle of the reference, fitted to three of them so that its ends fit together."""
+    cycle = lengths[reference]
+    wide, knots = clamped_knots(-cycle, 2.0 * cycle), clamped_knots(0.0, cycle)
+    fine = np.linspace(0.0, cycle, 4 * len(knots) + 1)
+    control = np.empty((len(knots) - 4, len(paths)))
+    for number, path in enumerate(paths):
+        if path is None:
+            control[:, number] = [knots[k + 1 : k + 4].mean() for k in range(len(control))]
+            continue
+        own, turns = lengths[number], np.repeat(np.arange(-1, 2), len(path.frames))[:, None]
+        pairs = np.tile(path.frames / RATE, (3, 1)) + turns * [cycle, own]
+        curve = TimeCurve(wide, fit_monotone(pairs[:, 0], pairs[:, 1], wide)[:, None])
+        mine, other = contacts[reference], contacts[number]
+        if mine is not None and other is not None:
+            struck = matching_strikes(curve, mine, other, character, own)
+            struck = np.concatenate([struck + turn * np.array([cycle, own]) for turn in (-1, 0, 1)])
+            both = np.concatenate([pairs, struck])
+            weights = np.r_[np.ones(len(pairs)), np.full(len(struck), STRIKE_WEIGHT)]
+            curve = TimeCurve(wide, fit_monotone(both[:, 0], both[:, 1], wide, weights=weights)[:, None])
+        times = curve(fine)[:, 0]
+        # one cycle of the reference is exactly one of each motion
+        times = times[0] + (times - times[0]) * (own / (times[-1] - times[0]))
+        control[:, number] = fit_monotone(fine, times, knots, ends=True)
+    return TimeCurve(knots, control)
 
 
-def strikes(contacts: Contacts, character: Character) -> dict[str, NDArray]:
-    """Side → seconds at which each step of that foot begins; steps that the clip begins with are left out."""
-    steps = find_steps(contacts, foot_length(character, "left"))
+def strikes(contacts: Contacts, character: Character, loop: bool = False) -> dict[str, NDArray]:
+    """Side → seconds at which each step of that foot begins; steps that a clip which is no loop begins with are not."""
+    cycle = contacts.frames - 1
+    if loop:
+        # a heel that strikes at the end of a cycle and its ball at the beginning are one step
+        again = [replace(p, start=p.start + by, end=p.end + by) for by in (-cycle, 0, cycle) for p in contacts.plants]
+        contacts = replace(contacts, plants=tuple(again))
+    found = find_steps(contacts, foot_length(character, "left"), -cycle if loop else 0)
+    wanted = range(cycle) if loop else range(2, contacts.frames + 1)
     return {
-        side: np.array([step.start / contacts.fps for step in steps if step.side == side and step.start > 1])
+        side: np.array([step.start / contacts.fps for step in found if step.side == side and step.start in wanted])
         for side in ("left", "right")
     }
 
@@ -315,7 +346,7 @@ def matching_strikes(
     both are loops.
     """
     found = []
-    ours, theirs = strikes(mine, character), strikes(other, character)
+    ours, theirs = (strikes(own, character, cycle is not None) for own in (mine, other))
     for side in ours:
         own, later = ours[side], theirs[side]
         own = own[(own >= curve.start) & (own <= curve.stop)]

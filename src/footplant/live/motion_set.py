@@ -1,0 +1,218 @@
+"""The set of motions that a controller plays, as a TOML file says it: gaits, things to stand by, actions."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from footplant.errors import FormatError
+
+SET = "set:"
+"""Names of sets that ship with the package begin so: set:samples."""
+TURN_RATE = 0.8
+"""Radians a second that a gait is steered by to a side for which it has no clip of its own."""
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A way to go on, played as a loop in step with all other gaits."""
+
+    clip: str
+    """File or sample:NAME."""
+    loop: tuple[float, float] | None = None
+    """Seconds at which a cycle begins and ends; None: found."""
+    left: str | None = None
+    """Clip of the same gait turning left; None: the gait is steered."""
+    right: str | None = None
+    """Clip of the same gait turning right."""
+    turn: float = TURN_RATE
+    """Radians a second that it is steered by where a side has no clip."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Something to do on the spot until told otherwise: the whole clip as a loop."""
+
+    clip: str
+
+
+@dataclass(frozen=True)
+class Action:
+    """A clip that is played once, and then what was before it goes on."""
+
+    clip: str
+    start: float = 0.0
+    """Seconds in the clip at which it is entered."""
+    stop: float | None = None
+    """Seconds in the clip at which it is over; None: at its end."""
+    wait: float = 0.5
+    """Seconds that a gait may go on until its pose is as the action begins; 0: at once."""
+    interruptible: bool = True
+    """Whether a request for something else stops it, or waits until it is over."""
+
+
+@dataclass(frozen=True)
+class MotionSet:
+    """What a character can do."""
+
+    name: str
+    gaits: Mapping[str, Gait]
+    idles: Mapping[str, Idle] = field(default_factory=dict)
+    actions: Mapping[str, Action] = field(default_factory=dict)
+    character: str | None = None
+    """File or sample:NAME of the figure all clips are put on; None: the first clip's own."""
+    reference: str | None = None
+    """The gait that all others are compared with; None: found."""
+    begin: str | None = None
+    """What the character does first; None: the first idle, else the first gait."""
+    fade: float = 0.5
+    """Seconds that going over takes at least; longer where speeds are farther apart than the clips' own accelerations
+    allow."""
+    folder: Path | None = None
+    """Where clips with relative names are."""
+
+    def clips(self) -> list[str]:
+        """Every clip that is named, once."""
+        found = [name for gait in self.gaits.values() for name in (gait.clip, gait.left, gait.right)]
+        found += [entry.clip for table in (self.idles, self.actions) for entry in table.values()]
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+    def names(self) -> list[str]:
+        """Everything that can be asked for."""
+        return [*self.gaits, *self.idles, *self.actions]
+
+
+_KEYS = {
+    "": {"name", "character", "reference", "begin", "fade", "gaits", "idles", "actions"},
+    "gaits": {"clip", "loop", "left", "right", "turn"},
+    "idles": {"clip"},
+    "actions": {"clip", "start", "stop", "wait", "interruptible"},
+}
+
+
+def load_set(path: str | Path) -> MotionSet:
+    """Read a set from a TOML file, or one that ships with the package ("set:samples")."""
+    if str(path).startswith(SET):
+        name = str(path).removeprefix(SET)
+        shipped = sorted(
+            entry.name.removesuffix(".toml") for entry in files("footplant.live").joinpath("sets").iterdir()
+        )
+        if name not in shipped:
+            raise FormatError(f"expected a set among {', '.join(SET + one for one in shipped)}, got {str(path)!r}")
+        text = files("footplant.live").joinpath("sets", f"{name}.toml").read_text(encoding="utf-8")
+        return read_set(text, where=str(path))
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"expected text in UTF-8: {error.reason} at byte {error.start}", path=path) from error
+    return read_set(text, where=str(path), folder=Path(path).parent)
+
+
+def read_set(text: str, *, where: str = "set", folder: Path | None = None) -> MotionSet:
+    """A set from the text of a TOML file; every mistake is an error that says where it is and what was expected."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"expected TOML: {error}", path=where) from error
+    _check_keys(data, "", where, "")
+    tables = {kind: _tables(data, kind, where) for kind in ("gaits", "idles", "actions")}
+    seen: set[str] = set()
+    for kind, table in tables.items():
+        for name in table:
+            if name in seen:
+                raise FormatError(f"expected every name once, got {name!r} again", path=where, where=f"[{kind}.{name}]")
+            seen.add(name)
+    if not tables["gaits"]:
+        raise FormatError("expected at least one gait, as in [gaits.walk], got none", path=where)
+    fade = _number(data, "fade", where, "", least=0.05, usual=0.5)
+    found = MotionSet(
+        name=_text(data, "name", where, "") or Path(where).stem,
+        gaits={name: _gait(entry, where, f"[gaits.{name}]") for name, entry in tables["gaits"].items()},
+        idles={name: Idle(_clip(entry, where, f"[idles.{name}]")) for name, entry in tables["idles"].items()},
+        actions={name: _action(entry, where, f"[actions.{name}]") for name, entry in tables["actions"].items()},
+        character=_text(data, "character", where, ""),
+        reference=_text(data, "reference", where, ""),
+        begin=_text(data, "begin", where, ""),
+        fade=fade,
+        folder=folder,
+    )
+    for key, among in (("reference", list(found.gaits)), ("begin", [*found.gaits, *found.idles])):
+        wanted = getattr(found, key)
+        if wanted is not None and wanted not in among:
+            raise FormatError(f"expected {key} to be one of {', '.join(among)}, got {wanted!r}", path=where, where=key)
+    return found
+
+
+def _tables(data: Mapping[str, Any], kind: str, where: str) -> dict[str, Mapping[str, Any]]:
+    table = data.get(kind, {})
+    if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
+        raise FormatError(f"expected tables such as [{kind}.name], got {table!r}", path=where, where=f"[{kind}]")
+    for name, entry in table.items():
+        _check_keys(entry, kind, where, f"[{kind}.{name}]")
+    return table
+
+
+def _check_keys(table: Mapping[str, Any], kind: str, where: str, place: str) -> None:
+    for key in table:
+        if key not in _KEYS[kind]:
+            near = difflib.get_close_matches(key, _KEYS[kind], 1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            expected = ", ".join(sorted(_KEYS[kind]))
+            raise FormatError(f"expected keys among {expected}; got {key!r}{hint}", path=where, where=place or None)
+
+
+def _text(table: Mapping[str, Any], key: str, where: str, place: str) -> str | None:
+    value = table.get(key)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise FormatError(f"expected {key} to be a text, got {value!r}", path=where, where=place or None)
+    return value
+
+
+def _clip(table: Mapping[str, Any], where: str, place: str) -> str:
+    found = _text(table, "clip", where, place)
+    if found is None:
+        raise FormatError("expected clip = a file or sample:NAME, got none", path=where, where=place)
+    return found
+
+
+def _number(
+    table: Mapping[str, Any], key: str, where: str, place: str, *, least: float = 0.0, usual: float | None = None
+) -> Any:
+    value = table.get(key, usual)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
+        raise FormatError(
+            f"expected {key} to be a number of {least:g} or more, got {value!r}", path=where, where=place or None
+        )
+    return float(value)
+
+
+def _gait(table: Mapping[str, Any], where: str, place: str) -> Gait:
+    loop = table.get("loop")
+    if loop is not None:
+        numbers = isinstance(loop, list) and len(loop) == 2 and all(isinstance(n, int | float) for n in loop)
+        if not numbers or not 0 <= loop[0] < loop[1]:
+            raise FormatError(f"expected loop = [start, stop] in seconds, got {loop!r}", path=where, where=place)
+        loop = (float(loop[0]), float(loop[1]))
+    left, right = (_text(table, side, where, place) for side in ("left", "right"))
+    turn = _number(table, "turn", where, place, usual=TURN_RATE)
+    return Gait(_clip(table, where, place), loop, left, right, turn)
+
+
+def _action(table: Mapping[str, Any], where: str, place: str) -> Action:
+    start = _number(table, "start", where, place, usual=0.0)
+    stop = _number(table, "stop", where, place)
+    if stop is not None and stop <= start:
+        raise FormatError(f"expected stop after start, got {stop:g} and {start:g} s", path=where, where=place)
+    interruptible = table.get("interruptible", True)
+    if not isinstance(interruptible, bool):
+        raise FormatError(f"expected interruptible = true or false, got {interruptible!r}", path=where, where=place)
+    wait = _number(table, "wait", where, place, usual=0.5)
+    return Action(_clip(table, where, place), start, stop, wait, interruptible)

@@ -1,0 +1,118 @@
+"""Driving without anybody at the keys: a script such as "walk 2s, run 3s left, kick, sneak 2s"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.analysis.contacts import FEET
+from footplant.errors import FormatError
+from footplant.live.controller import DIRECTIONS, Controller, Direction
+from footplant.motion import Motion
+from footplant.problem import Progress
+
+USUAL = 2.0
+"""Seconds that a gait or an idle goes on where the script does not say."""
+_SECONDS = re.compile(r"^(\d+(?:\.\d*)?|\.\d+)\s*s$")
+_LONGEST_ACTION = 60.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """One request of a script."""
+
+    name: str
+    seconds: float | None = None
+    """How long it goes on; None: an action until it is over, anything else for `USUAL` seconds."""
+    direction: Direction = "straight"
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """What came of a script."""
+
+    motion: Motion
+    requests: tuple[tuple[float, str], ...]
+    """When what was asked for: seconds, and the request in words."""
+    weights: NDArray
+    """(F, M) how much of each motion was in each frame."""
+    planted: NDArray
+    """(F, 4) bool: left heel, left ball, right heel and right ball held."""
+
+
+def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
+    """Read a script: requests with commas between them, each a name, then seconds ("2s") and a direction if wanted."""
+    orders = []
+    for number, part in enumerate(text.split(","), start=1):
+        words = re.sub(r"(\d)\s+s\b", r"\1s", part).split()
+        if not words:
+            if len(text.split(",")) == 1 or number < len(text.split(",")):
+                raise FormatError(f"script, request {number}: expected a name, got nothing")
+            continue
+        name, seconds, direction = words[0], None, "straight"
+        if name not in names:
+            raise FormatError(f"script, request {number}: expected one of {', '.join(names)}; got {name!r}")
+        for word in words[1:]:
+            timed = _SECONDS.match(word)
+            if timed:
+                seconds = float(timed[1])
+            elif word in DIRECTIONS:
+                direction = word
+            else:
+                raise FormatError(
+                    f"script, request {number} ({name}): expected seconds as in 2s, or left, right or straight; "
+                    f"got {word!r}"
+                )
+        orders.append(Order(name, seconds, direction))  # type: ignore[arg-type]
+    return tuple(orders)
+
+
+def drive(
+    controller: Controller,
+    script: str | Sequence[Order],
+    *,
+    fps: float = 60.0,
+    place: tuple[float, float] = (0.0, 0.0),
+    facing: float = 0.0,
+    progress: Progress | None = None,
+) -> Drive:
+    """Play a script and keep every frame. The first request is what the character does already when it begins."""
+    orders = parse_script(script, controller.names) if isinstance(script, str) else tuple(script)
+    if not orders:
+        raise FormatError("expected at least one request in the script, got none")
+    if not (np.isfinite(fps) and fps > 0):
+        raise FormatError(f"expected a positive number of frames a second, got {fps}")
+    begin = orders[0].name if orders[0].name not in controller.spec.actions else None
+    state = controller.init(place=place, facing=facing, begin=begin)
+    frames = [(state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.marks[:, 0] > 0)]
+    said = []
+    for number, order in enumerate(orders):
+        if progress:
+            progress(order.name, number / len(orders))
+        said.append((state.now, order.name if order.direction == "straight" else f"{order.name} {order.direction}"))
+        controller.request(state, order.name, order.direction)
+        action = order.name in controller.spec.actions and order.seconds is None
+        seconds = _LONGEST_ACTION if action else USUAL if order.seconds is None else order.seconds
+        for _ in range(round(seconds * fps)):
+            controller.step(state, 1.0 / fps)
+            frames.append((state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.marks[:, 0] > 0))
+            if action and not state.busy:
+                break
+    root, rotations, weights, planted = (np.stack(column) for column in zip(*frames))
+    motion = Motion(
+        controller.character.skeleton, root, rotations / np.linalg.norm(rotations, axis=-1, keepdims=True), fps
+    )
+    return Drive(motion, tuple(said), weights, planted)
+
+
+def held_intervals(done: Drive) -> dict[str, list[tuple[int, int]]]:
+    """Contact point → frames (start, end excluded) over which it was held."""
+    found = {}
+    for column, point in enumerate(FEET):
+        edges = np.flatnonzero(np.diff(np.r_[False, done.planted[:, column], False].astype(int)))
+        found[point] = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2]) if b - a > 1]
+    return found

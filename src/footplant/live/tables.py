@@ -1,0 +1,251 @@
+"""Motions of a set made ready to be played frame by frame: registered, cut into loops, facing ahead, on one floor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.analysis.contacts import FEET, Contacts
+from footplant.clip import Clip
+from footplant.edits.compose import RootPath, on_floor, root_reference
+from footplant.edits.frame_distance import align, clouds, distances, joint_weights
+from footplant.edits.loops import cut_loop, find_loop, loop_contacts
+from footplant.edits.registration import contacts_of, floor_level, on_one_character, register
+from footplant.errors import FormatError, MotionError
+from footplant.humanoid import reference_pose
+from footplant.kinematics import Kinematics
+from footplant.live.motion_set import MotionSet
+from footplant.motion import Motion
+from footplant.skeleton import Character
+
+GAIT, LOOP, ONCE = 0, 1, 2
+"""Kinds of motions, as the kernel numbers them."""
+RATE = 120.0
+"""Frames a second of all tables."""
+PHASES = 512
+"""Cells of a cycle in which the times of gaits are kept."""
+SMOOTH = 0.5
+"""Share of a cycle over which the pace of a gait in step with others is evened out: what is hurried gets jerky."""
+BINS = 30.0
+"""Frames a second at which poses that gaits come out of are told apart."""
+SAME = 1.25
+"""A gait's pose is as an action begins when it is no farther from it than so many times the nearest one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Playable:
+    """One motion as it is played."""
+
+    name: str
+    kind: int
+    rotations: NDArray
+    """(F, J, 4) local rotations; joint 0's are those of the world with the facing taken off."""
+    floor: NDArray
+    """(F, 2) metres; where the root is over the floor, beginning at 0 and facing ahead (+z)."""
+    height: NDArray
+    """(F,) metres of the root above the floor."""
+    contacts: NDArray
+    """(F, 4) 1 where the left heel, left ball, right heel and right ball are planted, else 0."""
+    slope: float
+    """Radians a second that it turns to the left, evenly."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes."""
+        return (len(self.height) - 1) / RATE
+
+    @property
+    def velocity(self) -> NDArray:
+        """(2,) metres a second (across, along), on average, seen from where it faces."""
+        middle = self.slope * (np.arange(len(self.floor) - 1) + 0.5) / RATE
+        return on_floor(-middle, np.diff(self.floor, axis=0)).sum(axis=0) / max(self.seconds, 1e-9)
+
+    @property
+    def peak(self) -> float:
+        """Metres a second squared; the largest acceleration of the root."""
+        path = np.column_stack([self.floor, self.height])
+        return float(np.linalg.norm(np.diff(path, 2, axis=0), axis=1).max(initial=0.0)) * RATE**2
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Everything that a controller plays."""
+
+    character: Character
+    motions: tuple[Playable, ...]
+    warp: NDArray
+    """(M, PHASES+1) seconds of each gait along one cycle that all share; zeros for other motions."""
+    entries: tuple[NDArray, ...]
+    """For each motion, at `BINS` a second, the phase at which a gait best comes out of it; empty for gaits."""
+    openings: tuple[NDArray, ...]
+    """For each motion (PHASES,) bool: phases of a gait that are as it begins; empty for gaits and loops."""
+    fade: float
+    """Seconds that going over takes."""
+
+    def index(self, name: str) -> int:
+        """The number of a motion; an error that lists what there is."""
+        for number, motion in enumerate(self.motions):
+            if motion.name == name:
+                return number
+        raise MotionError(f"expected one of {', '.join(motion.name for motion in self.motions)}; got {name!r}")
+
+
+def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Tables:
+    """Make the clips of a set playable. clips: by the names that the set gives them. character: whom to put them on."""
+    if character is None:
+        character = clips[spec.clips()[0]].character
+    character.require_roles()
+    missing = [name for name in FEET if name not in character.contacts]
+    if missing:
+        raise MotionError(f"expected a figure with heels and balls of the feet, {character.name!r} lacks {missing[0]}")
+    clips = {name: on_one_character([clip], character)[0] for name, clip in clips.items()}
+    loops: dict[str, Clip] = {}
+    contacts: dict[str, Contacts | None] = {}
+    for name, gait in spec.gaits.items():
+        for label, file in ((name, gait.clip), (f"{name} left", gait.left), (f"{name} right", gait.right)):
+            if file is not None:
+                loops[label], contacts[label] = _loop(clips[file], gait.loop if label == name else None, label)
+    labels = list(loops)
+    reference = None if spec.reference is None else labels.index(spec.reference)
+    registered = register(
+        list(loops.values()), reference=reference, ends="loop", character=character, contacts=list(contacts.values())
+    )
+    motions = [
+        _playable(label, GAIT, clip.motion, character, own)
+        for label, clip, own in zip(labels, registered.clips, registered.contacts)
+    ]
+    for name, idle in spec.idles.items():
+        clip, own = _loop(clips[idle.clip], (0.0, clips[idle.clip].motion.duration), name)
+        motions.append(_playable(name, LOOP, clip.motion, character, own))
+    for name, action in spec.actions.items():
+        clip = clips[action.clip]
+        stop = clip.motion.duration if action.stop is None else action.stop
+        if not action.start < stop <= clip.motion.duration + 1e-6:
+            raise FormatError(
+                f"expected start and stop within 0..{clip.motion.duration:.3g} s of the clip, got {action.start:g} and "
+                f"{stop:g}", where=f"[actions.{name}]",
+            )  # fmt: skip
+        count = max(round((stop - action.start) * clip.motion.fps), 2)
+        part = replace(clip, motion=clip.motion.at(np.linspace(action.start, stop, count + 1)))
+        motions.append(_playable(name, ONCE, part.motion, character, contacts_of(part)))
+    warp = _warp(registered.curve, registered.reference, len(labels), motions)
+    entries, openings = _entries(registered.clips[registered.reference], motions, clips, spec, character)
+    return Tables(character, tuple(motions), warp, entries, openings, _fade(spec, motions))
+
+
+def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
+    start, stop = find_loop(clip) if ends is None else ends
+    try:
+        loop = replace(clip, name=label, motion=cut_loop(clip.motion, clip.character, start, stop))
+        return loop, loop_contacts(clip, start, stop)
+    except MotionError as error:
+        raise FormatError(str(error), where=label) from error
+
+
+def _playable(name: str, kind: int, motion: Motion, character: Character, contacts: Contacts | None) -> Playable:
+    """A motion at the tables' rate, facing ahead at its beginning, standing on a floor at height 0."""
+    count = max(round(motion.duration * RATE), 2)
+    times = np.linspace(0.0, motion.duration, count + 1)
+    fine = motion.at(times, smooth=True)
+    path = RootPath.of(fine, root_reference(character))
+    seconds = np.arange(count + 1) / RATE
+    slope = float(path.heading[-1] - path.heading[0]) / seconds[-1]
+    if kind == ONCE:
+        ahead = body_facing(fine, character, float(path.heading[0]))
+    else:
+        ahead = float((path.heading - slope * seconds)[:-1].mean())
+    facing = ahead + slope * seconds
+    rotations = np.array(fine.rotations)
+    rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], -facing), rotations[:, 0])
+    floor = on_floor(np.full(count + 1, -ahead), fine.root[:, ::2] - fine.root[0, ::2])
+    level = 0.0 if contacts is None else floor_level(contacts)
+    return Playable(
+        name, kind, rotation.unroll(rotations), floor, fine.root[:, 1] - level,
+        _planted(contacts, times, kind, motion.duration), slope,
+    )  # fmt: skip
+
+
+def body_facing(motion: Motion, character: Character, near: float = 0.0) -> float:
+    """Radians; where the whole body faces as a motion begins: the turn that lays the reference pose on it best."""
+    weights = joint_weights(character)
+    pose = reference_pose(character.skeleton, character.require_roles())
+    turn, _ = align(Kinematics(motion[:1]).positions[0], character.skeleton.posed(pose)[0], weights)
+    return near + float((turn - near + np.pi) % (2.0 * np.pi) - np.pi)
+
+
+def _planted(contacts: Contacts | None, times: NDArray, kind: int, seconds: float) -> NDArray:
+    """(F, 4) which heels and balls are planted at which times; plants of a loop go on over its seam."""
+    out = np.zeros((len(times), len(FEET)))
+    if contacts is None:
+        return out
+    for plant in contacts.plants:
+        if plant.point not in FEET:
+            continue
+        start, stop = plant.start / contacts.fps, (plant.end - 1) / contacts.fps
+        for turn in (-1, 0, 1) if kind != ONCE else (0,):
+            inside = (times >= start + turn * seconds - 1e-6) & (times <= stop + turn * seconds + 1e-6)
+            out[inside, FEET.index(plant.point)] = 1.0
+    return out
+
+
+def _warp(curve, reference: int, gaits: int, motions: list[Playable]) -> NDArray:
+    """Times of the gaits at all phases, smooth over the seam and strictly rising."""
+    out = np.zeros((len(motions), PHASES + 1))
+    phase = np.arange(PHASES + 1) / PHASES
+    times = curve(curve.start + phase * (curve.stop - curve.start))
+    for number in range(gaits):
+        own = times[:, number]
+        cycle = own[-1] - own[0]
+        # steps, smoothed around the cycle: what is positive stays positive
+        steps = np.diff(own)
+        kernel = np.hanning(round(SMOOTH * PHASES) // 2 * 2 + 3)[1:-1]
+        kernel /= kernel.sum()
+        half = len(kernel) // 2
+        steps = np.convolve(np.concatenate([steps[-half:], steps, steps[:half]]), kernel, mode="valid")
+        smooth = own[0] + np.concatenate([[0.0], np.cumsum(steps)]) * (cycle / steps.sum())
+        out[number] = smooth * (motions[number].seconds / cycle)
+    return out
+
+
+def _entries(
+    reference: Clip, motions: list[Playable], clips: Mapping[str, Clip], spec: MotionSet, character: Character
+) -> tuple[tuple[NDArray, ...], tuple[NDArray, ...]]:
+    """Where gaits come out of other motions, and at which phases actions may begin."""
+    cycle = reference.motion.duration
+    long = reference.motion.looped(3, close=False)
+    phases = np.arange(PHASES // 8) / (PHASES // 8)
+    own = clouds(long, character)[np.round((1.0 + phases) * cycle * long.fps).astype(int)]
+    entries: list[NDArray] = []
+    openings: list[NDArray] = []
+    for motion in motions:
+        if motion.kind == GAIT:
+            entries.append(np.zeros(0))
+            openings.append(np.zeros(0, bool))
+            continue
+        frames = np.arange(0, len(motion.height), round(RATE / BINS))
+        table = distances(clouds(as_motion(motion, character), character)[frames], own)
+        entries.append(phases[table.argmin(axis=1)])
+        first = table[0] <= SAME * table[0].min()
+        openings.append(np.repeat(first, 8) if motion.kind == ONCE else np.zeros(0, bool))
+    return tuple(entries), tuple(openings)
+
+
+def as_motion(motion: Playable, character: Character) -> Motion:
+    """A playable motion alone, from the origin, facing +z."""
+    facing = motion.slope * np.arange(len(motion.height)) / RATE
+    rotations = np.array(motion.rotations)
+    rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], facing), rotations[:, 0])
+    root = np.column_stack([motion.floor[:, 0], motion.height, motion.floor[:, 1]])
+    return Motion(character.skeleton, root, rotation.normalize(rotations), RATE)
+
+
+def _fade(spec: MotionSet, motions: list[Playable]) -> float:
+    """Seconds in which even the farthest change of speed needs no more than half of the clips' largest acceleration."""
+    speeds = np.array([motion.velocity for motion in motions])
+    apart = max(float(np.linalg.norm(a - b)) for a in speeds for b in speeds)
+    own = max(motion.peak for motion in motions)
+    return max(spec.fade, 1.5 * apart / max(0.5 * own, 1e-6) if own > 0 else spec.fade)
