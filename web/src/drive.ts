@@ -4,8 +4,7 @@ import * as socket from "./socket";
 import * as store from "./store";
 import { view } from "./view/viewport";
 
-export type Driving = "off" | "drive" | "live";
-export const driving = signal<Driving>("off");
+const { driving } = store;
 export const held = signal<ReadonlySet<string>>(new Set());
 
 export interface DriveKey {
@@ -23,9 +22,10 @@ export const DRIVE_KEYS: readonly DriveKey[] = [
   { key: "j", label: "J", what: "punch" },
 ];
 
-export function startDriving(mode: Exclude<Driving, "off">, options: Record<string, unknown> = {}): void {
+export function startDriving(mode: "drive" | "live", options: Record<string, unknown> = {}): void {
   store.playing.value = false;
-  driving.value = mode;
+  driving.value = "starting";
+  store.liveStatus.value = null;
   held.value = new Set();
   socket.ask({ do: "drive", mode, ...options });
 }

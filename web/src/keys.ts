@@ -39,6 +39,7 @@ export const KEYS: readonly Key[] = [
   { keys: "B", what: "Bones", group: "View", test: plain("b"), act: toggle("bones") },
   { keys: "O", what: "Ghost of the original", group: "View", test: plain("o"), act: toggle("ghost") },
   { keys: "T", what: "Trails of hands and feet", group: "View", test: plain("t"), act: toggle("trails") },
+  { keys: "W", what: "Path on the ground, to be bent", group: "View", test: plain("w"), act: toggle("path") },
   { keys: "V", what: "Curves", group: "View", test: plain("v"), act: toggle("curves") },
   { keys: "+  −", what: "Zoom the timeline", group: "View", test: (e) => ["+", "=", "-"].includes(e.key) && !e.ctrlKey, act: (e) => zoomTimeline(e.key === "-" ? 1 / 1.4 : 1.4) },
   { keys: "Ctrl S", what: "Save as a project", group: "File", test: control("s"), act: () => void commands.download("footplant") },

@@ -35,11 +35,11 @@ export function Plots() {
       {
         width: target.clientWidth,
         height: target.clientHeight,
-        padding: [6, 12, 0, 0],
+        padding: [6, 12, 7, 0],
         scales: { x: { time: false, auto: false, range: () => range() }, y: {} },
         axes: [
           { ...axis, show: false },
-          { ...axis, size: view.gutter, label: data.unit, labelSize: 14, labelFont: "10px Inter, system-ui" },
+          { ...axis, size: view.gutter - 14, label: data.unit, labelSize: 14, labelFont: "10px Inter, system-ui" },
         ],
         series: [{}, ...names.map((name, n) => ({ label: name, stroke: AXES[name] ?? COLOURS[n % COLOURS.length] ?? "#ccc", width: 1.4, points: { show: false } }))],
         cursor: { drag: { x: false, y: false }, points: { size: 5 } },

@@ -1,6 +1,5 @@
 // A seam for tests and screenshots: what is on the screen, as numbers and pixels.
 import * as THREE from "three";
-import { driving } from "./drive";
 import * as store from "./store";
 import { currentLayout } from "./timeline/timeline";
 import { view } from "./view/viewport";
@@ -21,7 +20,8 @@ export function seam(): void {
       quality: store.quality.value,
       comparison: store.comparison.value,
       progress: store.progress.value,
-      driving: driving.value,
+      driving: store.driving.value,
+      path: store.path.value,
       liveFrames: view.theatre?.live?.frames ?? 0,
       software: view.theatre?.stage.software,
     }),
@@ -48,6 +48,11 @@ export function seam(): void {
       const length = ((eye * Math.min(1.9 * Math.tan(fov / 2), 7)) / 4) * controls.size * 0.55;
       const along = new THREE.Vector3(axis === "x" ? 1 : 0, axis === "y" ? 1 : 0, axis === "z" ? 1 : 0);
       return onPage(object.position.clone().addScaledVector(along, length));
+    },
+    /** Pixel of one of the points of the path. */
+    pathPoint: (n: number) => {
+      const point = store.path.value[n];
+      return point ? onPage(new THREE.Vector3(point[0], store.figure.value?.level ?? 0, point[1])) : null;
     },
     /** Pixels of a bar of the timeline. */
     bar: (id: number) => {

@@ -123,11 +123,21 @@ function hear(said: Said): void {
         if (store.figure.value) store.figure.value = { ...store.figure.value, level: said.level };
         sinks.ground(null);
         break;
+      case "path":
+        store.path.value = said.points;
+        break;
+      case "driving":
+        store.driving.value = said.mode;
+        break;
+      case "live":
+        store.liveStatus.value = said;
+        break;
       case "note":
         store.toast(said.text);
         break;
       case "error":
         inFlight = false;
+        if (said.during === "drive") store.driving.value = "off";
         store.toast(said.text, "error");
         break;
     }
@@ -140,6 +150,7 @@ function refreshLater(): void {
   asked = setTimeout(() => {
     ask({ do: "quality" });
     askCurves();
+    askPath();
   }, 350);
 }
 
@@ -147,6 +158,10 @@ export function askCurves(): void {
   if (!store.show.curves.value) return;
   const chosen = store.selection.value;
   ask({ do: "curves", plot: store.plot.value, joint: chosen.kind === "point" ? chosen.joint : 0 });
+}
+
+export function askPath(): void {
+  if (store.show.path.value) ask({ do: "path" });
 }
 
 function take(buffer: ArrayBuffer): void {
@@ -163,7 +178,7 @@ function takePoses(message: Poses): void {
   else if (message.layer === ORIGINAL || message.layer === OTHER) {
     const name = message.layer === ORIGINAL ? "original" : "other";
     const known = store.tracks[name];
-    const made = known && known.joints === message.joints ? known : new Track(all.frames, message.joints);
+    const made = known && known.joints === message.joints ? known : new Track(name === "original" ? all.original_frames : all.frames, message.joints);
     made.patch(message);
     store.tracks[name] = made;
   } else sinks.live(message);

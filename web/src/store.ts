@@ -36,7 +36,8 @@ export const show = {
   ghost: signal(false),
   trails: signal(true),
   prints: signal(true),
-  follow: signal(false),
+  path: signal(false),
+  follow: signal(true),
   curves: signal(false),
 };
 export type Shown = keyof typeof show;
@@ -49,6 +50,10 @@ export const comparison = signal<{ a: Compared; b: Compared } | null>(null);
 export const compareView = signal<"a" | "b" | "both">("both");
 export const curves = signal<Curves | null>(null);
 export const plot = signal<"error" | "height" | "speed" | "joint" | "importance">("height");
+/** Points (x, z) by which the way of the figure is bent. */
+export const path = signal<[number, number][]>([]);
+export const driving = signal<"off" | "starting" | "drive" | "live">("off");
+export const liveStatus = signal<{ datagrams: number; rate: number; note: string } | null>(null);
 export const help = signal(false);
 export const toasts = signal<{ id: number; text: string; kind: "note" | "error" }[]>([]);
 export const dropped = signal<{ file: File } | null>(null);

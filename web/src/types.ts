@@ -41,6 +41,7 @@ export interface Figure {
   session: string;
   character: Character;
   original: Character;
+  original_frames: number;
   methods: string[];
   notes: string[];
   left: LeftJournal[];
@@ -124,6 +125,9 @@ export type Said =
   | { is: "dragged"; seq: number; missed: number | null; frames: number; milliseconds: number }
   | { is: "progress"; label: string; share: number; done?: boolean }
   | { is: "ground"; name: string; level: number }
+  | { is: "path"; points: [number, number][] }
+  | { is: "driving"; mode: "drive" | "live" }
+  | { is: "live"; datagrams: number; rate: number; note: string }
   | { is: "note"; text: string }
   | { is: "error"; text: string; during?: string };
 

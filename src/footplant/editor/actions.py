@@ -71,9 +71,18 @@ def describe(edit: Edit, state: State) -> str:
         "pin": "Pin {point}", "plant": "Plant {point}", "method": "Solve by {name}",
         "retarget": "Retarget to {character}", "terrain": "Terrain {ground}",
         "repair": "Repair the feet", "objects": "Arrange the scene",
-        "path": "Bend the path", "constraints": "Add constraints",
+        "path": "Bend the path", "blend": "Blend with {clips}", "constraints": "Add constraints",
     }  # fmt: skip
-    return titles[kind].format(**{key: str(value).replace("_", " ") for key, value in edit.items()})
+    return titles[kind].format(**{key: _spoken(value) for key, value in edit.items()})
+
+
+def _spoken(value: Any) -> str:
+    """A value of an edit for people."""
+    if isinstance(value, list):
+        return ", ".join(_spoken(entry) for entry in value)
+    if isinstance(value, dict):
+        return _spoken(value.get("joint", value.get("point", "")))
+    return str(value).removeprefix("sample:").replace("_", " ")
 
 
 def ready(state: State, progress: Progress | None = None) -> Manipulation:
@@ -265,11 +274,47 @@ def _terrain(edit: Edit, state: State, around: Surroundings) -> State:
 
     text = Fields(edit, "", None).text("ground")
     clip = replace(state.clip, motion=state.motion)
-    name = text if text.partition(":")[0] in ("noise", "stairs", "slope") else around.find(text)
+    made_up = text.partition(":")[0] in ("noise", "stairs", "slope")
+    if not made_up and not (around.files / Path(text).name).is_file():
+        raise ConstraintError(f"expected noise:…, stairs:…, slope:… or a file that was sent before, got {text!r}")
+    name = text if made_up else around.find(text)
     ground = load_ground(name, Course.of(clip.motion, clip.character))
     solution = terrain(clip, ground, doorways_of(state.objects, ground), progress=around.progress)
     made = replace(clip, motion=solution.motion)
     return opened(made, like=state, ground=ground, ground_name=text, report=solution.report)
+
+
+def _path(edit: Edit, state: State, around: Surroundings) -> State:
+    """The motion along a curve through points of the floor."""
+    from footplant import curves
+    from footplant.edits.path import path
+
+    if state.ground is not None:
+        raise ConstraintError("expected a motion on level ground to bend its path: undo the terrain, bend, and redo it")
+    points = Fields(edit, "", None).rows("points", 2)
+    clip = replace(state.clip, motion=state.motion)
+    solution = path(clip, curves.through(points), timing="arc", contacts=state.contacts(), progress=around.progress)
+    made = replace(clip, motion=solution.motion)
+    return opened(made, like=state, report=solution.report, path=tuple((float(x), float(z)) for x, z in points))
+
+
+def _blend(edit: Edit, state: State, around: Surroundings) -> State:
+    """The motion mixed with others, on the same figure."""
+    from footplant.border import Border
+    from footplant.edits.blend import blend
+    from footplant.edits.registration import register
+    from footplant.io import load
+
+    fields = Fields(edit, "", None)
+    names, weights = edit["clips"], fields.numbers("weights")
+    if not isinstance(names, list) or not names or len(weights) != len(names) + 1:
+        raise ConstraintError("expected clips, and a weight for the present motion and each of them")
+    own = replace(state.clip, motion=state.motion, others=())
+    clips = [own, *(load(around.find(str(name))) for name in names)]
+    registration = register(clips, reference=0, character=state.character)
+    solution = blend(registration, weights, progress=around.progress)
+    made = replace(own, motion=solution.motion, takes=(), take=0, border=Border(), layout=None)
+    return opened(made, like=state, report=solution.report)
 
 
 def _repair(edit: Edit, state: State, around: Surroundings) -> State:
@@ -295,6 +340,8 @@ _KINDS: dict[str, Callable[[Edit, State, Surroundings], State]] = {
     "method": _method,
     "retarget": _retarget,
     "terrain": _terrain,
+    "path": _path,
+    "blend": _blend,
     "repair": _repair,
     "objects": _objects,
 }

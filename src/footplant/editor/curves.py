@@ -18,14 +18,15 @@ from footplant.problem import worst_error
 
 MOST_SAMPLES = 4000
 """Frames that a plot shows; of longer clips every nth, at which it is largest."""
-PLOTS = ("error", "height", "speed", "joint")
+PLOTS = ("error", "height", "speed", "joint", "importance")
 
 
 def curves(state: State, plot: str, joint: int = 0) -> dict[str, Any]:
     """One plot: its frames, and lines with names and values.
 
     error: the largest error of any constraint, mm. height: contact points over the ground, mm. speed: contact points
-    over the floor, m/s. joint: how a joint is turned against its parent, degrees about its axes.
+    over the floor, m/s. joint: how a joint is turned against its parent, degrees about its axes. importance: how much
+    each hand and foot matters, because it touches something or is about to, 0 to 1 (H. J. Shin 2002, chapter 4).
     """
     if plot not in PLOTS:
         raise ConstraintError(f"expected a plot among {', '.join(PLOTS)}; got {plot!r}")
@@ -39,6 +40,8 @@ def curves(state: State, plot: str, joint: int = 0) -> dict[str, Any]:
             rotation.multiply(rotation.inverse(state.character.skeleton.rest[joint]), state.motion.rotations[:, joint])
         )
         unit, lines = "°", {axis: np.degrees(away[:, n]) for n, axis in enumerate("xyz")}
+    elif plot == "importance":
+        unit, lines = "", _importance(kinematics, state)
     else:
         unit, lines = ("mm" if plot == "height" else "m/s"), _feet(kinematics, state, plot)
     frames, values = _thinned(lines)
@@ -57,6 +60,14 @@ def _feet(kinematics: Kinematics, state: State, plot: str) -> dict[str, NDArray]
                 speed = ground_speed(track, state.motion.fps)
                 found[name.replace("_", " ")] = np.append(speed, speed[-1:])
     return found
+
+
+def _importance(kinematics: Kinematics, state: State) -> dict[str, NDArray]:
+    from footplant.analysis.importance import LIMBS, importances
+
+    state.character.require_roles()
+    found = importances(state.character, kinematics.positions, kinematics.rotations, state.motion.fps)
+    return {limb.replace("_", " "): np.array([instant[limb] for instant in found]) for limb in LIMBS}
 
 
 def _thinned(lines: dict[str, NDArray]) -> tuple[list[int], dict[str, list[float]]]:

@@ -16,6 +16,7 @@ from footplant.editor.session import Session, head_of, recover, start
 from footplant.errors import FootplantError, FormatError
 from footplant.methods import NAMES
 from footplant.problem import Progress
+from footplant.skeleton import Character
 
 MOST_SESSIONS = 32
 """Sessions that one server keeps; the oldest without a tab goes first, its journal stays."""
@@ -43,6 +44,8 @@ class Hub:
     methods: tuple[str, ...] = NAMES
     places: dict[str, Place] = field(default_factory=dict)
     """Key of a tab → its session."""
+    controllers: list[tuple[Character, Any]] = field(default_factory=list, repr=False)
+    """Characters that were driven, and what drives them."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def enter(self, key: str | None) -> tuple[str, Session]:
@@ -100,6 +103,16 @@ class Hub:
             {"journal": left.folder.name, "edits": left.edits, "ended": left.ended, "name": left.head.get("name", "")}
             for left in journals.find_left(head_of(self.source), self.folder)
         ]
+
+    def controller(self, character: Character, progress: Progress) -> Any:
+        """What drives a character; made once for each."""
+        from footplant.editor.driving import make_controller
+
+        found = next((made for known, made in self.controllers if known is character), None)
+        if found is None:
+            found = make_controller(character, progress)
+            self.controllers = [*self.controllers[-3:], (character, found)]
+        return found
 
     def _left_folder(self, name: str) -> Path:
         base = self.folder or journals.state_folder()

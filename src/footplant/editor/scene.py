@@ -15,6 +15,7 @@ from footplant.constraints.naming import point_data
 from footplant.editor.session import Session
 from footplant.editor.state import Mark, State, find_plants, track_of
 from footplant.edits.manipulate import KNOTS
+from footplant.edits.travel import find_travel
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Report, Status
@@ -22,6 +23,8 @@ from footplant.skeleton import Character
 
 CELLS = 220
 """Cells along the longer side of the ground that is drawn."""
+PATH_POINTS = 5
+"""Points by which a way is bent, until people have set their own."""
 MARGIN = 1.5
 """Metres of ground around the motion."""
 
@@ -38,6 +41,7 @@ def figure(session: Session) -> dict[str, Any]:
         "knots": KNOTS,
         "character": _character(character),
         "original": _character(session.origin.character),
+        "original_frames": len(session.origin.motion),
         "notes": list(session.origin.notes),
     }
 
@@ -153,6 +157,17 @@ def ground_grid(state: State) -> tuple[NDArray, NDArray, NDArray] | None:
     axes = [low[axis] + step * np.arange(counts[axis]) for axis in (0, 1)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     return low, np.array([step, step]), np.asarray(ground.height(grid))
+
+
+def path_points(state: State) -> list[list[float]]:
+    """Points (x, z) of the figure's way, metres: those that it was laid along last, else some of its own."""
+    if state.path:
+        return [list(point) for point in state.path]
+    curve = find_travel(state.motion, state.character, state.contacts()).curve()
+    if not curve.length > 0.1 * state.character.height:
+        return []
+    places, _ = curve.at(np.linspace(0.0, curve.length, PATH_POINTS))
+    return places.round(4).tolist()
 
 
 def level_of(state: State) -> float:

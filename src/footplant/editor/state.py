@@ -65,6 +65,8 @@ class State:
     """What the terrain was made of: "noise:3"."""
     objects: tuple[dict[str, Any], ...] = ()
     """Things in the scene, as plain values: see `footplant.editor.objects`."""
+    path: tuple[tuple[float, float], ...] = ()
+    """Points (x, z), metres, that the clip was laid along; empty where it goes its own way."""
     method: str = "hierarchical"
     """How whole clips are solved."""
     report: Report | None = field(default=None, repr=False)
@@ -135,7 +137,7 @@ def opened(clip: Clip, *, like: State | None = None, **changes: Any) -> State:
     fresh = {"clip": clip, "marks": marks, "motion": clip.motion, "next_mark": first + len(marks)}
     if like is None:
         return State(**fresh, **changes)
-    return replace(like, **fresh, drags=(), manipulation=None, **changes)
+    return replace(like, **({"drags": (), "manipulation": None, "path": ()} | fresh | changes))
 
 
 def track_of(character: Character, joint: int) -> str:

@@ -76,7 +76,7 @@ class Talk:
                     return
         except (WebSocketDisconnect, KeyError, RuntimeError):
             # the page is gone, or sent bytes where text was expected
-            with contextlib.suppress(RuntimeError):
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await self.socket.close(1003, "expected text")
         finally:
             self._cancelled = True
@@ -275,6 +275,26 @@ class Talk:
             found.append({"name": name, "report": scene.report(solution.report), "rows": scene.plain(rows)})
         self.tell({"is": "compare", "a": found[0], "b": found[1]})
 
+    def drive(self, request: Request) -> None:
+        """Keys or a stream move the figure, or no longer do."""
+        from footplant.editor.driving import KeyDriver, StreamDriver
+
+        if self.driver is not None:
+            self.driver.stop()
+            self.driver = None
+        character = self.session.state.character
+        if request["mode"] == "drive":
+            self.driver = KeyDriver(self.hub.controller(character, self.progress), self.tell)
+        elif request["mode"] == "live":
+            self.driver = StreamDriver(str(request["place"]), character, self.tell)
+        if self.driver is not None:
+            self.driver.start()
+            self.tell({"is": "driving", "mode": request["mode"]})
+
+    def path(self, request: Request) -> None:
+        """The way of the figure as points that can be dragged."""
+        self.tell({"is": "path", "points": scene.path_points(self.session.state)})
+
     def open(self, request: Request) -> None:
         """Another clip in this tab: a sample, or a file that was sent."""
         self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress)
@@ -308,5 +328,5 @@ _HAND = {"drag": ("frame", "point", "target", "spacing"), "turn": ("frame", "joi
 _DONE: dict[str, Callable[[Talk, Request], None]] = {
     "hello": Talk.hello, "edit": Talk.edit, "go": Talk.go, "drag": Talk.drag, "release": Talk.release,
     "curves": Talk.curves, "quality": Talk.quality, "compare": Talk.compare, "open": Talk.open,
-    "recover": Talk.recover, "forget": Talk.forget, "drop": Talk.edit,
+    "recover": Talk.recover, "forget": Talk.forget, "drop": Talk.edit, "drive": Talk.drive, "path": Talk.path,
 }  # fmt: skip

@@ -30,6 +30,8 @@ ORIGINAL: Final = 1
 """Layer of the clip as it was opened."""
 OTHER: Final = 2
 """Layer of what it is compared with."""
+LIVE: Final = 3
+"""Layer of a figure that keys or a stream move: one frame."""
 INFLUENCES: Final = 4
 """Joints that move a vertex, as graphics cards have them."""
 

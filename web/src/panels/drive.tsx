@@ -1,23 +1,41 @@
-// Drive mode and live mode.
-import { DRIVE_KEYS, driving, held, press, startDriving, stopDriving } from "../drive";
+// Blends, drive mode and live mode.
+import { useSignal } from "@preact/signals";
+import { DRIVE_KEYS, held, press, startDriving, stopDriving } from "../drive";
 import { Button } from "../icons";
+import * as socket from "../socket";
+import * as store from "../store";
 import { Section } from "./parts";
 
+const BLENDABLE = ["walk", "run", "sneak", "limp", "turn-left", "turn-right"];
+const PORTS = { vmc: 39539, xsens: 9763, natnet: 1511, rokoko: 14043 };
+const NAMES = { vmc: "VMC", xsens: "Xsens MVN", natnet: "OptiTrack NatNet", rokoko: "Rokoko Studio" };
+
 export function DrivePanel() {
-  const mode = driving.value;
+  return (
+    <>
+      <DriveSection />
+      <LiveSection />
+      <BlendSection />
+    </>
+  );
+}
+
+function DriveSection() {
+  const mode = store.driving.value;
   return (
     <Section title="Drive">
-      <p class="hint">The character walks where the keys lead, blended from the samples while it goes.</p>
+      <p class="hint">The character goes where keys lead: gaits in step with one another, actions between, feet planted.</p>
       {mode === "drive" ? (
         <Button icon="close" label="Stop driving" text id="stop-driving" onClick={stopDriving} />
       ) : (
-        <Button icon="drive" label="Drive" text primary id="drive" onClick={() => startDriving("drive")} />
+        <Button icon="drive" label={mode === "starting" ? "Preparing…" : "Drive"} text primary id="drive" disabled={mode !== "off"} onClick={() => startDriving("drive")} />
       )}
       <div class="keys-pad">
         {DRIVE_KEYS.map(({ key, label, what }) => (
           <button
             key={key}
             type="button"
+            data-drive={what}
             class={`drive-key ${held.value.has(key) ? "on" : ""}`}
             disabled={mode !== "drive"}
             onPointerDown={() => press(key, true)}
@@ -28,6 +46,79 @@ export function DrivePanel() {
           </button>
         ))}
       </div>
+    </Section>
+  );
+}
+
+function LiveSection() {
+  const protocol = useSignal<keyof typeof PORTS>("vmc");
+  const port = useSignal(PORTS.vmc);
+  const mode = store.driving.value;
+  const status = store.liveStatus.value;
+  return (
+    <Section title="Live">
+      <p class="hint">A performer moves the character: poses come to this machine by UDP, feet and hands hold.</p>
+      <div class="row">
+        <label class="field stacked grow">
+          <span>Protocol</span>
+          <select
+            id="live-protocol"
+            value={protocol.value}
+            onChange={(event) => {
+              protocol.value = event.currentTarget.value as keyof typeof PORTS;
+              port.value = PORTS[protocol.value];
+            }}
+          >
+            {Object.entries(NAMES).map(([key, name]) => (
+              <option key={key} value={key}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="field stacked">
+          <span>Port</span>
+          <input id="live-port" type="number" min={1} max={65535} value={port.value} onInput={(event) => (port.value = event.currentTarget.valueAsNumber || 0)} />
+        </label>
+      </div>
+      {mode === "live" ? (
+        <Button icon="close" label="Stop listening" text id="stop-live" onClick={stopDriving} />
+      ) : (
+        <Button icon="drive" label="Listen" text id="live" disabled={mode !== "off"} onClick={() => startDriving("live", { place: `${protocol.peek()}:${port.peek()}` })} />
+      )}
+      {mode === "live" && (
+        <p class="hint" role="status" id="live-status">
+          {status ? `${status.datagrams} datagrams · ${status.rate.toFixed(0)} poses/s · ${status.note}` : "listening…"}
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function BlendSection() {
+  const weights = useSignal<Record<string, number>>({});
+  const own = useSignal(1);
+  const chosen = Object.entries(weights.value).filter(([, weight]) => weight > 0);
+  const slider = (name: string, value: number, set: (value: number) => void) => (
+    <label key={name} class="field mix">
+      <span>{name}</span>
+      <input type="range" min={0} max={1} step={0.05} value={value} data-blend={name} onInput={(event) => set(event.currentTarget.valueAsNumber)} />
+      <output>{Math.round(100 * value)}</output>
+    </label>
+  );
+  return (
+    <Section title="Blend">
+      <p class="hint">Times and steps that correspond are found, poses mixed by weight, feet planted again.</p>
+      {slider("this clip", own.value, (value) => (own.value = value))}
+      {BLENDABLE.map((name) => slider(name, weights.value[name] ?? 0, (value) => (weights.value = { ...weights.peek(), [name]: value })))}
+      <Button
+        icon="check"
+        label="Blend"
+        text
+        id="blend"
+        disabled={!chosen.length}
+        onClick={() => socket.edit({ kind: "blend", clips: chosen.map(([name]) => `sample:${name}`), weights: [own.peek(), ...chosen.map(([, weight]) => weight)] })}
+      />
     </Section>
   );
 }

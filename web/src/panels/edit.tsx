@@ -131,7 +131,7 @@ function Vector({ label, value, onChange }: { label: string; value: Vec3; onChan
       {["x", "y", "z"].map((axis, n) => (
         <label key={axis} class={`axis-${axis}`}>
           <span>{axis}</span>
-          <input type="number" step={0.01} value={(value[n] ?? 0).toFixed(3)} onChange={(event) => onChange(n, event.currentTarget.valueAsNumber || 0)} />
+          <input type="number" step={0.01} value={((value[n] ?? 0) + 0).toFixed(3).replace(/^-(0\.0*)$/, "$1")} onChange={(event) => onChange(n, event.currentTarget.valueAsNumber || 0)} />
         </label>
       ))}
     </fieldset>

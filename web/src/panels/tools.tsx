@@ -10,6 +10,7 @@ const SHOWN: [store.Shown, IconName, string, string][] = [
   ["ghost", "ghost", "Ghost of the original", "O"],
   ["trails", "trail", "Trails of hands and feet", "T"],
   ["prints", "print", "Footprints", ""],
+  ["path", "path", "Path on the ground, to be bent", "W"],
   ["follow", "follow", "Camera follows", "C"],
   ["curves", "curve", "Curves", "V"],
 ];

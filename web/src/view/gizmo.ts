@@ -14,7 +14,8 @@ const STILL = 4;
 type Grip =
   | { kind: "point"; name: string; joint: number; contact: boolean; frame: number }
   | { kind: "mark"; id: number }
-  | { kind: "object"; index: number };
+  | { kind: "object"; index: number }
+  | { kind: "path"; index: number };
 
 export class Gizmo {
   readonly controls: TransformControls;
@@ -22,7 +23,7 @@ export class Gizmo {
   private readonly ray = new THREE.Raycaster();
   private grip: Grip | null = null;
   private moved = false;
-  private direct: { plane: THREE.Plane; offset: THREE.Vector3; x: number; y: number; picked: () => void } | null = null;
+  private direct: { plane: THREE.Plane; offset: THREE.Vector3; x: number; y: number } | null = null;
 
   constructor(private readonly theatre: Theatre) {
     const { stage } = theatre;
@@ -56,6 +57,8 @@ export class Gizmo {
     store.poses.value;
     store.frame.value;
     store.doc.value;
+    store.path.value;
+    store.show.path.value;
     if (this.controls.dragging || this.direct) return;
     const at = this.placeOf(chosen);
     if (!at || this.theatre.live) {
@@ -65,13 +68,14 @@ export class Gizmo {
     }
     this.proxy.position.copy(at);
     this.proxy.quaternion.identity();
-    const turns = mode === "rotate" && chosen.kind !== "mark";
+    const turns = mode === "rotate" && chosen.kind !== "mark" && chosen.kind !== "path";
     if (turns && chosen.kind === "point") this.proxy.quaternion.copy(this.turnOf(chosen.joint));
     if (turns && chosen.kind === "object") this.proxy.rotation.y = store.doc.peek()?.objects[chosen.index]?.turn ?? 0;
     this.controls.setMode(turns ? "rotate" : "translate");
     this.controls.setSpace(turns && chosen.kind === "point" ? "local" : "world");
     const flat = turns && chosen.kind === "object";
     this.controls.showX = this.controls.showZ = !flat;
+    this.controls.showY = chosen.kind !== "path";
     this.controls.attach(this.proxy);
   }
 
@@ -88,7 +92,8 @@ export class Gizmo {
       const place = store.doc.peek()?.objects[chosen.index]?.place;
       return place ? new THREE.Vector3(...place) : null;
     }
-    return null;
+    const point = chosen.kind === "path" && store.show.path.peek() ? store.path.peek()[chosen.index] : undefined;
+    return point ? new THREE.Vector3(point[0], store.figure.peek()?.level ?? 0, point[1]) : null;
   }
 
   private turnOf(joint: number): THREE.Quaternion {
@@ -105,7 +110,7 @@ export class Gizmo {
       const contact = store.figure.peek()?.character.points.some((point) => point.name === chosen.name) ?? false;
       this.grip = { kind: "point", name: chosen.name, joint: chosen.joint, contact, frame: store.frame.peek() };
       store.dragging.value = { frame: store.frame.peek(), spacing: store.spacing.peek() };
-    } else if (chosen.kind === "mark" || chosen.kind === "object") this.grip = { ...chosen };
+    } else if (chosen.kind !== "none") this.grip = { ...chosen };
   }
 
   /** The edit that would be made if the mouse were let go now. */
@@ -128,7 +133,7 @@ export class Gizmo {
       );
       return { kind: "objects", objects };
     }
-    return null;
+    return grip?.kind === "path" ? { kind: "path", points: store.path.peek() } : null;
   }
 
   private jointName(joint: number): string {
@@ -144,6 +149,11 @@ export class Gizmo {
       const made = this.theatre.objects.children[this.grip.index];
       made?.position.copy(this.proxy.position);
       if (this.controls.mode === "rotate") made?.quaternion.copy(this.proxy.quaternion);
+    }
+    if (this.grip.kind === "path") {
+      const at = this.grip.index;
+      const p = this.proxy.position;
+      store.path.value = store.path.peek().map((point, n): [number, number] => (n === at ? [p.x, p.z] : point));
     }
     this.theatre.stage.change();
   }
@@ -198,21 +208,29 @@ export class Gizmo {
     const handle = this.handleAt(x, y);
     const point = this.theatre.handles?.points[handle];
     if (point) {
-      const choose = (): void => {
-        store.selection.value = { kind: "point", name: point.name, joint: point.joint, offset: point.offset };
-      };
-      choose();
+      store.selection.value = { kind: "point", name: point.name, joint: point.joint, offset: point.offset };
       const at = this.placeOf(store.selection.peek());
       if (!at) return;
       const normal = this.theatre.stage.camera.getWorldDirection(new THREE.Vector3());
       const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(normal, at);
       this.aim(x, y);
       const hit = this.ray.ray.intersectPlane(plane, new THREE.Vector3()) ?? at;
-      this.direct = { plane, offset: at.clone().sub(hit), x, y, picked: choose };
+      this.direct = { plane, offset: at.clone().sub(hit), x, y };
       this.theatre.stage.orbit.enabled = false;
       return;
     }
     this.aim(x, y);
+    const knob = this.ray.intersectObjects(this.theatre.way.meshes())[0];
+    if (knob) {
+      const index = Number(knob.object.userData.path);
+      store.selection.value = { kind: "path", index };
+      const at = knob.object.position.clone();
+      const plane = new THREE.Plane(new THREE.Vector3(0, 1, 0), -at.y);
+      const hit = this.ray.ray.intersectPlane(plane, new THREE.Vector3()) ?? at;
+      this.direct = { plane, offset: at.sub(hit), x, y };
+      this.theatre.stage.orbit.enabled = false;
+      return;
+    }
     const print = this.theatre.holds.object.visible ? this.ray.intersectObjects(this.theatre.holds.meshes())[0] : undefined;
     const thing = this.ray.intersectObjects(this.theatre.objects.children, true)[0];
     if (print && (!thing || print.distance < thing.distance)) store.selection.value = { kind: "mark", id: Number(print.object.userData.mark) };

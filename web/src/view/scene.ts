@@ -1,13 +1,14 @@
 // Everything on the stage, kept as the store says.
 import { effect } from "@preact/signals";
 import * as THREE from "three";
-import { sinks } from "../socket";
+import { askPath, sinks } from "../socket";
 import * as store from "../store";
 import type { Character, Mark } from "../types";
 import { Track, type GroundData, type MeshData, type Poses } from "../wire";
 import { Bones, Skin } from "./figure";
 import { Handles, Holds, Trails } from "./overlay";
 import { Stage } from "./stage";
+import { Way } from "./way";
 import { disposeAll, makeObject, makeTerrain } from "./world";
 
 const FIGURE = 0xb9bdc6;
@@ -26,6 +27,7 @@ export class Theatre {
   hovered = -1;
   readonly holds = new Holds();
   readonly objects = new THREE.Group();
+  readonly way = new Way();
   live: Live | null = null;
   private skin: Skin | null = null;
   private bones: Bones | null = null;
@@ -39,7 +41,7 @@ export class Theatre {
 
   constructor(canvas: HTMLCanvasElement) {
     this.stage = new Stage(canvas);
-    this.stage.scene.add(this.holds.object, this.objects);
+    this.stage.scene.add(this.holds.object, this.objects, this.way.object);
     sinks.mesh = (mesh) => this.setMesh(mesh);
     sinks.ground = (ground) => this.setGround(ground);
     sinks.live = (data) => this.setLive(data);
@@ -53,6 +55,15 @@ export class Theatre {
       this.pose();
     });
     effect(() => this.setObjects());
+    effect(() => {
+      const chosen = store.selection.value;
+      this.way.set(store.path.value, store.figure.value?.level ?? 0, chosen.kind === "path" ? chosen.index : -1);
+      this.way.object.visible = store.show.path.value;
+      this.stage.change();
+    });
+    effect(() => {
+      if (store.show.path.value) askPath();
+    });
     effect(() => this.pose());
   }
 
@@ -103,6 +114,8 @@ export class Theatre {
   }
 
   private setLive(data: Poses): void {
+    // poses may still be on their way when driving has stopped
+    if (store.driving.peek() === "off") return;
     const known = this.live?.track;
     const track = known && known.joints === data.joints ? known : new Track(1, data.joints);
     track.patch({ ...data, first: 0 });

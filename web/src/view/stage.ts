@@ -12,7 +12,7 @@ export class Stage {
   /** Drawn by the processor: then everything costly is left out. */
   readonly software: boolean;
   readonly sun = new THREE.DirectionalLight(0xfff4e6, 2.1);
-  private readonly grid: THREE.Group;
+  private readonly grid: THREE.Mesh;
   private readonly blob: THREE.Mesh;
   private readonly shadowFloor: THREE.Mesh;
   private dirty = true;
@@ -124,15 +124,43 @@ function isSoftware(): boolean {
   return /swiftshader|llvmpipe|software|basic render/i.test(name);
 }
 
-function makeGrid(): THREE.Group {
-  const group = new THREE.Group();
-  const floor = new THREE.Mesh(new THREE.PlaneGeometry(120, 120).rotateX(-Math.PI / 2), new THREE.MeshBasicMaterial({ color: 0x2e3035 }));
-  floor.position.y = -0.004;
-  const fine = new THREE.GridHelper(60, 120, 0x3b3e45, 0x3b3e45);
-  fine.position.y = -0.002;
-  const coarse = new THREE.GridHelper(60, 60, 0x5b6069, 0x5b6069);
-  group.add(floor, fine, coarse);
-  return group;
+/** A floor with lines every half metre and metre that fade into the distance. */
+function makeGrid(): THREE.Mesh {
+  const material = new THREE.ShaderMaterial({
+    uniforms: { near: { value: new THREE.Color(0x33363b) }, far: { value: new THREE.Color(BACKGROUND) }, line: { value: new THREE.Color(0x5f656f) } },
+    vertexShader: `
+      varying vec3 place;
+      varying float away;
+      void main() {
+        vec4 world = modelMatrix * vec4(position, 1.0);
+        place = world.xyz;
+        vec4 seen = viewMatrix * world;
+        away = -seen.z;
+        gl_Position = projectionMatrix * seen;
+      }`,
+    fragmentShader: `
+      uniform vec3 near;
+      uniform vec3 far;
+      uniform vec3 line;
+      varying vec3 place;
+      varying float away;
+      float grid(float spacing, float width) {
+        vec2 cell = place.xz / spacing;
+        vec2 size = fwidth(cell);
+        vec2 lines = smoothstep(size * (width + 0.7), size * width, abs(fract(cell - 0.5) - 0.5));
+        return max(lines.x, lines.y) * clamp(1.0 - 2.0 * max(size.x, size.y), 0.0, 1.0);
+      }
+      void main() {
+        float shade = max(0.22 * grid(0.5, 0.3), 0.5 * grid(1.0, 0.4));
+        vec3 colour = mix(mix(near, line, shade), far, smoothstep(6.0, 30.0, away));
+        gl_FragColor = vec4(colour, 1.0);
+        #include <colorspace_fragment>
+      }`,
+    polygonOffset: true,
+    polygonOffsetFactor: 1,
+    polygonOffsetUnits: 1,
+  });
+  return new THREE.Mesh(new THREE.PlaneGeometry(200, 200).rotateX(-Math.PI / 2), material);
 }
 
 function makeBlob(): THREE.Mesh {

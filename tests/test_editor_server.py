@@ -1,0 +1,376 @@
+"""The editor's server: who may come in, what it answers, and that it survives what it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import socket
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the extra edit is not installed")
+pytest.importorskip("uvicorn", reason="the extra edit is not installed")
+pytest.importorskip("websockets", reason="the extra edit is not installed")
+
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from editor_env import running_editor
+from footplant import samples
+from footplant.editor import server, wire
+from footplant.editor.hub import Hub
+
+
+@pytest.fixture(scope="module")
+def editor(tmp_path_factory):
+    with running_editor(tmp_path_factory.mktemp("state"), "sample:stand") as running:
+        yield running
+
+
+def ask(editor, path: str, method: str = "GET", body: bytes | None = None, **headers: str):
+    """One request, with the path and the headers exactly as given."""
+    connection = http.client.HTTPConnection("127.0.0.1", editor.port, timeout=20)
+    try:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
+    finally:
+        connection.close()
+
+
+class Tab:
+    """A tab that speaks as the page does."""
+
+    def __init__(self, editor, session: str | None = None) -> None:
+        self.stack = contextlib.ExitStack()
+        self.socket = self.stack.enter_context(connect(editor.socket_address(session), max_size=None, open_timeout=20))
+        self.poses: dict[int, np.ndarray] = {}
+        self.figure = self.until("figure")
+        self.document = self.until("document")
+
+    def hear(self, timeout: float = 60.0):
+        message = self.socket.recv(timeout=timeout)
+        if isinstance(message, str):
+            return json.loads(message)
+        if np.frombuffer(message[:4], "<u4")[0] == wire.POSES:
+            fields, positions, _ = wire.decode_poses(message)
+            if fields["layer"] == wire.CURRENT:
+                for n, row in enumerate(positions):
+                    self.poses[fields["first"] + n] = row
+        return {"is": "bytes"}
+
+    def until(self, *kinds: str):
+        while True:
+            said = self.hear()
+            if said["is"] in kinds:
+                return said
+
+    def ask(self, **request) -> None:
+        self.socket.send(json.dumps(request))
+
+    def edit(self, **change):
+        self.ask(do="edit", edit=change)
+        said = self.until("document", "error")
+        if said["is"] == "document":
+            self.document = said
+        return said
+
+    def until_closed(self) -> ConnectionClosed:
+        """Listen until the other side has ended the talk."""
+        try:
+            while True:
+                self.hear()
+        except ConnectionClosed as closed:
+            self.stack.close()
+            return closed
+
+    def close(self) -> None:
+        self.stack.close()
+
+
+def refusal(address: str, **options) -> int:
+    """The status with which a socket is refused."""
+    with pytest.raises(InvalidStatus) as refused, connect(address, open_timeout=10, **options):
+        pass
+    return refused.value.response.status_code
+
+
+@pytest.fixture
+def tab(editor):
+    made = Tab(editor)
+    yield made
+    made.close()
+
+
+def test_without_the_token_nothing_is_given(editor):
+    for path in ("/", "/static/app.js", "/talk", "/wrong/", f"/{editor.token}x/", f"/{editor.token[:-1]}/", "//"):
+        assert ask(editor, path)[0] == 403, path
+    assert ask(editor, "/wrong/session/x/upload?name=a.bvh", "POST", b"x")[0] == 403
+    assert refusal(f"ws://127.0.0.1:{editor.port}/wrong/talk") == 403
+
+
+def test_another_host_is_refused(editor):
+    """A name that somebody makes point at this machine (DNS rebinding) is not ours."""
+    for host in ("evil.example", f"evil.example:{editor.port}", "127.0.0.1", f"127.0.0.1:{editor.port + 1}", ""):
+        assert ask(editor, f"/{editor.token}/", Host=host)[0] == 403, host
+    assert ask(editor, f"/{editor.token}/", Host=f"localhost:{editor.port}")[0] in (200, 503)
+    evil = socket.create_connection(("127.0.0.1", editor.port))
+    assert refusal(f"ws://evil.example:{editor.port}/{editor.token}/talk", sock=evil) == 403
+
+
+def test_another_origin_is_refused(editor):
+    for origin in (
+        "http://evil.example",
+        f"https://127.0.0.1:{editor.port}",
+        f"http://localhost:{editor.port}",
+        "null",
+    ):
+        assert ask(editor, f"/{editor.token}/", Origin=origin)[0] == 403, origin
+        assert refusal(editor.socket_address(), origin=origin) == 403
+    own = f"http://127.0.0.1:{editor.port}"
+    assert ask(editor, f"/{editor.token}/", Origin=own)[0] in (200, 503)
+    with connect(editor.socket_address(), origin=own, open_timeout=10, max_size=None):  # type: ignore[arg-type]
+        pass
+
+
+def test_nothing_outside_the_page_can_be_named(editor):
+    for name in (
+        "../server.py", "..%2fserver.py", "%2e%2e/server.py", "%2e%2e%2fserver.py", "..\\server.py", "/etc/passwd",
+        "%2fetc%2fpasswd", ".stamp", "nothing.js", "app.js%00", "",
+    ):  # fmt: skip
+        status, body, _ = ask(editor, f"/{editor.token}/static/{name}")
+        assert status == 404, name
+        assert b"Guard" not in body
+    assert ask(editor, f"/{editor.token}/session/../../x/export")[0] == 404
+
+
+def test_the_page_is_guarded_by_its_headers(editor):
+    _, _, headers = ask(editor, f"/{editor.token}/")
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_it_listens_on_loopback_only(editor):
+    listening = []
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/net/{table}") as file:
+            for line in file.readlines()[1:]:
+                local, state = line.split()[1], line.split()[3]
+                if state == "0A" and int(local.rpartition(":")[2], 16) == editor.port:
+                    listening.append((table, local.rpartition(":")[0]))
+    assert listening == [("tcp", "0100007F")]
+    with socket.socket() as other, pytest.raises(OSError, match="refused"):
+        other.connect(("127.0.0.2", editor.port))
+
+
+def test_a_message_that_is_too_large_ends_the_talk_with_a_reason(editor):
+    tab = Tab(editor)
+    tab.socket.send(json.dumps({"do": "edit", "edit": {"kind": "x" * 300_000}}))
+    closed = tab.until_closed()
+    assert closed.rcvd is not None
+    assert closed.rcvd.code == 1009
+    assert "expected at most" in closed.rcvd.reason
+    tab = Tab(editor)
+    with contextlib.suppress(ConnectionClosed):
+        tab.socket.send("x" * (server.LARGEST_FRAME + 10))
+    assert tab.until_closed() is not None
+
+
+def test_what_is_not_understood_is_said_and_survived(editor, tab):
+    for text in ("", "{", "[]", "3", '"x"', '{"do": "nothing"}', '{"do": 7}', "[" * 5000):
+        tab.socket.send(text)
+        assert tab.until("error")["is"] == "error", text
+    for request in (
+        {"do": "edit"}, {"do": "edit", "edit": 3}, {"do": "edit", "edit": {"kind": "explode"}},
+        {"do": "go", "position": 99},
+        {"do": "edit", "edit": {"kind": "drag", "frame": 10**9, "point": "left_palm", "target": [0, 0, 0]}},
+        {"do": "edit", "edit": {"kind": "pin", "point": "no such", "start": 0, "end": 5}},
+        {"do": "edit", "edit": {"kind": "retarget", "character": "../../etc/passwd"}},
+        {"do": "drag", "edit": "drag", "frame": 1, "point": "left_palm", "target": ["a", 0, 0]},
+        {"do": "open", "file": "/etc/passwd"}, {"do": "recover", "journal": "../.."}, {"do": "curves", "plot": "no"},
+        {"do": "drive", "mode": "live", "place": "vmc:0.0.0.0:39539"},
+    ):  # fmt: skip
+        tab.ask(**request)
+        assert tab.until("error")["text"], request
+    assert tab.document["history"] == []
+    assert tab.edit(kind="objects", objects=[])["is"] == "document"
+    other = Tab(editor)
+    other.socket.send(b"\x00\x01")
+    closed = other.until_closed()
+    assert closed.rcvd is not None
+    assert closed.rcvd.code == 1003
+
+
+def test_two_tabs_do_not_disturb_each_other(editor, tab):
+    other = Tab(editor)
+    try:
+        assert other.figure["session"] != tab.figure["session"]
+        tab.edit(kind="objects", objects=[{"kind": "box", "place": [0, 0, 1], "size": [1, 1, 1]}])
+        assert tab.document["history"] == ["Arrange the scene"]
+        assert other.edit(kind="nothing")["is"] == "error"
+        other.ask(do="hello")
+        assert other.until("document")["history"] == []
+        # a copy of a tab brings its session's key along, and still gets a session of its own
+        copy = Tab(editor, tab.figure["session"])
+        assert copy.figure["session"] != tab.figure["session"]
+        copy.close()
+    finally:
+        other.close()
+
+
+def test_a_tab_that_is_loaded_again_has_its_session_back(editor):
+    tab = Tab(editor)
+    tab.edit(kind="objects", objects=[])
+    tab.close()
+    again = Tab(editor, tab.figure["session"])
+    assert again.document["history"] == ["Arrange the scene"]
+    again.close()
+
+
+def test_of_a_drag_the_latest_target_wins(tab):
+    """Many targets are sent at once; the first may be solved, the last is, most between are not."""
+    height = tab.figure["character"]["height"]
+    for number in range(1, 41):
+        target = [0.3, 0.6 * height + 0.002 * number, 0.35]
+        tab.ask(do="drag", edit="drag", frame=30, point="left_palm", target=target, spacing=6, seq=number)
+    seen = []
+    while not seen or seen[-1]["seq"] != 40:
+        seen.append(tab.until("dragged"))
+    assert len(seen) < 30
+    assert seen[-1]["milliseconds"] > 0
+    joint = next(point["joint"] for point in tab.figure["character"]["points"] if point["name"] == "left_palm")
+    dragged = tab.poses[30][joint].copy()
+    tab.ask(do="release")
+    assert tab.until("document")["history"] == []
+    assert np.linalg.norm(tab.poses[30][joint] - dragged) > 0.01
+
+
+def test_a_solve_can_be_cancelled(tab):
+    tab.ask(do="edit", edit={"kind": "retarget", "character": "sample:sally"})
+    tab.ask(do="cancel")
+    said = tab.until("note", "document", "figure")
+    if said["is"] == "note":
+        assert "Cancelled" in said["text"]
+        assert tab.until("document")["history"] == []
+
+
+def test_files_are_taken_looked_at_and_given_back(editor, tab, tmp_path):
+    import footplant
+
+    key = tab.figure["session"]
+    path = footplant.save(tmp_path / "walk.bvh", samples.load("walk"))
+    base = f"/{editor.token}/session/{key}"
+    status, body, _ = ask(editor, f"{base}/upload?name=..%2F..%2Fwalk.bvh", "POST", path.read_bytes())
+    assert status == 200
+    sent = json.loads(body)
+    assert (sent["file"], sent["human"]) == ("walk.bvh", True)
+    status, body, _ = ask(editor, f"{base}/upload?name=bad.bvh", "POST", b"HIERARCHY\nROOT")
+    assert status == 422
+    assert "bad.bvh" in json.loads(body)["error"]
+    assert str(tmp_path.parent) not in json.loads(body)["error"]
+    assert ask(editor, f"{base}/upload?name=x.exe", "POST", b"MZ")[0] == 422
+    assert ask(editor, f"/{editor.token}/session/none/upload?name=x.bvh", "POST", b"x")[0] == 404
+    tab.ask(do="open", file=sent["file"])
+    assert tab.until("figure", "error").get("frames") == len(samples.load("walk").motion)
+    tab.until("document")
+    for ending, start in ((".bvh", b"HIERARCHY"), (".glb", b"glTF"), (".footplant", b"PK")):
+        status, body, headers = ask(editor, f"{base}/export?format={ending[1:]}")
+        assert status == 200
+        assert body.startswith(start)
+        assert headers["content-disposition"].endswith(f'{ending}"')
+    assert ask(editor, f"{base}/export?format=exe")[0] == 422
+
+
+def test_uploads_are_bounded(editor, tab, monkeypatch):
+    """The cap is on bytes that came, whatever was announced: tried on the application itself with a small cap."""
+    monkeypatch.setattr(server, "LARGEST_UPLOAD", 1000)
+    status, body = run_app("POST", "/token/session/{key}/upload", [b"x" * 600, b"x" * 600])
+    assert status == 413
+    assert b"at most" in body
+
+
+def test_without_the_page_it_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(server, "STATIC", tmp_path)
+    status, body = run_app("GET", "/token/", [])
+    assert status == 503
+    assert server.HOW_TO_BUILD.encode() in body
+
+
+def run_app(method: str, path: str, parts: list[bytes]) -> tuple[int, bytes]:
+    """One request to the application without a socket; {key} in the path is a session's."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        hub = Hub("sample:stand", samples.load("stand"), Path(folder))
+        key, _ = hub.enter(None)
+        app = server.make_app(hub, "token")
+        messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+        messages.append({"type": "http.request", "body": b"", "more_body": False})
+        sent: list[dict] = []
+
+        async def receive():
+            return messages.pop(0)
+
+        async def send(message):
+            sent.append(message)
+
+        path = path.replace("{key}", key)
+        scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"name=x.bvh",
+            "headers": [(b"host", b"127.0.0.1:1")], "server": ("127.0.0.1", 1), "scheme": "http", "root_path": "",
+        }  # fmt: skip
+        asyncio.run(app(scope, receive, send))
+        hub.close()
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path):
+    import subprocess
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-m", "footplant", "edit", "--no-browser", "--port", str(taken.getsockname()[1])]
+        environment = {**os.environ, "FOOTPLANT_STATE": str(tmp_path)}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 2
+    assert "cannot be used" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_long_clip_is_streamed_once(tab):
+    """All poses come at the beginning, and after a drag only those that it changes."""
+    frames = tab.figure["frames"]
+    assert sorted(tab.poses) == list(range(frames))
+    tab.poses.clear()
+    target = [0.3, 1.2, 0.3]
+    tab.ask(do="drag", edit="drag", frame=10, point="left_palm", target=target, spacing=1, seq=1)
+    tab.until("dragged")
+    tab.poses.clear()
+    tab.ask(do="drag", edit="drag", frame=10, point="left_palm", target=[0.3, 1.25, 0.3], spacing=1, seq=2)
+    tab.until("dragged")
+    assert 0 < len(tab.poses) < 0.6 * frames
+    tab.ask(do="release")
+    tab.until("document")
+
+
+def test_the_first_poses_come_quickly(editor):
+    """Not a measurement: only that nothing of the whole clip is solved before it is shown."""
+    started = time.monotonic()
+    Tab(editor).close()
+    assert time.monotonic() - started < 20
