@@ -38,5 +38,11 @@ class Clip:
     layout: Any = field(default=None, repr=False)
     """How the file wrote its numbers (a BVH's channel orders), kept so that the same format can write them alike."""
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: poses, and one that moves."""
+        from footplant.plot.notebook import motion_html
+
+        return motion_html(self.motion, self.character, self.name)
+
 
 __all__ = ["Border", "Clip", "Take"]

@@ -72,6 +72,12 @@ class Motion:
         """Seconds from the first frame to the last."""
         return max(len(self) - 1, 0) / self.fps
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: poses, and one that moves."""
+        from footplant.plot.notebook import motion_html
+
+        return motion_html(self)
+
     def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Motion:
         """Some of the frames: m[3] is the pose at frame 3, m[10:20] a cut; a step divides the rate."""
         step = abs(frames.step or 1) if isinstance(frames, slice) else 1
