@@ -55,7 +55,7 @@ def numpy_reach(
     flexion = np.arccos(np.clip(cosine, -1, 1))
     status = np.where(flexion > limits[1], Reach.TOO_NEAR, status)
     flexion = np.clip(flexion, *limits)
-    turn = rotation.from_axis_angle(n, flexion - now)
+    turn = rotation.from_axis_angle(n, np.where(now < -1.5, -flexion, flexion) - now)
     v = rotation.rotate(turn, v)
     world = rotation.multiply(parents, uppers)
     swing = rotation.between(rotation.rotate(world, v - u), goal)
@@ -270,3 +270,18 @@ def test_unknown_limb_and_direction_along_the_limb_are_errors():
     part = limb.limb_of(character, "left_leg")
     with pytest.raises(SkeletonError, match="expected a direction across"):
         limb.hinge_axis(character.skeleton, part.upper, part.upper, part.upper, (0.0, 1.0, 0.0))
+
+
+def test_a_limb_folded_through_stays_on_its_side():
+    """A knee of more than half a turn, as some captures have it, is not flipped by a goal where its foot is."""
+    character = load_character("mannequin")
+    leg = limb.limb_of(character, "left_leg")
+    rotations = np.array(np.broadcast_to(character.skeleton.rest, (5, len(character.skeleton), 4)))
+    angles = np.linspace(2.6, 3.9, 5)
+    rotations[:, leg.lower] = rotation.multiply(
+        rotation.exp(angles[:, None] * np.asarray(leg.axis)), rotations[:, leg.lower]
+    )
+    motion = replace(rest_motion(character.skeleton, 5), rotations=rotations)
+    before = Kinematics(motion).positions
+    after = Kinematics(limb.place(motion, leg, before[:, leg.end]).motion).positions
+    assert np.abs(after - before)[[0, 3, 4]].max() < 0.02

@@ -122,3 +122,44 @@ def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
     kernel = binomial_kernel(2 * half + 1) if half < 8 else np.hanning(2 * half + 3)[1:-1]
     highest = maximum_filter1d(values, 2 * half + 1, mode="nearest")
     return filter_fir(highest, kernel / kernel.sum())
+
+
+CLINGING = (1e4, 1e6)
+"""What it costs `smooth_above` to be below the values, and to be off 0 where it is held, over being off 0 at all."""
+CHANGES = 8
+"""How often it looks at most which values it would be below."""
+
+
+def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
+    """The smoothest curve (F,) that is (nearly) nowhere below the values (F,), and 0 where held (F,) says so.
+
+    It minimizes its squared acceleration, with as much of its speed and its size as let it come up and go down over
+    ±half frames without swinging: an obstacle problem, by an active set. Values may be negative, where the curve may
+    be so too; where nothing asks for more it is 0.
+    """
+    from scipy.linalg import solveh_banded
+
+    values, held = np.asarray(values, float), np.asarray(held, bool)
+    count = len(values)
+    pressed = (values > 0.0) & ~held
+    if count < 3 or half < 1 or not pressed.any():
+        return np.where(pressed, values, 0.0)
+    bend = (0.5 * half) ** 4
+    bands = np.zeros((3, count))
+    for taps, factor in (((1.0, -2.0, 1.0), bend), ((-1.0, 1.0), 2.0 * np.sqrt(bend))):
+        for first in range(len(taps)):
+            for second in range(first, len(taps)):
+                rows = slice(second, count - len(taps) + 1 + second)
+                bands[2 - (second - first), rows] += factor * taps[first] * taps[second]
+    curve = np.zeros(count)
+    for _ in range(CHANGES):
+        weight = 1.0 + CLINGING[0] * pressed + CLINGING[1] * held
+        matrix = bands.copy()
+        matrix[2] += weight
+        curve = solveh_banded(matrix, CLINGING[0] * pressed * values, check_finite=False)
+        # what presses against the curve goes on; what it has left behind lets go
+        now = ~held & (curve <= values)
+        if np.array_equal(now, pressed):
+            break
+        pressed = now
+    return np.where(held, 0.0, curve)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant.analysis.stillness import Stay
 from footplant.errors import MotionError
-from footplant.geometry import Plane
+from footplant.geometry import HeightField, Plane
 
 PROOF = 0.1
 """Body heights; how far the body moves over a foot at rest for that to prove a support."""
@@ -29,6 +29,15 @@ BIAS = 0.045
 """Body heights; how far above the sole's true level a contact point may be taken by a skeleton that fits badly."""
 LOCAL = 0.4
 """Body heights; how far plants speak for the ground around them (less than a step)."""
+
+CELL = 0.012
+"""Body heights; how finely the way of the soles over a guessed ground is drawn (2 cm for an adult)."""
+PASS = 0.05
+"""Body heights; how far around a sole that passed below a guessed ground it is as low."""
+PIT = 1.0
+"""Rise over run of the guessed ground beyond that."""
+MOST_CELLS = 4_000_000
+"""Cells of such a drawing at most: 32 MB."""
 
 
 class Ground(Protocol):
@@ -64,6 +73,61 @@ class SteppingStones:
     def normal(self, places: ArrayLike) -> NDArray:
         """The unit normal (…, 3) over places (…, 2)."""
         return normal_of(self, places)
+
+
+@dataclass(frozen=True, eq=False)
+class Trodden:
+    """A guessed ground that is nowhere higher than soles have passed."""
+
+    guess: Ground
+    """The ground between plants, as far as they tell it."""
+    ceiling: HeightField
+    """What the ground is no higher than."""
+
+    def height(self, places: ArrayLike) -> NDArray:
+        """Height (…) in metres over places (…, 2)."""
+        return np.minimum(self.guess.height(places), self.ceiling.height(places))
+
+    def normal(self, places: ArrayLike) -> NDArray:
+        """The unit normal (…, 3) over places (…, 2): straight up, as what steps and stones carry."""
+        return np.broadcast_to((0.0, 1.0, 0.0), (*np.shape(places)[:-1], 3))
+
+
+def trodden(guess: Ground, soles: ArrayLike, height: float) -> Ground:
+    """A ground that is known by its plants alone, lowered to where soles (…, 3) passed below it.
+
+    It is as low around them within `PASS`, and then goes up again by `PIT`. `height` is the body's, metres.
+    """
+    from scipy.ndimage import minimum_filter
+
+    soles = np.asarray(soles, float).reshape(-1, 3)
+    level = guess.height(soles[:, ::2])
+    below = soles[soles[:, 1] < level]
+    if not len(below):
+        return guess
+    spacing, top = CELL * height, float(level.max())
+    wide = round(PASS / CELL)
+    margin = int(np.ceil((top - below[:, 1].min()) / (PIT * spacing))) + wide + 2
+    first = np.floor(below[:, ::2] / spacing).astype(np.int64)
+    low = first.min(axis=0) - margin
+    size = first.max(axis=0) - low + margin + 2
+    if int(size.prod()) > MOST_CELLS:
+        return guess
+    ceiling = np.full(tuple(size.tolist()), top)
+    # on all four corners of its cell, so that what lies between them is no higher than the sole
+    for i in (0, 1):
+        for k in (0, 1):
+            np.minimum.at(ceiling, tuple((first - low + [i, k]).T), below[:, 1])
+    around = np.hypot(*np.mgrid[-wide : wide + 1, -wide : wide + 1]) <= wide
+    ceiling = minimum_filter(ceiling, footprint=around, mode="nearest")
+    rise = PIT * spacing
+    for _ in range(margin - wide):
+        wider = np.pad(ceiling, 1, constant_values=top)
+        straight = np.minimum.reduce([wider[:-2, 1:-1], wider[2:, 1:-1], wider[1:-1, :-2], wider[1:-1, 2:]])
+        across = np.minimum.reduce([wider[:-2, :-2], wider[2:, :-2], wider[:-2, 2:], wider[2:, 2:]])
+        ceiling = np.minimum(ceiling, np.minimum(straight + rise, across + np.sqrt(2.0) * rise))
+    x, z = (float(value) for value in low * spacing)
+    return Trodden(guess, HeightField(ceiling, spacing, (x, z), "linear"))
 
 
 def normal_of(ground: Ground, places: ArrayLike) -> NDArray:

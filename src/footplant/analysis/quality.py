@@ -17,7 +17,7 @@ from footplant.analysis.contacts import FEET, HANDS, TOES, Contacts, Plant, find
 from footplant.analysis.deviation import Deviation, deviation
 from footplant.analysis.ground import Ground, as_ground
 from footplant.analysis.published import Published
-from footplant.analysis.smoothness import Smoothness, smoothness
+from footplant.analysis.smoothness import Smoothness, smoothness, uncut
 from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
@@ -353,8 +353,11 @@ def _smoothness_ratios(
         shared = [role for role in both[0] if both[0][role] and both[1].get(role)]
         if shared:
             joints = tuple([chain[role][0] for role in shared] for chain in both)
-    ours = smoothness(kinematics, character.height, joints[0])
-    theirs = smoothness(source.kinematics, source.character.height, joints[1])
+    # a cut of the source is one of ours: what counts as one depends on who moves
+    parts = uncut(source.kinematics, source.character.height)
+    parts = [(first, min(last, len(kinematics.motion))) for first, last in parts if first < len(kinematics.motion)]
+    ours = smoothness(kinematics, character.height, joints[0], parts)
+    theirs = smoothness(source.kinematics, source.character.height, joints[1], parts)
     return _ratio(ours.jerk, theirs.jerk), _ratio(ours.peak_acceleration, theirs.peak_acceleration)
 
 

@@ -31,17 +31,33 @@ class Smoothness:
     """95th percentile of the same, rad/s³."""
 
 
-def smoothness(kinematics: Kinematics, height: float, joints: Sequence[int] | None = None) -> Smoothness:
-    """Measure positions and rotations of all joints, or of some; `height` is the body's, metres."""
+def uncut(kinematics: Kinematics, height: float) -> list[tuple[int, int]]:
+    """(first, end) of the parts of a motion between its cuts, without an added T-pose; `height` is the body's."""
+    positions = kinematics.positions
+    if len(positions) < 2:
+        return []
+    lead = lead_in(positions, height)
+    segments = continuous_segments(positions, kinematics.motion.fps, height)
+    return [(max(first, lead), last) for first, last in segments if last > lead]
+
+
+def smoothness(
+    kinematics: Kinematics,
+    height: float,
+    joints: Sequence[int] | None = None,
+    parts: Sequence[tuple[int, int]] | None = None,
+) -> Smoothness:
+    """Measure positions and rotations of all joints, or of some; `height` is the body's, metres.
+
+    parts: (first, end) of the frames to measure; None: the motion's own, see `uncut`.
+    """
     motion, positions = kinematics.motion, kinematics.positions
     fps = motion.fps
-    segments = continuous_segments(positions, fps, height) if len(motion) > 1 else []
-    lead = lead_in(positions, height)
-    segments = [(max(first, lead), last) for first, last in segments if last > lead]
+    parts = uncut(kinematics, height) if parts is None else parts
     chosen = np.arange(len(motion.skeleton)) if joints is None else np.array(joints, np.int64)
     jerks, accelerations, turns = [], [], []
-    moving = np.intersect1d(_moving_joints(motion.rotations[lead:]), chosen)
-    for first, last in segments:
+    moving = np.intersect1d(_moving_joints(motion.rotations[parts[0][0] :] if parts else motion.rotations), chosen)
+    for first, last in parts:
         places = positions[first:last, chosen] / height
         accelerations.append(np.linalg.norm(np.diff(places, n=2, axis=0), axis=2).ravel() * fps**2)
         jerks.append(np.linalg.norm(np.diff(places, n=3, axis=0), axis=2).ravel() * fps**3)

@@ -6,15 +6,20 @@ Such a figure is put together, edited, and taken apart again: its feet then move
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.clip import Clip
+from footplant.constraints import Constraint
+from footplant.errors import ConstraintError
 from footplant.ik.limb import LIMBS
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.problem import Solution
 from footplant.skeleton import Character, Limits, Point, Skeleton
 
 
@@ -67,6 +72,49 @@ def attached(character: Character) -> Character:
     )  # fmt: skip
 
 
+def in_one_piece(clip: Clip) -> Clip:
+    """The clip on its figure with every limb in one piece (see `attached`); itself if it is so."""
+    character = clip.character
+    if character.roles is None:
+        return clip
+    whole = attached(character)
+    if whole is character:
+        return clip
+    return replace(clip, character=whole, motion=put_together(clip.motion, whole.skeleton))
+
+
+def in_pieces(solution: Solution, skeleton: Skeleton) -> Solution:
+    """An answer for a figure that was put together, on its own skeleton."""
+    return replace(solution, motion=taken_apart(solution.motion, skeleton)).noted(
+        "limbs of the character are not in one piece: their ends move by position"
+    )
+
+
+def refuse_constraints(character: Character, constraints: Sequence[Constraint]) -> None:
+    """Raise where further constraints are asked of a figure in pieces: its joints get other numbers."""
+    if constraints:
+        raise ConstraintError(
+            f"expected no further constraints for {character.name!r}, whose limbs are not in one piece, "
+            f"got {len(constraints)}"
+        )
+
+
+def put_together(motion: Motion, whole: Skeleton) -> Motion:
+    """A motion of a figure in pieces on its skeleton in one piece: every joint is where it was, and as it was turned.
+
+    Bones that join the pieces change their length as far as the pieces really moved apart.
+    """
+    kinematics, skeleton = Kinematics(motion), motion.skeleton
+    order = [skeleton.index(name) for name in whole.names]
+    offsets, local = _local(kinematics.positions[:, order], kinematics.rotations[:, order], whole.parents)
+    root = offsets[:, 0]
+    rows = np.arange(1, len(whole))
+    moving = np.array(np.broadcast_to(whole.offsets, offsets.shape))
+    moving[:, rows] = offsets[:, rows]
+    same = bool(np.abs(moving - whole.offsets).max(initial=0.0) < 1e-6)
+    return Motion(whole, root, rotation.unroll(rotation.normalize(local)), motion.fps, None if same else moving)
+
+
 def taken_apart(motion: Motion, skeleton: Skeleton) -> Motion:
     """A motion of a figure that was put together, on its own skeleton: what was put on something moves by position."""
     kinematics = Kinematics(motion)
@@ -78,7 +126,8 @@ def taken_apart(motion: Motion, skeleton: Skeleton) -> Motion:
         for joint, parent in enumerate(skeleton.parents.tolist())
         if parent < 0 or motion.skeleton.parents[order[joint]] == order[parent]
     ]
-    offsets[:, kept] = skeleton.offsets[kept]
+    bones = skeleton.offsets if motion.offsets is None else motion.offsets[:, order]
+    offsets[:, kept] = bones[..., kept, :]
     rotations = rotation.unroll(rotation.normalize(local))
     return Motion(skeleton, motion.root, rotations, motion.fps, offsets)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +204,23 @@ def plants_for(
 ) -> tuple[Footplant, ...]:
     """Footplants of the target in steps whose places `move` carries: see `carried_places`."""
     return reconciled(plants_at(steps, carried_places(steps, target, move, shifts), target, ease), target)
+
+
+def one_after_another(plants: Sequence[Footplant], fps: float) -> tuple[Footplant, ...]:
+    """The same plants, their ramps cut short where another plant holds the same point.
+
+    One that is still to come, or gone by, must not pull at one that holds.
+    """
+    out = list(plants)
+    for point in dict.fromkeys(plant.point for plant in plants):
+        own = [number for number, plant in enumerate(plants) if plant.point == point and plant.frames]
+        own.sort(key=lambda number: np.asarray(plants[number].frames)[0])
+        for first, second in pairwise(own):
+            gap = float(np.asarray(plants[second].frames)[0] - np.asarray(plants[first].frames)[-1]) / fps
+            if gap > 0:
+                out[first] = replace(out[first], ramp=(out[first].ramp[0], min(out[first].ramp[1], gap)))
+                out[second] = replace(out[second], ramp=(min(out[second].ramp[0], gap), out[second].ramp[1]))
+    return tuple(out)
 
 
 def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:

@@ -41,6 +41,8 @@ PASSING = 0.3
 """Body heights a second at which a palm that moves along the body does not count as touching it."""
 LEAST_HOLD = 0.4
 """Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
+STAYS = 1e-6
+"""Metres below which a hand that is to move stays where it is: its arm is not touched, however it is bent."""
 ON_GROUND = 0.08
 """Body heights over the ground below which a palm rests on it, however shortly."""
 THICKNESS = {
@@ -231,9 +233,14 @@ def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray, sof
     goals = places[:, limb.end] + shift
     if softness > 0.0:
         goals = _not_straighter(goals, places[:, [limb.upper, limb.lower, limb.end]], softness)
-    return place_limb(
-        motion, limb, goals, orientations=kinematics.rotations[:, limb.end], kinematics=kinematics
-    ).motion  # fmt: skip
+    rows = np.flatnonzero(np.linalg.norm(goals - places[:, limb.end], axis=1) > STAYS)
+    if not len(rows):
+        return motion
+    rotations = np.array(motion.rotations)
+    rotations[rows] = place_limb(
+        motion[rows], limb, goals[rows], orientations=kinematics.rotations[rows, limb.end]
+    ).motion.rotations
+    return replace(motion, rotations=rotations)
 
 
 def _not_straighter(goals: NDArray, bones: NDArray, softness: float) -> NDArray:

@@ -17,6 +17,7 @@ from footplant.analysis.quality import measure
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
+from footplant.edits.attached import in_one_piece, in_pieces, refuse_constraints
 from footplant.edits.footsteps import (
     Places,
     Step,
@@ -57,6 +58,13 @@ def morph(
     """
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
+    whole = in_one_piece(clip)
+    if whole is not clip:
+        refuse_constraints(clip.character, constraints)
+        solution = morph(
+            whole, targets, scale_footsteps=scale_footsteps, method=method, contacts=contacts, progress=progress
+        )
+        return in_pieces(solution, clip.character.skeleton)
     contacts = contacts or find_contacts(clip)
     lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
@@ -66,7 +74,8 @@ def morph(
     plants = plants_at(steps, change.places(clip, steps, contacts, scale_footsteps), figure)
     problem = Problem(level_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))
     held = range(lead, len(clip.motion))
-    solution = solve_soles(method or Hierarchical(), problem, Soles(plants, contacts.ground), held, progress)
+    soles = Soles(plants, contacts.ground, unlevelled=moved)
+    solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     judged = (clip.motion, clip.character, contacts)
     before, after = (
         measure(motion, figure, contacts, against=judged, ground=contacts.ground) for motion in (moved, solution.motion)

@@ -15,6 +15,7 @@ from footplant.analysis.quality import Quality, measure
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant
+from footplant.edits.attached import in_one_piece, in_pieces
 from footplant.edits.fit import editing_ik
 from footplant.edits.soles import SOLE, clear_ground, lift_toes, stay_above
 from footplant.edits.stances import (
@@ -42,6 +43,9 @@ ROUNDS = 3
 DEPTH = 0.003
 """Metres below the ground that are left alone: nobody sees them, and lifting a foot has its price."""
 
+SPARE = 0.0005
+"""Metres deeper than that which do not make a foot be lifted again: a smooth lift leaves as much."""
+
 
 def repair(
     clip: Clip,
@@ -59,6 +63,12 @@ def repair(
     heights. first_frame: what becomes of a T-pose that was added before the motion: it is kept as it is, dropped, or
     replaced by a pose that leads into the motion. contacts: the plants, where they are known already.
     """
+    whole = in_one_piece(clip)
+    if whole is not clip:
+        solution = repair(
+            whole, ground=ground, slide=slide, first_frame=first_frame, contacts=contacts, progress=progress
+        )
+        return in_pieces(solution, clip.character.skeleton)
     character, lead = clip.character, lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     source, notes = _without_t_pose(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
@@ -133,8 +143,9 @@ def _set_down(
         return motion, contacts, Plane((0.0, level, 0.0)), [note]
     floor: Ground = Plane((0.0, wanted, 0.0)) if known is None else known
     by = wanted - level
-    if abs(by) < 1e-6:
-        return motion, contacts, floor, []
+    if abs(by) < DEPTH:
+        # near enough: a floor is told by feet that are still to be put right, and never twice the same
+        return motion, contacts, floor if abs(by) < 1e-6 else Plane((0.0, level, 0.0)), []
     moved = tuple(replace(plant, place=plant.place + [0.0, by, 0.0]) for plant in contacts.plants)
     notes = [f"the whole clip was {'lowered' if by < 0 else 'raised'} by {1000 * abs(by):.1f} mm onto the ground"]
     return (
@@ -179,7 +190,7 @@ def _in_ground(motion: Motion, character: Character, ground: Ground, allowed: Ma
     for name, depth in allowed.items():
         if name in character.contacts:
             place = kinematics.point(character.contacts[name])
-            if (place[:, 1] - ground.height(place[:, ::2]) < depth - 1e-4).any():
+            if (place[:, 1] - ground.height(place[:, ::2]) < depth - SPARE).any():
                 return True
     return False
 

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.ground import NEAR, Ground, SteppingStones
+from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, trodden
 from footplant.analysis.quality import measure
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
-from footplant.edits.attached import attached, taken_apart
-from footplant.edits.footsteps import find_steps, foot_length, hip_width, plants_for, wider_track
+from footplant.edits.attached import attached, in_pieces, refuse_constraints
+from footplant.edits.fit import editing_ik
+from footplant.edits.footsteps import find_steps, foot_length, hip_width, one_after_another, plants_for, wider_track
 from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
-from footplant.edits.soles import clear_ground, depths, level_toes, lift_toes, stay_above
+from footplant.edits.soles import clear_ground, level_toes, lift_toes, stay_above, stones
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
-from footplant.errors import ConstraintError, MotionError
+from footplant.errors import MotionError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
@@ -53,41 +54,36 @@ def retarget(
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
     whole = attached(target)
     if whole is not target:
-        if constraints:
-            raise ConstraintError(
-                f"expected no further constraints for {target.name!r}, whose limbs are not in one piece, "
-                f"got {len(constraints)}"
-            )
+        refuse_constraints(target, constraints)
         solution = retarget(
             clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, progress=progress
         )
-        return replace(solution, motion=taken_apart(solution.motion, target.skeleton)).noted(
-            "limbs of the character are not in one piece: their ends move by position"
-        )
+        return in_pieces(solution, target.skeleton)
     lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
-    contacts = with_floor(contacts.since(lead), clip)
+    contacts = with_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     source = Kinematics(clip.motion)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
     plants = plants_for(steps, target, stage.move, wider_track(steps, source, clip.character, extra))
+    plants = one_after_another(plants, clip.motion.fps)
+    if stage.guessed:
+        stage = replace(stage, ground=trodden(stage.ground, stones(plants, copied, target), target.height))
     held = range(lead, len(copied))
-    deep = None
-    if isinstance(contacts.ground, SteppingStones):
-        # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
-        deep = {k: stage.scale * v for k, v in depths(source, clip.character, contacts.ground).items()}
     palms = palm_plants(contacts, target, stage.move)
     problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
-    soles = Soles(plants, stage.ground, deep)
+    soles = Soles(plants, stage.ground, unlevelled=copied)
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     else:
-        solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
+        if method is None:
+            # on a figure with the same bones what holds already stays as it is, straight knees too
+            method = Hierarchical(ik=editing_ik(copied, target) if alike(clip.character, target) else None)
+        solution = solve_soles(method, problem, soles, held, progress)
         touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
-        if not isinstance(contacts.ground, SteppingStones):
-            touching = keep_palms_out(touching, target, stage.ground, palms, held)
+        touching = keep_palms_out(touching, target, stage.ground, palms, held)
         solution = replace(solution, motion=touching)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
@@ -100,6 +96,15 @@ def retarget(
     return replace(solution, report=replace(solution.report, before=before, after=after))
 
 
+def alike(character: Character, target: Character) -> bool:
+    """Whether two figures have the same bones, to a ten-thousandth of their height."""
+    ours, theirs = character.skeleton, target.skeleton
+    return ours.names == theirs.names and bool(
+        np.array_equal(ours.parents, theirs.parents)
+        and np.abs(ours.offsets[1:] - theirs.offsets[1:]).max(initial=0.0) < 1e-4 * character.height
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Soles:
     """What is asked of the feet beside their plants."""
@@ -108,6 +113,8 @@ class Soles:
     ground: Ground
     clearances: dict[str, NDArray] | None = None
     """Contact point → (F,) metres, 0 or below, that it may be in the ground; None: not at all."""
+    unlevelled: Motion | None = None
+    """The motion as it was before its toes were laid flat; None: as the problem has it."""
 
 
 def solve_soles(
@@ -118,20 +125,53 @@ def solve_soles(
     Both change the foot a little, so the last pass of the method is run again after each of two rounds.
     """
     character = problem.character
-    whole = replace(problem, constraints=(*problem.constraints, *above(character, soles, frames)))
-    # a method that knows inequalities keeps soles out of the ground itself, smoothly
-    solution = method.solve(whole if isinstance(method, Spacetime) else problem, progress)
-    watch = Stopwatch(whole)
+    if isinstance(method, Spacetime):
+        return _solve_smoothly(method, problem, soles, frames, progress)
+    solution = method.solve(problem, progress)
+    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *above(character, soles, frames))))
     motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
-    last = method.closing if isinstance(method, Hierarchical | Spacetime) else None
+    unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
+    last: Method | None = getattr(method, "closing", None)
     if last is not None:
         for _ in range(2):
-            motion = level_toes(motion, character, soles.plants, soles.ground)
+            motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
             motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
             motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
             again = last.solve(replace(problem, motion=motion))
             motion, reachable = again.motion, again.status is not Status.UNREACHABLE
             watch.lap("soles", motion)
+    return _together(solution, watch, motion, reachable)
+
+
+def _solve_smoothly(
+    method: Spacetime, problem: Problem, soles: Soles, frames: range, progress: Progress | None
+) -> Solution:
+    """The same for a method that keeps soles out of the ground itself: only toes are laid flat afterwards.
+
+    Where splines have left a sole in the ground, it is lifted as for other methods.
+    """
+    character = problem.character
+    whole = replace(problem, constraints=(*problem.constraints, *above(character, soles, frames)))
+    solution, watch = method.solve(whole, progress), Stopwatch(whole)
+    motion, reachable, last = solution.motion, solution.status is not Status.UNREACHABLE, method.closing
+    unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
+    for lifting in (False, True):
+        if last is None:
+            break
+        motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
+        motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
+        if lifting:
+            motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
+        again = last.solve(replace(whole, motion=motion))
+        motion, reachable = again.motion, again.status is not Status.UNREACHABLE
+        watch.lap("soles", motion)
+        if not any(entry.kind == "above" and not entry.met for entry in again.report.constraints):
+            break
+    return _together(solution, watch, motion, reachable)
+
+
+def _together(solution: Solution, watch: Stopwatch, motion: Motion, reachable: bool) -> Solution:
+    """What was found in the end, with the levels and the time of all that led to it."""
     found = watch.finish(solution.report.method, motion, reachable=reachable, notes=solution.report.notes)
     report = replace(
         found.report,
@@ -158,20 +198,20 @@ def stand_first(motion: Motion, copied: Motion, target: Character, ground: Groun
     return replace(motion, root=root, rotations=rotations)
 
 
-def with_floor(contacts: Contacts, clip: Clip) -> Contacts:
-    """The contacts over a floor that can be one: plants above one another (on a rope, on rungs) lay out none.
+def with_floor(contacts: Contacts, clip: Clip, lead: int = 0) -> Contacts:
+    """The contacts over a floor that can be one: nowhere higher than soles and palms passed.
 
-    Then all that is known of the floor is that it is lower than the lowest sole.
+    Plants above one another (on a rope, on rungs) lay out no floor. Then all that is known of it is that it is lower
+    than the lowest of them.
     """
     ground, height = contacts.ground, clip.character.height
     if not isinstance(ground, SteppingStones):
         return contacts
     apart = np.abs(ground.places[:, 1] - ground.height(ground.places[:, ::2]))
+    soles = Kinematics(clip.motion[lead:]).points(list(clip.character.contacts.values()))
     if apart.max(initial=0.0) < ABOVE_ONE_ANOTHER * height:
-        return contacts
-    points = [point for name, point in clip.character.contacts.items() if not name.endswith("palm")]
-    lowest = float(Kinematics(clip.motion).points(points)[..., 1].min())
-    return replace(contacts, ground=Plane((0.0, lowest - 2.0 * NEAR * height, 0.0)))
+        return replace(contacts, ground=trodden(ground, soles, height))
+    return replace(contacts, ground=Plane((0.0, float(soles[..., 1].min()) - 2.0 * NEAR * height, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +227,12 @@ class Stage:
     ground: Ground
     """What the target walks on."""
     snap: float
-    """Metres; plants so near to the ground stand on it."""
+    """Metres; plants so near to the ground stand on it; 0 where they alone tell it, which is the mean of them."""
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the ground is known by its plants alone, a guess between them."""
+        return self.snap == 0.0
 
     @classmethod
     def of(cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool) -> Stage:
@@ -202,7 +247,8 @@ class Stage:
         hips = hip_centers(Kinematics(clip.motion[first : first + 1]), clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)
-        return cls(start, scale, rise, ground, NEAR * clip.character.height * scale)
+        guessed = isinstance(contacts.ground, SteppingStones | Trodden)
+        return cls(start, scale, rise, ground, 0.0 if guessed else NEAR * clip.character.height * scale)
 
     def move(self, places: NDArray) -> NDArray:
         """Where places (N, 3) of the source are for the target; what stood on the ground stands on it again."""
@@ -234,4 +280,10 @@ def scaled_ground(ground: Ground, start: NDArray, scale: float) -> Ground:
         return replace(ground, point=tuple(start + (np.asarray(ground.point) - start) * scale))
     if isinstance(ground, SteppingStones):
         return SteppingStones(start + (ground.places - start) * scale, ground.reach * scale)
+    if isinstance(ground, Trodden):
+        low = ground.ceiling
+        x, z = (start[::2] + (np.asarray(low.origin) - start[::2]) * scale).tolist()
+        heights = start[1] + (low.heights - start[1]) * scale
+        ceiling = replace(low, heights=heights, spacing=low.spacing * scale, origin=(x, z))
+        return Trodden(scaled_ground(ground.guess, start, scale), ceiling)
     return _ScaledGround(ground, start, scale)

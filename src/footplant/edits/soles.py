@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
-from footplant.analysis.ground import NEAR, Ground, normal_of
+from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, normal_of
 from footplant.constraints import Above, Footplant
 from footplant.errors import SkeletonError
 from footplant.ik.limb import limb_of
@@ -17,25 +17,36 @@ from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
-from footplant.spline import smooth_envelope
+from footplant.spline import smooth_above
 
 SOLE = ("heel", "ball", "toe")
 SHALLOW = 0.005
 """Metres below the ground that nobody sees."""
+LEFT_ALONE = 0.002
+"""Metres below the ground that a sole may be between its plants: lifting it out has its price in the knees."""
 MOST_BEND = 0.6
 """Radians that toes are bent up at most to keep them out of the ground."""
 EASE_UP = 0.1
 """Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
 
 
-def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
+def level_toes(
+    motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground, before: Motion | None = None
+) -> Motion:
     """Toes lie on the ground while the ball of their foot is planted, whatever the source's toes did (or had).
 
     They are turned by the least rotation that makes their sole parallel to the ground, as far as the plant is at work.
     A ball that is planted above the ground (on a rope, on a rung) leaves its toes alone. Where the heel stands too, and
     no higher, foot and toes are one piece: a foot that rolls to its side would pull its toes away from it.
+    before: the motion whose toes were not levelled yet, where this one's have been: half-way levelled twice is more
+    than half-way, and a plant that eases in would come with a jerk.
     """
     roles, skeleton = character.require_roles(), character.skeleton
+    if before is not None:
+        rotations = np.array(motion.rotations)
+        own = [roles[f"{side}_toes"] for side in ("left", "right") if f"{side}_toes" in roles]
+        rotations[:, own] = before.rotations[:, own]
+        motion = replace(motion, rotations=rotations)
     kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
     pose = humanoid.reference_pose(skeleton, roles)
     reference = skeleton.posed(pose)[1]
@@ -66,15 +77,36 @@ def level_toes(motion: Motion, character: Character, plants: Sequence[Footplant]
 
 
 def _flat(kinematics: Kinematics, character: Character, side: str, plants: Sequence[Footplant]) -> NDArray:
-    """(F,) how much heel and ball of a foot stand together at one height, 0 to 1."""
+    """(F,) how much heel and ball of a foot stand together at one height, 0 to 1.
+
+    While both hold the heights are those of the plants: how the foot lies now may be what is to be put right.
+    """
     names = [f"{side}_heel", f"{side}_ball"]
+    found = np.zeros(len(kinematics.frames))
     if names[0] not in character.contacts:
-        return np.zeros(len(kinematics.frames))
-    fps = kinematics.motion.fps
-    both = np.minimum(*(_at_work(plants, character, [name], kinematics, fps) for name in names))
-    heel, ball = (kinematics.point(character.contacts[name]) for name in names)
-    slope = (heel - ball)[:, 1] / np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
-    return both * np.clip((0.2 - slope) / 0.1, 0.0, 1.0)
+        return found
+    points = [character.contacts[name] for name in names]
+    heels, balls = (
+        [
+            (plant, plant.activation(kinematics.frames, kinematics.motion.fps))
+            for plant in plants
+            if plant.point == point
+        ]
+        for point in points
+    )
+    heel, ball = (kinematics.point(point) for point in points)
+    length = np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
+    for first, at_heel in heels:
+        for second, at_ball in balls:
+            both = np.minimum(at_heel, at_ball)
+            if not both.any():
+                continue
+            rise = heel[:, 1] - ball[:, 1]
+            if first.place is not None and second.place is not None:
+                planned = float(np.asarray(first.place)[1] - np.asarray(second.place)[1])
+                rise = np.where(both < 1.0, np.maximum(rise, planned), planned)
+            found = np.maximum(found, both * np.clip((0.2 - rise / length) / 0.1, 0.0, 1.0))
+    return found
 
 
 def lift_toes(
@@ -98,25 +130,32 @@ def lift_toes(
         joint, tip = kinematics.positions[:, toes], kinematics.point(point)
         line = tip - joint
         length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
-        allowed = 0.0 if clearances is None else clearances.get(f"{side}_toe", 0.0)
+        allowed = _allowed(clearances, f"{side}_toe")
         least = ground.height(tip[:, ::2]) + allowed - joint[:, 1]
         up = np.arcsin(np.clip(least / length, -1.0, 1.0)) - np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
-        free = 1.0 - _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
-        up = np.where(free > 0.0, up, 0.0)
-        if not (up > 0).any():
+        held = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
+        if not ((up > 0) & (held < 1.0)).any():
             continue
         axis = np.cross(line, rotation.AXES["y"])
         axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
-        angle = np.minimum(smooth_envelope(np.maximum(up, 0.0), half), MOST_BEND) * free
+        angle = np.minimum(_beside(up, held, half), MOST_BEND)
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
         above = kinematics.rotations[:, skeleton.parents[toes]]
         rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
     return replace(motion, rotations=rotation.normalize(rotations))
 
 
+def _allowed(clearances: Mapping[str, NDArray] | None, name: str) -> ArrayLike:
+    """Metres, 0 or below, that a contact point may be in the ground."""
+    return np.minimum(0.0 if clearances is None else clearances.get(name, 0.0), -LEFT_ALONE)
+
+
 def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
-    """Whether a plant is within `near` metres above the ground; one that is free to choose its place is."""
-    if plant.place is None:
+    """Whether a plant is within `near` metres above the ground.
+
+    One that is free to choose its place is; so is any on a ground that plants alone tell of.
+    """
+    if plant.place is None or isinstance(ground, SteppingStones | Trodden):
         return True
     place = np.asarray(plant.place, float).reshape(-1, 3)
     return bool((place[:, 1] - ground.height(place[:, ::2])).max() < near)
@@ -150,29 +189,62 @@ def clear_ground(
             _at_work(plants, character, own, kinematics, motion.fps) for own in (names, names[:1], names[1:2])
         )
         ankle, turn = kinematics.positions[:, limb.end], kinematics.rotations[:, limb.end]
+        pitched = np.zeros(len(motion), bool)
+        toes = character.require_roles().get(f"{side}_toes")
+        toes = toes if toes is not None and character.skeleton.parents[toes] == limb.end else None
+        toe_turn = turn if toes is None else kinematics.rotations[:, toes]
         pivots = [(0, 1, on_heel, on_ball), (1, 0, on_ball, on_heel)]
-        if character.contacts[names[2]].joint == limb.end:
+        stiff = character.contacts[names[2]].joint == limb.end
+        if stiff:
             pivots.append((1, 2, on_ball, np.zeros(len(motion))))
         for pivot, end, stands, also in pivots:
-            allowed = 0.0 if clearances is None else clearances.get(names[end], 0.0)
-            pitch, axis = _pitch(places[pivot], places[end], ground, allowed)
-            pitch = smooth_envelope(stands * (1.0 - also) * pitch, half) * (1.0 - also)
+            allowed = _allowed(clearances, names[end])
+            wanted, axis = _pitch(places[pivot], places[end], ground, allowed)
+            pitch = _beside(stands * wanted, also, half)
+            if stiff and pivot == 1:
+                # a stiff foot is a seesaw on its ball: one end comes up only as far as the other may go down
+                room = -_pitch(places[1], places[2 - end], ground, _allowed(clearances, names[2 - end]))[0]
+                pitch = np.minimum(pitch, np.maximum(np.maximum(stands * wanted, room), 0.0))
             if pitch.any():
+                pitched |= pitch != 0.0
                 about, center = rotation.exp(pitch[:, None] * axis), places[pivot]
                 turn = rotation.multiply(about, turn)
+                # a foot that turns about its ball leaves its toes where they lie
+                toe_turn = toe_turn if toes is not None and pivot == 1 else rotation.multiply(about, toe_turn)
                 *places, ankle = (center + rotation.rotate(about, place - center) for place in (*places, ankle))
-        need = np.zeros(len(motion))
+        need = np.full(len(motion), -np.inf)
         for name, place in zip(names, places):
-            allowed = 0.0 if clearances is None else clearances.get(name, 0.0)
+            allowed = _allowed(clearances, name)
             need = np.maximum(need, allowed - (place[:, 1] - ground.height(place[:, ::2])))
-        need = np.where(held < 1.0, need, 0.0)
-        # beside a plant there is no time to be gentle: just what is needed, which is nothing at the plant itself
-        lift = need + (smooth_envelope(need, half) - need) * (1.0 - held)
-        lift[held >= 1.0] = 0.0
-        motion = place_limb(
-            motion, limb, ankle + lift[:, None] * rotation.AXES["y"], orientations=turn, kinematics=kinematics
-        ).motion
+        lift = _beside(need, held, half)
+        rows = np.flatnonzero(pitched | (lift != 0.0))
+        if len(rows):
+            # the rest stays to the bit: a knee that the source bends the wrong way is not put right in passing
+            goals = ankle + lift[:, None] * rotation.AXES["y"]
+            placed = place_limb(motion[rows], limb, goals[rows], orientations=turn[rows]).motion
+            rotations = np.array(motion.rotations)
+            rotations[rows] = placed.rotations
+            if toes is not None:
+                rotations[rows, toes] = rotation.multiply(rotation.inverse(turn[rows]), toe_turn[rows])
+            motion = replace(motion, rotations=rotations)
     return motion
+
+
+def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
+    """What is done (F,) about a need: smoothly over ±half frames, and nothing while a plant holds.
+
+    held: (F,) how much a plant is at work, 0 to 1. What is in the ground at a plant may be so beside it: else it would
+    be lifted up to the plant's first frame, only to be dropped there.
+    """
+    fully = held >= 1.0
+    if fully.any():
+        frames = np.arange(len(need))
+        at = np.flatnonzero(fully)
+        after = np.minimum(np.searchsorted(at, frames), len(at) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(np.abs(at[before] - frames) < np.abs(at[after] - frames), at[before], at[after])
+        need = need - held * np.maximum(need[nearest], 0.0)
+    return smooth_above(need, fully, half)
 
 
 def _at_work(
@@ -188,19 +260,32 @@ def _at_work(
 
 
 def _pitch(pivot: NDArray, end: NDArray, ground: Ground, allowed: ArrayLike = 0.0) -> tuple[NDArray, NDArray]:
-    """(F,) radians, and the axis (F, 3), by which the line from a pivot to an end is pitched up to clear the ground.
+    """(F,) radians, and the axis (F, 3), by which the line from a pivot to an end must pitch up to clear the ground.
 
-    allowed: metres, 0 or below, that the end may be in the ground.
+    Below 0: it may come down by so much. allowed: metres, 0 or below, that the end may be in the ground.
     """
     line = end - pivot
     length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
-    below = np.minimum(pivot[:, 1] - ground.height(pivot[:, ::2]), 0.0)
-    rise = ground.height(end[:, ::2]) + allowed - ground.height(pivot[:, ::2]) - below
+    rise = ground.height(end[:, ::2]) + allowed - pivot[:, 1]
     wanted = np.arcsin(np.clip(rise / length, -1.0, 1.0))
     now = np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
     axis = np.cross(line, rotation.AXES["y"])
     norm = np.linalg.norm(axis, axis=1, keepdims=True)
-    return np.maximum(wanted - now, 0.0), np.where(norm > 1e-9, axis / np.maximum(norm, 1e-9), rotation.AXES["x"])
+    return wanted - now, np.where(norm > 1e-9, axis / np.maximum(norm, 1e-9), rotation.AXES["x"])
+
+
+def stones(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:
+    """(N, 3) metres; where something carries plants: each of them is on a level stone as large as its foot."""
+    kinematics, found = Kinematics(motion), [np.zeros((0, 3))]
+    for side in ("left", "right"):
+        own = {name: point for name, point in character.contacts.items() if name in [f"{side}_{p}" for p in SOLE]}
+        tracks = {point: kinematics.point(point) for point in own.values()}
+        for plant in plants:
+            if plant.point in tracks and plant.place is not None and plant.frames:
+                held = np.asarray(plant.frames)
+                away = [np.median((track - tracks[plant.point])[held], axis=0) for track in tracks.values()]
+                found.append(np.asarray(plant.place) + np.array(away) * [1.0, 0.0, 1.0])
+    return np.concatenate(found)
 
 
 def stay_above(

@@ -17,6 +17,7 @@ from footplant.analysis.quality import measure
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
+from footplant.edits.attached import attached, in_one_piece, in_pieces, refuse_constraints
 from footplant.edits.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.edits.footing import Footing, find_footing
 from footplant.edits.footsteps import carried_places, find_steps, foot_length, hip_width, plants_at, wider_track
@@ -49,6 +50,15 @@ def terrain(
     ground smoothly. target: another character to do it, with footsteps scaled by its legs, or kept with
     `keep_footsteps`. Further constraints are solved together with the plants.
     """
+    mover = clip.character if target is None else target
+    whole, onto = in_one_piece(clip), None if target is None else attached(target)
+    if (whole is not clip and target is None) or onto is not target:
+        refuse_constraints(mover, constraints)
+        solution = terrain(
+            whole if target is None else clip, ground, doorways, target=onto, keep_footsteps=keep_footsteps,
+            method=method, contacts=contacts, progress=progress,
+        )  # fmt: skip
+        return in_pieces(solution, mover.skeleton)
     contacts = contacts or find_contacts(clip)
     lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
     same = target is None
@@ -71,7 +81,7 @@ def terrain(
         # who bends comes under the beam sooner: a smooth answer first, from which the rest is little
         problem = replace(problem, motion=Hierarchical(exact=False).solve(problem).motion)
     held = range(lead, len(motion))
-    solution = solve_soles(method or Hierarchical(), problem, Soles(plants, ground), held, progress)
+    solution = solve_soles(method or Hierarchical(), problem, Soles(plants, ground, unlevelled=carried), held, progress)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, motion, target, ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"

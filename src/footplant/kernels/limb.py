@@ -17,6 +17,8 @@ REACHED = 0
 TOO_FAR = 1
 TOO_NEAR = 2
 SOFTENED = 3
+FOLDED = 1.5
+"""Radians beyond which a limb that seems to be bent the wrong way has been folded through instead."""
 
 
 @jit
@@ -66,7 +68,8 @@ def bend(ux, uy, uz, vx, vy, vz, nx, ny, nz, distance, softness, least, most):
         flexion, status = most, TOO_NEAR
     elif flexion < least:
         flexion = least
-    return flexion - now, flexion, status
+    # folded beyond itself, as captures of people who kneel have it: put right at one frame only, it would flip
+    return (-flexion if now < -FOLDED else flexion) - now, flexion, status
 
 
 @jit
