@@ -3,11 +3,13 @@
 base        Constraint, AcrossFrames, Follow, check
 points      Position, Orientation, Distance, AtLeast, AtMost, Area, Above, LookAt, CenterOfMass
 joints      JointLimits, ConeTwist, Hinge, Relation, spine_shares, shoulder_rhythm
+balance     Balance
 footplant   Footplant, SamePlace, SpeedLimit
 text        from_data: constraints from the plain values of TOML and JSON
 writing     to_data: the way back
 """
 
+from footplant.constraints.balance import Balance
 from footplant.constraints.base import AcrossFrames, Constraint, Follow, check
 from footplant.constraints.footplant import Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, shoulder_rhythm, spine_shares
@@ -32,6 +34,7 @@ __all__ = [
     "Area",
     "AtLeast",
     "AtMost",
+    "Balance",
     "CenterOfMass",
     "ConeTwist",
     "Constraint",

@@ -1,0 +1,107 @@
+"""Balance: the centre of mass stays over what the figure stands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.constraints.base import Constraint
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character, Point
+
+SOLE = ("heel", "ball", "toe")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Balance(Constraint):
+    """The centre of mass is over the convex hull of points that stand: heels, balls and toes of both feet by default.
+
+    Kulpa 2005 leaves the balance to future work (section 11): there, the centre of mass is only kept where it was.
+    """
+
+    character: Character
+    support: tuple[Point, ...] = ()
+    """What the figure stands on; () takes heel, ball and toe of both feet."""
+    margin: float = 0.01
+    """Metres that it keeps from the edge."""
+    inequality: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Find the soles where no support is named."""
+        super().__post_init__()
+        support = tuple(self.support) or tuple(
+            point for name, point in self.character.contacts.items() if name.rpartition("_")[2] in SOLE
+        )
+        if not support:
+            raise ConstraintError(f"{self.title}: expected points to stand on, {self.character.name!r} has none")
+        object.__setattr__(self, "support", support)
+
+    def hulls(self, kinematics: Kinematics) -> list[NDArray]:
+        """For each row, which of the support points make the hull, counter-clockwise over (x, z)."""
+        places = kinematics.points(self.support)[..., ::2]
+        return [hull(row) for row in places]
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1) metres from the centre of mass to the edge of the support, positive inside, less the margin."""
+        return self._measure(kinematics)[0][:, None] - self.margin
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(F, 1, 3+3J)."""
+        _, first, second, slopes = self._measure(kinematics)
+        center = kinematics.center_of_mass_jacobian(self.character)[:, ::2]
+        points = np.stack([kinematics.position_jacobian(point)[:, ::2] for point in self.support], axis=1)
+        rows = np.arange(len(first))
+        parts = (center, points[rows, first], points[rows, second])
+        found = np.stack([np.einsum("fi,fij->fj", slope, part) for slope, part in zip(slopes, parts, strict=True)])
+        return found.sum(axis=0)[:, None]
+
+    def _measure(self, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray, tuple[NDArray, NDArray, NDArray]]:
+        """Distance inside the hull; the ends of the nearest edge; how it changes with the centre and those ends."""
+        centers = kinematics.center_of_mass(self.character)[:, ::2]
+        places = kinematics.points(self.support)[..., ::2]
+        count = len(centers)
+        out, ends = np.zeros(count), np.zeros((2, count), np.int64)
+        slopes = (np.zeros((count, 2)), np.zeros((count, 2)), np.zeros((count, 2)))
+        for row, (center, points) in enumerate(zip(centers, places, strict=True)):
+            corners = hull(points)
+            following = np.roll(corners, -1)
+            edges = points[following] - points[corners]
+            away = center - points[corners]
+            lengths = np.maximum(np.linalg.norm(edges, axis=1), 1e-12)
+            normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1) / lengths[:, None]
+            signed = np.sum(normals * away, axis=1)
+            along = np.clip(np.sum(edges * away, axis=1) / lengths**2, 0.0, 1.0)
+            apart = away - along[:, None] * edges
+            inside = len(corners) > 2 and (signed >= 0).all()
+            edge = int(signed.argmin() if inside else np.linalg.norm(apart, axis=1).argmin())
+            share = float(along[edge]) if not inside else float(np.sum(edges[edge] * away[edge]) / lengths[edge] ** 2)
+            size = float(np.linalg.norm(apart[edge]))
+            slope = normals[edge] if inside or size < 1e-12 else -apart[edge] / size
+            out[row] = signed[edge] if inside else -size
+            ends[:, row] = corners[edge], following[edge]
+            # the nearest place of the edge is (1 − share)·a + share·b, and moving along the edge changes nothing
+            slopes[0][row], slopes[1][row], slopes[2][row] = slope, -(1.0 - share) * slope, -share * slope
+        return out, ends[0], ends[1], slopes
+
+
+def hull(points: NDArray) -> NDArray:
+    """Indices of the corners of the convex hull of points (N, 2), counter-clockwise (Andrew's monotone chain)."""
+    order = np.lexsort((points[:, 1], points[:, 0]))
+
+    def half(indices: NDArray) -> list[int]:
+        chain: list[int] = []
+        for index in indices.tolist():
+            while len(chain) > 1:
+                a, b = points[chain[-1]] - points[chain[-2]], points[index] - points[chain[-2]]
+                if a[0] * b[1] - a[1] * b[0] > 1e-12:
+                    break
+                chain.pop()
+            chain.append(index)
+        return chain[:-1]
+
+    corners = half(order) + half(order[::-1])
+    return np.array(corners or [int(order[0])], np.int64)
