@@ -112,6 +112,15 @@ def _smoothed(values: NDArray, half: int) -> tuple[NDArray, NDArray]:
     return (s2 * t0 - s1 * t1) / below, (s0 * t1 - s1 * t0) / below
 
 
+def _lag(count: int, half: int) -> NDArray:
+    """(F,) frames after its own at which the change that `_smoothed` finds is true of a bend: not 0 near the ends."""
+    from scipy.ndimage import correlate1d
+
+    weights, offset = np.hanning(2 * half + 3)[1:-1], np.arange(-half, half + 1.0)
+    s0, s1, s2, s3 = (correlate1d(np.ones(count), weights * offset**n, mode="constant", cval=0.0) for n in range(4))
+    return 0.5 * (s0 * s3 - s1 * s2) / np.maximum(s0 * s2 - s1**2, 1e-12)
+
+
 def _facing(kinematics: Kinematics, character: Character) -> NDArray:
     """(F,) radians, without jumps: which way the hips look."""
     roles = character.require_roles()
@@ -146,8 +155,21 @@ def _headings(velocity: NDArray, facing: NDArray, height: float, fps: float, hal
         # it goes nowhere: its way is where it looks
         return np.full(len(speed), facing[0])
     told = np.flatnonzero(known)
+    _lead_on(headings, told, half)
     headings[: told[0]], headings[told[-1] :] = headings[told[0]], headings[told[-1]]
     return _smoothed(headings[:, None], max(half // 3, 1))[0][:, 0]
+
+
+def _lead_on(headings: NDArray, told: NDArray, half: int) -> None:
+    """Let a bend go on to the ends of the clip, where a line through frames on one side only falls behind it."""
+    every = np.arange(len(headings))
+    when = every + _lag(len(headings), half)
+    for end, inner in ((told[0], told[0] + half), (told[-1], told[-1] - half)):
+        if not told[0] < inner < told[-1] or abs(when[end] - end) < 1.0:
+            continue
+        rate = (headings[end] - headings[inner]) / (when[end] - when[inner])
+        rows = np.arange(min(end, inner), max(end, inner) + 1)
+        headings[rows] += rate * (rows - when[rows])
 
 
 def _share(facing: NDArray, turn: float) -> NDArray:
