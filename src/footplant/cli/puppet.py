@@ -260,7 +260,7 @@ def facts_of(stage: Stage, latencies: Latencies | None) -> dict[str, Any]:
         "missed": sum(actor.missed for actor in known),
         "ignored": stage.count("ignored"),
         "duplicates": stage.count("duplicates"),
-        "late": stage.count("late"),
+        "late": stage.count("late") + sum(actor.late for actor in known),
         "clock_jumps": sum(actor.clock.jumps for actor in known),
         "refused": dict(stage.refused),
     }

@@ -30,6 +30,10 @@ MOST_WAITING = 1000
 """Samples that are kept while a calibration pose is waited for."""
 LATE = 1.6
 """Intervals after which a pose that has not come is missed."""
+EARLY = 0.002
+"""Seconds by which a pose may be older than what is shown and still count."""
+MOST_BEHIND = 3
+"""Poses in a row that may come too late before later ones are taken as they come."""
 
 MakePuppeteer = Callable[[Character, Character], Puppeteer]
 
@@ -61,7 +65,8 @@ class Actor:
         self.clock, self.rate = SenderClock(), Rate()
         self.poses = 0
         self.missed = 0
-        """Poses that were shown, and those of them for which nothing had come in time."""
+        self.late = 0
+        """Poses that were shown, those of them for which nothing had come in time, and samples that then came late."""
         self.note = ""
         """Why there is no performer yet, or what was found at calibration."""
         self.state: Any = None
@@ -70,6 +75,7 @@ class Actor:
         """What mattered in the pose that is shown."""
         self.time: float | None = None
         """When the pose that is shown was made, on the sender's clock; None when it does not say."""
+        self._behind = 0
         self._waiting: list[tuple[float, Sample]] = []
         self._filter: SensorFilter | None = None
         self._memory: FilterState | None = None
@@ -88,7 +94,9 @@ class Actor:
                 continue
             if self.performer is None or sample.plan is not self.performer.plan:
                 continue
-            made = self.clock.arrival(sample.time, now)
+            made = self._moment(sample, now)
+            if made is None:
+                continue
             self.rate.tick(made)
             self.time = sample.time
             self._advance(sample.positions, sample.rotations, sample.present, made)
@@ -96,6 +104,23 @@ class Actor:
             if number == len(samples) - 1:
                 pose = self._pose()
         return pose
+
+    def _moment(self, sample: Sample, now: float) -> float | None:
+        """When a sample was made; None for one that is older than what was shown in its place while it was waited for.
+
+        When all come that late the way has become longer, and the clocks are compared anew.
+        """
+        made = self.clock.arrival(sample.time, now)
+        if made >= self._shown_at - EARLY:
+            self._behind = 0
+            return made
+        self._behind += 1
+        if self._behind <= MOST_BEHIND:
+            self.late += 1
+            return None
+        self._behind = 0
+        self.clock.offset = None
+        return self.clock.arrival(sample.time, now)
 
     def tick(self, now: float) -> Pose | None:
         """What to show when nothing has come in time; None while all is well."""

@@ -80,13 +80,20 @@ class Inlet:
             self._socket = socket.socket(address[0], socket.SOCK_DGRAM)
             with contextlib.suppress(OSError):
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
-            self._socket.bind(address[4])
+            self._bind(address[4])
         except OSError as error:
             raise FormatError(f"cannot listen at {self.place}: {error.strerror or error}") from error
         self._socket.setblocking(False)
         if self.place.protocol == "natnet" and not ipaddress.ip_address(address[4][0]).is_loopback:
             self._join(natnet.MULTICAST, str(address[4][0]))
         self._known: dict[str, bool] = {}
+
+    def _bind(self, address) -> None:
+        try:
+            self._socket.bind(address)
+        except OSError:
+            self._socket.close()
+            raise
 
     def _join(self, group: str, interface: str) -> None:
         """Hear what is sent to a group; a machine without multicast hears what is sent to itself."""

@@ -1,0 +1,414 @@
+"""From datagrams to poses: calibration, every protocol, bad networks, clocks, doors."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import live_made
+from footplant import Kinematics, humanoid, rotation, samples
+from footplant.errors import FormatError, MotionError
+from footplant.live import performer, wire
+from footplant.live.actor import Settings
+from footplant.live.clock import Rate, SenderClock
+from footplant.live.faults import Faults, with_noise
+from footplant.live.protocols import osc, vmc, xsens
+from footplant.live.show import Latencies, Take, perform
+from footplant.live.stage import Stage, Voice
+from footplant.live.status import line
+from footplant.motion import Motion
+
+FPS = 60.0
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return live_made.walk(FPS)
+
+
+@pytest.fixture(scope="module")
+def sally():
+    return samples.load_character("sally")
+
+
+def run(stage, schedule, until=None, step=1.0 / 240.0):
+    """Play (seconds, bytes) to a stage; (F,) times, (F, 3) roots, (F, J, 4) rotations of what it shows."""
+    events = list(schedule)
+    until = events[-1][0] + 0.05 if until is None else until
+    times, roots, turns, place, now = [], [], [], 0, 0.0
+    while now < until:
+        now += step
+        while place < len(events) and events[place][0] <= now:
+            stage.feed(events[place][1], "sender", events[place][0])
+            place += 1
+        for _, _, pose in stage.poses(now):
+            times.append(now)
+            roots.append(np.array(pose.root))
+            turns.append(np.array(pose.rotations))
+    return np.array(times), np.array(roots), np.array(turns)
+
+
+def sent(walk, start=50.0, seconds=None):
+    motion, character = walk
+    part = motion if seconds is None else motion[: int(seconds * FPS)]
+    return [(n / FPS, data) for n, data in enumerate(live_made.said("vmc", part, character, start))]
+
+
+def largest_speed(times, turns, over=0.0):
+    """Radians a second, the largest of any joint, from each pose to the next one that is at least `over` later."""
+    after = np.maximum(np.searchsorted(times, times + over), np.arange(len(times)) + 1)
+    rows = np.flatnonzero(after < len(times))[20:]
+    return float((rotation.angle(turns[rows], turns[after[rows]]) / (times[after[rows]] - times[rows])[:, None]).max())
+
+
+# performers
+
+
+def poses(character, local, frames=30, wobble=0.0):
+    """Samples of a pose held: VMC of a character whose joints have those local rotations."""
+    voice, receiver, found = Voice("vmc", character), vmc.VmcReceiver(), []
+    random = np.random.default_rng(0)
+    root = np.array([0.0, 0.95, 0.0])
+    for frame in range(frames):
+        shaken = rotation.multiply(local, rotation.exp(random.normal(scale=wobble, size=(len(local), 3))))
+        found += receiver.feed(voice.say(root, shaken, frame / 60.0), frame / 60.0)
+    return found + receiver.poll(9.0)
+
+
+def arms_at(character, degrees):
+    """The reference pose with the arms so many degrees below the level."""
+    local = humanoid.reference_pose(character.skeleton, character.roles)
+    for side, sign in (("left", -1.0), ("right", 1.0)):
+        joint = character.roles[f"{side}_upper_arm"]
+        world = character.skeleton.posed(local)[1]
+        above = world[character.skeleton.parents[joint]]
+        turn = rotation.from_axis_angle(np.array([0.0, 0.0, 1.0]), np.array(sign * np.radians(degrees)))
+        local[joint] = rotation.multiply(rotation.multiply(rotation.inverse(above), turn), world[joint])
+    return local
+
+
+@pytest.mark.parametrize(("degrees", "kind"), [(0.0, "T-pose"), (15.0, "T-pose"), (80.0, "N-pose"), (88.0, "N-pose")])
+def test_calibration_takes_proportions_from_a_pose(sally, degrees, kind):
+    found = performer.calibrate(poses(sally, arms_at(sally, degrees), wobble=0.003), "Ann")
+    assert found.pose == kind
+    assert found.character.name == "Ann"
+    ours, theirs = sally.roles, found.character.roles
+    for a, b in (("left_upper_arm", "left_lower_arm"), ("right_upper_leg", "right_lower_leg")):
+        wanted = np.linalg.norm(sally.skeleton.offsets[ours[b]])
+        assert np.linalg.norm(found.character.skeleton.offsets[theirs[b]]) == pytest.approx(wanted, rel=1e-3)
+        assert theirs[a] < theirs[b]
+    assert found.character.height == pytest.approx(sally.height, rel=0.05)
+
+
+def test_calibration_refuses_other_poses(sally, walk):
+    with pytest.raises(MotionError, match=r"T-pose .* N-pose"):
+        performer.calibrate(poses(sally, arms_at(sally, 45.0)))
+    receiver, found = vmc.VmcReceiver(), []
+    for when, data in sent(walk):
+        found += receiver.feed(data, when)
+    with pytest.raises(MotionError, match="held still"):
+        performer.calibrate(found)
+    with pytest.raises(MotionError, match="none"):
+        performer.assume([])
+
+
+def test_stream_without_a_body_is_no_performer():
+    receiver = vmc.VmcReceiver()
+    hips = osc.encode("/VMC/Ext/Bone/Pos", "Hips", 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    found = receiver.feed(hips, 0.0) + receiver.poll(1.0)
+    with pytest.raises(MotionError, match="human"):
+        performer.assume(found)
+
+
+def test_calibrating_actor_waits_for_the_pose(sally, walk):
+    motion, character = walk
+    voice, local = Voice("vmc", character), arms_at(character, 85.0)
+    stage = Stage("vmc", sally, settings=Settings(calibrate=True))
+    moving = [(n / FPS, data) for n, (_, data) in enumerate(sent(walk)[:60])]
+    still = [(1.0 + n / FPS, voice.say(motion.root[0], local, 51.0 + n / FPS)) for n in range(90)]
+    assert len(run(stage, moving)[0]) == 0
+    actor = next(iter(stage.actors.values()))
+    assert "hold a T-pose" in actor.note or "held still" in actor.note
+    assert len(run(stage, still)[0]) > 0
+    assert actor.note.startswith("N-pose")
+
+
+# protocols
+
+
+def test_vmc_round_trip_is_the_same_motion(walk):
+    """The performer drives a figure of his own shape: what comes out is what went in, a smoother's lag later."""
+    motion, character = walk
+    stage = Stage("vmc", character, settings=Settings(half_life=0.0))
+    times, roots, turns = run(stage, sent(walk), step=1.0 / 120.0)
+    frames = np.clip(np.round(times * FPS - 0.5).astype(int), 0, len(motion) - 1)
+    off = min(
+        np.degrees(rotation.angle(turns[20:-3], motion.rotations[np.clip(frames + s, 0, len(motion) - 1)][20:-3])).max()
+        for s in (-1, 0, 1)
+    )
+    assert off < 8.0
+    assert np.abs(roots[20:-3] - motion.root[frames][20:-3]).max() < 0.04
+
+
+@pytest.mark.parametrize("protocol", ["vmc", "xsens", "rokoko", "natnet"])
+def test_every_protocol_drives_a_character(walk, sally, protocol):
+    motion, character = walk
+    part = motion[:90]
+    if protocol in ("vmc", "rokoko"):
+        data = live_made.said(protocol, part, character, 5.0)
+    elif protocol == "xsens":
+        data = [xsens.encode(live_made.in_plan(xsens.PLAN, motion, character, f), f + 1, 17 * f) for f in range(90)]
+    else:
+        from footplant.live.protocols.natnet_poses import _USUAL, _make
+
+        names = tuple(name for name, _ in _USUAL)
+        plan = _make(names, [-1 if above is None else names.index(above) for _, above in _USUAL], is_local=False)
+        told = [live_made.in_plan(plan, motion, character, f) for f in range(90)]
+        data = [live_made.natnet_frame(f, {1: (s.positions, s.rotations)}, f / FPS) for f, s in enumerate(told)]
+    stage = Stage(protocol, sally)
+    times, roots, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
+    actor = next(iter(stage.actors.values()))
+    assert len(times) >= 80
+    assert np.isfinite(turns).all()
+    assert actor.performer.character.height == pytest.approx(character.height, rel=0.12)
+    # it walks on, upright, with its feet at the floor
+    feet = Kinematics(Motion(sally.skeleton, roots, rotation.normalize(turns), FPS)).positions
+    lowest = feet[20:, [sally.roles["left_foot"], sally.roles["right_foot"]], 1].min(axis=1)
+    assert (lowest > 0.0).all()
+    assert np.median(lowest) < 0.15
+    travelled = np.linalg.norm(roots[-1] - roots[20])
+    wanted = np.linalg.norm(motion.root[89] - motion.root[20]) * actor.puppeteer.engine.scale
+    assert travelled == pytest.approx(wanted, rel=0.15)
+
+
+def test_actors_are_told_apart_and_counted(walk, sally):
+    stage = Stage("vmc", sally, most_actors=2)
+    for number, data in enumerate(live_made.said("vmc", walk[0][:12], walk[1], 1.0)):
+        for sender in ("a", "b", "c"):
+            stage.feed(data, sender, number / FPS)
+        shown = stage.poses(number / FPS)
+    assert [number for number, _, _ in shown] == [0, 1]
+    assert stage.refused["more actors than are driven"] > 0
+    for number in range(200):
+        stage.feed(b"/x\x00\x00", number, 1.0)
+    assert len(stage.receivers) == 64
+    assert "2 ×" in line(stage, Latencies())
+    assert "waiting" in line(Stage("vmc", sally), Latencies())
+
+
+def test_unknown_protocols_are_errors(sally):
+    with pytest.raises(FormatError, match="protocol"):
+        Stage("morse", sally)
+    with pytest.raises(FormatError, match="can be sent"):
+        Voice("xsens", sally)
+
+
+# bad networks
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [Faults(), Faults(loss=0.01), Faults(loss=0.05), Faults(loss=0.2), Faults(reorder=0.1), Faults(duplicate=0.3),
+     Faults(loss=0.05, delay=0.05, jitter=0.01, reorder=0.05, duplicate=0.05)],
+)  # fmt: skip
+def test_faults_leave_a_smooth_motion(walk, sally, faults):
+    clean = run(Stage("vmc", sally), sent(walk))
+    stage = Stage("vmc", sally)
+    times, _, turns = run(stage, faults.apply(sent(walk)))
+    assert np.isfinite(turns).all()
+    assert len(times) > 0.75 * len(clean[0])
+    # poses are shown as they come, so jitter of the way is seen from one to the next, but not over three
+    over = 0.05 if faults.jitter else 0.0
+    assert largest_speed(times, turns, over) <= 2.0 * largest_speed(clean[0], clean[2], over)
+
+
+@pytest.mark.parametrize("start", [0.7, 1.2, 1.9, 2.6])
+def test_gap_of_200_ms_makes_no_leap(walk, sally, start):
+    usual = largest_speed(*(run(Stage("vmc", sally), sent(walk))[k] for k in (0, 2)))
+    gappy = [(when, data) for when, data in sent(walk) if not start <= when < start + 0.2]
+    stage = Stage("vmc", sally)
+    times, _, turns = run(stage, gappy)
+    assert largest_speed(times, turns) <= 1.5 * usual
+    assert next(iter(stage.actors.values())).missed >= 8
+    # poses go on through the gap
+    assert np.diff(times).max() < 0.05
+
+
+def test_after_a_stall_the_latest_is_shown(walk, sally):
+    stalled = [(1.5 if 1.0 <= when < 1.5 else when, data) for when, data in sent(walk)]
+    stage = Stage("vmc", sally)
+    times, roots, turns = run(stage, stalled)
+    smooth = run(Stage("vmc", sally), sent(walk))
+    at = np.searchsorted(times, 1.5)
+    assert np.diff(times[at : at + 3]).min() > 0.003
+    late, usual = roots[np.searchsorted(times, 3.0)], smooth[1][np.searchsorted(smooth[0], 3.0)]
+    assert np.abs(late - usual).max() < 0.06
+    assert np.isfinite(turns).all()
+
+
+def test_clock_that_jumps_disturbs_nothing(walk, sally):
+    motion, character = walk
+    data = live_made.said("vmc", motion, character, 50.0)
+    data[120:] = live_made.said("vmc", motion, character, 7000.0)[120:]
+    stage = Stage("vmc", sally)
+    times, _, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
+    usual = run(Stage("vmc", sally), sent(walk))
+    assert next(iter(stage.actors.values())).clock.jumps == 1
+    assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
+
+
+def test_long_silence_eases_to_rest_and_comes_back(walk, sally):
+    early = sent(walk)[:60]
+    late = [(when + 8.0, data) for when, data in sent(walk, start=58.0)[60:]]
+    stage = Stage("vmc", sally)
+    times, _, turns = run(stage, early + late)
+    assert np.isfinite(turns).all()
+    actor = next(iter(stage.actors.values()))
+    rest = rotation.angle(turns[np.searchsorted(times, 7.5)], turns[np.searchsorted(times, 7.0)]).max()
+    assert rest < 1e-3
+    assert actor.missing < 0.1
+    usual = run(Stage("vmc", sally), sent(walk))
+    assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
+
+
+def test_garbage_among_poses_does_no_harm(walk, sally):
+    good = sent(walk, seconds=1.5)
+    seeds = [data for _, data in good[:3]]
+    bad = [(0.3 + 0.0005 * n, data) for n, data in enumerate(live_made.mutations(seeds, 500))]
+    stage = Stage("vmc", sally)
+    times, _, turns = run(stage, sorted([*good, *bad], key=lambda event: event[0]))
+    assert np.isfinite(turns).all()
+    assert len(times) > 60
+
+
+def test_faults_are_what_they_say():
+    events = [(n / 100.0, n.to_bytes(2, "big")) for n in range(2000)]
+    lost = list(Faults(loss=0.2).apply(events))
+    assert 0.76 < len(lost) / 2000 < 0.84
+    doubled = list(Faults(duplicate=0.3).apply(events))
+    assert 1.25 < len(doubled) / 2000 < 1.35
+    late = list(Faults(delay=0.1, jitter=0.01).apply(events))
+    assert [data for _, data in late] == [data for _, data in events]
+    assert min(when - n / 100.0 for n, (when, _) in enumerate(late)) >= 0.1
+    swapped = [int.from_bytes(data, "big") for _, data in Faults(reorder=0.1).apply(events)]
+    assert sorted(swapped) == list(range(2000))
+    assert 100 < sum(a > b for a, b in pairwise(swapped)) < 300
+    times = [when for when, _ in Faults(jitter=0.02, reorder=0.2, duplicate=0.2).apply(events)]
+    assert times == sorted(times)
+    with pytest.raises(MotionError, match="share"):
+        Faults(loss=2.0)
+
+
+def test_noise_is_as_loud_as_asked(walk):
+    motion = walk[0]
+    shaken = with_noise(motion, 2.0, 1.0)
+    assert np.std(shaken.root - motion.root) == pytest.approx(0.002, rel=0.1)
+    off = rotation.log(rotation.multiply(rotation.inverse(motion.rotations), shaken.rotations))
+    assert np.degrees(np.std(off)) == pytest.approx(1.0, rel=0.05)
+
+
+# clocks
+
+
+def test_jitter_of_the_way_is_taken_out():
+    random = np.random.default_rng(0)
+    clock, made = SenderClock(), []
+    for number in range(600):
+        sent_at = number / 60.0
+        made.append(clock.arrival(sent_at, sent_at + 1000.0 + 0.02 + abs(random.normal(scale=0.005))))
+    late = np.diff(made[100:])
+    assert np.abs(late - 1.0 / 60.0).max() < 0.002
+    assert clock.arrival(None, 5.0) == 5.0
+    assert clock.arrival(float("nan"), 5.0) == 5.0
+    clock.arrival(99999.0, 6.0)
+    assert clock.jumps == 1
+
+
+def test_rate_does_not_count_gaps():
+    rate = Rate()
+    for number in range(200):
+        rate.tick(number / 90.0)
+    rate.tick(10.0)
+    assert rate.per_second == pytest.approx(90.0, rel=0.02)
+
+
+# doors
+
+
+def test_only_loopback_is_heard_unless_told():
+    place = wire.endpoint("vmc:39539")
+    assert place == wire.Endpoint("vmc", "127.0.0.1", 39539)
+    assert wire.endpoint("xsens") == wire.Endpoint("xsens", "127.0.0.1", 9763)
+    assert wire.endpoint("walk.bvh") is None
+    with pytest.raises(FormatError, match="--listen"):
+        wire.listen_at(wire.Endpoint("vmc", "0.0.0.0", 1), None, [])
+    with pytest.raises(FormatError, match="--allow"):
+        wire.listen_at(wire.Endpoint("vmc", "127.0.0.1", 1), "0.0.0.0", [])
+    with pytest.raises(FormatError, match="address"):
+        wire.networks(["nonsense"])
+    with pytest.raises(FormatError, match="PORT"):
+        wire.endpoint("vmc:99999999")
+    with pytest.raises(FormatError, match="received only"):
+        wire.endpoint("xsens:9763", sending=True)
+
+
+def test_senders_who_are_not_allowed_are_not_heard():
+    inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0), wire.networks(["10.1.2.0/24"]))
+    try:
+        assert inlet._may_send("127.0.0.1")
+        assert inlet._may_send("10.1.2.77")
+        assert not inlet._may_send("10.1.3.1")
+        assert not inlet._may_send("192.168.0.1")
+    finally:
+        inlet.close()
+
+
+def test_port_in_use_is_an_error():
+    first = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
+    try:
+        with pytest.raises(FormatError, match="cannot listen"):
+            wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", first.port))
+    finally:
+        first.close()
+
+
+def test_show_over_real_sockets(walk, sally):
+    motion, character = walk
+    inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
+    outlet = wire.Outlet(wire.Endpoint("vmc", "127.0.0.1", inlet.port))
+    stage, shown = Stage("vmc", sally), []
+    data = live_made.said("vmc", motion[:40], character, 3.0)
+    pending = list(data)
+    deadline = time.monotonic() + 20.0
+
+    def stop():
+        if pending:
+            outlet.send(pending.pop(0))
+            time.sleep(0.002)
+        return len(shown) >= 25 or time.monotonic() > deadline
+
+    try:
+        latencies = perform(stage, inlet, lambda n, actor, pose: shown.append((n, actor.time)), stop=stop)
+    finally:
+        inlet.close()
+        outlet.close()
+    assert len(shown) >= 25
+    assert latencies.count >= 20
+    assert outlet.failed == 0
+
+
+def test_take_becomes_a_clip(walk):
+    motion, _ = walk
+    take = Take(motion.skeleton)
+    with pytest.raises(MotionError, match="nothing came in"):
+        take.motion(60.0)
+    for frame in range(0, 60, 2):
+        take.add(frame / FPS, motion.root[frame], motion.rotations[frame])
+    take.add(58 / FPS, motion.root[58], motion.rotations[58])
+    found = take.motion(FPS)
+    assert len(found) == 59
+    assert np.abs(found.root[::2] - motion.root[0:59:2]).max() < 1e-6
+    assert rotation.angle(found.rotations, motion.rotations[:59]).max() < 0.05
