@@ -7,11 +7,13 @@ animator's way; what the motion did between keys is lost, and so are constraints
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.analysis.stillness import continuous_segments, lead_in
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
@@ -43,20 +45,29 @@ class PerKey:
         watch, motion = Stopwatch(problem), problem.motion
         if len(motion) < 2 or not problem.constraints:
             return watch.finish("perkey", motion)
-        keys = self._chosen(problem)
+        cuts = find_cuts(problem)
+        keys = self._chosen(problem, cuts)
         if progress:
             progress("keys", 0.0)
         part, reached = pose(ik, motion, problem, keys)
-        motion = through_keys(motion, part, keys)
+        motion = through_keys(motion, part, keys, cuts)
         watch.lap(f"{len(keys)} keys", motion)
         return watch.finish("perkey", motion, reachable=bool(reached.all()))
 
-    def _chosen(self, problem: Problem) -> NDArray:
+    def _chosen(self, problem: Problem, cuts: NDArray) -> NDArray:
         count = len(problem.motion)
         chosen = find_keys(problem) if self.keys is None else np.asarray(self.keys, np.int64)
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
             raise ConstraintError(f"perkey: expected keys in 0..{count - 1}, got {chosen.tolist()}")
-        return np.unique(np.concatenate([[0], chosen, [count - 1]]))
+        return np.unique(np.concatenate([cuts[:-1], chosen, cuts[1:] - 1]))
+
+
+def find_cuts(problem: Problem) -> NDArray:
+    """Frames at which a clip begins anew, with 0 and the count of frames: a T-pose before it, cuts between takes."""
+    motion, height = problem.motion, problem.character.height or 1.0
+    positions = Kinematics(motion).positions
+    starts = [first for first, _ in continuous_segments(positions, motion.fps, height)]
+    return np.unique(np.array([*starts, lead_in(positions, height), len(motion)], np.int64))
 
 
 def find_keys(problem: Problem) -> NDArray:
@@ -90,19 +101,30 @@ def find_keys(problem: Problem) -> NDArray:
     return np.union1d(given, np.array(found, np.int64))
 
 
-def through_keys(motion: Motion, posed: Motion, keys: NDArray) -> Motion:
-    """The motion that passes smoothly (twice differentiable) through poses at keys.
+def through_keys(motion: Motion, posed: Motion, keys: NDArray, cuts: NDArray | None = None) -> Motion:
+    """The motion that passes smoothly (twice differentiable) through poses at keys, between two cuts each.
 
     Rotations are led through their unit quaternions, all of one sign; between keys that are all but half a turn apart,
     where these pass near zero, the shortest way is taken.
     """
+    root, rotations = np.array(motion.root), np.array(motion.rotations)
+    cuts = np.array([0, len(motion)]) if cuts is None else cuts
+    for first, last in pairwise(cuts.tolist()):
+        own = slice(*np.searchsorted(keys, [first, last]).tolist())
+        rows = np.arange(first, last)
+        root[rows], rotations[rows] = _led(posed.root[own], posed.rotations[own], keys[own], rows)
+    return Motion(motion.skeleton, root, rotation.unroll(rotation.normalize(rotations)), motion.fps, motion.offsets)
+
+
+def _led(root: NDArray, rotations: NDArray, keys: NDArray, every: NDArray) -> tuple[NDArray, NDArray]:
+    """Places (F, 3) and quaternions (F, J, 4), not normalized, at frames (F,) through those at keys."""
     from scipy.interpolate import CubicSpline
 
-    every = np.arange(len(motion))
-    root = CubicSpline(keys, posed.root, axis=0)(every)
-    held = rotation.unroll(posed.rotations)
+    out = np.broadcast_to(rotations[0], (len(every), *rotations.shape[1:])).copy()
+    if len(keys) == 1:
+        return np.broadcast_to(root[0], (len(every), 3)), out
+    held = rotation.unroll(rotations)
     turning = np.flatnonzero((held != held[0]).any(axis=(0, 2)))
-    rotations = np.broadcast_to(held[0], motion.rotations.shape).copy()
     if len(turning):
         led = CubicSpline(keys, held[:, turning], axis=0)(every)
         first = np.clip(np.searchsorted(keys, every, side="right") - 1, 0, len(keys) - 2)
@@ -111,5 +133,5 @@ def through_keys(motion: Motion, posed: Motion, keys: NDArray) -> Motion:
         led[frames, which] = rotation.slerp(
             held[first[frames], turning[which]], held[first[frames] + 1, turning[which]], share[frames]
         )
-        rotations[:, turning] = led
-    return Motion(motion.skeleton, root, rotation.unroll(rotation.normalize(rotations)), motion.fps, motion.offsets)
+        out[:, turning] = led
+    return CubicSpline(keys, root, axis=0)(every), out
