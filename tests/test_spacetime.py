@@ -23,10 +23,11 @@ from footplant.constraints import (
     SpeedLimit,
 )  # fmt: skip
 from footplant.geometry import Plane
-from footplant.methods.spacetime import Spacetime, _Search
+from footplant.methods.spacetime import Spacetime
 from footplant.methods.spacetime_band import Border, Knots, System
 from footplant.methods.spacetime_rows import Rows
-from footplant.problem import Problem, Stopwatch
+from footplant.methods.spacetime_search import Search
+from footplant.problem import Problem
 from footplant.skeleton import Point
 
 
@@ -89,13 +90,13 @@ def mixture(clip: Clip) -> tuple[Constraint, ...]:
     )  # fmt: skip
 
 
-def searching(clip: Clip, constraints, spacing: float = 3.0) -> tuple[_Search, System]:
+def searching(clip: Clip, constraints, spacing: float = 3.0) -> tuple[Search, System]:
     """A search of a problem and its system, ready for a step."""
     problem = Problem(clip.motion, clip.character, tuple(constraints))
     rows = Rows(Kinematics(clip.motion), problem.constraints, np.ones(len(clip.motion), bool))
-    search = _Search(Spacetime(), problem, rows, Stopwatch(problem), None)
+    search = Search(Spacetime(), problem, rows, None)
     knots = search.knots(spacing, 0, len(clip.motion), False)
-    return search, System(knots, rows.border(knots), search.change, search.bend)
+    return search, System(knots, rows.border(knots), search.change, search.speed, search.bend)
 
 
 def dense_of(system: System) -> tuple[np.ndarray, np.ndarray]:
@@ -210,6 +211,10 @@ def test_splines_give_back_what_is_one():
     np.testing.assert_allclose(knots.fitted(knots.displacements(control)), control, atol=1e-3)
     np.testing.assert_allclose(knots.basis.sum(axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(knots.bending.sum(axis=1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(knots.speeding.sum(axis=1), 0.0, atol=1e-9)
+    curve = knots.displacements(control)
+    slopes = np.sum([knots.speeding[:, a, None] * control[knots.first + a] for a in range(4)], axis=0)
+    np.testing.assert_allclose(slopes[1:-1], 15.0 * (curve[2:] - curve[:-2]), atol=0.1 * np.abs(slopes).max())
     bent = np.diff(knots.displacements(control), n=2, axis=0) * 30.0**2
     ours = np.sum([knots.bending[:, a, None] * control[knots.first + a] for a in range(4)], axis=0)
     assert np.abs(ours[1:-1] - bent).mean() < 0.15 * np.abs(ours).mean()

@@ -15,17 +15,24 @@ from footplant.kernels import jit
 
 
 @jit
-def start_band(mass, bending, change, bend, damping, band):
-    """Begin the matrix with the objective: mass (K, 4)·change (n, n) + bending (K, 4)·bend (n, n), and the damping.
+def start_band(mass, speeding, bending, change, speed, bend, damping, band):
+    """Begin the matrix with the objective, mass·change + speeding·speed + bending·bend, and the damping.
+
+    mass, speeding, bending (K, 4): products of the splines, of their first and of their second derivatives; change,
+    speed, bend (n, n): what those of a displacement cost.
 
     Damping is a share of what change costs: damping·mass·change on the diagonal.
     """
     width = change.shape[0]
     for k in range(mass.shape[0]):
+        band[k, :, :] = 0.0
         for a in range(4):
             for i in range(width):
-                for j in range(width):
-                    band[k, a * width + i, j] = mass[k, a] * change[i, j] + bending[k, a] * bend[i, j]
+                # what groups of three cost does not mix
+                for j in range(i - i % 3, min(i - i % 3 + 3, width)):
+                    band[k, a * width + i, j] = (
+                        mass[k, a] * change[i, j] + speeding[k, a] * speed[i, j] + bending[k, a] * bend[i, j]
+                    )
         for i in range(width):
             band[k, i, i] += damping * mass[k, 0] * change[i, i]
 
@@ -163,7 +170,8 @@ def _row():
 
 WARMUP = {
     "start_band": lambda: (
-        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), 0.0, np.zeros((1, 4, 1))
+        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), 0.0,
+        np.zeros((1, 4, 1)),
     ),
     "add_rows": lambda: (
         *_row(), np.zeros(1, np.int64), np.ones(1), np.ones(1), np.ones((1, 1)), np.zeros(1, np.int64),

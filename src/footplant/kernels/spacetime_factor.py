@@ -19,47 +19,58 @@ LEAST_PIVOT = 1e-14
 
 
 @jit
-def _invert_factor(square, count, lower, inverse_transposed):
-    """L of square = L·Lᵀ (its lower triangle is read), and the transpose of L⁻¹; False when it is not positive."""
-    for j in range(count):
-        total = square[j, j]
-        for p in range(j):
-            total -= lower[j, p] * lower[j, p]
-        if not total > LEAST_PIVOT * square[j, j]:
+def _invert_factor(square, count, upper, inverse):
+    """The transpose of L⁻¹, upper triangular, of square = L·Lᵀ (its lower triangle is read); False if not positive.
+
+    upper is room for Lᵀ. Rows are eliminated from those below them, so that inner loops run along rows.
+    """
+    for i in range(count):
+        for j in range(i, count):
+            upper[i, j] = square[j, i]
+    for p in range(count):
+        pivot = upper[p, p]
+        if not pivot > LEAST_PIVOT * square[p, p]:
             return False
-        lower[j, j] = math.sqrt(total)
-        scale = 1.0 / lower[j, j]
-        for i in range(j + 1, count):
-            total = square[i, j]
-            for p in range(j):
-                total -= lower[i, p] * lower[j, p]
-            lower[i, j] = total * scale
-    inverse_transposed[:, :] = 0.0
-    for j in range(count):
-        # row j of L⁻¹ from the rows before it: e_j = L[j, :j]·L⁻¹[:j] + L[j, j]·L⁻¹[j]
-        scale = 1.0 / lower[j, j]
-        for c in range(j):
-            total = 0.0
-            for p in range(c, j):
-                total += lower[j, p] * inverse_transposed[c, p]
-            inverse_transposed[c, j] = -scale * total
-        inverse_transposed[j, j] = scale
+        scale = 1.0 / math.sqrt(pivot)
+        for j in range(p, count):
+            upper[p, j] *= scale
+        for i in range(p + 1, count):
+            a = upper[p, i]
+            if a != 0.0:
+                for j in range(i, count):
+                    upper[i, j] -= a * upper[p, j]
+    # rows of (Lᵀ)⁻¹ from the last one up
+    inverse[:, :] = 0.0
+    for i in range(count - 1, -1, -1):
+        for p in range(i + 1, count):
+            a = upper[i, p]
+            if a != 0.0:
+                for j in range(p, count):
+                    inverse[i, j] -= a * inverse[p, j]
+        scale = 1.0 / upper[i, i]
+        for j in range(i + 1, count):
+            inverse[i, j] *= scale
+        inverse[i, i] = scale
     return True
 
 
 @jit
-def _subtract_product(left, top, rows, right, inner, width, out, out_top):
-    """out[out_top + i] −= left[top + i]·right for `rows` rows, four inner ones at a time."""
-    quarter = inner // 4 * 4
+def _subtract_product(left, top, rows, right, width, triangle, out, out_top):
+    """out[out_top + i] −= left[top + i]·right for `rows` rows, four inner ones at a time.
+
+    triangle: of the first `width` rows only what is on and below the diagonal is needed.
+    """
+    quarter = width // 4 * 4
     for i in range(rows):
+        columns = min(i + 1, width) if triangle else width
         for p in range(0, quarter, 4):
             a, b = left[top + i, p], left[top + i, p + 1]
             c, d = left[top + i, p + 2], left[top + i, p + 3]
-            for j in range(width):
+            for j in range(columns):
                 out[out_top + i, j] -= a * right[p, j] + b * right[p + 1, j] + c * right[p + 2, j] + d * right[p + 3, j]
-        for p in range(quarter, inner):
+        for p in range(quarter, width):
             a = left[top + i, p]
-            for j in range(width):
+            for j in range(columns):
                 out[out_top + i, j] -= a * right[p, j]
 
 
@@ -182,10 +193,10 @@ def solve_bordered(
             for i in range(width):
                 for j in range(width):
                     crossed[j, i] = own[c * width + i, j]
-            _subtract_product(own, c * width, (ahead - c + 1) * width, crossed, width, width, band[k + c], 0)
+            _subtract_product(own, c * width, (ahead - c + 1) * width, crossed, width, True, band[k + c], 0)
             for s in range(slot_count):
                 if live[s]:
-                    _subtract_product(border[k], s, 1, crossed, width, width, border[k + c], s)
+                    _subtract_product(border[k], s, 1, crossed, width, False, border[k + c], s)
             for i in range(width):
                 total = 0.0
                 for j in range(width):

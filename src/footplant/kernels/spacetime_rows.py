@@ -87,11 +87,11 @@ def turning_axes(groups, displacement, rotations, axes):
 
 
 @jit
-def measure_pins(starts, kinds, joints, offsets, targets, weights, owners, shares, shifts, positions, rotations, out):
+def measure_pins(starts, kinds, joints, offsets, targets, weights, owners, shifts, positions, rotations, out):
     """Residuals (N, 3) of pins, sorted by frame: metres from a place, or the rotation vector from a turn.
 
-    The place of a pin with an owner (a plant whose place is unknown, else −1) moves along with it: by its share of the
-    plant's shift. weights (N, 3) is how much each world axis counts.
+    The place of a pin with an owner (a plant whose place is unknown, else −1) moves along with the plant's shift.
+    weights (N, 3) is how much each world axis counts.
     """
     for f in range(starts.shape[0] - 1):
         for n in range(starts[f], starts[f + 1]):
@@ -101,9 +101,9 @@ def measure_pins(starts, kinds, joints, offsets, targets, weights, owners, share
                 px, py, pz = rotate(w, x, y, z, offsets[n, 0], offsets[n, 1], offsets[n, 2])
                 px, py, pz = px + positions[f, j, 0], py + positions[f, j, 1], pz + positions[f, j, 2]
                 if owners[n] >= 0:
-                    px -= shares[n] * shifts[owners[n], 0]
-                    py -= shares[n] * shifts[owners[n], 1]
-                    pz -= shares[n] * shifts[owners[n], 2]
+                    px -= shifts[owners[n], 0]
+                    py -= shifts[owners[n], 1]
+                    pz -= shifts[owners[n], 2]
                 out[n, 0] = weights[n, 0] * (px - targets[n, 0])
                 out[n, 1] = weights[n, 1] * (py - targets[n, 1])
                 out[n, 2] = weights[n, 2] * (pz - targets[n, 2])
@@ -227,7 +227,7 @@ WARMUP = {
         np.arange(2), np.zeros((1, 6)), _read_only(1, 3), _read_only(1, 1, 4), np.zeros((1, 3)), np.ones((1, 1, 4))
     ),
     "measure_pins": lambda: (
-        *_pins(), np.zeros((1, 4)), np.ones((1, 3)), np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3)), *_BODY,
+        *_pins(), np.zeros((1, 4)), np.ones((1, 3)), np.zeros(1, np.int64), np.zeros((1, 3)), *_BODY,
         np.zeros((1, 3)),
     ),
     "differentiate_pins": lambda: (

@@ -17,6 +17,8 @@ class Knots:
     """(F,) the first of the four control points that frame f reads; those outside 0 … count−1 are fixed at zero."""
     basis: NDArray
     """(F, 4) their weights."""
+    speeding: NDArray
+    """(F, 4) their weights in the first derivative, 1/s."""
     bending: NDArray
     """(F, 4) their weights in the second derivative, 1/s²."""
     count: int
@@ -36,11 +38,12 @@ class Knots:
         t = at - first
         s = 1.0 - t
         basis = np.stack([s**3, 3 * t**3 - 6 * t**2 + 4, 3 * s**3 - 6 * s**2 + 4, t**3], axis=1) / 6.0
+        speeding = np.stack([-(s**2), 3 * t**2 - 4 * t, 4 * s - 3 * s**2, t**2], axis=1) * (0.5 * fps / step)
         bending = np.stack([s, 3 * t - 2, 3 * s - 2, t], axis=1) * (fps / step) ** 2
         count = segments + 3
         if fixed:
             first, count = first - 3, max(count - 6, 0)
-        return cls(first, basis, bending, count, fps)
+        return cls(first, basis, speeding, bending, count, fps)
 
     def gram(self, weights: NDArray) -> NDArray:
         """(K, 4) Σ over frames of the products of weights (F, 4), control point k against k … k+3, in seconds."""
@@ -137,9 +140,13 @@ class System:
     border: Border
     change: NDArray
     """(n, n) what a displacement costs."""
+    speed: NDArray
+    """(n, n) what its first derivative costs."""
     bend: NDArray
     """(n, n) what its second derivative costs."""
     mass: NDArray = field(init=False)
+    """(K, 4) products of the splines; `speeding`, `bending`: of their derivatives."""
+    speeding: NDArray = field(init=False)
     bending: NDArray = field(init=False)
     band: NDArray = field(init=False)
     rhs: NDArray = field(init=False)
@@ -151,23 +158,28 @@ class System:
     def __post_init__(self) -> None:
         """Make room."""
         count, width = self.knots.count, len(self.change)
-        self.mass, self.bending = self.knots.gram(self.knots.basis), self.knots.gram(self.knots.bending)
+        knots = self.knots
+        self.mass, self.speeding, self.bending = map(knots.gram, (knots.basis, knots.speeding, knots.bending))
         self.band, self.rhs = np.empty((count, 4 * width, width)), np.empty((count, width))
         self.side = np.empty((count, self.border.width, width))
         self.var_corner, self.var_rhs = np.empty((len(self.border), 3)), np.empty(len(self.border))
 
     def value(self, control: NDArray) -> float:
-        """The objective at control points: ½ ∫ change·|d|² + bend·|d″|² dt."""
+        """The objective at control points: ½ ∫ change·|d|² + speed·|d′|² + bend·|d″|² dt."""
         return 0.5 * float(np.sum(control * self._slope(control)))
 
     def _slope(self, control: NDArray) -> NDArray:
-        return banded_times(self.mass, control @ self.change) + banded_times(self.bending, control @ self.bend)
+        out = banded_times(self.mass, control @ self.change) + banded_times(self.bending, control @ self.bend)
+        moving = np.flatnonzero(np.diag(self.speed))
+        out[:, moving] += banded_times(self.speeding, control[:, moving] @ self.speed[np.ix_(moving, moving)])
+        return out
 
     def start(self, control: NDArray, damping: float) -> None:
         """Begin with the objective at control points; the damping is a share of what change costs."""
         from footplant.kernels import spacetime_assembly as kernel
 
-        kernel.start_band(self.mass, self.bending, self.change, self.bend, damping, self.band)
+        costs = (self.mass, self.speeding, self.bending, self.change, self.speed, self.bend)
+        kernel.start_band(*costs, damping, self.band)
         self.rhs[:] = -self._slope(control)
         self.side[:], self.var_corner[:], self.var_rhs[:] = 0.0, 0.0, 0.0
 

@@ -8,25 +8,25 @@ and its Jacobian.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.ground import normal_of
-from footplant.constraints import Above, AcrossFrames, Area, Constraint, Footplant
+from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.ik.pins import Pins, collect, eased_targets, is_pin
 from footplant.kinematics import Kinematics
 from footplant.methods.spacetime_band import Border, Knots, System
+from footplant.methods.spacetime_parts import Look, Other, Tie, canonical
 from footplant.problem import RADIAN
-from footplant.skeleton import Point
 
 SOFT = 10.0
 """Weight of a soft constraint of weight 1, per m², where turning a joint by a radian costs its rigidity."""
 SOFT_STEP = 100.0
 """How many times more a soft constraint weighs than one of the next smaller priority; two steps at most either way."""
-RAMP = 10.0
+RAMP = 100.0
 """Weight of what eases in or out, per m², when it is all but there."""
 HARD_STEP = 100.0
 """How many times more the penalty of a hard constraint is than that of one of the next smaller priority."""
@@ -34,74 +34,6 @@ HARD_SPAN = 1e4
 """And at most from the smallest to the greatest: double precision ends there."""
 ROOM = 4_000_000
 """Numbers of Jacobians asked for at once: bounds the memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """The figure at some control points: everything that rows are measured by."""
-
-    displacements: NDArray
-    """(F, n) d of the unknowns."""
-    kinematics: Kinematics
-    shifts: NDArray
-    """(P, 3) how far each plant of unknown place stands from where it was first thought, metres."""
-    residuals: NDArray
-    """(R,) of all rows."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Other:
-    """A constraint that is no pin, at work at some rows of the motion."""
-
-    constraint: Constraint
-    rows: NDArray
-    """(m,) which rows of the motion."""
-    wide: int
-    """Residuals at each."""
-    left_over: NDArray
-    """(m, wide) what of its residual at the reference may stay: all but the share eased in."""
-    begin: int
-    """Where its residuals begin among all."""
-    allowed: NDArray
-    """(1+J,) groups of unknowns that may change for it."""
-
-    @property
-    def of_point(self) -> bool:
-        """Whether it is a height or a distance of one point, whose derivatives are compiled."""
-        return type(self.constraint) in (Above, Area)
-
-
-@dataclass(frozen=True, eq=False)
-class _Tie:
-    """A relation across frames."""
-
-    constraint: AcrossFrames
-    frames: NDArray
-    """(r, T)"""
-    wide: int
-    begin: int
-    allowed: NDArray
-
-
-def canonical(constraints: Sequence[Constraint]) -> list[Constraint]:
-    """The constraints in an order of their own, so that no sum depends on the one in which they were given."""
-    return sorted(constraints, key=_key)
-
-
-def _key(constraint: Constraint) -> tuple[str, ...]:
-    return (type(constraint).__name__, *(_text(getattr(constraint, entry.name)) for entry in fields(constraint)))
-
-
-def _text(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return value.tobytes().hex()
-    if isinstance(value, Point):
-        return f"{value.joint:6d} {value.offset}"
-    if isinstance(value, range) and len(value):
-        return f"{value.start:9d} {value.stop:9d}"
-    if value is None or isinstance(value, str | int | float | tuple | list):
-        return repr(value)
-    return type(value).__name__
 
 
 class Rows:
@@ -119,6 +51,9 @@ class Rows:
         self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
         self.pins = _only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
         self.targets = eased_targets(self.pins, kinematics)
+        of_plant = np.array([isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
+        # a foot that leaves a plant goes on where it was put, and smoothness takes it to the next one; a hand goes back
+        self.targets[of_plant] = self.pins.targets[of_plant]
         number = {id(c): k for k, c in enumerate(self.free)}
         owner_of = np.array([number.get(id(c), -1) for c in pinned], np.int64)
         self.owners = owner_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
@@ -185,7 +120,7 @@ class Rows:
             )
         left = (1.0 - share) * (np.minimum(residual, 0.0) if constraint.inequality else residual)
         allowed = self._allowed(constraint)
-        other = _Other(constraint, rows, residual.shape[1], left, self.count, allowed)
+        other = Other(constraint, rows, residual.shape[1], left, self.count, allowed)
         self.others.append(other)
         self.count += residual.size
         if other.of_point:
@@ -202,7 +137,7 @@ class Rows:
         if not np.isfinite(residual).all():
             raise ConstraintError(f"{constraint.title}: expected finite residuals, got NaN or infinity")
         wide = residual.shape[1]
-        self.ties.append(_Tie(constraint, groups, wide, self.count, self._allowed(constraint)))
+        self.ties.append(Tie(constraint, groups, wide, self.count, self._allowed(constraint)))
         self.count += residual.size
         return self._moves(constraint, np.asarray(constraint.jacobian(self.reference), float))
 
@@ -308,8 +243,8 @@ class Rows:
         residuals = np.zeros(self.count)
         pins = self.pins
         kernel.measure_pins(
-            pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, pins.activations,
-            shifts, kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
+            pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, shifts,
+            kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
         )  # fmt: skip
         for other in self.others:
             values = np.asarray(other.constraint.residual(kinematics[other.rows]), float) - other.left_over
@@ -327,22 +262,27 @@ class Rows:
         for tie, variables in zip(self.ties, self.tie_variables):
             self._add_tie(system, look, tie, variables, residuals, weights)
 
-    def _add_pins(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
+    def pin_jacobian(self, look: Look) -> NDArray:
+        """(3N, n) derivatives of the residuals of pins by the displacement at their own frames."""
         from footplant.kernels import spacetime_rows as kernel
 
-        pins, end = self.pins, 3 * len(self.pins)
-        jacobian = np.empty((end, len(self.columns)))
+        pins, kinematics = self.pins, look.kinematics
+        out = np.empty((3 * len(pins), len(self.columns)))
         kernel.differentiate_pins(
             self.skeleton.parents, self.groups, self.group_of, pins.starts, pins.kinds, pins.joints, pins.offsets,
-            pins.axes, self.chain_of, self.chains, look.displacements, look.kinematics.positions,
-            look.kinematics.rotations, look.residuals[:end].reshape(-1, 3), jacobian,
+            pins.axes, self.chain_of, self.chains, look.displacements, kinematics.positions, kinematics.rotations,
+            look.residuals[: len(out)].reshape(-1, 3), out,
         )  # fmt: skip
+        return out
+
+    def _add_pins(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
+        jacobian = self.pin_jacobian(look)
+        end = len(jacobian)
         couplings = np.zeros((end, 3))
         own = np.flatnonzero(self.owners >= 0)
         if len(own):
             slopes = self._slopes(look.shifts)[self.owners[own]]
-            factor = pins.axes[own] * pins.activations[own, None]
-            couplings.reshape(-1, 3, 3)[own] = -factor[:, :, None] * slopes
+            couplings.reshape(-1, 3, 3)[own] = -self.pins.axes[own][:, :, None] * slopes
         rows, owners = np.repeat(self.pin_rows, 3), np.repeat(self.owners, 3)
         self._add(system, rows, residuals[:end], weights[:end], jacobian, owners, couplings)
 
@@ -358,7 +298,7 @@ class Rows:
         )  # fmt: skip
         kernel.add_rows(*arguments)
 
-    def _add_other(self, system: System, look: Look, other: _Other, residuals: NDArray, weights: NDArray) -> None:
+    def _add_other(self, system: System, look: Look, other: Other, residuals: NDArray, weights: NDArray) -> None:
         """Ask for derivatives at the rows that have a say, so many at once that they fit."""
         from footplant.kernels import spacetime_rows as kernel
 
@@ -386,7 +326,7 @@ class Rows:
                 kernel.turn_columns(self.groups, lines, look.displacements, jacobian)
             self._add(system, lines, values[part].ravel(), shares[part].ravel(), jacobian)
 
-    def _add_tie(self, system, look: Look, tie: _Tie, variables: NDArray, residuals: NDArray, weights: NDArray) -> None:
+    def _add_tie(self, system, look: Look, tie: Tie, variables: NDArray, residuals: NDArray, weights: NDArray) -> None:
         from footplant.kernels import spacetime_assembly, spacetime_rows
 
         own = slice(tie.begin, tie.begin + len(tie.frames) * tie.wide)

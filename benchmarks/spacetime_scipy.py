@@ -1,0 +1,151 @@
+"""Spacetime against SciPy on one problem, and Gleicher's catwalk (Graphical Models 2001, section 5).
+
+The catwalk is a walk on a narrow track, 183 frames at 30 frames a second, to the figure of 60 % size in the original
+footsteps; 954 scalar constraints are taken of it as in the paper. SciPy's `least_squares` gets the very same unknowns,
+residuals and derivatives (a sparse Jacobian, its trust region with LSMR), constraints as a stiff penalty: what it has
+to offer for such a problem.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import samples
+from footplant.analysis.contacts import FEET, Contacts, Plant
+from footplant.clip import Clip
+from footplant.constraints import Footplant
+from footplant.edits.footsteps import find_steps, foot_length, plants_for
+from footplant.edits.retarget import Stage
+from footplant.edits.transfer import transfer
+from footplant.geometry import Plane
+from footplant.kinematics import Kinematics
+from footplant.methods.spacetime import Spacetime
+from footplant.methods.spacetime_rows import Rows
+from footplant.methods.spacetime_search import PENALTIES, Search
+from footplant.problem import Problem
+from footplant.samples import gait
+from timing import cpu_seconds, main
+
+RATE, FRAMES, SCALARS = 30.0, 183, 954
+STIFF = PENALTIES[-1]
+
+
+def catwalk() -> Problem:
+    """The walk of 183 frames with 954 scalar constraints on the short figure, each step in line with the last."""
+    walk = gait.walk(step_width=0.02, cycles=7, fps=RATE)
+    motion, target = walk.motion[:FRAMES], samples.load_character("short")
+    kinematics, plants = Kinematics(motion), []
+    for name in FEET:
+        places = kinematics.point(walk.character.contacts[name])
+        for begin, end in walk.contacts[name]:
+            end = min(end, FRAMES)
+            if end - begin > 1:
+                plants.append(Plant(name, begin, end, places[begin:end].mean(axis=0)))
+    contacts = Contacts(tuple(plants), FEET, FRAMES, RATE, Plane())
+    stage = Stage.of(Clip(motion, walk.character), target, contacts, keep_footsteps=True)
+    steps = find_steps(contacts, foot_length(walk.character, "left"))
+    moved = transfer(motion, walk.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
+    return Problem(moved, target, _trimmed(plants_for(steps, target, stage.move)))
+
+
+def _trimmed(plants: tuple[Footplant, ...]) -> tuple[Footplant, ...]:
+    """The plants, each without its last frames as far as there are more constraints than in the paper."""
+    lengths = np.array([len(plant) for plant in plants])
+    while 3 * lengths.sum() > SCALARS:
+        lengths[np.argmax(lengths)] -= 1
+    return tuple(
+        replace(plant, frames=range(plant.frames[0], plant.frames[0] + int(length)))  # type: ignore[index]
+        for plant, length in zip(plants, lengths)
+    )
+
+
+def run() -> dict[str, float]:
+    """Time and error of spacetime on the catwalk, and of SciPy on the same problem."""
+    problem, method = catwalk(), Spacetime()
+    solution = method.solve(problem)
+    errors = np.concatenate([_errors(constraint, solution.motion) for constraint in problem.constraints])
+    splines = replace(method, exact=False)
+    ours = cpu_seconds(lambda: splines.solve(problem), repeats=5)
+    ours_error = _total(problem, splines.solve(problem).motion)
+    theirs, theirs_error = scipy_seconds(problem, splines)
+    return {
+        "spacetime.catwalk.frames": len(problem.motion),
+        "spacetime.catwalk.scalar_constraints": 3 * sum(map(len, problem.constraints)),
+        "spacetime.catwalk.seconds": cpu_seconds(lambda: method.solve(problem), repeats=5),
+        "spacetime.catwalk.total_error_metres": float(errors.sum()),
+        "spacetime.catwalk.worst_mm": 1000.0 * float(errors.max()),
+        "spacetime.splines_seconds": ours,
+        "spacetime.scipy_seconds": theirs,
+        "spacetime.splines_total_error_metres": ours_error,
+        "spacetime.scipy_total_error_metres": theirs_error,
+        "spacetime.times_faster_than_scipy": theirs / ours,
+    }
+
+
+def _errors(constraint, motion) -> NDArray:
+    held = np.asarray(constraint.frames)
+    return np.linalg.norm(constraint.residual(Kinematics(motion)[held]), axis=1)
+
+
+def _total(problem: Problem, motion) -> float:
+    return float(sum(_errors(constraint, motion).sum() for constraint in problem.constraints))
+
+
+def scipy_seconds(problem: Problem, method: Spacetime) -> tuple[float, float]:
+    """CPU time of `scipy.optimize.least_squares`, and its total error in metres."""
+    from scipy.linalg import block_diag, cholesky  # noqa: F401
+    from scipy.optimize import least_squares
+    from scipy.sparse import csr_matrix, kron, vstack
+
+    motion = problem.motion
+    rows = Rows(Kinematics(motion), problem.constraints, np.ones(len(motion), bool))
+    search = Search(method, problem, rows, None)
+    knots = search.knots(max(method.spacing * motion.fps / 30.0, 2.0), 0, len(motion), False)
+    rows.border(knots)
+    weights = np.sqrt(np.where(rows.hard, STIFF, rows.soft) * rows.scale**2 / motion.fps)
+    shape, width = (knots.count, len(rows.columns)), len(rows.columns)
+    roots = [np.linalg.cholesky(cost + 1e-30 * np.eye(width)).T for cost in (search.change, search.speed, search.bend)]
+    tables = [spread(knots, values) for values in (knots.basis, knots.speeding, knots.bending)]
+    costs = vstack([kron(table, root) for table, root in zip(tables, roots)]).tocsr() / np.sqrt(motion.fps)
+    at = np.repeat(rows.pin_rows, 3)
+
+    def residuals(x: NDArray) -> NDArray:
+        look = rows.look(knots, x.reshape(shape), np.zeros(0))
+        return np.concatenate([costs @ x, weights * look.residuals])
+
+    def jacobian(x: NDArray):
+        look = rows.look(knots, x.reshape(shape), np.zeros(0))
+        own = rows.pin_jacobian(look) * weights[:, None]
+        columns = (knots.first[at][:, None] + np.arange(4))[:, :, None] * width + np.arange(width)
+        values = knots.basis[at][:, :, None] * own[:, None, :]
+        lines = np.broadcast_to(np.arange(len(own))[:, None, None], values.shape)
+        return vstack(
+            [costs, csr_matrix((values.ravel(), (lines.ravel(), columns.ravel())), (len(own), x.size))]
+        ).tocsr()
+
+    started = time.process_time()
+    found = least_squares(
+        residuals, np.zeros(shape[0] * shape[1]), jac=jacobian,  # type: ignore[arg-type]
+        method="trf", tr_solver="lsmr", x_scale="jac",
+        ftol=1e-6, xtol=1e-6, gtol=1e-6, max_nfev=60,
+    )  # fmt: skip
+    taken = time.process_time() - started
+    look = rows.look(knots, found.x.reshape(shape), np.zeros(0))
+    return taken, _total(problem, look.kinematics.motion)
+
+
+def spread(knots, weights: NDArray):
+    """(F, K) the weights (F, 4) of control points as a sparse matrix."""
+    from scipy.sparse import csr_matrix
+
+    lines = np.repeat(np.arange(len(knots.first)), 4)
+    columns = (knots.first[:, None] + np.arange(4)).ravel()
+    return csr_matrix((weights.ravel(), (lines, columns)), (len(knots.first), knots.count))
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,222 @@
+"""The search of spacetime: an augmented Lagrangian whose steps are Levenberg–Marquardt's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.errors import SkeletonError
+from footplant.ik.hybrid import RIGIDITY
+from footplant.ik.limb import LIMBS, limb_of
+from footplant.methods.spacetime_band import Knots, System
+from footplant.methods.spacetime_parts import Look
+from footplant.methods.spacetime_rows import Rows
+from footplant.motion import Motion
+from footplant.problem import Problem, Progress
+from footplant.skeleton import Character
+
+if TYPE_CHECKING:
+    from footplant.methods.spacetime import Spacetime
+
+logger = logging.getLogger(__name__)
+ROLE_RIGIDITY = RIGIDITY | {
+    "place": 0.01, "upper_leg": 0.3, "lower_leg": 0.2, "foot": 0.3, "toes": 0.2, "upper_arm": 0.03, "lower_arm": 0.03,
+    "hand": 0.05,
+}  # fmt: skip
+"""What it costs to move the root (1/m²) and to turn each joint (1/rad²), by role without its side."""
+OTHER_RIGIDITY = 0.3
+"""And any other joint."""
+OFF_HINGE = 30.0
+"""How many times more it costs to turn a knee or an elbow otherwise than about its hinge."""
+PENALTIES = (1e3, 1e4, 1e5)
+"""Penalty of hard constraints, 1/m², as the search goes on."""
+CAP = 300.0
+"""Force (penalty times metres) up to which a multiplier of the lowest rank grows: what cannot be met gives up there."""
+MOST_DAMPING = 1e8
+TRUNK_SLOWER = 2.0
+"""How many times longer the spread is of what moves the whole body: its root's place and turn."""
+SWAY = 2.0
+"""Seconds over which the body goes back to its way once it has left it: what counts is less where it is than that it
+goes as it went."""
+CALM = 0.15
+"""Radians and metres: after a shorter step multipliers are brought up to date, and penalties may rise."""
+SHORT = 3e-2
+"""Radians and metres: a step shorter than this ends the search once everything is met."""
+SETTLED = 1e-5
+"""And one shorter than this ends it at once."""
+NEAR_ENOUGH = 0.5
+"""Share of the tolerance at which a constraint is met for the search."""
+
+
+def costs(character: Character, rigidity: Mapping[str, float], groups: NDArray) -> NDArray:
+    """(n, n) what displacements of groups of unknowns cost, per m² and rad²; knees and elbows like their hinges."""
+    values = np.full(1 + len(character.skeleton), OTHER_RIGIDITY)
+    values[0] = rigidity.get("place", ROLE_RIGIDITY["place"])
+    roles = character.roles
+    for role, joints in ({} if roles is None else roles.joints).items():
+        bare = role.removeprefix("left_").removeprefix("right_")
+        value = rigidity.get(role, rigidity.get(bare, ROLE_RIGIDITY.get(bare, OTHER_RIGIDITY)))
+        values[[1 + joint for joint in joints]] = value
+    squares = values[:, None, None] * np.eye(3)
+    if roles is not None:
+        pose = humanoid.reference_pose(character.skeleton, roles)
+        for name in LIMBS:
+            try:
+                limb = limb_of(character, name)
+            except SkeletonError:
+                continue
+            axis = rotation.rotate(rotation.inverse(pose[limb.lower]), limb.axis)
+            across = np.eye(3) - np.outer(axis, axis)
+            squares[1 + limb.lower] += (OFF_HINGE - 1.0) * values[1 + limb.lower] * across
+    out = np.zeros((3 * len(groups), 3 * len(groups)))
+    for number, group in enumerate(groups):
+        out[3 * number : 3 * number + 3, 3 * number : 3 * number + 3] = squares[group]
+    return out
+
+
+@dataclass(eq=False)
+class Search:
+    """The augmented Lagrangian of one problem, from knots to finer knots."""
+
+    method: Spacetime
+    problem: Problem
+    rows: Rows
+    progress: Progress | None
+    met: bool = field(default=False, init=False)
+    """Whether every hard row was met when the last search ended."""
+    progressing: bool = field(default=False, init=False)
+    """Whether it might have come nearer with more steps."""
+
+    def __post_init__(self) -> None:
+        """Weigh the unknowns."""
+        rows, problem = self.rows, self.problem
+        self.change = costs(problem.character, problem.rigidity, rows.groups)
+        slow = np.repeat(np.where(rows.groups <= 1, TRUNK_SLOWER, 1.0), 3)
+        self.speed = np.diag(np.repeat(rows.groups == 0, 3) * SWAY**2) * self.change
+        self.bend = self.change * (slow * self.method.smoothness) ** 4
+        usual = problem.tolerance * np.where(rows.scale < 1.0, 10.0, 1.0)
+        self.limits = np.where(np.isnan(rows.tolerances), usual, rows.tolerances)
+        self.shifts = np.zeros((max(len(rows.free), 1), 3))
+        self.others = np.zeros(0)
+
+    def knots(self, spacing: float, begin: int, count: int, fixed: bool) -> Knots:
+        """Knots over `count` frames from row `begin` on; other rows read no control point."""
+        inner = Knots.over(count, spacing, self.problem.motion.fps, fixed)
+        rows = len(self.rows.reference.frames)
+        if rows == count:
+            return inner
+        first, weights = np.full(rows, -8), np.zeros((3, rows, 4))
+        part = slice(begin, begin + count)
+        first[part], weights[:, part] = inner.first, (inner.basis, inner.speeding, inner.bending)
+        return replace(inner, first=first, basis=weights[0], speeding=weights[1], bending=weights[2])
+
+    def run(self, knots: Knots, begun: NDArray | None) -> tuple[NDArray, Motion]:
+        """Search from a displacement (F, 1+J, 3); return the one found, and the motion with it."""
+        rows, fps = self.rows, self.problem.motion.fps
+        system = System(knots, rows.border(knots), self.change, self.speed, self.bend)
+        if begun is None:
+            control = np.zeros((knots.count, len(rows.columns)))
+        else:
+            control = knots.fitted(begun.reshape(len(begun), -1)[:, rows.columns])
+        if len(self.others) != len(system.border):
+            self.others = np.zeros(len(system.border))
+        placed = self.others[: rows.variables.max() + 1].copy()
+        others = np.zeros(len(system.border))
+        others[: len(placed)] = placed
+        look = rows.look(knots, control, others)
+        multipliers = np.zeros(rows.count)
+        stage, damping, idle, left, held = 0, 0.0, 0, np.inf, 0
+        for number in range(self.method.iterations):
+            if self.progress:
+                self.progress("spacetime", number / self.method.iterations)
+            weights = self._weights(stage, fps)
+            before = look
+            control, others, look, damping = self._improve(system, control, others, look, weights, multipliers, damping)
+            longest = float(np.abs(look.displacements - before.displacements).max(initial=0.0))
+            calm = longest < CALM
+            if calm:
+                multipliers = self._multiply(look, weights, multipliers)
+            worst, now = self._left(look)
+            logger.debug(
+                "step %d: penalty %g, damping %.2g, worst %.3f tolerances, moved by %.2g",
+                number, PENALTIES[stage], damping, worst, longest,
+            )  # fmt: skip
+            self.met = worst <= NEAR_ENOUGH
+            if self.met and longest < SHORT:
+                break
+            if stage == len(PENALTIES) - 1 and calm:
+                idle = idle + 1 if now > 0.8 * left or longest < SETTLED else 0
+                left = min(left, now)
+                if idle > 1:
+                    break
+            held = held + 1
+            if calm or held > 3:
+                stage, held = min(stage + 1, len(PENALTIES) - 1), 0
+        self.progressing = idle <= 1
+        self.others, self.shifts = others, look.shifts
+        out = np.zeros((len(look.displacements), 3 * (1 + len(rows.skeleton))))
+        out[:, rows.columns] = look.displacements
+        return out.reshape(len(out), -1, 3), look.kinematics.motion
+
+    def _improve(
+        self, system: System, control: NDArray, others: NDArray, look: Look, weights: NDArray, multipliers: NDArray,
+        damping: float,
+    ) -> tuple[NDArray, NDArray, Look, float]:  # fmt: skip
+        """One Levenberg–Marquardt step: damped until it lowers the augmented Lagrangian."""
+        rows, places = self.rows, int(self.rows.variables.max()) + 1
+        value = system.value(control) + self._penalty(look, weights, multipliers)
+        while damping <= MOST_DAMPING:
+            step = self._step(system, control, look, weights, multipliers, damping)
+            if step is not None and np.isfinite(step[0]).all():
+                trial, moved = control + step[0], others.copy()
+                moved[:places] += step[1][:places]
+                ahead = rows.look(system.knots, trial, moved)
+                reached = system.value(trial) + self._penalty(ahead, weights, multipliers)
+                if reached <= value:
+                    return trial, moved, ahead, 0.1 * damping if damping > 1e-3 else 0.0
+            damping = max(8.0 * damping, 0.1)
+        return control, others, look, damping
+
+    def _weights(self, stage: int, fps: float) -> NDArray:
+        rows = self.rows
+        hard = PENALTIES[stage] * rows.rank
+        return np.where(rows.hard, hard, rows.soft) * rows.scale**2 / fps
+
+    def _shifted(self, look: Look, weights: NDArray, multipliers: NDArray) -> NDArray:
+        """(R,) residuals shifted by their multipliers; one-sided ones that are fine are 0."""
+        rows = self.rows
+        shifted = look.residuals + np.divide(multipliers, weights, out=np.zeros_like(weights), where=weights > 0)
+        return np.where(rows.one_sided, np.minimum(shifted, 0.0), shifted)
+
+    def _penalty(self, look: Look, weights: NDArray, multipliers: NDArray) -> float:
+        return 0.5 * float(np.sum(weights * self._shifted(look, weights, multipliers) ** 2))
+
+    def _multiply(self, look: Look, weights: NDArray, multipliers: NDArray) -> NDArray:
+        rows = self.rows
+        cap = CAP * rows.rank * rows.scale / self.problem.motion.fps
+        wanted = weights * self._shifted(look, weights, multipliers)
+        return np.where(rows.hard, np.clip(wanted, -cap, cap), 0.0)
+
+    def _step(self, system: System, control, look: Look, weights, multipliers, damping: float):
+        shifted = self._shifted(look, weights, multipliers)
+        heard = np.where(self.rows.one_sided & (shifted >= 0.0), 0.0, weights)
+        system.start(control, damping)
+        self.rows.assemble(system, look, shifted, heard)
+        places = self.rows.variables[self.rows.variables >= 0]
+        if len(places):
+            lead = system.border.lead[places]
+            system.var_corner[places, places - lead] += 1e-9 + damping * self.change[0, 0]
+        return system.solve()
+
+    def _left(self, look: Look) -> tuple[float, float]:
+        """The largest error of a hard row, in shares of its tolerance, and how many rows are not met, by degrees."""
+        rows = self.rows
+        errors = np.abs(np.where(rows.one_sided, np.minimum(look.residuals, 0.0), look.residuals))
+        shares = errors[rows.hard] / self.limits[rows.hard]
+        return float(shares.max(initial=0.0)), float(np.minimum(shares[shares > NEAR_ENOUGH], 1.0).sum())
