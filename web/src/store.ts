@@ -53,7 +53,7 @@ export const plot = signal<"error" | "height" | "speed" | "joint" | "importance"
 /** Points (x, z) by which the way of the figure is bent. */
 export const path = signal<[number, number][]>([]);
 export const driving = signal<"off" | "starting" | "drive" | "live">("off");
-export const liveStatus = signal<{ datagrams: number; rate: number; note: string } | null>(null);
+export const liveStatus = signal<{ datagrams: number; rate: number; note: string; matters: Record<string, number> } | null>(null);
 export const help = signal(false);
 export const toasts = signal<{ id: number; text: string; kind: "note" | "error" }[]>([]);
 export const dropped = signal<{ file: File } | null>(null);

@@ -127,7 +127,7 @@ export type Said =
   | { is: "ground"; name: string; level: number }
   | { is: "path"; points: [number, number][] }
   | { is: "driving"; mode: "drive" | "live" }
-  | { is: "live"; datagrams: number; rate: number; note: string }
+  | { is: "live"; datagrams: number; rate: number; note: string; matters: Record<string, number> }
   | { is: "note"; text: string }
   | { is: "error"; text: string; during?: string };
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from footplant.analysis.importance import LIMBS
 from footplant.editor import wire
 from footplant.errors import FootplantError, FormatError
 from footplant.kinematics import Kinematics
@@ -157,4 +158,8 @@ class StreamDriver(_Performance):
         actors = list(self._stage.actors.values())
         note = actors[0].note if actors else "nothing has come yet"
         rate = actors[0].rate.per_second if actors and actors[0].performer else 0.0
-        self._say({"is": "live", "datagrams": self._stage.datagrams, "rate": round(rate, 1), "note": note})
+        known = actors[0].importance if actors else None
+        matters = {} if known is None else {limb.replace("_", " "): round(known[limb], 3) for limb in LIMBS}
+        self._say(
+            {"is": "live", "datagrams": self._stage.datagrams, "rate": round(rate, 1), "note": note, "matters": matters}
+        )

@@ -91,6 +91,14 @@ function LiveSection() {
           {status ? `${status.datagrams} datagrams · ${status.rate.toFixed(0)} poses/s · ${status.note}` : "listening…"}
         </p>
       )}
+      {mode === "live" &&
+        Object.entries(status?.matters ?? {}).map(([limb, value]) => (
+          <label key={limb} class="field mix" title="How much its end matters: it touches something, or is about to">
+            <span>{limb}</span>
+            <meter min={0} max={1} value={value} />
+            <output>{value.toFixed(2)}</output>
+          </label>
+        ))}
     </Section>
   );
 }

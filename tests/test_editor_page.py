@@ -1,0 +1,439 @@
+"""The editor as people use it: a real browser, the real server, the mouse and the keys."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import footplant
+from editor_env import running_editor, start_editor
+from footplant import samples
+from footplant.editor.server import STATIC
+from node_env import run_node
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the page cannot be opened"),
+    pytest.mark.skipif(not (STATIC / "app.js").is_file(), reason="the page is not built: python hatch_build.py"),
+]
+FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+PATIENCE = 90.0
+
+
+@pytest.fixture(scope="module")
+def browser():
+    pytest.importorskip("starlette", reason="the extra edit is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed to drive a browser")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def editor(tmp_path_factory):
+    with running_editor(tmp_path_factory.mktemp("state")) as running:
+        yield running
+
+
+class Page:
+    """A page of the editor, and what can be read from its seam."""
+
+    def __init__(self, page, address: str) -> None:
+        self.page, self.problems = page, []
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.open(address)
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+        self.wait("() => window.__fp && window.__fp.ready() && window.__fp.positions(0).some((x) => x !== 0)")
+
+    def ask(self, script: str, *arguments):
+        return self.page.evaluate(script, *arguments)
+
+    def state(self) -> dict:
+        return self.ask("() => window.__fp.state()")
+
+    def history(self) -> list[str]:
+        return self.state()["document"]["history"]
+
+    def wait(self, condition: str) -> None:
+        """Until a function of the page is true; evaluated from outside, as the page's own rules allow no eval."""
+        end = time.monotonic() + PATIENCE
+        while not self.page.evaluate(condition):
+            if time.monotonic() > end:
+                shown = self.page.evaluate("() => window.__fp && window.__fp.state().toasts")
+                raise AssertionError(f"{condition} did not come true; messages: {shown}; errors: {self.problems}")
+            time.sleep(0.05)
+
+    def wait_for_edits(self, count: int) -> None:
+        self.wait(f"() => window.__fp.state().document.position === {count}")
+
+    def positions(self, frame: int) -> np.ndarray:
+        return np.array(self.ask("(frame) => window.__fp.positions(frame)", frame)).reshape(-1, 3)
+
+    def go_to(self, frame: int) -> None:
+        self.ask("(frame) => window.__fp.goTo(frame)", frame)
+        time.sleep(0.3)
+
+    def drag(self, start, by, steps: int = 8) -> None:
+        mouse = self.page.mouse
+        mouse.move(*start)
+        time.sleep(0.15)
+        mouse.down()
+        for step in range(1, steps + 1):
+            mouse.move(start[0] + by[0] * step / steps, start[1] + by[1] * step / steps)
+            time.sleep(0.03)
+        time.sleep(0.3)
+        mouse.up()
+
+    def drop(self, path: Path) -> None:
+        """Drop a file on the viewport."""
+        data = base64.b64encode(path.read_bytes()).decode()
+        made = self.page.evaluate_handle(
+            """([name, data]) => {
+                const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+                const all = new DataTransfer();
+                all.items.add(new File([bytes], name));
+                return all;
+            }""",
+            [path.name, data],
+        )
+        self.page.dispatch_event("canvas.viewport", "drop", {"dataTransfer": made})
+
+    def plant(self, track: str, after: int) -> dict:
+        marks = self.state()["document"]["marks"]
+        return next(mark for mark in marks if mark["track"] == track and mark["start"] > after)
+
+
+@pytest.fixture
+def page(browser, editor):
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, accept_downloads=True)
+    made = Page(context.new_page(), editor.address)
+    yield made
+    assert made.problems == []
+    context.close()
+
+
+def test_it_opens_plays_and_scrubs(page):
+    state = page.state()
+    assert state["frames"] == len(samples.load("walk").motion)
+    assert {mark["track"] for mark in state["document"]["marks"]} == {"left_foot", "right_foot"}
+    page.page.keyboard.press("Space")
+    page.wait("() => window.__fp.state().frame > 20")
+    page.page.keyboard.press("Space")
+    stopped = page.state()["frame"]
+    time.sleep(0.3)
+    assert page.state()["frame"] == stopped
+    box = page.page.locator("canvas.timeline").bounding_box()
+    page.page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 8)
+    middle = page.state()["frame"]
+    assert 180 < middle < 320
+    page.drag((box["x"] + 0.5 * box["width"], box["y"] + 8), (120, 0))
+    assert page.state()["frame"] > middle + 20
+    for key, expected in (("Home", 0), ("ArrowRight", 1), ("Shift+ArrowRight", 11), ("End", state["frames"] - 1)):
+        page.page.keyboard.press(key)
+        assert page.state()["frame"] == expected
+
+
+def test_a_hand_is_dragged_by_the_gizmo(page):
+    """The pose and its neighbours change, far frames and planted feet do not; undo and redo are exact."""
+    page.go_to(250)
+    before = {frame: page.positions(frame) for frame in (20, 235, 250, 265, 480)}
+    page.page.mouse.click(*page.ask("() => window.__fp.handle('left_palm')"))
+    assert page.state()["selection"]["name"] == "left_palm"
+    time.sleep(0.3)
+    page.drag(page.ask("() => window.__fp.gizmo('y')"), (0, -90))
+    page.wait_for_edits(1)
+    assert page.history() == ["Drag left palm at 250"]
+    after = {frame: page.positions(frame) for frame in before}
+    moved = {frame: float(np.linalg.norm(after[frame] - before[frame], axis=1).max()) for frame in before}
+    assert moved[250] > 0.15
+    assert 0.05 < moved[235] < 1.2 * moved[250]
+    assert 0.05 < moved[265] < 1.2 * moved[250]
+    assert max(moved[20], moved[480]) < 1e-3
+    # y alone was dragged
+    hand = int(np.linalg.norm(after[250] - before[250], axis=1).argmax())
+    assert np.argmax(np.abs(after[250][hand] - before[250][hand])) == 1
+    page.wait("() => window.__fp.state().quality?.position === 1")
+    rows = {name: now for name, _, now in page.state()["quality"]["rows"]}
+    assert rows["worst plant's drift, mm"] < 1.0
+    page.page.keyboard.press("Control+z")
+    page.wait_for_edits(0)
+    assert np.array_equal(page.positions(250), before[250])
+    page.page.keyboard.press("Control+y")
+    page.wait_for_edits(1)
+    assert np.array_equal(page.positions(250), after[250])
+
+
+def test_a_joint_is_dragged_directly_and_turned(page):
+    page.go_to(120)
+    before = page.positions(120)
+    page.drag(page.ask("() => window.__fp.handle('right_palm')"), (-50, -50))
+    page.wait_for_edits(1)
+    assert np.linalg.norm(page.positions(120) - before, axis=1).max() > 0.1
+    page.page.keyboard.press("p")
+    page.wait_for_edits(2)
+    assert page.history()[1] == "Pin right palm"
+    page.page.keyboard.press("Escape")
+    assert page.state()["selection"]["kind"] == "none"
+
+
+def test_a_plant_is_dragged_stretched_and_lifted_on_the_timeline(page):
+    mark = page.plant("left_foot", 200)
+    bar = page.ask("(id) => window.__fp.bar(id)", mark["id"])
+    page.drag(((bar["x0"] + bar["x1"]) / 2, bar["y"]), (25, 0))
+    page.wait_for_edits(1)
+    moved = next(m for m in page.state()["document"]["marks"] if m["id"] == mark["id"])
+    assert moved["start"] > mark["start"] + 5
+    assert moved["end"] - moved["start"] == mark["end"] - mark["start"]
+    bar = page.ask("(id) => window.__fp.bar(id)", mark["id"])
+    page.drag((bar["x1"] - 1, bar["y"]), (18, 0))
+    page.wait_for_edits(2)
+    longer = next(m for m in page.state()["document"]["marks"] if m["id"] == mark["id"])
+    assert longer["start"] == moved["start"]
+    assert longer["end"] > moved["end"]
+    page.page.keyboard.press("Delete")
+    page.wait_for_edits(3)
+    assert all(m["id"] != mark["id"] for m in page.state()["document"]["marks"])
+    page.page.click("#tab-history")
+    page.page.locator("#history button").first.click()
+    page.wait_for_edits(0)
+    assert len(page.history()) == 3
+
+
+def test_another_character_is_dropped_and_the_result_exported(page, tmp_path):
+    sally = footplant.save(tmp_path / "sally.glb", samples.load_character("sally"))
+    page.drop(sally)
+    page.page.click("#drop-retarget")
+    page.wait_for_edits(1)
+    figure = page.state()["figure"]["character"]
+    assert figure["height"] == pytest.approx(samples.load_character("sally").height, rel=0.02)
+    page.page.select_option("#export-format", "glb")
+    with page.page.expect_download() as started:
+        page.page.click("#export")
+    path = tmp_path / "out.glb"
+    started.value.save_as(path)
+    (found,) = run_node("gltf_validate.mjs", [str(path)])
+    assert [issue for issue in found if issue["severity"] == 0] == []
+    clip = footplant.load(path)
+    assert len(clip.motion) == page.state()["frames"]
+    assert clip.character.height == pytest.approx(figure["height"], rel=0.02)
+    assert page.state()["document"]["unsaved"]
+    with page.page.expect_download() as started:
+        page.page.click("#save")
+    started.value.save_as(tmp_path / "out.footplant")
+    page.wait("() => !window.__fp.state().document.unsaved")
+    # and the project opens again with its history
+    page.drop(tmp_path / "out.footplant")
+    page.page.click("#drop-open")
+    page.wait("() => window.__fp.state().figure.clip === 'walk' && window.__fp.state().document.history.length === 1")
+
+
+def test_methods_are_switched_and_compared(page):
+    page.page.keyboard.press("4")
+    page.wait_for_edits(1)
+    assert page.state()["document"]["method"] == page.state()["figure"]["methods"][3]
+    page.page.click("#tab-compare")
+    page.page.select_option("#compare-b", "filtered")
+    page.page.click("#compare")
+    page.wait("() => window.__fp.state().comparison !== null")
+    compared = page.state()["comparison"]
+    assert (compared["a"]["name"], compared["b"]["name"]) == ("current", "filtered")
+    assert compared["b"]["report"]["seconds"] > 0
+    page.page.keyboard.press("Escape")
+    page.wait("() => window.__fp.state().comparison === null")
+    assert len(page.history()) == 1
+
+
+def test_mistakes_are_said_and_nothing_is_lost(page, tmp_path):
+    bad = tmp_path / "bad.glb"
+    bad.write_bytes(b"glTF nothing")
+    page.drop(bad)
+    page.page.click("#drop-retarget")
+    page.wait("() => window.__fp.state().toasts.some((entry) => entry.kind === 'error')")
+    assert "bad.glb" in page.page.locator(".toast.error").inner_text()
+    assert page.history() == []
+    page.page.locator(".toast.error button").click()
+    assert page.page.locator(".toast.error").count() == 0
+
+
+def test_leaving_with_unsaved_edits_asks_first(browser, editor):
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    page = Page(context.new_page(), editor.address)
+    page.page.click("#tab-scene")
+    page.page.click("text=Box")
+    page.wait_for_edits(1)
+    asked = []
+    page.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.page.reload()
+    page.wait("() => window.__fp && window.__fp.ready()")
+    assert asked == ["beforeunload"]
+    # the tab has its session back
+    assert page.history() == ["Arrange the scene"]
+    context.close()
+
+
+def test_two_tabs_do_not_disturb_each_other(browser, editor):
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    one, other = Page(context.new_page(), editor.address), Page(context.new_page(), editor.address)
+    assert one.state()["figure"]["session"] != other.state()["figure"]["session"]
+    one.page.bring_to_front()
+    one.page.click("#tab-scene")
+    one.page.click("[data-ground='slope:12']")
+    one.wait_for_edits(1)
+    assert one.state()["document"]["ground"] == "slope:12"
+    assert other.history() == []
+    other.page.bring_to_front()
+    other.page.keyboard.press("End")
+    assert one.state()["frame"] == 0
+    context.close()
+
+
+def test_after_kill_9_the_last_edit_comes_back(browser, tmp_path):
+    editor = start_editor(tmp_path)
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    try:
+        page = Page(context.new_page(), editor.address)
+        page.go_to(100)
+        page.drag(page.ask("() => window.__fp.handle('left_palm')"), (40, -60))
+        page.wait_for_edits(1)
+        edited = page.positions(100)
+        port = editor.port
+        editor.kill()
+        page.wait("() => document.querySelector('.away') !== null")
+        editor = start_editor(tmp_path, port=port)
+        page.page.on("dialog", lambda dialog: dialog.accept())
+        page.open(editor.address)
+        assert page.history() == []
+        page.page.click("#recover")
+        page.wait_for_edits(1)
+        page.wait("() => window.__fp.ready()")
+        assert np.array_equal(page.positions(100), edited)
+        assert page.history() == ["Drag left palm at 100"]
+    finally:
+        editor.kill()
+        context.close()
+
+
+def test_drive_mode_walks_and_kicks(page):
+    page.page.click("#tab-drive")
+    page.page.click("#drive")
+    page.wait("() => window.__fp.state().driving === 'drive' && window.__fp.state().liveFrames > 3")
+
+    def live() -> np.ndarray:
+        return np.array(page.ask("() => window.__fp.livePosition()")).reshape(-1, 3)
+
+    start = live()[0]
+    page.page.keyboard.down("w")
+    page.wait(f"() => window.__fp.livePosition()[2] > {start[2] + 1.0}")
+    page.page.keyboard.up("w")
+    walked = live()[0]
+    assert walked[2] - start[2] > 1.0
+    names = page.state()["figure"]["character"]["joints"]
+    feet = [n for n, name in enumerate(names) if name in ("LeftFoot", "RightFoot")]
+    time.sleep(1.0)
+    page.page.keyboard.press("k", delay=150)
+    highest, end = 0.0, time.monotonic() + 15
+    while highest < 0.5 and time.monotonic() < end:
+        highest = max(highest, float(live()[feet, 1].max()))
+        time.sleep(0.02)
+    assert highest > 0.5
+    page.page.click("#stop-driving")
+    page.wait("() => window.__fp.state().driving === 'off'")
+    time.sleep(0.3)
+    assert page.state()["liveFrames"] == 0
+
+
+def test_a_stream_moves_the_figure(page):
+    """Poses by VMC from this machine, as capture software sends them."""
+    import socket
+
+    from footplant.live.stage import Voice
+
+    clip = samples.load("walk")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    page.page.click("#tab-drive")
+    page.page.fill("#live-port", str(port))
+    page.page.click("#live")
+    page.wait("() => window.__fp.state().driving === 'live'")
+    voice = Voice("vmc", clip.character)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        end = time.monotonic() + PATIENCE
+        for frame in itertools.cycle(range(0, len(clip.motion), 2)):
+            sender.sendto(
+                voice.say(clip.motion.root[frame], clip.motion.rotations[frame], time.monotonic()), ("127.0.0.1", port)
+            )
+            time.sleep(1 / 60)
+            if frame % 40 == 0 and page.state()["liveFrames"] > 20:
+                break
+            assert time.monotonic() < end
+    page.wait("() => (document.querySelector('#live-status')?.textContent ?? '').includes('poses/s')")
+    page.page.click("#stop-live")
+    page.wait("() => window.__fp.state().driving === 'off'")
+
+
+def test_the_path_is_bent_on_the_ground(page):
+    page.page.keyboard.press("w")
+    page.wait("() => window.__fp.state().path.length > 2")
+    before = page.positions(380)[0]
+    page.go_to(300)
+    page.drag(page.ask("() => window.__fp.pathPoint(3)"), (60, 0))
+    page.wait_for_edits(1)
+    assert page.history() == ["Bend the path"]
+    assert np.linalg.norm((page.positions(380)[0] - before)[[0, 2]]) > 0.1
+
+
+def test_every_control_has_a_name_and_the_keys_are_shown(page):
+    for tab in ("edit", "character", "scene", "compare", "quality", "drive", "history"):
+        page.page.click(f"#tab-{tab}")
+        nameless = page.ask(
+            """() => [...document.querySelectorAll('button, input, select, canvas')].filter((control) => {
+                const text = control.getAttribute('aria-label') || control.textContent.trim()
+                    || control.closest('label')?.textContent.trim() || control.closest('fieldset')?.textContent.trim();
+                return !text && !control.hidden;
+            }).map((control) => control.outerHTML)"""
+        )
+        assert nameless == []
+        wide = page.ask(
+            "() => document.documentElement.scrollWidth > 1280 || document.documentElement.scrollHeight > 720"
+        )
+        assert not wide
+    page.page.keyboard.press("?")
+    shown = page.page.locator("[role=dialog]").inner_text()
+    for key in ("Space", "Ctrl Z", "Home", "G", "R", "1 – 9"):
+        assert key in shown
+    page.page.keyboard.press("Escape")
+    assert page.page.locator("[role=dialog]").count() == 0
+
+
+def test_text_is_readable_on_its_ground(page):
+    """Contrast of the page's greys, by the rule of the accessibility guidelines: 4.5 to 1 for text."""
+    pairs = page.ask(
+        """() => [...document.querySelectorAll('.hint, .section h2, .tabs button, .top *, .transport *')].filter((e) =>
+            e.childNodes.length && [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())
+            && !e.closest(':disabled')).map((e) => {
+            let back = e;
+            const ground = (part) => getComputedStyle(part).backgroundColor;
+            while (back.parentElement && ground(back) === 'rgba(0, 0, 0, 0)') back = back.parentElement;
+            return [getComputedStyle(e).color, ground(back), e.textContent];
+        })"""
+    )
+    assert len(pairs) > 10
+
+    def light(colour: str) -> float:
+        values = np.array([float(word) for word in colour.split("(")[1].rstrip(")").split(",")[:3]]) / 255.0
+        linear = np.where(values <= 0.03928, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    for front, back, text in pairs:
+        one, other = sorted((light(front), light(back)), reverse=True)
+        assert (one + 0.05) / (other + 0.05) >= 4.5, (text, front, back)
