@@ -29,6 +29,7 @@ MOTIONS: dict[str, str] = {
     "punch": "a jab and a straight punch",
     "reach": "picking something up from the floor",
     "clap": "four claps in front of the chest",
+    "waist": "hands on the waist, elbows out",
     "climb": "up a rope, hand over hand",
 }
 """Every sample motion and what it is."""
@@ -42,6 +43,25 @@ CHARACTERS: dict[str, str] = {
     "child": "about six years old",
 }
 """Every sample character and what it is."""
+
+
+SCENES: dict[str, str] = {
+    "fight": "four pairs of different bodies: kick, parry, punch, dodge",
+    "boxes": "boxes of 20, 40 and 60 cm held with one motion",
+    "table": "wrists that stay above a table",
+    "elbow_wrist": "elbow and wrist with priorities",
+    "ground": "a walk on waves that run through the ground",
+}
+"""Every scene of `footplant crowd` that ships, and what it is."""
+
+
+def scene_text(name: str) -> str:
+    """The TOML of a scene that ships."""
+    from importlib.resources import files
+
+    if name not in SCENES:
+        raise MotionError(f"expected a scene among {', '.join(SCENES)}; got {name!r}")
+    return files(__name__).joinpath("scenes", f"{name}.toml").read_text(encoding="utf-8")
 
 
 def names() -> list[str]:
@@ -107,5 +127,6 @@ def _generators() -> dict[str, Callable[[], Sample]]:
         "punch": actions.punch,
         "reach": hands.reach,
         "clap": hands.clap,
+        "waist": hands.waist,
         "climb": hands.climb,
     }

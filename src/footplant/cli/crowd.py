@@ -1,0 +1,182 @@
+"""`footplant crowd`: many characters at once, sharing motions, with constraints on one another."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footplant.cli.arguments import Json
+from footplant.cli.output import announce_compiling, print_facts, print_json, print_table, refuse_to_overwrite, working
+from footplant.cli.solving import Overwrite, check_targets
+
+if TYPE_CHECKING:
+    from footplant.live.crowd import Performance, Scene
+
+SCENE = "scene:"
+BENCH_FIGURES = 160
+"""Figures that --bench plays at least: few would measure the calls, not the figures."""
+
+
+def crowd(
+    scene: Annotated[
+        str, typer.Argument(metavar="SCENE", help="A scene (.toml), or scene:NAME (fight, boxes, table …).")
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="OUT", help="Where to write all figures; the ending chooses the format."),
+    ] = None,
+    picture: Annotated[
+        str | None, typer.Option(metavar="PNG", help="Draw eight instants of the scene side by side.")
+    ] = None,
+    bench: Annotated[
+        bool, typer.Option("--bench", help="Say how fast it plays, and how many figures a core holds.")
+    ] = False,
+    rate: Annotated[float, typer.Option(metavar="HZ", help="With --bench: frames a second to hold.")] = 30.0,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Play a scene of many characters: one motion for all bodies, hands and feet on other figures, strict priorities.
+
+    Example: footplant crowd scene:fight -o fight.glb --picture fight.png
+    """
+    from footplant.io import format_of, save
+    from footplant.live.crowd import Crowd
+
+    announce_compiling()
+    check_targets(scene, out, overwrite=overwrite)
+    if picture is not None:
+        refuse_to_overwrite(scene, Path(picture), overwrite)
+    loaded = load_scene(scene)
+    with working("fitting motions to bodies"):
+        played = Crowd(loaded)
+    with working(f"playing {loaded.name}"):
+        performance = played.perform()
+    facts: dict[str, Any] = {"command": "crowd", "input": scene, "output": out, **_told(performance)}
+    if bench:
+        with working("playing it many times over"):
+            facts["bench"] = _bench(loaded, rate)
+    if out is not None:
+        with working(f"writing {out}"):
+            save(out, _clip(performance, "figures" in format_of(out).holds))
+    if picture is not None:
+        _draw(performance, picture)
+    if json:
+        print_json(facts)
+        return
+    print_facts(
+        f"crowd: {scene}" + ("" if out is None else f" → {out}"),
+        {"figures": facts["figures"], "frames": f"{facts['frames']} at {loaded.fps:g} fps"} | facts.get("bench", {}),
+    )
+    rows = [(g["name"], g["actor"], g["kind"], g["frames"], g["worst"], g["met"]) for g in facts["goals"]]
+    if rows:
+        print_table("Goals", ("goal", "actor", "kind", "#frames held", "#worst mm", "met"), rows)
+
+
+def load_scene(name: str) -> Scene:
+    """A scene from a TOML file, or one that ships with the package."""
+    import tomllib
+
+    from footplant import samples
+    from footplant.errors import FormatError
+    from footplant.io import load, load_character
+    from footplant.live.crowd_scene import scene_from_data
+
+    path = None
+    if name.startswith(SCENE):
+        text = samples.scene_text(name.removeprefix(SCENE))
+    else:
+        path = Path(name)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise FormatError(error.strerror or str(error), path=path) from error
+        except UnicodeDecodeError as error:
+            raise FormatError("expected a text file in UTF-8", path=path) from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"expected TOML: {error}", path=path) from error
+
+    def here(file: str) -> str:
+        beside = path.parent / file if path is not None and ":" not in file else Path(file)
+        return str(beside)
+
+    with working(f"reading {name}"):
+        return scene_from_data(data, lambda file: load(here(file)), lambda file: load_character(here(file)), path=path)
+
+
+def _told(performance: Performance) -> dict[str, Any]:
+    """What a person or a program wants to know."""
+    import numpy as np
+
+    scene = performance.scene
+    seconds = np.arange(scene.frames) / scene.fps
+    goals = []
+    for number, goal in enumerate(scene.goals):
+        held = np.array([goal.activation(float(t)) >= 1.0 for t in seconds])
+        left = performance.left[held, number]
+        worst = float(np.nanmax(left)) if np.isfinite(left).any() else 0.0
+        goals.append(
+            {"name": goal.name or goal.kind, "actor": scene.actors[goal.actor].name, "kind": goal.kind,
+             "frames": int(held.sum()), "worst": 1000.0 * worst, "met": worst <= 0.001}
+        )  # fmt: skip
+    return {"scene": scene.name, "figures": len(scene.actors), "frames": scene.frames, "fps": scene.fps, "goals": goals}
+
+
+def _bench(scene: Scene, rate: float) -> dict[str, Any]:
+    """How long a frame of many copies of the scene takes, and how many figures one core holds at a rate."""
+    import numpy as np
+
+    from footplant.live.crowd import Crowd, repeated
+
+    copies = max(1, BENCH_FIGURES // len(scene.actors))
+    played = Crowd(repeated(scene, copies), tries=1)
+    state, times = played.init(), []
+    for frame in range(0, scene.frames, max(1, round(scene.fps / rate))):
+        begun = time.perf_counter()
+        state, _ = played.step(state, frame)
+        times.append(time.perf_counter() - begun)
+    count = len(played.scene.actors)
+    typical = float(np.median(times[1:] or times))
+    return {
+        "figures in the bench": count,
+        "ms a frame, median": 1000.0 * typical,
+        "ms a frame, 99 %": 1000.0 * float(np.percentile(times[1:] or times, 99)),
+        f"figures a core holds at {rate:g} Hz": int(count / rate / typical),
+    }
+
+
+def _clips(performance: Performance) -> list:
+    from footplant.clip import Clip, Take
+
+    scene = performance.scene
+    return [
+        Clip(motion, actor.character, name=actor.name, takes=(Take(actor.name, len(motion), motion.fps),))
+        for motion, actor in zip(performance.motions, scene.actors, strict=True)
+    ]
+
+
+def _clip(performance: Performance, several: bool) -> Any:
+    """All figures as one clip: each for itself where the format holds several, else under one root."""
+    from dataclasses import replace
+
+    from footplant.edits.together import together
+
+    clips = _clips(performance)
+    if several:
+        return replace(clips[0], others=tuple(clips[1:]))
+    return together(clips, performance.scene.name)
+
+
+def _draw(performance: Performance, picture: str) -> None:
+    import numpy as np
+
+    from footplant.plot.crowd import crowd_strip
+
+    scene = performance.scene
+    frames = np.unique(np.linspace(0, scene.frames - 1, 8).astype(int)).tolist()
+    with working(f"drawing {picture}"):
+        crowd_strip(_clips(performance), picture, frames, columns=2 if len(scene.actors) > 4 else 4, title=scene.name)
