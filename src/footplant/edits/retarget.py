@@ -16,7 +16,16 @@ from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, in_pieces, refuse_constraints
 from footplant.edits.fit import editing_ik
-from footplant.edits.footsteps import find_steps, foot_length, hip_width, one_after_another, plants_for, wider_track
+from footplant.edits.footsteps import (
+    at_tips,
+    find_steps,
+    foot_length,
+    hip_width,
+    on_tiptoe,
+    one_after_another,
+    plants_for,
+    wider_track,
+)
 from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
 from footplant.edits.soles import clear_ground, level_toes, lift_toes, stay_above, stones
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
@@ -68,6 +77,9 @@ def retarget(
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
     plants = plants_for(steps, target, stage.move, wider_track(steps, source, clip.character, extra))
+    given, target = target, target if alike(clip.character, target) else on_tiptoe(target)
+    if target is not given:
+        plants = at_tips(plants, given, target, copied)
     plants = one_after_another(plants, clip.motion.fps)
     if stage.guessed:
         stage = replace(stage, ground=trodden(stage.ground, stones(plants, copied, target), target.height))

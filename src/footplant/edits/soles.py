@@ -56,6 +56,10 @@ def level_toes(
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
         if toes is None or point is None or skeleton.parents[toes] < 0:
             continue
+        # a whole foot that stands on something in the air lies flat on that
+        heels = [plant.frames for plant in every if plant.point == character.contacts.get(f"{side}_heel")]
+        whole = [plant for plant in every if plant.point == point and any(_meet(plant.frames, own) for own in heels)]
+        plants = [*plants, *(plant for plant in whole if plant not in plants)]
         share = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
         if not share.any() and not _flat(kinematics, character, side, every).any():
             continue
@@ -150,6 +154,13 @@ def _allowed(clearances: Mapping[str, NDArray] | None, name: str) -> ArrayLike:
     return np.minimum(0.0 if clearances is None else clearances.get(name, 0.0), -LEFT_ALONE)
 
 
+def _meet(first: range | tuple[int, ...] | None, second: range | tuple[int, ...] | None) -> bool:
+    """Whether two times have frames in common; the bounds of each tell."""
+    if not first or not second:
+        return first is None or second is None
+    return max(first[0], second[0]) <= min(first[-1], second[-1])
+
+
 def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
     """Whether a plant is within `near` metres above the ground.
 
@@ -194,7 +205,8 @@ def clear_ground(
         toes = toes if toes is not None and character.skeleton.parents[toes] == limb.end else None
         toe_turn = turn if toes is None else kinematics.rotations[:, toes]
         pivots = [(0, 1, on_heel, on_ball), (1, 0, on_ball, on_heel)]
-        stiff = character.contacts[names[2]].joint == limb.end
+        tip = character.contacts[names[2]]
+        stiff = tip.joint == limb.end and tip != character.contacts[names[1]]
         if stiff:
             pivots.append((1, 2, on_ball, np.zeros(len(motion))))
         for pivot, end, stands, also in pivots:
