@@ -16,6 +16,7 @@ from footplant.live.actor import Settings
 from footplant.live.clock import Rate, SenderClock
 from footplant.live.faults import Faults, with_noise
 from footplant.live.protocols import osc, vmc, xsens
+from footplant.live.rehearsal import rehearse
 from footplant.live.show import Latencies, Take, perform
 from footplant.live.stage import Stage, Voice
 from footplant.live.status import line
@@ -398,6 +399,10 @@ def test_show_over_real_sockets(walk, sally):
     assert len(shown) >= 25
     assert latencies.count >= 20
     assert outlet.failed == 0
+
+
+def test_rehearsal_gives_poses(sally):
+    assert rehearse(sally, voice=Voice("vmc", sally)) >= 12
 
 
 def test_take_becomes_a_clip(walk):

@@ -20,6 +20,10 @@ MOST_FILES = 80
 """Inputs kept of one target."""
 
 
+PARSERS = ("footplant/io", "footplant/live/protocols")
+"""Where parsers are: ways through other code do not count."""
+
+
 def kept(name: str) -> list[Path]:
     """The inputs that are kept of a target."""
     folder = FOLDER / name
@@ -52,11 +56,11 @@ def grow(name: str, target: Callable[[bytes], None], found: Iterable[bytes]) -> 
 
 
 def ways_of(target: Callable[[bytes], None], data: bytes) -> set[tuple]:
-    """The pairs of lines of `footplant.io` that follow each other when a target reads an input."""
+    """The pairs of lines of the parsers that follow each other when a target reads an input."""
     ways: set[tuple] = set()
 
     def trace(frame: FrameType, event: str, _):
-        if "footplant/io" not in frame.f_code.co_filename.replace("\\", "/"):
+        if not any(part in frame.f_code.co_filename.replace("\\", "/") for part in PARSERS):
             return None
         last = frame.f_lineno
 

@@ -76,7 +76,7 @@ def _fuzz(name: str, seconds: int, corpus: Path, failures: Path) -> None:
     """Inside the child: instrument the package, import the target, run until the time is over."""
     import atheris
 
-    with atheris.instrument_imports(include=["footplant.io", "footplant.errors"]):
+    with atheris.instrument_imports(include=["footplant.io", "footplant.live.protocols", "footplant.errors"]):
         target = importlib.import_module(name)
     for number, seed in enumerate(target.corpus()):
         target.TARGET(seed)  # also compiles the kernels, so that the first input is not taken for a slow one

@@ -211,10 +211,14 @@ def _from_wire(
     place: Any, stage: Stage, show: _Show, door: tuple[str | None, list[str]], seconds: float | None,
     record: str | None, overwrite: bool, *, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
+    from footplant.live.rehearsal import rehearse
     from footplant.live.show import perform
     from footplant.live.wire import listen_at
 
     inlet = listen_at(place, *door)
+    with working("rehearsing"):
+        rehearse(stage.target, stage.make, stage.settings)
+    inlet.drain()
     note(f"listening at {inlet.place}; Ctrl-C ends it")
 
     def say(number: int, actor: Actor, pose: Any) -> None:

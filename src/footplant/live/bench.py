@@ -12,6 +12,7 @@ import time
 
 from footplant.live.actor import Actor, MakePuppeteer, Settings
 from footplant.live.puppeteer import Pose, Puppeteer
+from footplant.live.rehearsal import rehearse
 from footplant.live.show import perform
 from footplant.live.stage import Stage, Voice
 from footplant.live.wire import LOOPBACK, Endpoint, Inlet, Outlet
@@ -59,7 +60,7 @@ def measure(
     outlet = Outlet(Endpoint("vmc", LOOPBACK, out))
     stage = Stage("vmc", target, make, settings or Settings(), actors)
     voices = [Voice("vmc", target) for _ in range(actors)]
-    _warm_up(target, make, settings, voices[0])
+    rehearse(target, make, settings, voices[0])
     command = [
         sys.executable, "-m", "footplant.live.load", "--in-port", str(inlet.port), "--out-port", str(out),
         "--actors", str(actors), "--seconds", str(seconds), *load,
@@ -100,20 +101,6 @@ def measure(
         "memory_growth_mb": settled[-1] - settled[0] if len(settled) > 1 else 0.0,
     }
     return figures
-
-
-def _warm_up(target: Character, make: MakePuppeteer, settings: Settings | None, voice: Voice) -> None:
-    """Compile kernels and fill caches before anything is measured."""
-    from footplant import samples
-
-    clip = samples.load("walk")
-    performer = Voice("vmc", clip.character)
-    stage = Stage("vmc", target, make, settings or Settings())
-    for frame in range(20):
-        data = performer.say(clip.motion.root[frame], clip.motion.rotations[frame], frame / 60.0)
-        stage.feed(data, "warm up", frame / 60.0)
-        for _, _, pose in stage.poses(frame / 60.0):
-            voice.say(pose.root, pose.rotations, 0.0)
 
 
 def resident_megabytes() -> float:
