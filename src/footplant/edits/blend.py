@@ -121,24 +121,26 @@ def timeline(registration: Registration, curve: WeightCurve, fps: float, cycles:
     since weights are not negative and every motion's time rises along the curve.
     """
     start, span = registration.curve.start, registration.curve.stop - registration.curve.start
-    fine = np.linspace(0.0, span, max(int(span * 240), 16) + 1)
-    rates = registration.curve.rates(start + fine)
+    fine = np.linspace(0.0, span, max(int(span * 1000), 64) + 1)
+    known = registration.curve(start + fine)
     whole = span * (cycles if registration.loop else 1)
 
-    def rate(place: float, seconds: float) -> float:
-        shares = curve(seconds)[0]
-        own = np.array([np.interp(place % span if place < whole else span, fine, column) for column in rates.T])
-        return 1.0 / float(shares @ own)
+    def at(place: float) -> NDArray:
+        turn = min(np.floor(place / span), whole / span - 1.0)
+        inside = place - turn * span
+        return np.array([np.interp(inside, fine, column) for column in known.T]) + turn * (known[-1] - known[0])
 
-    places, now, steps = [0.0], 0.0, 2
-    while now < whole - 1e-9 and len(places) < 1_000_000:
-        for _ in range(steps):
-            seconds, step = (len(places) - 1) / fps, 1.0 / (fps * steps)
-            middle = now + 0.5 * step * rate(now, seconds)
-            now += step * rate(min(middle, whole), seconds + 0.5 * step)
-        if now > whole + 1e-9:
+    places = [0.0]
+    while places[-1] < whole - 1e-9:
+        shares, now = curve((len(places) - 0.5) / fps)[0], at(places[-1])
+        # such a step that the mean time of the motions goes on by one frame
+        step = 1.0 / fps
+        for _ in range(20):
+            step *= 1.0 / (fps * float(shares @ (at(min(places[-1] + step, whole)) - now))) if step > 0 else 1.0
+            step = min(step, whole)
+        if places[-1] + step > whole + 1e-6:
             break
-        places.append(now)
+        places.append(min(places[-1] + step, whole))
     along = np.array(places)
     turns = np.minimum(np.floor(along / span + 1e-12), cycles - 1) if registration.loop else np.zeros(len(along))
     times = registration.curve(start + along - turns * span)

@@ -24,6 +24,8 @@ ALIKE = 1.3
 """A shorter cycle is taken when its ends are no more than so many times as far apart as the best one's …"""
 BARELY = 0.08
 """… and so much of the usual distance of two frames more: frames of two cycles do not fall on one another."""
+MOVING = 0.5
+"""How much of the usual distance of two frames is between the beginning and the middle of a cycle at least."""
 FINE = 60.0
 """Frames a second at which cycles are looked for."""
 SEAM = 0.2
@@ -46,6 +48,10 @@ def find_loop(clip: Clip) -> tuple[float, float]:
         raise MotionError(
             f"expected {clip.name!r} to last {SHORTEST} s or more to find a loop in, got {clip.motion.duration:.2f} s"
         )
+    # a body that stands is like itself at any time: half-way through a cycle of a gait it is not
+    half = np.take_along_axis(table, (rows + columns) // 2, axis=1)
+    moving = usual & (half >= MOVING * np.median(table))
+    usual = moving if moving.any() else usual
     good = usual & (table <= ALIKE * table[usual].min() + BARELY * np.median(table))
     shortest = int(np.min(length[good]))
     # a valley is a few frames wide: the best of its bottom

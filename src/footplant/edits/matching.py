@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from footplant.clip import Clip
 from footplant.edits.frame_distance import Meeting, clouds, distances, local_minima
-from footplant.edits.registration import RATE, Registration, matching_strikes, register
+from footplant.edits.registration import RATE, Registration, matching_strikes, register, slowed
 from footplant.edits.time_warp import Path, TimeCurve, find_path
 
 APART = 0.2
@@ -67,7 +67,7 @@ def match(first: Clip, second: Clip, *, loops: bool = False) -> Matching:
     """
     registration = register([first, second], reference=0, ends="loop" if loops else "free")
     character = registration.character
-    table = distances(*(clouds(clip.motion.resample(RATE), character) for clip in registration.clips))
+    table = distances(*(clouds(slowed(clip.motion, loops), character) for clip in registration.clips))
     path = find_path(table, ends="loop" if loops else "free")
     alone = TimeCurve(registration.curve.knots, registration.curve.control[:, 1:])
     mine, other = registration.contacts

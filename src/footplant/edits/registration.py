@@ -159,7 +159,7 @@ def register(
     `find_path`. character: the figure they are put on; None: the first clip's. contacts: their plants, where known.
     """
     clips, contacts = prepared(clips, character, contacts)
-    slow = [clip.motion.resample(RATE) for clip in clips]
+    slow = [slowed(clip.motion, ends == "loop") for clip in clips]
     around = [clouds(motion, clip.character) for motion, clip in zip(slow, clips)]
     if reference is None:
         reference = find_reference(around, ends)
@@ -170,9 +170,22 @@ def register(
         for number, cloud in enumerate(around)
     ]
     lengths = [motion.duration for motion in slow]
-    curve = curve_through(paths, reference, lengths, ends, contacts, clips[0].character)
+    curve = _curve_through(paths, reference, lengths, ends, contacts, clips[0].character)
     costs = tuple(0.0 if path is None else path.cost for path in paths)
     return Registration(clips, reference, curve, costs, tuple(contacts), ends == "loop")
+
+
+def slowed(motion: Motion, loop: bool = False) -> Motion:
+    """A motion at the rate at which frames are compared, or as near to it as whole cycles of a loop can be."""
+    if not loop:
+        return motion.resample(RATE)
+    frames = loop_frames(motion.duration)
+    return replace(motion.at(np.linspace(0.0, motion.duration, frames + 1)), fps=frames / motion.duration)
+
+
+def loop_frames(seconds: float) -> int:
+    """How many frames a loop is compared by."""
+    return max(round(seconds * RATE), 2)
 
 
 def side_by_side(clips: Sequence[Clip], *, character: Character | None = None) -> Registration:
@@ -231,7 +244,7 @@ def find_reference(around: Sequence[Clouds], ends: Ends) -> int:
     return int(cost.sum(axis=1).argmin())
 
 
-def curve_through(
+def _curve_through(
     paths: Sequence[Path | None],
     reference: int,
     lengths: Sequence[float],
@@ -298,7 +311,9 @@ def _periodic(
 ) -> TimeCurve:
     """The curve of loops over one cycle of the reference, fitted to three of them so that its ends fit together."""
     cycle = lengths[reference]
-    wide, knots = clamped_knots(-cycle, 2.0 * cycle), clamped_knots(0.0, cycle)
+    knots = clamped_knots(0.0, cycle)
+    # the same knots in each cycle, so that the middle one is like its neighbours
+    wide = clamped_knots(-cycle, 2.0 * cycle, cycle / (len(knots) - 7))
     fine = np.linspace(0.0, cycle, 4 * len(knots) + 1)
     control = np.empty((len(knots) - 4, len(paths)))
     for number, path in enumerate(paths):
@@ -306,7 +321,8 @@ def _periodic(
             control[:, number] = [knots[k + 1 : k + 4].mean() for k in range(len(control))]
             continue
         own, turns = lengths[number], np.repeat(np.arange(-1, 2), len(path.frames))[:, None]
-        pairs = np.tile(path.frames / RATE, (3, 1)) + turns * [cycle, own]
+        frame = np.array([cycle / loop_frames(cycle), own / loop_frames(own)])
+        pairs = np.tile(path.frames * frame, (3, 1)) + turns * [cycle, own]
         curve = TimeCurve(wide, fit_monotone(pairs[:, 0], pairs[:, 1], wide)[:, None])
         mine, other = contacts[reference], contacts[number]
         if mine is not None and other is not None:

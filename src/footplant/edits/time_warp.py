@@ -209,7 +209,7 @@ def fit_monotone(
     bend = np.zeros((count - 2, count + 1))
     for row in range(count - 2):
         bend[row, 2 + row], bend[row, 3 + row] = 1.0 / steps[row], -1.0 / steps[row + 1]
-    small = 1e-2 * len(basis) / count * (knots[-1] - knots[0]) / count
+    small = 1e-3 * len(basis) / count * (knots[-1] - knots[0]) / count
     found = nnls(
         np.concatenate([share * design, small * bend]), np.concatenate([share[:, 0] * wanted, np.zeros(count - 2)])
     )[0]

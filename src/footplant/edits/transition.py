@@ -17,8 +17,8 @@ from footplant.edits.blend import bezier
 from footplant.edits.blended_plants import blend_plants, hold
 from footplant.edits.compose import compose
 from footplant.edits.frame_distance import Meeting, clouds, distances, local_minima
-from footplant.edits.registration import RATE, Registration, curve_through, floor_level, prepared
-from footplant.edits.time_warp import Path, find_path
+from footplant.edits.registration import RATE, Registration, floor_level, prepared
+from footplant.edits.time_warp import Path, TimeCurve, clamped_knots, find_path, fit_monotone
 from footplant.errors import MotionError
 from footplant.motion import Motion
 from footplant.problem import Method, Progress, Solution
@@ -26,6 +26,10 @@ from footplant.skeleton import Character
 
 FADE = 0.5
 """Seconds that a fade takes unless told otherwise."""
+PIECES = 2
+"""Pieces of the spline of corresponding times in a fade."""
+SLOWEST = 0.4
+"""How much slower than on average either clip may go in a fade."""
 CUT = 0.1
 """Metres of distance that leaving out a whole clip is worth: how dear it is to cut."""
 
@@ -94,7 +98,12 @@ def fade(
         raise MotionError(f"expected clips of 3 frames at {RATE:g} a second around the transition, got fewer")
     path = find_path(table[around[0].start : around[0].stop, around[1].start : around[1].stop])
     path = Path(path.frames + [around[0].start, around[1].start], path.cost, path.limits)
-    curve = curve_through([None, path], 0, [motion.duration for motion in slow], "both", contacts, clips[0].character)
+    # few knots, so that neither clip is hurried within the short time of the fade
+    pairs = path.frames / RATE
+    knots = clamped_knots(pairs[0, 0], pairs[-1, 0], (pairs[-1, 0] - pairs[0, 0]) / PIECES)
+    line = np.array([knots[k + 1 : k + 4].mean() for k in range(len(knots) - 4)])
+    warped = fit_monotone(pairs[:, 0], pairs[:, 1], knots, ends=True, slowest=SLOWEST)
+    curve = TimeCurve(knots, np.stack([line, warped], axis=1))
     whole = Registration(clips, 0, curve, (0.0, path.cost), tuple(contacts))
     rate = fps or clips[0].motion.fps
     times, weights, interval = _timeline(whole, rate)

@@ -157,7 +157,7 @@ def advance(
     if gaits > 1e-9 and seconds > 0.0:
         # such a step of the phase that the mean time of the gaits goes on by just these seconds
         step = 1e-3
-        for _ in range(4):
+        for _ in range(6):
             gone = 0.0
             for m in range(motions):
                 if kinds[m] == 0:

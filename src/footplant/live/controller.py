@@ -19,7 +19,7 @@ from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.ik.limb import limb_of
 from footplant.live.motion_set import MotionSet
-from footplant.live.tables import BINS, GAIT, ONCE, PHASES, RATE, Tables, build_tables
+from footplant.live.tables import BINS, GAIT, PHASES, RATE, Tables, build_tables
 from footplant.skeleton import Character
 
 Direction = Literal["straight", "left", "right"]
@@ -294,6 +294,3 @@ class Controller:
 def build_controller(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Controller:
     """A controller for a set. clips: what it names, loaded. character: whom they are put on (default: the first's)."""
     return Controller(spec, build_tables(spec, clips, character))
-
-
-__all__ = ["DIRECTIONS", "ONCE", "Controller", "Direction", "Pose", "State", "build_controller"]

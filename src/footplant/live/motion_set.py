@@ -72,8 +72,8 @@ class MotionSet:
     begin: str | None = None
     """What the character does first; None: the first idle, else the first gait."""
     fade: float = 0.5
-    """Seconds that going over takes at least; longer where speeds are farther apart than the clips' own accelerations
-    allow."""
+    """Seconds that going over takes at least; longer where speeds or headings are too far apart for the clips' own
+    accelerations."""
     folder: Path | None = None
     """Where clips with relative names are."""
 

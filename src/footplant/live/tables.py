@@ -15,6 +15,7 @@ from footplant.edits.compose import RootPath, on_floor, root_reference
 from footplant.edits.frame_distance import align, clouds, distances, joint_weights
 from footplant.edits.loops import cut_loop, find_loop, loop_contacts
 from footplant.edits.registration import contacts_of, floor_level, on_one_character, register
+from footplant.edits.time_warp import TimeCurve
 from footplant.errors import FormatError, MotionError
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics
@@ -28,10 +29,14 @@ RATE = 120.0
 """Frames a second of all tables."""
 PHASES = 512
 """Cells of a cycle in which the times of gaits are kept."""
-SMOOTH = 0.5
+SMOOTH = 0.75
 """Share of a cycle over which the pace of a gait in step with others is evened out: what is hurried gets jerky."""
 BINS = 30.0
 """Frames a second at which poses that gaits come out of are told apart."""
+HALF = 0.5
+"""Share of the clips' own accelerations that a fade may add to them."""
+LONGEST_FADE = 1.5
+"""Seconds that a fade takes at most, unless the set asks for more."""
 SAME = 1.25
 """A gait's pose is as an action begins when it is no farther from it than so many times the nearest one."""
 
@@ -132,9 +137,9 @@ def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Characte
         count = max(round((stop - action.start) * clip.motion.fps), 2)
         part = replace(clip, motion=clip.motion.at(np.linspace(action.start, stop, count + 1)))
         motions.append(_playable(name, ONCE, part.motion, character, contacts_of(part)))
-    warp = _warp(registered.curve, registered.reference, len(labels), motions)
-    entries, openings = _entries(registered.clips[registered.reference], motions, clips, spec, character)
-    return Tables(character, tuple(motions), warp, entries, openings, _fade(spec, motions))
+    warp = _warp(registered.curve, len(labels), motions)
+    entries, openings = _entries(registered.clips[registered.reference], motions, character)
+    return Tables(character, tuple(motions), warp, entries, openings, _fade(spec, motions, character))
 
 
 def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Clip, Contacts | None]:
@@ -192,7 +197,7 @@ def _planted(contacts: Contacts | None, times: NDArray, kind: int, seconds: floa
     return out
 
 
-def _warp(curve, reference: int, gaits: int, motions: list[Playable]) -> NDArray:
+def _warp(curve: TimeCurve, gaits: int, motions: list[Playable]) -> NDArray:
     """Times of the gaits at all phases, smooth over the seam and strictly rising."""
     out = np.zeros((len(motions), PHASES + 1))
     phase = np.arange(PHASES + 1) / PHASES
@@ -212,7 +217,7 @@ def _warp(curve, reference: int, gaits: int, motions: list[Playable]) -> NDArray
 
 
 def _entries(
-    reference: Clip, motions: list[Playable], clips: Mapping[str, Clip], spec: MotionSet, character: Character
+    reference: Clip, motions: list[Playable], character: Character
 ) -> tuple[tuple[NDArray, ...], tuple[NDArray, ...]]:
     """Where gaits come out of other motions, and at which phases actions may begin."""
     cycle = reference.motion.duration
@@ -243,9 +248,24 @@ def as_motion(motion: Playable, character: Character) -> Motion:
     return Motion(character.skeleton, root, rotation.normalize(rotations), RATE)
 
 
-def _fade(spec: MotionSet, motions: list[Playable]) -> float:
-    """Seconds in which even the farthest change of speed needs no more than half of the clips' largest acceleration."""
+def _fade(spec: MotionSet, motions: list[Playable], character: Character) -> float:
+    """Seconds in which even the farthest change of speed or of the root's heading needs half of what the clips do.
+
+    A fade of T seconds changes weights by up to 1.5 / T a second, and that rate by up to 6 / T² a second; where one
+    request interrupts another, by more.
+    """
     speeds = np.array([motion.velocity for motion in motions])
     apart = max(float(np.linalg.norm(a - b)) for a in speeds for b in speeds)
     own = max(motion.peak for motion in motions)
-    return max(spec.fade, 1.5 * apart / max(0.5 * own, 1e-6) if own > 0 else spec.fade)
+    headings = []
+    for motion in motions:
+        path = RootPath.of(as_motion(motion, character), root_reference(character))
+        headings.append(path.heading - motion.slope * np.arange(len(path.heading)) / RATE)
+    turned = max(heading.max() for heading in headings) - min(heading.min() for heading in headings)
+    turning = max(float(np.abs(np.diff(heading, 2)).max()) for heading in headings) * RATE**2
+    needed = [spec.fade]
+    if own > 1e-6:
+        needed.append(1.5 * apart / (HALF * own))
+    if turning > 1e-6:
+        needed.append(float(np.sqrt(8.0 * turned / (HALF * turning))))
+    return min(max(needed), max(spec.fade, LONGEST_FADE))

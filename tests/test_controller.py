@@ -1,0 +1,394 @@
+"""A driven character: continuous whatever is asked for and when, time only forwards, loops without seams, feet held."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import footplant
+from footplant import io, rotation, samples
+from footplant.cli import main
+from footplant.cli.drive import load_controller
+from footplant.edits.compose import RootPath, root_reference
+from footplant.errors import FormatError, MotionError
+from footplant.kernels import controller as kernel
+from footplant.kinematics import Kinematics
+from footplant.live.controller import DIRECTIONS, build_controller
+from footplant.live.motion_set import MotionSet, load_set, read_set
+from footplant.live.script import Order, drive, held_intervals, parse_script
+from footplant.live.tables import GAIT, ONCE, as_motion
+from footplant.motion import Motion
+
+FPS = 60.0
+
+
+@cache
+def full():
+    return load_controller(load_set("set:samples"))
+
+
+@cache
+def calm():
+    """Without the jump and the punch, whose own accelerations would hide those of others."""
+    spec = load_set("set:samples")
+    spec = replace(spec, actions={"kick": spec.actions["kick"]})
+    return build_controller(spec, {name: io.load(name) for name in spec.clips()}, io.load_character(spec.character))
+
+
+@cache
+def limits(which):
+    """The largest acceleration of the root, m/s², and of its heading, rad/s², of any clip alone."""
+    controller, found = which(), []
+    for motion in controller.tables.motions:
+        alone = as_motion(motion, controller.character)
+        cycles = alone.looped(2, close=False) if motion.kind != ONCE else alone
+        found.append(peaks(cycles.resample(FPS), controller.character))
+    return np.max(found, axis=0)
+
+
+def peaks(motion, character):
+    heading = RootPath.of(motion, root_reference(character)).heading
+    return (
+        np.linalg.norm(np.diff(motion.root, 2, axis=0), axis=1).max() * motion.fps**2,
+        np.abs(np.diff(heading, 2)).max() * motion.fps**2,
+    )
+
+
+def play(controller, requests, state=None):
+    """Frames of random requests: (name, direction, how many frames it lasts)."""
+    state = state or controller.init()
+    roots, poses, phases, clocks, weights = [], [], [], [], []
+    for name, direction, frames in requests:
+        controller.request(state, name, direction)
+        for _ in range(frames):
+            _, pose = controller.step(state, 1.0 / FPS)
+            roots.append(pose.root.copy())
+            poses.append(pose.rotations.copy())
+            phases.append(state.phase)
+            clocks.append(state.clocks.copy())
+            weights.append(state.weights.copy())
+    rotations = rotation.normalize(np.array(poses))
+    motion = Motion(controller.character.skeleton, np.array(roots), rotations, FPS)
+    return motion, np.array(phases), np.array(clocks), np.array(weights)
+
+
+def requests_of(seed, names, count):
+    rng = np.random.default_rng(seed)
+    return [
+        (str(rng.choice(names)), str(rng.choice(DIRECTIONS)), int(rng.integers(1, 25))) for _ in range(count)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [full, calm])
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_any_200_requests_are_continuous(which, seed):
+    """Root velocity and heading have no jump: accelerations stay within 1.5 times the clips' own."""
+    controller = which()
+    motion, phases, clocks, weights = play(controller, requests_of(seed, controller.names, 200))
+    most, most_heading = limits(which)
+    acceleration, turning = peaks(motion, controller.character)
+    assert acceleration <= 1.5 * most
+    assert turning <= 1.5 * most_heading
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-9)
+    assert weights.min() >= -1e-12
+    # weights follow Bézier curves of the fade's length, so that they never change faster than these
+    assert np.abs(np.diff(weights, axis=0)).max() <= 1.5 / controller.tables.fade / FPS + 1e-9
+    time_never_runs_back(controller, phases, clocks, weights)
+
+
+def time_never_runs_back(controller, phases, clocks, weights):
+    for number, motion in enumerate(controller.tables.motions):
+        seen = (weights[:-1, number] > 0) & (weights[1:, number] > 0)
+        step = np.diff(clocks[:, number])
+        if motion.kind != ONCE:
+            step = (step + 0.5 * motion.seconds) % motion.seconds - 0.5 * motion.seconds
+        assert (step[seen] >= -1e-12).all()
+        assert step[seen].max(initial=0.0) < 5.0 / FPS
+    gaits = [number for number, motion in enumerate(controller.tables.motions) if motion.kind == GAIT]
+    seen = weights[:, gaits].sum(axis=1) > 0
+    steps = (np.diff(phases) + 0.5) % 1.0 - 0.5
+    assert (steps[seen[1:] & seen[:-1]] > 0).all()
+
+
+def test_no_turn_in_one_frame_on_the_way_back_from_a_clip():
+    """First known bug of the thesis: a large turn in one frame, and a blip of time, on the way back from a clip."""
+    controller = full()
+    for action in controller.spec.actions:
+        state = controller.init(begin="run", facing=1.0)
+        play(controller, [("run", "straight", 47)], state)
+        before = state.facing
+        motion, phases, clocks, weights = play(controller, [(action, "straight", 400)], state)
+        heading = RootPath.of(motion, root_reference(controller.character)).heading
+        assert np.abs(np.diff(heading)).max() < 0.12
+        assert not state.busy
+        assert state.weights[controller.tables.index("run")] == pytest.approx(1.0)
+        # it goes on where it was going
+        assert state.facing == pytest.approx(before, abs=0.02)
+        time_never_runs_back(controller, phases, clocks, weights)
+
+
+def test_weights_are_interpolated_when_requests_interrupt_one_another():
+    """Second known bug: interpolation of weights was switched off; here more than two are on their way at once."""
+    controller = full()
+    state = controller.init(begin="walk")
+    script = [("run", "straight", 8), ("sneak", "straight", 8), ("limp", "straight", 8), ("walk", "straight", 60)]
+    motion, _, _, weights = play(controller, script, state)
+    assert (weights > 0.02).sum(axis=1).max() >= 4
+    assert np.abs(np.diff(weights, 2, axis=0)).max() < 0.02
+    assert weights[-1, controller.tables.index("walk")] == pytest.approx(1.0)
+    assert peaks(motion, controller.character)[0] <= 1.5 * limits(full)[0]
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "sneak", "limp", "stand", "walk left", "walk right"])
+def test_loops_have_no_seam(name):
+    """Third known bug: discontinuities where turning runs begin again."""
+    controller = full()
+    gait, _, side = name.partition(" ")
+    state = controller.init(begin=gait)
+    play(controller, [(gait, side or "straight", 120)], state)
+    seconds = controller.tables.motions[controller.tables.index(name)].seconds
+    motion, _, clocks, _ = play(controller, [(gait, side or "straight", int(2.2 * seconds * FPS) + 30)], state)
+    clock = clocks[:, controller.tables.index(name)]
+    seams = np.flatnonzero(np.diff(clock) < 0)
+    assert len(seams) >= 1
+    speed = np.diff(Kinematics(motion).positions, axis=0)
+    jumps = np.linalg.norm(np.diff(speed, axis=0), axis=2).max(axis=1)
+    near = np.unique(np.clip((seams[:, None] + np.arange(-2, 2)).ravel(), 0, len(jumps) - 1))
+    elsewhere = np.delete(jumps, near)
+    assert jumps[near].max() <= 1.25 * elsewhere.max() + 1e-5
+
+
+def test_gaits_stay_in_step():
+    """Strikes of all gaits are at (nearly) the same phase."""
+    controller, found = full(), {}
+    for number, motion in enumerate(controller.tables.motions):
+        if motion.kind == GAIT:
+            for foot in (0, 2):
+                stands = motion.contacts[:-1, foot : foot + 2].max(axis=1) > 0
+                strikes = np.flatnonzero(stands & ~np.roll(stands, 1)) / 120.0
+                warp = controller.tables.warp[number]
+                times = (strikes - warp[0]) % motion.seconds + warp[0]
+                phases = np.interp(times, warp, np.linspace(0.0, 1.0, len(warp)))
+                found.setdefault(foot, []).append(phases[0])
+    for phases in found.values():
+        apart = (np.array(phases) - phases[0] + 0.5) % 1.0 - 0.5
+        assert np.abs(apart).max() < 2.0 / 30.0
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["walk 2s, run 3s left, kick, sneak 2s", "stand 1s, walk 2s right, jump, limp 2s, punch, run 2s, stand 1s"],
+)
+def test_feet_are_held(script):
+    controller = full()
+    done = drive(controller, script)
+    kinematics = Kinematics(done.motion)
+    held = held_intervals(done)
+    assert sum(map(len, held.values())) > 15
+    for point, spans in held.items():
+        track = kinematics.point(controller.character.contacts[point])
+        assert track[:, 1].min() > -0.002
+        for start, end in spans:
+            part = track[start:end, ::2]
+            assert np.linalg.norm(part - part.mean(axis=0), axis=1).max() <= 0.002
+
+
+def test_goes_where_it_is_told():
+    controller = full()
+    done = drive(controller, "walk 6s", facing=np.pi / 2)
+    gone = done.motion.root[-1] - done.motion.root[0]
+    assert gone[0] == pytest.approx(6 * 1.35, rel=0.03)
+    assert abs(gone[2]) < 0.2
+    for name, direction, sign in (("walk", "left", 1), ("run", "right", -1), ("sneak", "left", 1)):
+        state = controller.init(begin=name)
+        play(controller, [(name, direction, 180)], state)
+        assert sign * state.facing > 0.8
+    state = controller.init(begin="stand")
+    play(controller, [("stand", "straight", 120)], state)
+    assert np.linalg.norm(state.root[0, ::2]) < 0.05
+
+
+def test_actions_wait_interrupt_and_return():
+    controller = full()
+    state = controller.init(begin="walk")
+    controller.request(state, "kick")
+    assert state.busy
+    play(controller, [("kick", "straight", 60)], state)
+    assert state.action == controller.tables.index("kick")
+    controller.request(state, "run", "left")
+    play(controller, [("run", "left", 60)], state)
+    assert not state.busy
+    assert state.weights[controller.tables.index("run")] == pytest.approx(1.0)
+    stubborn = replace(controller.spec, actions={"kick": replace(controller.spec.actions["kick"], interruptible=False)})
+    other = build_controller(stubborn, {name: io.load(name) for name in stubborn.clips()})
+    state = other.init(begin="stand")
+    play(other, [("kick", "straight", 30), ("walk", "straight", 30)], state)
+    assert state.action == other.tables.index("kick")
+    play(other, [("walk", "straight", 1)], state)
+    for _ in range(300):
+        other.step(state, 1.0 / FPS)
+    assert state.weights[other.tables.index("walk")] == pytest.approx(1.0)
+
+
+def test_steps_of_any_length():
+    controller = full()
+    ways = []
+    for fps in (30, 60, 144):
+        state = controller.init(begin="walk")
+        for _ in range(2 * fps):
+            controller.step(state, 1.0 / fps)
+        ways.append(state.root[0].copy())
+    np.testing.assert_allclose(ways[0], ways[1], atol=0.01)
+    np.testing.assert_allclose(ways[2], ways[1], atol=0.01)
+    state = controller.init()
+    before = state.root.copy()
+    controller.step(state, 0.0)
+    np.testing.assert_allclose(state.root, before)
+    controller.step(state, 3.0)
+    assert state.now == pytest.approx(3.0)
+    for bad in (-0.1, np.nan):
+        with pytest.raises(MotionError, match="0 seconds or more"):
+            controller.step(state, bad)
+
+
+def test_several_characters_share_a_controller():
+    controller = full()
+    states = [controller.init(place=(float(k), 0.0), begin="walk") for k in range(3)]
+    alone = controller.init(place=(1.0, 0.0), begin="walk")
+    for _ in range(90):
+        for state in states:
+            controller.step(state, 1.0 / FPS)
+    for _ in range(90):
+        controller.step(alone, 1.0 / FPS)
+    np.testing.assert_allclose(states[1].pose, alone.pose)
+    assert states[2].root[0, 0] - states[0].root[0, 0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("request_", [("fly", "straight"), ("walk", "up")])
+def test_bad_requests(request_):
+    controller = full()
+    with pytest.raises(MotionError, match="expected"):
+        controller.request(controller.init(), *request_)
+    with pytest.raises(MotionError, match="begin with a gait"):
+        controller.init(begin="kick")
+
+
+def test_fade_agrees_with_its_twin():
+    """The smoothing window as a convolution, by a sum over fine steps."""
+    targets, starts = np.array([0, 1, 2, 1]), np.array([0.0, 1.0, 1.2, 1.3])
+    steers, weights = np.array([0.0, 0.5, 0.0, -1.0]), np.zeros(3)
+    now, length = 1.5, 0.6
+    steer = kernel.fade(targets, starts, steers, 4, now, length, weights)
+    fine = (np.arange(200_000) + 0.5) / 200_000
+    back = now - fine * length
+    which = np.searchsorted(starts, back, side="right") - 1
+    share = 6.0 * fine * (1.0 - fine) / len(fine)
+    twin = np.bincount(targets[which], share, minlength=3)
+    np.testing.assert_allclose(weights, twin, atol=1e-5)
+    assert steer == pytest.approx(float(steers[which] @ share), abs=1e-5)
+    # in closed form: what each request has gained less what the next one has taken
+    u = np.clip((now - np.append(starts, np.inf)) / length, 0.0, 1.0)
+    gained = u * u * (3.0 - 2.0 * u)
+    exact = np.bincount(targets, np.r_[1.0, gained[1:4]] - gained[1:5], minlength=3)
+    np.testing.assert_allclose(weights, exact, atol=1e-12)
+
+
+def test_sets_that_are_wrong():
+    good = '[gaits.walk]\nclip = "sample:walk"\n'
+    for text, words in (
+        ("gaits = 3", "expected tables such as"),
+        ("", "at least one gait"),
+        ("[gaits.walk]\nclips = 'a'", "did you mean 'clip'"),
+        ("[gaits.walk]\n", "expected clip"),
+        (good + "loop = [2, 1]", "loop = [start, stop]"),
+        (good + "turn = true", "expected turn to be a number"),
+        (good + "[actions.walk]\nclip = 'b'", "every name once"),
+        (good + "[actions.hop]\nclip = 'b'\nstart = 2\nstop = 1", "stop after start"),
+        (good + "[actions.hop]\nclip = 'b'\ninterruptible = 1", "true or false"),
+        ("fade = 0.0\n" + good, "expected fade to be a number of 0.05"),
+        ("begin = 'fly'\n" + good, "expected begin to be one of walk"),
+        ("reference = 'fly'\n" + good, "expected reference to be one of walk"),
+        ("[gaits.walk", "expected TOML"),
+    ):
+        with pytest.raises(FormatError, match=r"set\.toml") as caught:
+            read_set(text, where="set.toml")
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(FormatError, match="set:samples"):
+        load_set("set:nothing")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet="walkrunkick ,0123456789.s leftright-\n", max_size=40))
+def test_scripts_are_read_or_refused(text):
+    names = ["walk", "run", "kick"]
+    with contextlib.suppress(FormatError):
+        assert all(order.name in names for order in parse_script(text, names))
+
+
+def test_scripts():
+    names = ["walk", "run", "kick"]
+    assert parse_script("walk 2s, run 3 s left,kick,", names) == (
+        Order("walk", 2.0), Order("run", 3.0, "left"), Order("kick"),
+    )  # fmt: skip
+    for text, words in (
+        ("fly", "one of walk"),
+        ("walk fast", "got 'fast'"),
+        ("walk,,run", "got nothing"),
+        ("", "got nothing"),
+    ):
+        with pytest.raises(FormatError, match="request") as caught:
+            parse_script(text, names)
+        assert words in str(caught.value)
+
+
+def test_command(capsys, tmp_path):
+    out = tmp_path / "driven.glb"
+    script = "walk 1s, run 1s left, kick"
+    assert main(["drive", "set:samples", "--script", script, "-o", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [entry["request"] for entry in told["requests"]] == ["walk", "run left", "kick"]
+    assert told["worst_drift_mm"] < 2.0
+    clip = footplant.load(out)
+    assert len(clip.motion) == told["frames"]
+    assert clip.character.skin is not None
+    (tmp_path / "own.toml").write_text('[gaits.go]\nclip = "walk.bvh"\n')
+    footplant.save(tmp_path / "walk.bvh", samples.load("walk"))
+    assert main(["drive", str(tmp_path / "own.toml"), "--script", "go 2s", "-o", str(tmp_path / "b.bvh")]) == 0
+    capsys.readouterr()
+    for arguments, words in (
+        (["set:samples", "--script", "fly", "-o", str(tmp_path / "c.bvh")], "expected one of walk"),
+        (["set:none", "--script", "walk", "-o", str(tmp_path / "c.bvh")], "set:samples"),
+        ([str(tmp_path / "absent.toml"), "--script", "walk", "-o", str(tmp_path / "c.bvh")], "absent.toml"),
+    ):
+        assert main(["drive", *arguments]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert words in err
+
+
+def test_captured_gaits(shared):
+    """A walk and a run of two people, put on one figure, driven by random requests."""
+    spec = MotionSet("captured", **gaits_of({"walk": "104_02", "run": "09_01"}))
+    clips = {name: footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh") for name in spec.clips()}
+    clips = {name: replace(clip, motion=clip.motion[1:].resample(60.0)) for name, clip in clips.items()}
+    controller = build_controller(spec, clips)
+    motion, phases, clocks, weights = play(controller, requests_of(7, controller.names, 60))
+    own = max(peaks(as_motion(m, controller.character).looped(2).resample(FPS), controller.character)[0]
+              for m in controller.tables.motions)  # fmt: skip
+    assert peaks(motion, controller.character)[0] <= 1.5 * own
+    time_never_runs_back(controller, phases, clocks, weights)
+
+
+def gaits_of(clips):
+    from footplant.live.motion_set import Gait
+
+    return {"gaits": {name: Gait(clip) for name, clip in clips.items()}}

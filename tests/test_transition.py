@@ -1,0 +1,138 @@
+"""From one clip to another: no jump, feet planted through the fade, and row four of Lee & Shin's Table 1."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant import samples
+from footplant.cli import main
+from footplant.edits.transition import fade, transition
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.problem import Problem
+
+
+def accelerations(motion):
+    return np.linalg.norm(np.diff(motion.root, 2, axis=0), axis=1) * motion.fps**2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("walk", "sneak"), ("sneak", "walk"), ("run", "kick"), ("stand", "walk")]
+)
+def test_feet_are_planted_through_the_fade(first, second):
+    solution = transition(samples.load(first), samples.load(second), fps=60.0)
+    after = solution.report.after
+    assert after.worst_plant.drift <= 2.0
+    assert after.penetration_worst < 5.0
+    assert solution.report.before.worst_plant.drift > 10.0
+    assert "goes over" in solution.report.notes[-1]
+
+
+@pytest.mark.parametrize(("first", "second"), [("walk", "sneak"), ("walk", "run"), ("run", "sneak")])
+def test_no_jump_before_feet_are_held(first, second):
+    clips = [samples.load(name) for name in (first, second)]
+    made = fade(*clips, fps=60.0)
+    own = max(accelerations(clip.motion.resample(60.0)).max() for clip in clips)
+    assert accelerations(made.motion).max() <= 1.5 * own
+    assert (np.diff(made.times[made.weights[:, 0] > 0, 0]) > 0).all()
+    shown = made.weights[:, 1] > 0
+    assert (np.diff(made.times[shown, 1]) > 0).all()
+    assert (np.diff(made.weights[:, 1]) >= 0).all()
+    # as each clip is on either side
+    begin, end = made.interval
+    np.testing.assert_allclose(
+        made.motion.root[: int(begin * 60)], clips[0].motion.at(np.arange(int(begin * 60)) / 60).root
+    )
+    left = made.motion[int(np.ceil(end * 60)) + 1 :]
+    poses = clips[1].motion.at(made.times[len(made.times) - len(left) :, 1])
+    np.testing.assert_allclose(Kinematics(left).positions[:, 0, 1], poses.root[:, 1], atol=1e-6)
+
+
+def test_where_to_go_over_can_be_said():
+    made = fade(samples.load("walk"), samples.load("run"), at=(1.5, 1.0), seconds=0.8)
+    assert made.meeting == pytest.approx((1.5, 1.0), abs=0.02)
+    assert made.interval[1] - made.interval[0] == pytest.approx(0.8, abs=0.25)
+    with pytest.raises(MotionError, match="expected a time in"):
+        fade(samples.load("walk"), samples.load("run"), at=(99.0, 0.0))
+    with pytest.raises(MotionError, match="more than 0 seconds"):
+        fade(samples.load("walk"), samples.load("run"), seconds=0.0)
+
+
+def test_row_four_of_table_one():
+    """Walk to sneak in 119 frames: the error is below 1 % of the height by level 4."""
+    made = fade(samples.load("walk"), samples.load("sneak"), fps=30.0)
+    middle = round(30.0 * 0.5 * sum(made.interval))
+    window = range(middle - 60, middle + 59)
+    plants = [
+        footplant_within(plant, window) for plant in made.plants if set(plant.frames) & set(window)
+    ]  # fmt: skip
+    problem = Problem(made.motion[window.start : window.stop], made.character, tuple(plants))
+    assert len(problem.motion) == 119
+    solution = Hierarchical(spacings=(16.0, 8.0, 4.0, 2.0), exact=False).solve(problem)
+    errors = [level.worst_share for level in solution.report.levels]
+    assert errors[-1] < 1.0
+    assert errors[-1] < errors[0]
+
+
+def footplant_within(plant, window):
+    from dataclasses import replace
+
+    start, stop = max(plant.frames.start, window.start), min(plant.frames.stop, window.stop)
+    return replace(plant, frames=range(start - window.start, stop - window.start))
+
+
+def test_captured_walk_into_a_kick(shared):
+    clips = [footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh") for name in ("02_01", "35_01")]
+    solution = transition(*clips, fps=60.0)
+    assert solution.report.after.worst_plant.drift <= 2.0
+
+
+def test_commands(capsys, tmp_path):
+    assert (
+        main(["transition", "sample:walk", "sample:sneak", "--fps", "30", "-o", str(tmp_path / "a.bvh"), "--json"]) == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told["status"] == "solved"
+    assert told["clips"] == ["sample:walk", "sample:sneak"]
+    assert len(footplant.load(tmp_path / "a.bvh").motion) > 100
+    assert main(["match", "sample:walk", "sample:run", "-o", str(tmp_path / "m.png"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["transitions"]) > 5
+    assert (tmp_path / "m.png").stat().st_size > 10_000
+    library = tmp_path / "clips"
+    library.mkdir()
+    for name in ("walk", "limp"):
+        footplant.save(library / f"{name}.bvh", samples.load(name))
+    (library / "notes.txt").write_text("not a clip")
+    (library / "broken.bvh").write_text("HIERARCHY")
+    assert main(["graph", str(library), "-o", str(tmp_path / "g.json"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["clips"] == 2
+    assert any(reason.startswith("broken.bvh") for reason in told["left_out"])
+    assert (tmp_path / "g.png").stat().st_size > 5_000
+    written = json.loads((tmp_path / "g.json").read_text())
+    assert {edge["from"] for edge in written["edges"]} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["transition", "sample:walk", "sample:run", "--at", "1", "-o", "a.bvh"], "expected 2 numbers"),
+        (["match", "sample:walk", "sample:run", "-o", "a.jpg"], "ending in .png"),
+        (["graph", "nowhere", "-o", "g.json"], "no such folder"),
+        (["graph", ".", "-o", "g.txt"], "ending in .json"),
+        (["graph", ".", "-o", "g.json"], "found none"),
+    ],
+)
+def test_commands_say_what_is_wrong(capsys, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert words in captured.err
