@@ -63,7 +63,10 @@ class BodySurface:
         """The same as the kernels take it."""
         from footplant.kernels.surface import Tubes
 
-        return Tubes(self.joints, self.origins, self.turns, self.lengths, self.rings)
+        # a ring is never wider than its terms together; beyond the last rings radii go on straight for half a ring
+        widths = self.rings[..., 0] + np.abs(self.rings[..., 1:]).sum(axis=-1)
+        grow = np.maximum(widths[:, [0, -1]] - widths[:, [1, -2]], 0.0).max(axis=1)
+        return Tubes(self.joints, self.origins, self.turns, self.lengths, self.rings, widths.max(axis=1) + grow)
 
     def samples(self) -> NDArray:
         """(S, 40, 3) the samples in the frames of the segments' joints, metres, ring by ring."""

@@ -25,7 +25,8 @@ def retarget(
         str,
         typer.Option(
             metavar="METHOD",
-            help="hierarchical, filtered, perframe, warping, perkey, spacetime, or copy (rotations alone: feet slide).",
+            help="hierarchical, filtered, perframe, warping, perkey, spacetime, puppet (frame by frame, as if played "
+            "live), or copy (rotations alone: feet slide).",
         ),
     ] = "hierarchical",
     exact: Exact = True,
@@ -53,11 +54,15 @@ def retarget(
 
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
+    from footplant.edits.puppet import PUPPET, puppet
     from footplant.edits.retarget import retarget as solve
+    from footplant.errors import ConstraintError
     from footplant.io import SAMPLE, load_character
     from footplant.methods import method_of
 
-    chosen = None if method == "copy" else method_of(method, exact=exact)
+    chosen = None if method in ("copy", PUPPET) else method_of(method, exact=exact)
+    if method == PUPPET and constraints is not None:
+        raise ConstraintError(f"{PUPPET} plays the clip frame by frame and cannot honour constraints")
     check_targets(file, out, report, overwrite=overwrite)
     clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
     with working(f"reading {to}"):
@@ -69,8 +74,11 @@ def retarget(
 
         extra = read_constraints(constraints, character, frames=len(clip.motion), fps=clip.motion.fps)
     with solving("retargeting") as progress:
-        solution = solve(
-            clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy", constraints=extra,
-            progress=progress,
-        )  # fmt: skip
+        if method == PUPPET:
+            solution = puppet(clip, character, keep_footsteps=keep_footsteps, progress=progress)
+        else:
+            solution = solve(
+                clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy",
+                constraints=extra, progress=progress,
+            )  # fmt: skip
     deliver(solution, clip, character, verb="retarget", file=file, out=out, report=report, json=json, to=to)

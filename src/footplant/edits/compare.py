@@ -15,6 +15,7 @@ from footplant.analysis.quality import Quality, measure, plain
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.fit import fit
+from footplant.edits.puppet import PUPPET, puppet
 from footplant.edits.retarget import retarget
 from footplant.errors import ConstraintError, FootplantError
 from footplant.kinematics import Kinematics
@@ -113,7 +114,8 @@ def compare(
     """
     methods = tuple(dict.fromkeys(methods))
     for method in methods:
-        method_of(method)
+        if method != PUPPET:
+            method_of(method)
     if not methods or repeats < 1:
         raise ConstraintError(f"expected at least one method and one run of it, got {len(methods)} and {repeats}")
     if target is None and not constraints:
@@ -150,12 +152,27 @@ def _question(
     contacts: Contacts | None,
 ) -> Callable[[], Solution]:
     """What runs a method on the question once."""
+    if method == PUPPET:
+        return lambda: _play(clip, target, constraints, keep_footsteps, contacts)
     if target is None:
         return lambda: fit(clip, constraints, method=method, exact=exact, contacts=contacts)
     return lambda: retarget(
         clip, target, method=method_of(method, exact=exact), constraints=constraints, keep_footsteps=keep_footsteps,
         contacts=contacts,
     )  # fmt: skip
+
+
+def _play(
+    clip: Clip,
+    target: Character | None,
+    constraints: Sequence[Constraint],
+    keep_footsteps: bool,
+    contacts: Contacts | None,
+) -> Solution:
+    """The puppeteer's answer; it plays a clip on another character and knows no constraints."""
+    if target is None or constraints:
+        raise ConstraintError(f"{PUPPET} plays a clip on another character and cannot honour constraints")
+    return puppet(clip, target, keep_footsteps=keep_footsteps, contacts=contacts)
 
 
 def _row(

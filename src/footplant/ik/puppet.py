@@ -98,7 +98,7 @@ class PuppetEngine:
         poses: (F, O, 7) how the scene's things have moved at each frame, or None where they rest.
         """
         from footplant.kernels import puppet as kernel
-        from footplant.kernels.puppet_tables import new_feet
+        from footplant.kernels.puppet_tables import new_limbs
 
         if motion.skeleton.names != self.performer.skeleton.names or motion.offsets is not None:
             raise MotionError(f"expected a motion on the skeleton of {self.performer.name!r}, got another one")
@@ -117,7 +117,7 @@ class PuppetEngine:
         kernel.play(
             self.performer.skeleton.parents, self.source_offsets, motion.root, motion.rotations, 1.0 / motion.fps,
             analysis.figure, analysis.tubes, analysis.near, analysis.things, poses, analysis.rules, analysis.init(),
-            analysis.room(), puppet, figure, tubes, trunk, moves, self.stage, self.counterparts.tables, new_feet(),
+            analysis.room(), puppet, figure, tubes, trunk, moves, self.stage, self.counterparts.tables, new_limbs(),
             self.room(), roots, rotations, scene, body, hands, iterations,
         )  # fmt: skip
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
@@ -144,7 +144,7 @@ def puppet_tables(target: Character, surface: BodySurface):
         axes[number] = limb.axis
         bones = np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0)
         lengths[number] = _STRETCH * np.linalg.norm(bones, axis=1).sum()
-    probes = np.zeros((2, 4, 4))
+    probes = np.zeros((2, 3, 4))
     for arm, side in enumerate(("left", "right")):
         if f"{side}_hand" in roles:
             probes[arm] = _probes(target, surface, side, places, turned)
@@ -165,11 +165,11 @@ def puppet_tables(target: Character, surface: BodySurface):
 
 
 def _probes(target: Character, surface: BodySurface, side: str, places: NDArray, turned: NDArray) -> NDArray:
-    """(4, 4) wrist, palm, knuckles and finger tips in the hand's frame, and how thick the hand is there, metres."""
+    """(3, 4) wrist, palm and finger tips in the hand's frame, and how thick the hand is there, metres."""
     number = SEGMENTS.index(f"{side}_hand")
     length, axis = float(surface.lengths[number]), rotation.rotate(surface.turns[number], rotation.AXES["z"])
-    thin = 0.35 * surface.radius(f"{side}_hand", 2)
-    shares = ((0.0, surface.radius(f"{side}_lower_arm", -1)), (0.35, thin), (0.65, thin), (0.95, 0.7 * thin))
+    thin = 0.5 * surface.radius(f"{side}_hand", 2)
+    shares = ((0.0, surface.radius(f"{side}_lower_arm", -1)), (0.45, thin), (0.95, 0.7 * thin))
     return np.array([[*(share * length * axis), thickness] for share, thickness in shares])
 
 

@@ -54,11 +54,11 @@ class Rules(NamedTuple):
     rate: float
     """Half-life in seconds of the filter on speeds."""
     rise: float
-    """Half-life in seconds in which an importance in the scene grows."""
+    """Half-life in seconds in which the importance of a foot in the scene grows."""
     fall: float
     """Half-life in seconds in which it fades."""
     touch_rise: float
-    """Half-life in seconds in which that of a touch of the body or of the hands grows."""
+    """Half-life in seconds in which that of a hand, or of a touch of the body, grows."""
     touch_fall: float
     """Half-life in seconds in which it fades."""
 
@@ -71,12 +71,12 @@ class Memory(NamedTuple):
     scene: NDArray
     """(8, O, 2) distance of each point from each thing and its rate, metres and m/s."""
     limbs: NDArray
-    """(4, 2) importance of each limb's end in the scene and its rate."""
+    """(4, 4) importance of each limb's end in the scene and its rate, and those of the spring before it."""
     body: NDArray
-    """(8, S, 8) of each thing and segment: distance, rate, its place (3) seen from the segment, the speed at which it
-    slips along, importance, its rate."""
+    """(8, S, 10) of each thing and segment: distance, rate, its place (3) seen from the segment, the speed at which it
+    slips along, and importance as in `limbs` (4)."""
     hands: NDArray
-    """(4,) distance of the palms, rate, importance, its rate."""
+    """(6,) distance of the palms, rate, and importance as in `limbs` (4)."""
 
 
 class Importance(NamedTuple):
@@ -119,17 +119,34 @@ def spring(value, speed, goal, half_life, dt):
 
 
 @jit
-def follow(value, speed, goal, rise, fall, dt):
-    """An importance that rises quickly and fades slowly, within 0 … 1; the last thousandth is rounded up."""
-    half_life = rise if goal > value else fall
-    value, speed = spring(value, speed, goal, half_life, dt)
-    if goal >= 1.0 and value > 0.999:
+def follow(row, first, goal, rise, fall, dt):
+    """An importance that rises quickly and fades slowly, without a jerk: two springs, one after the other.
+
+    row[first …]: the value, its rate, and those of the spring before it. The last thousandth is rounded up.
+    """
+    half_life = 0.6 * (rise if goal > row[first] else fall)
+    middle, speed = spring(row[first + 2], row[first + 3], goal, half_life, dt)
+    row[first + 2], row[first + 3] = within(middle, speed, goal)
+    value, speed = spring(row[first], row[first + 1], row[first + 2], half_life, dt)
+    row[first], row[first + 1] = within(value, speed, row[first + 2])
+    return row[first]
+
+
+@jit
+def within(value, speed, goal):
+    """A follower kept in 0 … 1, and on its goal when that is at an end and all but reached."""
+    if value >= 1.0 or (goal >= 1.0 and value > 0.999):
         return 1.0, 0.0
-    if value <= 0.0 or (goal <= 0.0 and value < 1e-6):
-        return 0.0, max(speed, 0.0) if goal > 0.0 else 0.0
-    if value >= 1.0:
-        return 1.0, 0.0
+    if value <= 0.0 or (goal <= 0.0 and value < 1e-5):
+        return 0.0, 0.0
     return value, speed
+
+
+@jit
+def begin(row, first, goal):
+    """An importance before the first frame: it is what it is."""
+    row[first], row[first + 1], row[first + 2], row[first + 3] = goal, 0.0, goal, 0.0
+    return goal
 
 
 @jit
@@ -179,10 +196,11 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
                 memory.scene[n, o, 0], memory.scene[n, o, 1] = d, rate
                 out.nearest[n] = min(out.nearest[n], d)
                 most = max(most, share(ahead(d, rate, rules.lookahead, things.reaches[o]) / things.reaches[o]))
-        value, speed = memory.limbs[limb, 0], memory.limbs[limb, 1]
-        value, speed = follow(value, speed, most, rules.rise, rules.fall, dt) if started else (most, 0.0)
-        memory.limbs[limb, 0], memory.limbs[limb, 1] = value, speed
-        out.scene[limb] = value
+        row, rise, fall = memory.limbs[limb], rules.rise, rules.fall
+        if limb < 2:
+            # hands reach out in their own time; a foot may land at any moment
+            rise, fall = rules.touch_rise, rules.touch_fall
+        out.scene[limb] = follow(row, 0, most, rise, fall, dt) if started else begin(row, 0, most)
 
 
 @jit
@@ -211,20 +229,9 @@ def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
             now = share(ahead(d, rate, rules.touch_lookahead, rules.body) / rules.body) * share(slip / rules.passing)
             # arms that hang beside the body are near it all the time and mean nothing by it
             now = share(1.0 - (now - UNMEANT) / (1.0 - UNMEANT))
-            value, speed = now, 0.0
-            if started:
-                value, speed = follow(last[6], last[7], now, rules.touch_rise, rules.touch_fall, dt)
-            last[0], last[1], last[2], last[3], last[4], last[5], last[6], last[7] = (
-                d,
-                rate,
-                u,
-                v,
-                a,
-                slip,
-                value,
-                speed,
-            )
-            out.body[n, k] = value
+            rise, fall = rules.touch_rise, rules.touch_fall
+            out.body[n, k] = follow(last, 6, now, rise, fall, dt) if started else begin(last, 6, now)
+            last[0], last[1], last[2], last[3], last[4], last[5] = d, rate, u, v, a, slip
             seen = out.seen[n, k]
             seen[0], seen[1], seen[2], seen[3], seen[4] = t, c, s, gap, beyond
 
@@ -243,10 +250,11 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
     if memory.started[0] > 0.0:
         rate = rate_of(d, last[0], last[1], rules, dt)
         now = share(ahead(d, rate, rules.touch_lookahead, rules.hands) / rules.hands)
-        last[2], last[3] = follow(last[2], last[3], now, rules.touch_rise, rules.touch_fall, dt)
+        follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
         last[0], last[1] = d, rate
     else:
-        last[0], last[1], last[2], last[3] = d, 0.0, share(d / rules.hands), 0.0
+        begin(last, 2, share(d / rules.hands))
+        last[0], last[1] = d, 0.0
     # hands that were together a moment ago and are far apart now have nothing to do with one another any more
     out.hands[0] = last[2] * share((d / rules.hands - 0.8) / 1.6)
     if out.hands[0] <= 0.0:
@@ -274,7 +282,7 @@ def analyse(figure, tubes, near, things, poses, rules, dt, positions, rotations,
 def new_memory(things: int, segments: int) -> Memory:
     """The memory before the first frame."""
     return Memory(
-        np.zeros(1), np.zeros((POINTS, things, 2)), np.zeros((LIMBS, 2)), np.zeros((GENERAL, segments, 8)), np.zeros(4)
+        np.zeros(1), np.zeros((POINTS, things, 2)), np.zeros((LIMBS, 4)), np.zeros((GENERAL, segments, 10)), np.zeros(6)
     )
 
 

@@ -17,8 +17,8 @@ from footplant.kernels.importance import (
     smallest_figure,
 )
 from footplant.kernels.puppet_body import place_body
-from footplant.kernels.puppet_limbs import arms, leg
-from footplant.kernels.puppet_tables import Puppet, Stage, new_feet, new_work, to_target
+from footplant.kernels.puppet_limbs import arms, ease_limbs, leg, note_angles
+from footplant.kernels.puppet_tables import Puppet, Stage, new_limbs, new_work, to_target
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
 
@@ -45,17 +45,19 @@ def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
 @jit
 def pose(
     puppet, figure, source_figure, tubes, trunk, moves, things, poses, stage, counterparts, importance, memory, dt,
-    feet, work,
+    limbs, work,
 ):  # fmt: skip
     """Pose the character for what matters; how many iterations the body took. `work` holds the performer's pose."""
     copy_pose(puppet, figure, source_figure, stage, counterparts, work)
-    # before the first frame the ankles are where nobody is
-    started = feet.ankles[0, 0, 0] != 0.0 or feet.ankles[0, 0, 1] != 0.0 or feet.ankles[0, 0, 2] != 0.0
-    iterations = place_body(puppet, figure, importance, memory.scene, things, poses, stage, dt, started, feet, work)
+    started = limbs.started[0] > 0.0
+    limbs.started[0] = 1.0
+    iterations = place_body(puppet, figure, importance, memory.scene, things, poses, stage, dt, started, limbs, work)
+    note_angles(figure, work)
     for limb in range(2, 4):
         if figure.limbs[limb, 2] >= 0:
             leg(puppet, figure, limb, importance, things, poses, stage, work)
     arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, work)
+    ease_limbs(figure, importance, dt, started, limbs, work)
     normalize_rows(work.local[0])
     return iterations
 
@@ -72,7 +74,7 @@ def observe(parents, offsets, root, rotations, figure, tubes, near, things, pose
 @jit
 def play(
     parents, offsets, roots, rotations, seconds, source_figure, source_tubes, near, things, poses, rules, memory, out,
-    puppet, figure, tubes, trunk, moves, stage, counterparts, feet, work, new_roots, new_rotations, scene, body, hands,
+    puppet, figure, tubes, trunk, moves, stage, counterparts, limbs, work, new_roots, new_rotations, scene, body, hands,
     iterations,
 ):  # fmt: skip
     """A whole clip, frame by frame: `observe`, then `pose`; poses (F or 1, O, 7). Writes poses and importances."""
@@ -84,7 +86,7 @@ def play(
         )  # fmt: skip
         iterations[f] = pose(
             puppet, figure, source_figure, tubes, trunk, moves, things, here, stage, counterparts, out, memory, seconds,
-            feet, work,
+            limbs, work,
         )  # fmt: skip
         new_roots[f] = work.root[0]
         new_rotations[f] = work.local[0]
@@ -98,7 +100,7 @@ def smallest_puppet() -> Puppet:
     parents = np.array([-1])
     parents.setflags(write=False)
     return Puppet(
-        parents, np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 4, 4)), np.zeros(2),
+        parents, np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 3, 4)), np.zeros(2),
         np.zeros((1, 2)),
     )  # fmt: skip
 
@@ -140,7 +142,7 @@ def _smallest_pose():
     figure, tubes, things, poses, _, memory, out = _parts()
     return (
         smallest_puppet(), figure, figure, tubes, np.zeros(1, bool), np.zeros((2, 1), bool), things, poses,
-        Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(), out, memory, 0.01, new_feet(), new_work(1, 1),
+        Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(), out, memory, 0.01, new_limbs(), new_work(1, 1),
     )  # fmt: skip
 
 
@@ -150,7 +152,7 @@ def _smallest_play():
         smallest_puppet().parents, np.zeros((1, 1, 3)), _frozen(1, 3), _frozen(1, 1, 4), 0.01, figure, tubes,
         np.zeros((8, 1), bool), things, poses[None], rules, memory, out, smallest_puppet(), figure, tubes,
         np.zeros(1, bool), np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(),
-        new_feet(), new_work(1, 1), np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)),
+        new_limbs(), new_work(1, 1), np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)),
         np.zeros(1), np.zeros(1, np.int64),
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ KEEP_PLACE, KEEP_TURN = 1e-3, 1e-3
 
 
 @jit
-def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, feet, work):
+def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work):
     """Where an ankle should be: the heel, ball or toe that the performer stands on stays put, whatever the foot's size.
 
     The foot rolls over heel, ball and toe; each would put the ankle elsewhere when feet differ in size. So the place is
@@ -43,7 +43,7 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     total, height, moved_x, moved_z = 0.0, 0.0, 0.0, 0.0
     base_x, base_z, before_x, before_z = 0.0, 0.0, 0.0, 0.0
-    ankles = feet.ankles[foot]
+    ankles = limbs.ankles[foot]
     for c in range(3):
         n = first + c
         share = math.exp(-(importance.nearest[n] - least) / SHARP)
@@ -64,7 +64,7 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     norm = math.sqrt(ax * ax + az * az)
     side = (1.0 if foot == 0 else -1.0) * stage.track / max(norm, 1e-6)
     wanted_x, wanted_z = side * ax, side * az
-    shift = feet.shifts[foot]
+    shift = limbs.shifts[foot]
     if started:
         shift[0] += moved_x / total - (base_x - before_x)
         shift[2] += moved_z / total - (base_z - before_z)
@@ -295,7 +295,7 @@ def quaternion_of(row):
 
 
 @jit
-def place_body(puppet, figure, importance, near, things, poses, stage, dt, started, feet, work):
+def place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work):
     """Goals of hands and feet, the root, and the body step; how many iterations the last one took."""
     contact_points(figure, work.positions[0], work.rotations[0], work.points)
     for n in range(POINTS):
@@ -308,7 +308,7 @@ def place_body(puppet, figure, importance, near, things, poses, stage, dt, start
         if limb < 2:
             hand_goal(limb, near, importance, things, poses, stage, work)
         else:
-            foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, feet, work)
+            foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work)
     if stage.estimate:
         estimate_root(puppet, figure, importance, work)
         lift_trunk(puppet, things, poses, stage, work)

@@ -7,13 +7,16 @@ import math
 from footplant.kernels import jit
 from footplant.kernels.balls import closest
 from footplant.kernels.hybrid import bend_limb, path_offset, path_turn
+from footplant.kernels.importance import spring
 from footplant.kernels.limb import aim
 from footplant.kernels.puppet_tables import from_thing, out_of_body, soften
-from footplant.kernels.quaternion import exp, multiply, rotate
+from footplant.kernels.quaternion import exp, log, multiply, rotate
 from footplant.kernels.surface import place
 
-MARGIN = 0.02
+MARGIN = 0.01
 """Metres around a touch of the body in which it is rounded."""
+CALM, HASTE = 0.06, 0.01
+"""Half-lives in seconds in which a limb takes up a change that does not matter, and one that matters fully."""
 GIVE = 0.003
 """Metres that a foot in the air may be in the scene."""
 SWEEPS = 3
@@ -173,6 +176,8 @@ def upper_arm(puppet, figure, arm, tubes, trunk, moves, importance, stage, work)
         px, py, pz = out_of_body(
             tubes, trunk, work.positions[0], work.rotations[0], x, y, z, puppet.elbows[arm], MARGIN
         )
+        if px * px + py * py + pz * pz < 1e-18:
+            break
         x, y, z = x + px - s[0], y + py - s[1], z + pz - s[2]
         norm = length / max(math.sqrt(x * x + y * y + z * z), 1e-9)
         x, y, z = s[0] + norm * x, s[1] + norm * y, s[2] + norm * z
@@ -331,11 +336,15 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
                     arm, things, poses, stage, puppet, figure, wrist[0] + x, wrist[1] + y, wrist[2] + z, work
                 )
                 push[0], push[1], push[2] = x + sx, y + sy, z + sz
+        most = 0.0
         for arm in range(2):
             # palms that are together are pushed together
             for k in range(3):
                 own, other = work.pushes[arm, k], work.pushes[1 - arm, k]
                 work.wrists[arm, k] += own + 0.5 * together * (other - own)
+                most = max(most, abs(own))
+        if most < 1e-9:
+            break
     for arm in range(2):
         if figure.limbs[arm, 2] < 0:
             continue
@@ -344,6 +353,54 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
         if abs(wrist[0] - x) + abs(wrist[1] - y) + abs(wrist[2] - z) > 1e-12:
             bend_to(puppet, figure, arm, wrist, work)
         swing_elbow(puppet, figure, arm, tubes, trunk, work)
+
+
+@jit
+def note_angles(figure, work):
+    """Note the captured angles of the limbs."""
+    for limb in range(4):
+        for n in range(3):
+            j = figure.limbs[limb, n]
+            if j >= 0:
+                for k in range(4):
+                    work.angles[limb, n, k] = work.local[0, j, k]
+
+
+@jit
+def ease_limbs(figure, importance, dt, started, limbs, work):
+    """Let the limbs' departure from their captured angles change without haste, the quicker the more they matter.
+
+    A foot that matters fully is not eased at all: it stands.
+    """
+    for limb in range(4):
+        if figure.limbs[limb, 2] < 0:
+            continue
+        w = importance.scene[limb]
+        half_life = CALM * (1.0 - w)
+        if limb < 2:
+            w = max(w, importance.hands[0])
+            for k in range(importance.body.shape[1]):
+                w = max(w, importance.body[limb, k])
+            half_life = HASTE + (CALM - HASTE) * (1.0 - w)
+        for n in range(3):
+            local, own, state = work.local[0, figure.limbs[limb, n]], work.angles[limb, n], limbs.turns[limb, n]
+            x, y, z = log(*multiply(local[0], local[1], local[2], local[3], own[0], -own[1], -own[2], -own[3]))
+            if started and half_life > 1e-4:
+                # the other way round, where that is where it came from
+                angle = math.sqrt(x * x + y * y + z * z)
+                if angle > 1e-6 and x * state[0] + y * state[1] + z * state[2] < -math.pi * angle + 1e-9:
+                    turn = 1.0 - 2.0 * math.pi / angle
+                    x, y, z = turn * x, turn * y, turn * z
+                state[0], state[3] = spring(state[0], state[3], x, half_life, dt)
+                state[1], state[4] = spring(state[1], state[4], y, half_life, dt)
+                state[2], state[5] = spring(state[2], state[5], z, half_life, dt)
+                local[0], local[1], local[2], local[3] = multiply(
+                    *exp(state[0], state[1], state[2]), own[0], own[1], own[2], own[3]
+                )
+            else:
+                rate = 1.0 / dt if started else 0.0
+                state[3], state[4], state[5] = rate * (x - state[0]), rate * (y - state[1]), rate * (z - state[2])
+                state[0], state[1], state[2] = x, y, z
 
 
 WARMUP: dict = {}

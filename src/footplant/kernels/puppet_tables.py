@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from footplant.kernels import jit
 from footplant.kernels.scene import distance as thing_distance
+from footplant.kernels.surface import FAR
 from footplant.kernels.surface import distance as tube_distance
 
 BLEND = 0.02
@@ -30,7 +31,7 @@ class Puppet(NamedTuple):
     spine: NDArray
     """(2,) int64; the joint of the root's orientation and the first vertebra (−1: none)."""
     probes: NDArray
-    """(2, 4, 4) what of each arm must stay out of the body: wrist, palm, knuckles and finger tips in the hand's frame
+    """(2, 3, 4) what of each arm must stay out of the body: wrist, palm and finger tips in the hand's frame
     (3) and how thick it is there, metres."""
     elbows: NDArray
     """(2,) metres; how thick each arm is at the elbow."""
@@ -53,13 +54,18 @@ class Stage(NamedTuple):
     """Whether the root is estimated in closed form before anything is searched (section 5.1)."""
 
 
-class Feet(NamedTuple):
-    """What is remembered of the feet from the frame before."""
+class Limbs(NamedTuple):
+    """What is remembered of the limbs from the frame before."""
 
     shifts: NDArray
     """(2, 3) metres by which each foot's place is shifted from where the footsteps alone would put it."""
     ankles: NDArray
     """(2, 3, 3) where the ankle would be for its heel, ball and toe each to be right."""
+    turns: NDArray
+    """(4, 3, 6) how far the three joints of each limb are turned from their captured angles, and how fast that
+    changes: rotation vectors, radians and radians a second."""
+    started: NDArray
+    """(1,) 0 before the first frame."""
 
 
 class Work(NamedTuple):
@@ -93,6 +99,8 @@ class Work(NamedTuple):
     """(2, 3) metres."""
     pushes: NDArray
     """(2, 3) metres."""
+    angles: NDArray
+    """(4, 3, 4) the captured angles of the three joints of each limb."""
     scratch: NDArray
     """(8, 4) for a limb."""
     normal: NDArray
@@ -103,9 +111,9 @@ class Work(NamedTuple):
     """(3, 9)."""
 
 
-def new_feet() -> Feet:
+def new_limbs() -> Limbs:
     """The memory before the first frame."""
-    return Feet(np.zeros((2, 3)), np.zeros((2, 3, 3)))
+    return Limbs(np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((4, 3, 6)), np.zeros(1))
 
 
 def new_work(performer: int, target: int) -> Work:
@@ -113,8 +121,8 @@ def new_work(performer: int, target: int) -> Work:
     return Work(
         np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
         np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
-        np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((8, 4)),
-        np.zeros((9, 9)), np.zeros((9, 9)), np.zeros((3, 9)),
+        np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
+        np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)), np.zeros((3, 9)),
     )  # fmt: skip
 
 
@@ -150,8 +158,10 @@ def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin)
     for k in range(tubes.joints.shape[0]):
         if chosen[k]:
             d, nx, ny, nz = tube_distance(tubes, k, positions, rotations, x, y, z)
+            if d > FAR:
+                continue
             # the nearest one has the say; where two are as near they share it
-            share = math.exp(-min(max(d, -0.3), 0.3) / BLEND)
+            share = math.exp(-max(d, -0.3) / BLEND)
             total, depth = total + share, depth + share * (thickness - d)
             gx, gy, gz = gx + share * nx, gy + share * ny, gz + share * nz
     norm = math.sqrt(gx * gx + gy * gy + gz * gz)

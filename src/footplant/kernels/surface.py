@@ -17,6 +17,8 @@ from footplant.kernels.height_field import CUBIC, weight
 from footplant.kernels.quaternion import multiply, rotate
 
 RINGS = 8
+FAR = 0.15
+"""Metres from a tube beyond which its distance and direction are not worked out."""
 FLATNESS = 2.5
 """How many times wider than high the caps are."""
 
@@ -34,6 +36,8 @@ class Tubes(NamedTuple):
     """(S,) metres."""
     rings: NDArray
     """(S, 8, 5) metres; what each ring's radius is made of: 1, cos a, sin a, cos 2a, sin 2a."""
+    widths: NDArray
+    """(S,) metres; no radius is larger."""
 
 
 @jit
@@ -123,6 +127,13 @@ def measure(rings, length, u, v, a):
 def distance(tubes, number, positions, rotations, x, y, z):
     """Metres from a tube's surface, negative inside, and the unit direction away from it in the world."""
     u, v, a = own_place(tubes, number, positions, rotations, x, y, z)
+    clear = math.sqrt(u * u + v * v) - tubes.widths[number]
+    clear = max(
+        clear, -a - tubes.widths[number] / FLATNESS, a - tubes.lengths[number] - tubes.widths[number] / FLATNESS
+    )
+    if clear > FAR:
+        # nobody needs to know exactly
+        return clear, 0.0, 1.0, 0.0
     d, nx, ny, nz, _, _, _, _, _ = measure(tubes.rings[number], tubes.lengths[number], u, v, a)
     w, i, j, k = world_turn(tubes, number, rotations)
     nx, ny, nz = rotate(w, i, j, k, nx, ny, nz)
@@ -148,7 +159,7 @@ def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
 
 @jit
 def all_distances(tubes, positions, rotations, points, out):
-    """out (N, S, 4): distance and direction of every point (N, 3) from every tube, at one frame."""
+    """out (N, S, 4): distance and direction of every point (N, 3) from every tube, at one frame; rough beyond `FAR`."""
     for n in range(points.shape[0]):
         for k in range(tubes.joints.shape[0]):
             out[n, k, 0], out[n, k, 1], out[n, k, 2], out[n, k, 3] = distance(
@@ -161,7 +172,7 @@ def smallest_tubes() -> Tubes:
     rings = np.zeros((1, RINGS, 5))
     rings[..., 0] = 1.0
     turns = np.array([[1.0, 0.0, 0.0, 0.0]])
-    return Tubes(np.zeros(1, np.int64), np.zeros((1, 3)), turns, np.ones(1), rings)
+    return Tubes(np.zeros(1, np.int64), np.zeros((1, 3)), turns, np.ones(1), rings, np.ones(1))
 
 
 WARMUP = {

@@ -78,8 +78,8 @@ class State:
     """The filter's own."""
     importance: Any
     """What the analysis remembers: see `footplant.kernels.importance.Memory`."""
-    feet: Any
-    """What the feet remember: see `footplant.kernels.puppet_tables.Feet`."""
+    limbs: Any
+    """What the limbs remember: see `footplant.kernels.puppet_tables.Limbs`."""
     frames: int = 0
     """How many frames have come in."""
 
@@ -110,17 +110,17 @@ class Puppeteer:
 
     def init(self) -> State:
         """The state before the first frame."""
-        from footplant.kernels.puppet_tables import new_feet
+        from footplant.kernels.puppet_tables import new_limbs
 
         memory = None if self.filter is None else self.filter.init()
-        return State(memory, self.engine.analysis.init(), new_feet())
+        return State(memory, self.engine.analysis.init(), new_limbs())
 
     def step(self, state: State, frame: Frame) -> tuple[State, Pose]:
         """The state after a frame, and the character's pose."""
         memory, frame = self.clean(state, frame)
         remembered, importance = self.analyse(state, frame)
-        feet, pose = self.pose(state, frame, remembered, importance)
-        return State(memory, remembered, feet, state.frames + 1), pose
+        limbs, pose = self.pose(state, frame, remembered, importance)
+        return State(memory, remembered, limbs, state.frames + 1), pose
 
     def clean(self, state: State, frame: Frame) -> tuple[Any, Frame]:
         """The first phase: the filter's next state and the frame without noise."""
@@ -147,17 +147,17 @@ class Puppeteer:
         return memory, Importance(found.scene.copy(), found.body.copy(), float(found.hands[0]))
 
     def pose(self, state: State, frame: Frame, remembered: Any, importance: Importance) -> tuple[Any, Pose]:
-        """The third phase: what the feet remember next, and the character's pose for what was just analysed."""
+        """The third phase: what the limbs remember next, and the character's pose for what was just analysed."""
         from footplant.kernels import puppet as kernel
 
         engine = self.engine
-        feet = type(state.feet)(*(array.copy() for array in state.feet))
+        limbs = type(state.limbs)(*(array.copy() for array in state.limbs))
         puppet, figure, tubes, trunk, moves = engine.tables
         iterations = kernel.pose(
             puppet, figure, engine.analysis.figure, tubes, trunk, moves, engine.analysis.things, self._things(frame),
-            engine.stage, engine.counterparts.tables, self._found, remembered, _seconds(frame), feet, self._room,
+            engine.stage, engine.counterparts.tables, self._found, remembered, _seconds(frame), limbs, self._room,
         )  # fmt: skip
-        return feet, Pose(self._room.root[0].copy(), self._room.local[0].copy(), importance, int(iterations))
+        return limbs, Pose(self._room.root[0].copy(), self._room.local[0].copy(), importance, int(iterations))
 
     def _things(self, frame: Frame) -> NDArray:
         return self._rest if frame.things is None else np.array(frame.things, float).reshape(self._rest.shape)

@@ -22,6 +22,10 @@ CLAPS = (0.9, 1.45, 2.0, 2.55)
 CLAP_HOLD = 0.05
 """Seconds that they stay together."""
 CLAP_PLACE = (0.0, 1.22, 0.36)
+WAIST_HOLD = (0.9, 2.4)
+"""Seconds in which the hands are on the waist."""
+WAIST_PLACE = (0.147, 1.03, 0.02)
+"""Where the left palm is then, metres."""
 ROPE = 0.17
 """Metres that the rope hangs in front of the pelvis, at x = 0."""
 
@@ -113,6 +117,44 @@ def clap(*, fps: float = 120.0, character: Character | None = None) -> Sample:
     contacts = all_contacts(feet, fps, len(t))
     contacts |= frame_intervals({"left_palm": together, "right_palm": together}, fps, len(t))
     return Sample(build(figure, pose, fps), figure.character, contacts)
+
+
+def waist(*, fps: float = 120.0, character: Character | None = None) -> Sample:
+    """Puts both hands on the waist, elbows out, stands so during `WAIST_HOLD`, and lets them hang again."""
+    figure = Figure.of(character)
+    tempo = figure.tempo
+    t = np.arange(round(3.4 * tempo * fps) + 1) / fps / tempo
+    feet = standing_feet(figure, t * tempo)
+    begin, end = WAIST_HOLD
+    held = keyed(t, [(0.15, 0.0), (begin - 0.1, 1.0), (end + 0.1, 1.0), (3.2, 0.0)])
+    out = keyed(t, [(0.2, 1.0), (begin, 0.0), (end, 0.0), (end + 0.7, 1.0)])
+    shift = 0.012 * figure.scale * wave(t / 3.4, [peak(2, 1.0, 0.3)])
+    hands = {}
+    for side, sign in SIDES.items():
+        palm = np.array(WAIST_PLACE) * [sign, 1.0, 1.0] + np.stack([sign * 0.2 * out, 0.05 * out, 0.1 * out], axis=-1)
+        fingers = np.stack([-sign * (0.25 - 0.2 * out), -0.45 + 0 * t, 0.85 + 0 * t], axis=-1)
+        facing = np.stack([-sign + 0 * t, -0.1 + 0 * t, 0.1 + 0 * t], axis=-1)
+        place, turned = hand_at(figure, side, _on_hips(figure, palm), fingers, facing)
+        hands[side] = (place + shift[:, None] * [1.0, 0.0, 0.0], turned, -sign * 0.1, held)
+    pose = Pose(
+        hips=np.stack([shift, figure.hips_height(STANDING_HEIGHT - 0.004) + 0 * t, 0 * t], axis=-1),
+        pelvis=(0.01, 0.0, 0.0),
+        trunk=(0.02, 0.0, 0.0),
+        gaze=np.stack([0.04 + 0 * t, 0.15 * held], axis=-1),
+        arms={
+            side: {"swing": 0.03 - 0.3 * held, "elbow": 0.2 + 1.2 * held, "spread": 0.13 + 0.5 * held} for side in SIDES
+        },
+        hands=hands,
+        feet=feet_of(feet),
+    )
+    return Sample(build(figure, pose, fps), figure.character, all_contacts(feet, fps, len(t)))
+
+
+def _on_hips(figure: Figure, places: NDArray) -> NDArray:
+    """A place given for the mannequin's waist, for a figure of another size."""
+    hips = figure.rest("hips")[1]
+    grow = figure.arm_scale
+    return np.stack([grow * places[:, 0], hips + grow * (places[:, 1] - 0.94), grow * places[:, 2]], axis=-1)
 
 
 def _on_chest(figure: Figure, places: NDArray) -> NDArray:

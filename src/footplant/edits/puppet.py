@@ -1,0 +1,89 @@
+"""Computer puppetry on a clip: the live engine, frame by frame, with nothing known of what is to come.
+
+H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002). No plants are looked for and nothing is
+smoothed over time: what the hands and feet come near to decides. The report is that of `retarget`, so that the two can
+be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.analysis.contacts import Contacts, find_contacts
+from footplant.analysis.ground import Ground
+from footplant.analysis.importance import Scene, Thing
+from footplant.analysis.quality import measure
+from footplant.clip import Clip
+from footplant.edits.attached import attached, in_pieces
+from footplant.edits.hands import without_waving
+from footplant.edits.retarget import Stage, with_floor
+from footplant.edits.transfer import transfer
+from footplant.errors import MotionError
+from footplant.geometry import HeightField, Plane
+from footplant.ik.puppet import PuppetEngine
+from footplant.kinematics import Kinematics
+from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.skeleton import Character
+
+PUPPET = "puppet"
+"""The name by which commands take it, beside those of `footplant.methods`."""
+FINEST, MOST_CELLS = 0.1, 40_000
+"""Metres between the grid points of an uneven ground, and how many of them there may be."""
+
+
+def puppet(
+    clip: Clip,
+    target: Character,
+    *,
+    scene: Scene | None = None,
+    things: NDArray | None = None,
+    keep_footsteps: bool = False,
+    contacts: Contacts | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The clip's motion on another character as a puppeteer would play it live.
+
+    scene: what the performer may touch; None: the ground that its footplants tell. things: (F, O, 7) how the scene's
+    things move (see `PuppetEngine.play`). keep_footsteps: both share one world instead of one that is scaled with the
+    legs. contacts: the clip's plants where they are known already; the answer is judged by them.
+    """
+    if not len(clip.motion):
+        raise MotionError(f"expected a clip with frames to play, got none in {clip.name!r}")
+    whole = attached(target)
+    if whole is not target:
+        solution = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
+        return in_pieces(solution, target.skeleton)
+    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
+    contacts = with_floor(contacts, clip)
+    stage = Stage.of(clip, target, contacts, keep_footsteps)
+    scene = Scene((Thing(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene
+    copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.scale, about=stage.start)
+    if progress:
+        progress("every frame", 0.0)
+    watch = Stopwatch(Problem(copied, target))
+    engine = PuppetEngine(clip.character, target, scene, scale=1.0 if keep_footsteps else None, about=stage.start)
+    played = engine.play(clip.motion, things)
+    watch.lap("every frame", played.motion)
+    busy = int((played.iterations > 0).sum())
+    notes = (f"the body had to be bent at {busy} of {len(clip.motion)} frames",) if busy else ()
+    solution = watch.finish(PUPPET, played.motion, notes=notes)
+    judged = (clip.motion, clip.character, contacts)
+    before, after = (
+        measure(motion, target, contacts, against=judged, ground=stage.ground) for motion in (copied, played.motion)
+    )
+    return replace(solution, report=replace(solution.report, before=before, after=after))
+
+
+def as_shape(ground: Ground, clip: Clip) -> Plane | HeightField:
+    """Any ground as a shape of a scene: a plane as it is, anything else as heights on a grid below the motion."""
+    if isinstance(ground, Plane | HeightField):
+        return ground
+    places = Kinematics(clip.motion).positions[..., ::2]
+    low, high = places.min(axis=(0, 1)) - 1.0, places.max(axis=(0, 1)) + 1.0
+    spacing = max(FINEST, float(np.sqrt(np.prod(high - low) / MOST_CELLS)))
+    size = np.ceil((high - low) / spacing).astype(int) + 1
+    grid = np.stack(np.meshgrid(*(low[k] + spacing * np.arange(size[k]) for k in range(2)), indexing="ij"), axis=-1)
+    return HeightField(ground.height(grid), spacing, (float(low[0]), float(low[1])), "linear")
