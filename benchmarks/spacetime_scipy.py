@@ -1,7 +1,7 @@
 """Spacetime against SciPy on one problem, and Gleicher's catwalk (Graphical Models 2001, section 5).
 
 The catwalk is a walk on a narrow track, 183 frames at 30 frames a second, to the figure of 60 % size in the original
-footsteps; 954 scalar constraints are taken of it as in the paper. SciPy's `least_squares` gets the very same unknowns,
+footsteps; it has 954 scalar constraints, as in the paper. SciPy's `least_squares` gets the very same unknowns,
 residuals and derivatives (a sparse Jacobian, its trust region with LSMR), constraints as a stiff penalty: what it has
 to offer for such a problem.
 """
@@ -49,17 +49,20 @@ def catwalk() -> Problem:
     stage = Stage.of(Clip(motion, walk.character), target, contacts, keep_footsteps=True)
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     moved = transfer(motion, walk.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
-    return Problem(moved, target, _trimmed(plants_for(steps, target, stage.move)))
+    return Problem(moved, target, _as_many(plants_for(steps, target, stage.move)))
 
 
-def _trimmed(plants: tuple[Footplant, ...]) -> tuple[Footplant, ...]:
-    """The plants, each without its last frames as far as there are more constraints than in the paper."""
+def _as_many(plants: tuple[Footplant, ...]) -> tuple[Footplant, ...]:
+    """The plants, ended a frame earlier or later here and there, so that there are as many constraints as wanted."""
+    first = np.array([plant.frames[0] for plant in plants])  # type: ignore[index]
     lengths = np.array([len(plant) for plant in plants])
     while 3 * lengths.sum() > SCALARS:
         lengths[np.argmax(lengths)] -= 1
+    while 3 * lengths.sum() < SCALARS:
+        lengths[np.argmin(np.where(first + lengths < FRAMES, lengths, FRAMES))] += 1
     return tuple(
-        replace(plant, frames=range(plant.frames[0], plant.frames[0] + int(length)))  # type: ignore[index]
-        for plant, length in zip(plants, lengths)
+        replace(plant, frames=range(begin, begin + length))
+        for plant, begin, length in zip(plants, first.tolist(), lengths.tolist())
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,19 +19,26 @@ from footplant.constraints import (
     Constraint,
     Distance,
     Footplant,
+    JointLimits,
     LookAt,
     Orientation,
     Position,
     SamePlace,
     SpeedLimit,
 )  # fmt: skip
+from footplant.edits.fit import fit
+from footplant.edits.retarget import retarget
+from footplant.errors import ConstraintError
 from footplant.geometry import Plane
+from footplant.methods import NAMES, method_of
+from footplant.methods.hierarchical import Hierarchical
 from footplant.methods.spacetime import Spacetime
 from footplant.methods.spacetime_band import Border, Knots, System
 from footplant.methods.spacetime_rows import Rows
 from footplant.methods.spacetime_search import Search
-from footplant.problem import Problem
-from footplant.skeleton import Point
+from footplant.problem import Problem, Status
+from footplant.skeleton import Character, Point
+from random_figures import random_motion
 
 
 @dataclass(frozen=True)
@@ -139,7 +149,7 @@ def test_derivatives_of_the_whole_system_agree_with_finite_differences(walk):
     look = rows.look(system.knots, control, others)
     shifted = search._shifted(look, weights, multipliers)
     system.start(control, 0.0)
-    rows.assemble(system, look, shifted, np.where(rows.one_sided & (shifted >= 0), 0.0, weights))
+    rows.assemble(system, look, shifted, search._heard(shifted, weights))
     # what is eliminated with a relation's multiplier is part of the gradient too: w·r·J
     slope, slope_others = -system.rhs.copy(), -system.var_rhs.copy()
     for v in range(places, len(system.border)):
@@ -167,7 +177,7 @@ def test_elimination_agrees_with_dense_algebra(walk, spacing):
     weights = search._weights(0, 30.0)
     shifted = search._shifted(look, weights, np.zeros(rows.count))
     system.start(control, 0.01)
-    rows.assemble(system, look, shifted, np.where(rows.one_sided & (shifted >= 0), 0.0, weights))
+    rows.assemble(system, look, shifted, search._heard(shifted, weights))
     matrix, vector = dense_of(system)
     assert np.abs(matrix - matrix.T).max() < 1e-9 * np.abs(matrix).max()
     expected = np.linalg.solve(matrix, vector)
@@ -218,3 +228,269 @@ def test_splines_give_back_what_is_one():
     bent = np.diff(knots.displacements(control), n=2, axis=0) * 30.0**2
     ours = np.sum([knots.bending[:, a, None] * control[knots.first + a] for a in range(4)], axis=0)
     assert np.abs(ours[1:-1] - bent).mean() < 0.15 * np.abs(ours).mean()
+
+
+def test_rows_are_gathered_as_dense_algebra_would(walk):
+    clip = replace(walk, motion=walk.motion[:62])
+    search, system = searching(clip, mixture(clip))
+    rows, knots = search.rows, system.knots
+    look = rows.look(knots, np.zeros(system.rhs.shape), np.zeros(len(system.border)))
+    count, width = system.rhs.shape
+    system.start(np.zeros(system.rhs.shape), 0.0)
+    before = dense_of(system)[0]
+    jacobian = rows.pin_jacobian(look)
+    lines = np.zeros((len(jacobian), count * width + len(system.border)))
+    for line, row in enumerate(np.repeat(rows.pin_rows, 3)):
+        for a in range(4):
+            k = knots.first[row] + a
+            lines[line, k * width : (k + 1) * width] += knots.basis[row, a] * jacobian[line]
+    slopes = rows._slopes(look.shifts)
+    for line, owner in enumerate(np.repeat(rows.owners, 3)):
+        for q, variable in enumerate(rows.variables[owner] if owner >= 0 else []):
+            if variable >= 0:
+                lines[line, count * width + variable] = -slopes[owner, line % 3, q]
+    weights = search._weights(0, 30.0)[: len(lines)]
+    rows._add_pins(system, look, look.residuals, search._weights(0, 30.0))
+    expected = before + (lines * weights[:, None]).T @ lines
+    np.testing.assert_allclose(dense_of(system)[0], expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        np.concatenate([system.rhs.ravel(), system.var_rhs]), -lines.T @ (weights * look.residuals[: len(lines)]),
+        rtol=1e-10, atol=1e-12 * np.abs(lines.T @ weights).max(),
+    )  # fmt: skip
+
+
+def test_compiled_pins_are_what_their_constraints_say(walk):
+    pinned = [c for c in mixture(walk) if isinstance(c, Position | Orientation) and not any(c.ramp)]
+    search, system = searching(walk, pinned)
+    rows = search.rows
+    look = rows.look(system.knots, np.zeros(system.rhs.shape), np.zeros(0))
+    jacobian = rows.pin_jacobian(look)
+    kinematics = Kinematics(walk.motion)
+    for constraint in pinned:
+        held = np.asarray(constraint.frames)
+        joint = constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint
+        own = np.flatnonzero((rows.pins.joints == joint) & np.isin(rows.pin_rows, held))
+        lines = (3 * own[:, None] + np.arange(3)).ravel()
+        part = kinematics[held]
+        np.testing.assert_allclose(look.residuals[lines], constraint.residual(part).ravel(), atol=1e-12)
+        theirs = constraint.jacobian(part).reshape(len(lines), -1)[:, rows.columns]
+        np.testing.assert_allclose(jacobian[lines], theirs, atol=1e-12)
+
+
+def lengthened(clip: Clip, free: bool) -> tuple[list[Footplant], Problem]:
+    """The walk's plants with the last step 30 cm ahead, those between free or not, and the problem."""
+    plants = sorted(plants_of(clip), key=lambda plant: plant.frames[0])  # type: ignore[index]
+    last = max(plant.frames[0] for plant in plants if "heel" in plant.name)  # type: ignore[index]
+    asked = []
+    for plant in plants:
+        begin = plant.frames[0]  # type: ignore[index]
+        if begin >= last:
+            asked.append(replace(plant, place=np.asarray(plant.place) + [0.0, 0.0, 0.3]))
+        elif begin < 16 or not free:
+            asked.append(plant)
+        else:
+            asked.append(replace(plant, place=None, ground=Plane()))
+    return plants, Problem(clip.motion, clip.character, tuple(asked))
+
+
+@pytest.fixture(scope="module")
+def long_walk() -> Clip:
+    clip = samples.load("walk")
+    return Clip(clip.motion.resample(30.0), clip.character)
+
+
+def test_plants_of_unknown_place_share_a_longer_way(long_walk):
+    plants, problem = lengthened(long_walk, free=True)
+    solution = Spacetime().solve(problem)
+    assert solution.status is Status.SOLVED
+    kinematics, shifts = Kinematics(solution.motion), []
+    for plant in plants:
+        places = kinematics.point(plant.point)[np.asarray(plant.frames)]
+        assert np.linalg.norm(places - places.mean(axis=0), axis=1).max() < 0.001
+        assert np.abs(places[:, 1]).max() < 0.001
+        if "heel" in plant.name:
+            shifts.append(places.mean(axis=0)[2] - np.asarray(plant.place)[2])
+    steps = np.diff(shifts)
+    assert shifts[-1] == pytest.approx(0.3, abs=0.001)
+    assert steps.max() < 0.4 * 0.3
+    assert (steps > 0.05 * 0.3).sum() >= 5
+    assert any("where the whole clip puts it" in note for note in solution.report.notes)
+
+
+def test_shuffled_constraints_give_the_same_motion(long_walk):
+    problem = lengthened(long_walk, free=True)[1]
+    hand = Point(long_walk.character.require_roles()["left_hand"])
+    target = Kinematics(long_walk.motion).point(hand)[60] + [0.1, 0.1, 0.1]
+    extra = (
+        Position(point=hand, target=target, frames=range(58, 63), ramp=(0.2, 0.2)),
+        SamePlace(point=long_walk.character.contacts["left_toe"], pair=(4, 10)),
+        Above(point=long_walk.character.contacts["right_toe"], ground=Plane()),
+    )
+    constraints = [*problem.constraints, *extra]
+    first = Spacetime().solve(replace(problem, constraints=tuple(constraints))).motion
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(len(constraints))
+        other = Spacetime().solve(replace(problem, constraints=tuple(constraints[k] for k in order))).motion
+        np.testing.assert_allclose(other.root, first.root, atol=1e-9)
+        np.testing.assert_allclose(other.rotations, first.rotations, atol=1e-9)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KneeHeight(Constraint):
+    """An outsider's constraint: a joint is so high."""
+
+    joint: int
+    height: float
+    inequality: ClassVar[bool] = False
+
+    def residual(self, kinematics):
+        return kinematics.positions[:, self.joint, 1:2] - self.height
+
+    def jacobian(self, kinematics):
+        return kinematics.position_jacobian(Point(self.joint))[:, 1:2]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KneeAbove(KneeHeight):
+    """And one that is at least so high."""
+
+    inequality: ClassVar[bool] = True
+
+
+def test_an_outsiders_constraints_are_met(walk):
+    roles = walk.character.require_roles()
+    left, right = roles["left_lower_leg"], roles["right_lower_leg"]
+    places = Kinematics(walk.motion).positions
+    asked = (
+        KneeHeight(joint=left, height=float(places[24, left, 1]) + 0.1, frames=range(22, 27)),
+        KneeAbove(joint=right, height=float(places[38:44, right, 1].max()) + 0.05, frames=range(38, 44)),
+        *plants_of(walk),
+    )
+    solution = Spacetime().solve(Problem(walk.motion, walk.character, asked))
+    assert solution.status is Status.SOLVED
+    found = Kinematics(solution.motion).positions
+    assert np.abs(found[22:27, left, 1] - asked[0].height).max() < 0.001
+    assert found[38:44, right, 1].min() > asked[1].height - 0.001
+
+
+def test_relations_across_frames_hold(walk):
+    hand = Point(walk.character.require_roles()["right_hand"])
+    asked = (
+        SamePlace(point=hand, pair=(10, 20)),
+        SpeedLimit(point=Point(walk.character.require_roles()["left_hand"]), most=2.2),
+        *plants_of(walk),
+    )
+    before = Kinematics(walk.motion)
+    assert np.abs(asked[0].residual(before)).max() > 0.2
+    assert asked[1].residual(before).min() < -0.005
+    solution = Spacetime().solve(Problem(walk.motion, walk.character, asked))
+    after = Kinematics(solution.motion)
+    assert solution.status is Status.SOLVED
+    assert np.linalg.norm(asked[0].residual(after)) < 0.001
+    assert asked[1].residual(after).min() > -0.001
+
+
+def test_limits_and_solids_are_inequalities(walk):
+    hand = Point(walk.character.require_roles()["left_hand"])
+    places = Kinematics(walk.motion).point(hand)
+    wall = Plane((0.0, 0.0, float(np.median(places[:, 2]))), (0.0, 0.0, 1.0))
+    asked = (
+        Area(point=hand, region=wall, frames=range(20, 60), ramp=(0.3, 0.3)),
+        JointLimits(character=walk.character, joints=(walk.character.require_roles()["left_lower_arm"],)),
+    )
+    assert asked[0].residual(Kinematics(walk.motion)[np.arange(20, 60)]).min() < -0.05
+    solution = Spacetime().solve(Problem(walk.motion, walk.character, asked))
+    after = Kinematics(solution.motion)
+    assert asked[0].residual(after[np.arange(20, 60)]).min() > -0.001
+    assert asked[1].residual(after).min() > -0.01
+
+
+def test_only_a_window_changes_and_its_ends_go_on_smoothly(walk):
+    hand = Point(walk.character.require_roles()["left_hand"])
+    target = Kinematics(walk.motion).point(hand)[45] + [0.1, 0.15, 0.1]
+    problem = Problem(walk.motion, walk.character, (Position(point=hand, target=target, frames=(45,)),))
+    solution = Spacetime(window=range(30, 61)).solve(problem)
+    assert solution.status is Status.SOLVED
+    change = np.abs(solution.motion - walk.motion).max(axis=(1, 2))
+    assert change[:30].max() < 1e-12
+    assert change[61:].max() < 1e-12
+    assert change[[30, 60]].max() < 1e-9
+    assert change[[31, 59]].max() < 0.05 * change.max()
+    with pytest.raises(ConstraintError, match="window"):
+        Spacetime(window=range(30, 600)).solve(problem)
+
+
+def test_it_begins_where_another_method_has_ended(walk):
+    asked = tuple(replace(plant, place=np.asarray(plant.place) + [0.0, 0.03, 0.02]) for plant in plants_of(walk))
+    problem = Problem(walk.motion, walk.character, asked)
+    before = Hierarchical().solve(problem)
+    for start in (Hierarchical(), before.motion):
+        assert Spacetime(start=start).solve(problem).status is Status.SOLVED
+
+
+def test_what_is_out_of_reach_is_said_and_lower_priorities_give_way(walk):
+    hand = Point(walk.character.require_roles()["left_hand"])
+    places = Kinematics(walk.motion).point(hand)
+    far = Position(point=hand, target=(3.0, 4.0, 5.0), frames=range(40, 50), priority=-1, name="far")
+    plants = plants_of(walk)
+    solution = Spacetime().solve(Problem(walk.motion, walk.character, (far, *plants)))
+    assert solution.status is Status.UNREACHABLE
+    assert np.isfinite(solution.motion.rotations).all()
+    assert {entry.name for entry in solution.report.unmet} == {"far"}
+    near = Position(point=hand, target=places[45] + [0.1, 0.0, 0.0], frames=(45,), priority=1, name="near")
+    other = replace(near, target=places[45] - [0.1, 0.0, 0.0], priority=0, name="other")
+    again = Spacetime().solve(Problem(walk.motion, walk.character, (other, near)))
+    errors = {entry.name: entry.worst for entry in again.report.constraints}
+    assert errors["near"] < 1.0
+    assert errors["other"] > 150.0
+
+
+def test_joints_that_nothing_touches_stay_as_they_are(walk):
+    asked = tuple(replace(plant, place=np.asarray(plant.place) + [0.0, 0.02, 0.0]) for plant in plants_of(walk))
+    solution = Spacetime().solve(Problem(walk.motion, walk.character, asked))
+    roles = walk.character.require_roles()
+    for role in ("left_hand", "right_upper_arm", "head"):
+        joint = roles[role]
+        np.testing.assert_allclose(solution.motion.rotations[:, joint], walk.motion.rotations[:, joint], atol=1e-15)
+
+
+def test_figures_without_roles_and_empty_problems():
+    motion = random_motion(frames=40, smooth=True, seed=5)
+    character = Character(motion.skeleton)
+    assert Spacetime().solve(Problem(motion, character, ())).motion is motion
+    point = Point(11, (0.1, 0.0, 0.2))
+    target = Kinematics(motion).point(point)[20] + [0.2, -0.1, 0.1]
+    solution = Spacetime().solve(Problem(motion, character, (Position(point=point, target=target, frames=(20, 25)),)))
+    assert solution.status is Status.SOLVED
+
+
+def test_the_paper_s_walk_to_the_short_figure(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+    problem = importlib.import_module("gleicher_fig13").looped_walk(178)
+    solution = method_of("spacetime").solve(problem)
+    assert solution.status is Status.SOLVED
+    worst = solution.report.worst
+    assert worst is not None
+    assert worst.worst < 1.0
+    loose = method_of("spacetime", exact=False).solve(problem)
+    assert max(entry.worst for entry in loose.report.constraints) < 1.0
+    assert "spacetime" in NAMES
+
+
+def test_fit_lets_spacetime_find_places(long_walk):
+    problem = lengthened(long_walk, free=True)[1]
+    solution = fit(long_walk, problem.constraints, method="spacetime", keep_plants=False)
+    assert solution.status is Status.SOLVED
+    assert not any("on average" in note for note in solution.report.notes)
+    settled = fit(long_walk, problem.constraints, keep_plants=False)
+    assert any("on average" in note for note in settled.report.notes)
+
+
+def test_retargeting_keeps_soles_out_of_the_ground(walk):
+    for name in ("blubby", "sally"):
+        solution = retarget(walk, samples.load_character(name), method=Spacetime())
+        assert solution.status is Status.SOLVED
+        after = solution.report.after
+        assert after is not None
+        assert after.worst_plant is not None
+        assert after.worst_plant.drift < 1.0

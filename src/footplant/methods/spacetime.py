@@ -23,7 +23,10 @@ from footplant.methods.hierarchical import PAPER_RATE, Hierarchical
 from footplant.methods.spacetime_rows import Rows
 from footplant.methods.spacetime_search import Search
 from footplant.motion import Motion
-from footplant.problem import Ik, Method, Problem, Progress, Solution, Stopwatch
+from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, Stopwatch, errors
+
+OUT_OF_REACH = 0.1
+"""Metres that the search is off at least where it gave up: nothing is closed there by limbs."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,10 @@ class Spacetime:
         while True:
             knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
             if knots.count:
-                found, moved = search.run(knots, found)
+                patience = 1 if closing or not self.exact else 4
+                found, moved = search.run(knots, found, patience)
+                if search.give_up(moved):
+                    found, moved = search.run(knots, found, patience)
                 root, local = np.array(motion.root), np.array(motion.rotations)
                 root[frames], local[frames] = moved.root, moved.rotations
                 solved = motion.like(root, local, motion.offsets)
@@ -84,7 +90,7 @@ class Spacetime:
         ]
         reachable = search.progressing
         if closing is not None:
-            settled = _settled(problem, rows.free, places)
+            settled = _within_reach(_settled(problem, rows.free, places), Kinematics(solved))
             answer = closing.solve(replace(problem, motion=solved, constraints=settled))
             solved = answer.motion if self.window is None else _within(solved, answer.motion, span)
             watch.lap("exact", solved)
@@ -138,6 +144,16 @@ def _settled(problem: Problem, free: Sequence[Footplant], places: NDArray) -> tu
     """The constraints with every plant of unknown place where the search has put it."""
     found = {id(plant): replace(plant, place=place) for plant, place in zip(free, places)}
     return tuple(found.get(id(c), c) for c in problem.constraints if id(c) in found or not _is_free(c))
+
+
+def _within_reach(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[Constraint, ...]:
+    """Those that the search has come near to: limbs that stretch for what is out of reach would tear off the rest."""
+    kept = []
+    for constraint in constraints:
+        unit = RADIAN if constraint.unit == "rad" else 1.0
+        if not constraint.hard or unit * errors(constraint, kinematics)[1].max(initial=0.0) <= OUT_OF_REACH:
+            kept.append(constraint)
+    return tuple(kept)
 
 
 def _within(before: Motion, after: Motion, span: range) -> Motion:

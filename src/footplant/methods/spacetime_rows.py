@@ -240,8 +240,13 @@ class Rows:
         kernel.pose_frames(self.groups, displacements, motion.root, motion.rotations, root, local)
         kinematics = Kinematics(motion.like(root, local, motion.offsets), self.reference.frames)
         shifts = self.shifts(others)
-        residuals = np.zeros(self.count)
-        pins = self.pins
+        return Look(displacements, kinematics, shifts, self.look_at(kinematics, shifts))
+
+    def look_at(self, kinematics: Kinematics, shifts: NDArray) -> NDArray:
+        """(R,) residuals of a figure and of plants shifted (P, 3) from where they were first thought."""
+        from footplant.kernels import spacetime_rows as kernel
+
+        residuals, pins = np.zeros(self.count), self.pins
         kernel.measure_pins(
             pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, shifts,
             kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
@@ -252,7 +257,7 @@ class Rows:
         for tie in self.ties:
             values = np.asarray(tie.constraint.residual(kinematics), float)
             residuals[tie.begin : tie.begin + values.size] = values.ravel()
-        return Look(displacements, kinematics, shifts, residuals)
+        return residuals
 
     def assemble(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
         """Add all rows with a weight (R,) to the normal equations; residuals (R,) may be shifted by multipliers."""

@@ -14,6 +14,7 @@ from footplant import humanoid, rotation
 from footplant.errors import SkeletonError
 from footplant.ik.hybrid import RIGIDITY
 from footplant.ik.limb import LIMBS, limb_of
+from footplant.kinematics import Kinematics
 from footplant.methods.spacetime_band import Knots, System
 from footplant.methods.spacetime_parts import Look
 from footplant.methods.spacetime_rows import Rows
@@ -44,6 +45,10 @@ TRUNK_SLOWER = 2.0
 SWAY = 2.0
 """Seconds over which the body goes back to its way once it has left it: what counts is less where it is than that it
 goes as it went."""
+FAR = 0.1
+"""Metres from where on a hard constraint pulls with the same force, however far it is."""
+GIVEN_UP = 10.0
+"""Weight of a hard constraint that turned out to be out of reach, per m²."""
 CALM = 0.15
 """Radians and metres: after a shorter step multipliers are brought up to date, and penalties may rise."""
 SHORT = 3e-2
@@ -102,6 +107,7 @@ class Search:
         self.bend = self.change * (slow * self.method.smoothness) ** 4
         usual = problem.tolerance * np.where(rows.scale < 1.0, 10.0, 1.0)
         self.limits = np.where(np.isnan(rows.tolerances), usual, rows.tolerances)
+        self.far = np.where(rows.hard, FAR / rows.scale, np.inf)
         self.shifts = np.zeros((max(len(rows.free), 1), 3))
         self.others = np.zeros(0)
 
@@ -116,8 +122,11 @@ class Search:
         first[part], weights[:, part] = inner.first, (inner.basis, inner.speeding, inner.bending)
         return replace(inner, first=first, basis=weights[0], speeding=weights[1], bending=weights[2])
 
-    def run(self, knots: Knots, begun: NDArray | None) -> tuple[NDArray, Motion]:
-        """Search from a displacement (F, 1+J, 3); return the one found, and the motion with it."""
+    def run(self, knots: Knots, begun: NDArray | None, patience: int) -> tuple[NDArray, Motion]:
+        """Search from a displacement (F, 1+J, 3); return the one found, and the motion with it.
+
+        patience: how many steps in a row may gain next to nothing.
+        """
         rows, fps = self.rows, self.problem.motion.fps
         system = System(knots, rows.border(knots), self.change, self.speed, self.bend)
         if begun is None:
@@ -153,12 +162,12 @@ class Search:
             if stage == len(PENALTIES) - 1 and calm:
                 idle = idle + 1 if now > 0.8 * left or longest < SETTLED else 0
                 left = min(left, now)
-                if idle > 1:
+                if idle > patience:
                     break
             held = held + 1
             if calm or held > 3:
                 stage, held = min(stage + 1, len(PENALTIES) - 1), 0
-        self.progressing = idle <= 1
+        self.progressing = idle <= patience
         self.others, self.shifts = others, look.shifts
         out = np.zeros((len(look.displacements), 3 * (1 + len(rows.skeleton))))
         out[:, rows.columns] = look.displacements
@@ -195,7 +204,10 @@ class Search:
         return np.where(rows.one_sided, np.minimum(shifted, 0.0), shifted)
 
     def _penalty(self, look: Look, weights: NDArray, multipliers: NDArray) -> float:
-        return 0.5 * float(np.sum(weights * self._shifted(look, weights, multipliers) ** 2))
+        size = np.abs(self._shifted(look, weights, multipliers))
+        # beyond a distance it grows by its length alone: what cannot be reached pulls no harder for being far
+        near = np.minimum(size, self.far)
+        return float(np.sum(weights * near * (size - 0.5 * near)))
 
     def _multiply(self, look: Look, weights: NDArray, multipliers: NDArray) -> NDArray:
         rows = self.rows
@@ -203,16 +215,33 @@ class Search:
         wanted = weights * self._shifted(look, weights, multipliers)
         return np.where(rows.hard, np.clip(wanted, -cap, cap), 0.0)
 
+    def _heard(self, shifted: NDArray, weights: NDArray) -> NDArray:
+        """(R,) the weights by which rows count in a step: none for inequalities that are fine, less for what is far."""
+        size = np.abs(shifted)
+        heard = np.where(self.rows.one_sided & (shifted >= 0.0), 0.0, weights)
+        return heard * np.where(size > self.far, self.far / np.maximum(size, 1e-12), 1.0)
+
     def _step(self, system: System, control, look: Look, weights, multipliers, damping: float):
         shifted = self._shifted(look, weights, multipliers)
-        heard = np.where(self.rows.one_sided & (shifted >= 0.0), 0.0, weights)
         system.start(control, damping)
-        self.rows.assemble(system, look, shifted, heard)
+        self.rows.assemble(system, look, shifted, self._heard(shifted, weights))
         places = self.rows.variables[self.rows.variables >= 0]
         if len(places):
             lead = system.border.lead[places]
             system.var_corner[places, places - lead] += 1e-9 + damping * self.change[0, 0]
         return system.solve()
+
+    def give_up(self, motion: Motion) -> bool:
+        """Turn hard rows of the lowest rank that stayed far off into soft ones; whether there were any.
+
+        What is out of reach would else drag along what is not.
+        """
+        rows = self.rows
+        look = rows.look_at(Kinematics(motion, rows.reference.frames), self.shifts)
+        size = rows.scale * np.abs(np.where(rows.one_sided, np.minimum(look, 0.0), look))
+        hopeless = rows.hard & (size > FAR) & (rows.rank <= rows.rank[rows.hard].min(initial=np.inf))
+        rows.hard[hopeless], rows.soft[hopeless] = False, GIVEN_UP
+        return bool(hopeless.any())
 
     def _left(self, look: Look) -> tuple[float, float]:
         """The largest error of a hard row, in shares of its tolerance, and how many rows are not met, by degrees."""
