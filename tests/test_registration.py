@@ -19,7 +19,8 @@ from footplant.edits.frame_distance import Clouds, align, clouds, distances, joi
 from footplant.edits.loops import cut_loop, find_loop, loop_of
 from footplant.edits.matching import match
 from footplant.edits.motion_graph import build_graph
-from footplant.edits.registration import RATE, match_plants, on_one_character, register, strikes
+from footplant.edits.one_figure import on_one_character
+from footplant.edits.registration import RATE, match_plants, register, strikes
 from footplant.edits.time_warp import TimeCurve, clamped_knots, find_path, fit_monotone, slope_limits
 from footplant.edits.transfer import transfer
 from footplant.errors import MotionError

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.clip import Clip
 from footplant.edits.blended_plants import blend_plants, hold
 from footplant.edits.compose import RootPath, compose, part_joints, root_reference
-from footplant.edits.registration import Registration, contacts_of, floor_level
+from footplant.edits.one_figure import contacts_of, floor_level
+from footplant.edits.registration import Registration
 from footplant.errors import MotionError
 from footplant.problem import Method, Progress, Solution
 

@@ -13,7 +13,7 @@ from footplant.analysis.contacts import Contacts
 from footplant.clip import Clip
 from footplant.edits.compose import compose
 from footplant.edits.frame_distance import clouds, distances
-from footplant.edits.registration import contacts_of
+from footplant.edits.one_figure import contacts_of
 from footplant.errors import MotionError
 from footplant.motion import Motion, ground_transform
 from footplant.skeleton import Character

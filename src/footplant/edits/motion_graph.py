@@ -13,7 +13,8 @@ import numpy as np
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.edits.frame_distance import Clouds, align, clouds, distances, local_minima
-from footplant.edits.registration import RATE, same_figure
+from footplant.edits.one_figure import same_figure
+from footplant.edits.registration import RATE
 from footplant.edits.transfer import transfer
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics

@@ -17,7 +17,8 @@ from footplant.edits.blend import bezier
 from footplant.edits.blended_plants import blend_plants, hold
 from footplant.edits.compose import compose
 from footplant.edits.frame_distance import Meeting, clouds, distances, local_minima
-from footplant.edits.registration import RATE, Registration, floor_level, prepared
+from footplant.edits.one_figure import floor_level, prepared
+from footplant.edits.registration import RATE, Registration
 from footplant.edits.time_warp import Path, TimeCurve, clamped_knots, find_path, fit_monotone
 from footplant.errors import MotionError
 from footplant.motion import Motion

@@ -14,7 +14,8 @@ from footplant.clip import Clip
 from footplant.edits.compose import RootPath, on_floor, root_reference
 from footplant.edits.frame_distance import align, clouds, distances, joint_weights
 from footplant.edits.loops import cut_loop, find_loop, loop_contacts
-from footplant.edits.registration import contacts_of, floor_level, on_one_character, register
+from footplant.edits.one_figure import contacts_of, floor_level, on_one_character
+from footplant.edits.registration import register
 from footplant.edits.time_warp import TimeCurve
 from footplant.errors import FormatError, MotionError
 from footplant.humanoid import reference_pose
