@@ -340,11 +340,14 @@ def _enforce(part: Motion, rows: NDArray, window: range, ik: Ik, constraints: Se
     if not constraints:
         return part
     if isinstance(ik, Hybrid):
-        need = ik.overreach(Kinematics(part, rows), constraints)
-        if need.any():
-            ease = max(round(EASE_DOWN * part.fps), 1)
-            # nothing moves at the ends of the window, where the motion goes on as it was
-            share = np.clip(np.minimum(rows - window.start + 1, window.stop - rows) / ease, 0.0, 1.0)
-            down = smooth_envelope(need, ease) * share * share * (3.0 - 2.0 * share)
-            part = replace(part, root=part.root - down[:, None] * [0.0, 1.0, 0.0])
+        kinematics = Kinematics(part, rows)
+        aimed = ik.aim(kinematics, constraints)
+        need = ik.overreach(kinematics, constraints, aimed)
+        if not need.any():
+            return ik.solve(part, constraints, aimed=(kinematics, aimed)).motion
+        ease = max(round(EASE_DOWN * part.fps), 1)
+        # nothing moves at the ends of the window, where the motion goes on as it was
+        share = np.clip(np.minimum(rows - window.start + 1, window.stop - rows) / ease, 0.0, 1.0)
+        down = smooth_envelope(need, ease) * share * share * (3.0 - 2.0 * share)
+        part = replace(part, root=part.root - down[:, None] * [0.0, 1.0, 0.0])
     return ik.solve(part, constraints, frames=rows).motion

@@ -17,7 +17,7 @@ from footplant import rotation
 from footplant.constraints import Above, Area, Constraint, Footplant, LookAt, Orientation, Position
 from footplant.errors import MotionError, SkeletonError
 from footplant.geometry import Plane
-from footplant.ik.goals import carriers, limb_goals, weight_of
+from footplant.ik.goals import LimbGoals, carriers, limb_goals, weight_of
 from footplant.ik.limb import LIMBS, Limb, Reach, limb_of
 from footplant.ik.parts import in_parts
 from footplant.kinematics import Kinematics
@@ -122,24 +122,32 @@ class Hybrid:
         *,
         frames: NDArray | None = None,
         start: Motion | None = None,
+        aimed: tuple[Kinematics, LimbGoals] | None = None,
     ) -> IkSolution:
-        """The poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
-        first = Kinematics(motion, frames)
+        """The poses nearest to the motion's own that meet the constraints; see `problem.Ik`.
+
+        aimed: the motion's kinematics and what `aim` made of it and the constraints, where that is known already.
+        """
+        first = Kinematics(motion, frames) if aimed is None else aimed[0]
         now = first if start is None else Kinematics(start, frames)
-        limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
         trunk = [c for c in constraints if self._joint_of(c) in self._trunk_joints]
         # areas and gazes of the trunk are followed by their tangents, which a second look puts right
         passes = 3 if any(_is_curved(c) for c in trunk) else 1
         solved, reached = motion, np.ones(len(motion), bool)
         for number in range(passes):
             now = now if number == 0 else Kinematics(solved, first.frames)
-            solved, reached = self._pass(first, now, limbs, trunk)
+            goals = self.aim(now, constraints) if aimed is None or number or start is not None else aimed[1]
+            solved, reached = self._pass(first, now, goals, trunk)
         return IkSolution(solved, reached, first.frames, tuple(constraints))
 
+    def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> LimbGoals:
+        """Where constraints want the ends of all limbs; those on the trunk are left out."""
+        on_limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
+        return limb_goals(kinematics, list(self.limbs.values()), on_limbs, self._carrier)
+
     def _pass(
-        self, first: Kinematics, now: Kinematics, on_limbs: Sequence[Constraint], on_trunk: Sequence[Constraint]
+        self, first: Kinematics, now: Kinematics, goals: LimbGoals, on_trunk: Sequence[Constraint]
     ) -> tuple[Motion, NDArray]:
-        goals = limb_goals(now, list(self.limbs.values()), on_limbs, self._carrier)
         rows = _trunk_rows(now, on_trunk)
         motion, count = first.motion, len(first.frames)
         root, local = np.array(now.motion.root), np.array(now.motion.rotations)
@@ -204,20 +212,22 @@ class Hybrid:
                 names = {"root": "xyz", "rotations": self.character.skeleton.names}.get(label, tuple(self.limbs))
                 raise MotionError(f"expected finite {label}, got NaN or infinity at {names[bad[0][0]]!r}")
 
-    def overreach(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
+    def overreach(
+        self, kinematics: Kinematics, constraints: Sequence[Constraint], aimed: LimbGoals | None = None
+    ) -> NDArray:
         """(F,) metres by which the root must come down for both legs to reach what is asked of them, trunk as it is.
 
-        Goals farther off sideways than a leg is long need another way; they ask for nothing here.
+        Goals farther off sideways than a leg is long need another way; they ask for nothing here. aimed: what `aim`
+        makes of the constraints, where that is known already.
         """
-        legs = [limb for name, limb in self.limbs.items() if name.endswith("leg")]
-        goals = limb_goals(kinematics, legs, constraints)
-        hips = kinematics.positions[:, [limb.upper for limb in legs]]
-        away = goals.places - hips
-        reach = self._reaches(kinematics)[:, [name.endswith("leg") for name in self.limbs]]
-        below = reach**2 - away[..., 0] ** 2 - away[..., 2] ** 2
+        goals = self.aim(kinematics, constraints) if aimed is None else aimed
+        legs = [number for number, name in enumerate(self.limbs) if name.endswith("leg")]
+        hips = kinematics.positions[:, [limb.upper for name, limb in self.limbs.items() if name.endswith("leg")]]
+        away = goals.places[:, legs] - hips
+        below = self._reaches(kinematics)[:, legs] ** 2 - away[..., 0] ** 2 - away[..., 2] ** 2
         # the hip may be so much above the goal and no more
         need = -away[..., 1] - np.sqrt(np.maximum(below, 0.0))
-        need = np.where((below > 0) & (goals.importance > 0), goals.weights * need, 0.0)
+        need = np.where((below > 0) & (goals.importance[:, legs] > 0), goals.weights[:, legs] * need, 0.0)
         return np.maximum(need, 0.0).max(axis=1, initial=0.0)
 
     def _joint_of(self, constraint: Constraint) -> int:
