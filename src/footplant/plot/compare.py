@@ -115,7 +115,7 @@ def _draw_bars(figure: Any, rows: Sequence[Row], tall: float) -> None:
         else:
             axes.set_xlim(0.0, 1.35 * max(max(drawn), 1e-6))
         for place, value in enumerate(values):
-            text = "failed" if value is None else f"{value:.3g}"
+            text = "failed" if value is None else f"{value:.3g}" if value >= 0.001 else "0"
             axes.annotate(text, (max(drawn[place], axes.get_xlim()[0]), place), (3, 0), textcoords="offset points",
                           va="center", fontsize=7, color=GREY)  # fmt: skip
         axes.set_yticks(range(len(rows)), names if number == 0 else [""] * len(rows), fontsize=7.5)
