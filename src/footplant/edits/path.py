@@ -23,7 +23,7 @@ from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.curves import Curve
 from footplant.edits.fit import choose_ik
-from footplant.edits.footsteps import Step, find_steps, foot_length, plants_for
+from footplant.edits.footsteps import Step, find_steps, foot_length, one_after_another, plants_for
 from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first
 from footplant.edits.soles import depths, level_toes
 from footplant.edits.travel import Travel, find_travel
@@ -138,7 +138,7 @@ def path(
     moved = carriage.steps(steps, plant_at)
     ground, notes = carried_ground(contacts.ground, moved, character.height)
     stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
-    plants = plants_for(moved, character, stage.move)
+    plants = one_after_another(plants_for(moved, character, stage.move), motion.fps)
     if isinstance(method, str):
         method = _method(method, exact, carried, clip, (*plants, *constraints))
     laid = level_toes(carried, character, plants, ground)
@@ -147,7 +147,7 @@ def path(
     if isinstance(ground, SteppingStones):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
         deep = depths(Kinematics(motion), character, contacts.ground)
-    solution = solve_soles(method, problem, Soles(plants, ground, deep), range(lead, len(motion)), progress)
+    solution = solve_soles(method, problem, Soles(plants, ground, deep, carried), range(lead, len(motion)), progress)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, carried, character, ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried along, set on the ground"
