@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -114,19 +116,26 @@ def _title(plant: PlantQuality) -> str:
     return f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}"
 
 
-def sweep(everything: bool, workers: int, chosen: Sequence[str] = (), chosen_figures: Sequence[str] = ()) -> list[dict]:
-    """All rows."""
+def sweep(
+    everything: bool,
+    workers: int,
+    chosen: Sequence[str] = (),
+    chosen_figures: Sequence[str] = (),
+    kept: Path | None = None,
+) -> list[dict]:
+    """All rows. kept: a file of JSON lines that they are added to as they come; clips in it are not done again."""
     names, figures = clips(everything, chosen), characters(everything, chosen_figures)
-    rows: list[dict] = []
-    if workers <= 1:
-        for number, name in enumerate(names):
+    rows = [] if kept is None or not kept.exists() else [json.loads(line) for line in kept.read_text().splitlines()]
+    done = {row["clip"] for row in rows}
+    names = [name for name in names if name not in done and Path(name).name not in done]
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        every = map(judge, names, repeat(figures)) if pool is None else pool.map(judge, names, repeat(figures))
+        for number, (name, found) in enumerate(zip(names, every)):
             print(f"\r{number + 1}/{len(names)} {Path(name).name:40s}", end="", file=sys.stderr)
-            rows += judge(name, figures)
-    else:
-        with ProcessPoolExecutor(workers) as pool:
-            for number, found in enumerate(pool.map(judge, names, [figures] * len(names))):
-                print(f"\r{number + 1}/{len(names)}", end="", file=sys.stderr)
-                rows += found
+            rows += found
+            if kept is not None:
+                with kept.open("a") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in found)
     print(file=sys.stderr)
     return rows
 
@@ -203,11 +212,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--by", choices=("clip", "character"), default="clip", help="what a line of the table is")
     parser.add_argument("--table", type=Path, help="write the table as Markdown")
-    parser.add_argument("--rows", type=Path, help="write every row as JSON lines")
+    parser.add_argument("--rows", type=Path, help="add every row to this file as JSON lines; go on with it if there")
     arguments = parser.parse_args()
-    rows = sweep(arguments.all, arguments.workers, arguments.clips, arguments.characters)
-    if arguments.rows:
-        arguments.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = sweep(arguments.all, arguments.workers, arguments.clips, arguments.characters, arguments.rows)
     if arguments.table:
         arguments.table.write_text(table(rows, arguments.by))
     print_figures(figures_of(rows), as_json=arguments.json)

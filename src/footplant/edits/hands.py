@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from footplant import humanoid, rotation
 from footplant.analysis.contacts import HANDS, Contacts, Plant
 from footplant.analysis.ground import Ground
+from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.edits.footsteps import EASE
 from footplant.errors import SkeletonError
@@ -41,6 +42,8 @@ PASSING = 0.3
 """Body heights a second at which a palm that moves along the body does not count as touching it."""
 LEAST_HOLD = 0.4
 """Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
+STRAIGHT, ALONG = (0.85, 0.92), (0.85, 0.95)
+"""Reach over length of an arm, and its cosine to the trunk: from where on it begins to hang, and where it does."""
 STAYS = 1e-6
 """Metres below which a hand that is to move stays where it is: its arm is not touched, however it is bent."""
 ON_GROUND = 0.08
@@ -68,13 +71,26 @@ def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray],
     )
 
 
-def without_waving(contacts: Contacts, height: float) -> Contacts:
+def without_waving(contacts: Contacts, height: float, clip: Clip | None = None) -> Contacts:
     """The contacts without palms that stand still in the air for a moment and hold nothing.
 
-    An arm does so that swings back while the body walks on. height: the body's, metres.
+    An arm does so that swings back while the body walks on, and, where the clip tells, one that hangs down while the
+    body hardly moves. height: the body's, metres.
     """
-    kept = tuple(p for p in contacts.plants if p.point not in HANDS or _holds(p, contacts, height))
-    return replace(contacts, plants=kept)
+    if not any(plant.point in HANDS for plant in contacts.plants):
+        return contacts
+    hanging = dict.fromkeys(HANDS, np.zeros(contacts.frames))
+    if clip is not None and clip.character.roles is not None:
+        kinematics = Kinematics(clip.motion)
+        hanging = {name: _hanging(kinematics, clip.character, name.partition("_")[0]) for name in HANDS}
+    kept = []
+    for plant in contacts.plants:
+        idle = plant.point in HANDS and (
+            not _holds(plant, contacts, height)
+            or (not _on_ground(plant, contacts, height) and hanging[plant.point][plant.start : plant.end].mean() > 0.5)
+        )
+        kept += [] if idle else [plant]
+    return replace(contacts, plants=tuple(kept))
 
 
 def hangs(contacts: Contacts, height: float) -> bool:
@@ -311,6 +327,7 @@ def _on_body(
     frames = len(theirs.frames)
     total, place, most = np.zeros(frames), np.zeros((frames, 3)), np.zeros(frames)
     turns = _turns(theirs, character), _turns(ours, target)
+    hanging = _hanging(theirs, character, side)
     by_role = {segment.role + str(segment.end == segment.start): segment for segment in _segments(target, side)}
     for segment in _segments(character, side):
         own = by_role.get(segment.role + str(segment.end == segment.start))
@@ -325,6 +342,8 @@ def _on_body(
         # arms that hang beside the thighs are near them all the time, and mean nothing by it
         share = importance(1.0 - (importance((distance - segment.radius) / (NEAR_BODY * character.height)) - 0.2) / 0.8)
         share = share * importance(_speed(theirs, segment.start, palm) / (PASSING * character.height))
+        if not segment.role.endswith("arm") and segment.role != "head":
+            share = share * (1.0 - hanging)
         if not (share > 0).any():
             continue
         # the direction from the bone is that of the body's own axes: they turn alike in both figures
@@ -338,6 +357,23 @@ def _on_body(
         total += share**4
         most = np.maximum(most, share)
     return most, np.where(total[:, None] > 1e-12, place / np.maximum(total, 1e-12)[:, None], palm)
+
+
+def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray:
+    """(F,) how much an arm hangs down along the trunk, nearly straight, 0 to 1: its hand is where the arm ends."""
+    roles, places = character.require_roles(), kinematics.positions
+    names = [f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand"]
+    top = next((role for role in ("neck", "head") if role in roles), None)
+    if top is None or not all(name in roles for name in names):
+        return np.zeros(len(places))
+    shoulder, elbow, wrist = (places[:, roles[name]] for name in names)
+    arm, down = wrist - shoulder, places[:, roles["hips"]] - places[:, roles[top]]
+    length = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(wrist - elbow, axis=1)
+    reach = np.linalg.norm(arm, axis=1)
+    alike = np.sum(arm * down, axis=1) / np.maximum(reach * np.linalg.norm(down, axis=1), 1e-12)
+    straight = reach / np.maximum(length, 1e-12)
+    both = ((straight, STRAIGHT), (alike, ALONG))
+    return np.prod([importance((most - value) / (most - least)) for value, (least, most) in both], axis=0)
 
 
 def _meant(share: NDArray) -> NDArray:

@@ -69,7 +69,7 @@ def retarget(
         )
         return in_pieces(solution, target.skeleton)
     lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
-    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
+    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
     contacts = with_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
