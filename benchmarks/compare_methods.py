@@ -131,7 +131,7 @@ def summary(rows: Iterable[dict]) -> dict[str, dict[str, float]]:
     return found
 
 
-def table(rows: list[dict], longest: int) -> str:
+def table(rows: list[dict], longest: int, every: int = 1) -> str:
     """The page of the documentation: a line a method, then what failed, and pairs that no method holds."""
     pairs, found = by_pair(rows), summary(rows)
     clip_count = len({row["clip"] for row in rows if "method" in row})
@@ -139,8 +139,10 @@ def table(rows: list[dict], longest: int) -> str:
     lines = [
         "# Methods, measured", "",
         f"{clip_count} human clips (walks, runs, dances, acrobatics, work), cut to {longest} frames, each on "
-        f"{', '.join(CHARACTERS)}, by every method with its usual settings: {len(pairs)} pairs, made by",
-        "`benchmarks/compare_methods.py`. [Choosing a method](choosing.md) says what to make of it.", "",
+        f"{', '.join(CHARACTERS)}, by every method with its usual settings: {len(pairs)} pairs. Made by",
+        f"`benchmarks/compare_methods.py --all --every {every} --longest {longest}`, on a busy machine: times compare "
+        "methods, no more.",
+        "[Choosing a method](choosing.md) says what to make of it.", "",
         f"A pair is reachable when some method holds every plant within {HOLDS:g} mm: {reachable} of {len(pairs)} are.",
         "Acceleration and jerk are times the source's; drift, error and time are medians over pairs.", "",
         "| method | holds, of reachable | holds, of all | drift, mm | error, mm | peak acceleration | ≤ 1.5 "
@@ -201,7 +203,7 @@ def main() -> None:
     names = clips(True)[:: arguments.every] if arguments.all else list(FEW)
     rows = sweep(names, tuple(arguments.methods.split(",")), arguments.longest, arguments.rows)
     if arguments.table:
-        arguments.table.write_text(table(rows, arguments.longest))
+        arguments.table.write_text(table(rows, arguments.longest, arguments.every))
     print_figures(flat(summary(rows)), as_json=arguments.json)
 
 
