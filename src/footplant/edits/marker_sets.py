@@ -1,0 +1,255 @@
+"""Which marker is where on a body: the names of marker sets that studios and laboratories use.
+
+Plug-in Gait (Vicon), CMU's 41 markers, Helen Hayes, Motek's Human Body Model and OptiTrack's Baseline are found by
+their labels. A landmark has the place where it is stuck on the mannequin in its T-pose; on other bodies it is carried
+there in proportion, and a calibration moves it to where it really was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+NEAR, FAR = 0.02, 0.07
+"""Metres that a marker may be from its landmark: one that sits on a bone's end, and one on the flesh of a segment."""
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """A place on the body."""
+
+    segment: str
+    """The role that carries it, without a side."""
+    place: tuple[float, float, float]
+    """Metres on the mannequin in its T-pose (1.75 m tall, facing +z), of the left one where there are two."""
+    spread: float = NEAR
+    """Metres; how far from there it may be."""
+
+
+LANDMARKS: dict[str, Landmark] = {
+    "front waist": Landmark("hips", (0.125, 0.985, 0.095)),
+    "back waist": Landmark("hips", (0.05, 0.995, -0.115)),
+    "sacrum": Landmark("hips", (0.0, 0.99, -0.12)),
+    "iliac crest": Landmark("hips", (0.145, 1.03, 0.0)),
+    "pelvis": Landmark("hips", (0.0, 0.98, -0.05), 0.15),
+    "trochanter": Landmark("upper_leg", (0.165, 0.90, 0.0), 0.03),
+    "thigh": Landmark("upper_leg", (0.155, 0.68, 0.02), FAR),
+    "knee": Landmark("upper_leg", (0.145, 0.49, 0.0)),
+    "inner knee": Landmark("upper_leg", (0.035, 0.49, 0.0)),
+    "shin": Landmark("lower_leg", (0.125, 0.30, 0.03), FAR),
+    "ankle": Landmark("lower_leg", (0.128, 0.085, -0.01)),
+    "inner ankle": Landmark("lower_leg", (0.052, 0.09, -0.01)),
+    "heel": Landmark("foot", (0.09, 0.04, -0.075)),
+    "forefoot": Landmark("foot", (0.10, 0.055, 0.11)),
+    "outer foot": Landmark("foot", (0.145, 0.03, 0.08)),
+    "inner foot": Landmark("foot", (0.06, 0.035, 0.10)),
+    "foot": Landmark("foot", (0.10, 0.06, 0.03), FAR),
+    "toe tip": Landmark("toes", (0.105, 0.02, 0.195)),
+    "neck base": Landmark("chest", (0.0, 1.475, -0.085)),
+    "back": Landmark("chest", (0.0, 1.22, -0.13), 0.04),
+    "side of the back": Landmark("chest", (0.09, 1.33, -0.135), 0.05),
+    "throat": Landmark("chest", (0.0, 1.405, 0.055)),
+    "breastbone": Landmark("chest", (0.0, 1.25, 0.10), 0.04),
+    "trunk": Landmark("chest", (0.0, 1.33, -0.02), 0.15),
+    "shoulder": Landmark("clavicle", (0.17, 1.465, -0.02)),
+    "back of the shoulder": Landmark("clavicle", (0.15, 1.42, -0.09), 0.04),
+    "upper arm": Landmark("upper_arm", (0.31, 1.43, -0.065), FAR),
+    "elbow": Landmark("upper_arm", (0.455, 1.455, -0.025), 0.03),
+    "inner elbow": Landmark("upper_arm", (0.455, 1.385, -0.025), 0.03),
+    "forearm": Landmark("lower_arm", (0.59, 1.45, -0.02), 0.05),
+    "thumb side of the wrist": Landmark("lower_arm", (0.71, 1.43, 0.02)),
+    "other side of the wrist": Landmark("lower_arm", (0.71, 1.43, -0.065)),
+    "wrist": Landmark("lower_arm", (0.71, 1.445, -0.025), 0.04),
+    "hand": Landmark("hand", (0.80, 1.44, -0.025), 0.04),
+    "front of the head": Landmark("head", (0.07, 1.66, 0.105), 0.04),
+    "back of the head": Landmark("head", (0.07, 1.66, -0.085), 0.04),
+    "forehead": Landmark("head", (0.0, 1.68, 0.115), 0.04),
+    "top of the head": Landmark("head", (0.0, 1.765, 0.005), 0.04),
+    "side of the head": Landmark("head", (0.085, 1.66, 0.005), 0.05),
+}
+MIDDLE = {
+    "sacrum", "pelvis", "neck base", "back", "throat", "breastbone", "trunk", "forehead", "top of the head"
+}  # fmt: skip
+"""Landmarks that a body has once."""
+
+LABELS: dict[str, str] = {
+    name: landmark
+    for landmark, names in {
+        "front waist": "ASI ASIS FWT WAISTFRONT FRONTWAIST FASI IASF",
+        "back waist": "PSI PSIS BWT WAISTBACK BACKWAIST BASI",
+        "sacrum": "SACR VSACRAL SACRAL SACRUM SAC MIDPSIS",
+        "iliac crest": "ILC ICR CREST ILIACCREST",
+        "pelvis": "PV PEL PELVIS",
+        "trochanter": "GTR GTRO TROC TROCHANTER GT",
+        "thigh": "THI THIGH TH THAP THAD UPPERLEG FTHI FLTHI FRTHI",
+        "knee": "KNE KNEE LEK KNEEOUT KNEELATERAL LATKNEE KNEEL LFC FLE KNELAT",
+        "inner knee": "KNEIN MEK KNEEIN KNEEMEDIAL MEDKNEE KNEEM KNM MFC FME KNEMED",
+        "shin": "TIB SHN SHANK SHIN SK TIAP TIAD ATI LEG SHK",
+        "ankle": "ANK ANKLE LM ANKLEOUT ANKLELATERAL ANKLEL FAL LMAL ANKLAT",
+        "inner ankle": "ANKIN MM ANKLEIN ANKLEMEDIAL ANKLEM ANM TAM MMAL MED ANKMED",
+        "heel": "HEE HEEL FCC CAL HEELBACK",
+        "forefoot": "TOE MT2 FOOTFRONT FORE TOEMID FM2 SMH MTP",
+        "outer foot": "MT5 TOEOUT FOOTLATERAL FM5 VMH 5TH FOOTOUT",
+        "inner foot": "MT1 TOEIN FOOTMEDIAL FM1 FMH 1ST FOOTIN",
+        "foot": "FT FOOT",
+        "toe tip": "TOETIP TIP HLX",
+        "neck base": "C7 CV7 BACKTOP NECKBACK",
+        "back": "T10 TV10 BACK T8 TV8 BACKMID SPINE",
+        "side of the back": "BAK BAC SCAP OFFSET BACKLEFT BACKRIGHT BACKL BACKR BBAC",
+        "throat": "CLAV IJ JN SJN CLAVICLE STERNUMTOP",
+        "breastbone": "STRN PX XYPH SXS XIPHOID CHEST STERNUM STER",
+        "trunk": "TRUNK THORAX TR",
+        "shoulder": "SHO SHOULDER SHOULDERTOP ACR ACROMION AC CAJ",
+        "back of the shoulder": "SHOULDERBACK",
+        "upper arm": "UPA UPPERARM UARMHIGH UARM DELT UA BICEP",
+        "elbow": "ELB ELBOW LEE ELBOWOUT ELBOWLATERAL HLE LELBOW ELBL",
+        "inner elbow": "ELBIN MEE ELBOWIN ELBOWMEDIAL HME MELBOW ELBM",
+        "forearm": "FRM FRA FOREARM FA LARM",
+        "thumb side of the wrist": "WRA WRISTIN MW LATWRIST RSP WRISTTHUMB WRISTRADIUS RAD",
+        "other side of the wrist": "WRB WRISTOUT LW USP WRISTPINKY WRISTULNA ULN",
+        "wrist": "WRI WRIST WR",
+        "hand": "FIN FINGER HAND HANDOUT HANDIN HM2 HM5 KNUCKLE FIN1 HAN",
+        "front of the head": "FHD HEADFRONTSIDE FRONTHEAD",
+        "back of the head": "BHD HEADBACKSIDE BACKHEAD",
+        "forehead": "HEADFRONT FHEAD FOREHEAD FRONTALHEAD ARIEL",
+        "top of the head": "HEADTOP THEAD TOPHEAD TOPHD VERTEX",
+        "side of the head": "HEADSIDE HEAD SIDEHEAD EAR TEMPLE HD",
+    }.items()
+    for name in names.split()
+}
+"""Label without its side → landmark."""
+
+SETS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("Plug-in Gait", frozenset(["LASI", "RASI", "LPSI", "RPSI", "LTIB", "RTIB", "LTHI", "RTHI", "LFHD", "RBAK"])),
+    ("CMU 41", frozenset(["LFWT", "RFWT", "LBWT", "RBWT", "LSHN", "RSHN", "LMT5", "RMT5", "RBAC", "LFRM"])),
+    ("Helen Hayes", frozenset(["RASIS", "LASIS", "VSACRAL", "RTHIGH", "RSHANK", "RKNEEMEDIAL", "ROFFSET", "RTOE"])),
+    (
+        "Motek Human Body Model",
+        frozenset(["LLEK", "RLEK", "LMEK", "LATI", "LGTRO", "XYPH", "JN", "LDELT", "LLEE", "NAVE"]),
+    ),
+    (
+        "OptiTrack Baseline",
+        frozenset(["WAISTLFRONT", "WAISTRFRONT", "LKNEEOUT", "RKNEEOUT", "LUARMHIGH", "BACKTOP", "HEADTOP"]),
+    ),
+)
+"""Labels by which a set is known."""
+
+
+_VIRTUAL = re.compile(r"(PEL|TRX|HED|[LR](FE|FO|TI|TO|HU|RA|HN|CL))[OALP]")
+"""Axes of segments that Plug-in Gait writes beside the markers."""
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A marker on a segment."""
+
+    marker: int
+    """Its place among the markers."""
+    role: str
+    """The role of the segment, with its side: "left_upper_leg", "hips", "chest" for the last vertebra …"""
+    landmark: str | None = None
+    """What it sits on; None where only the segment is known."""
+    side: float = 1.0
+    """1 on the left, −1 on the right."""
+    place: tuple[float, float, float] | None = None
+    """Metres on the mannequin in its T-pose, where that is known of this marker alone."""
+
+
+def recognise(labels: Sequence[str]) -> tuple[str | None, list[Stuck]]:
+    """The name of the marker set, if it is a known one, and where each marker that has a known label sits.
+
+    Virtual points that programs put beside the markers (joint centres, axes) have other names and are left out.
+    """
+    found, taken = [], set()
+    for number, label in enumerate(labels):
+        stuck = _read(number, label)
+        # four of a cluster share one landmark of their segment; of those that sit on a bone only one can be there
+        key = None if stuck is None else (stuck.role, stuck.landmark, stuck.side)
+        if stuck is None or (key in taken and LANDMARKS[stuck.landmark or ""].spread <= NEAR):
+            continue
+        taken.add(key)
+        found.append(stuck)
+    spelled = {_letters(label) for label in labels}
+    scores = Counter({name: len(known & spelled) for name, known in SETS})
+    name, score = scores.most_common(1)[0]
+    return (name if score >= 3 else None), found
+
+
+def _letters(label: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "", label.upper())
+
+
+def _read(number: int, label: str) -> Stuck | None:
+    letters = _letters(label)
+    if _VIRTUAL.fullmatch(letters):
+        return None
+    for side, name in _sides(letters):
+        landmark = LABELS.get(name) or LABELS.get(name.rstrip("0123456789"))
+        if landmark is None:
+            continue
+        if landmark in MIDDLE:
+            side = 0.0
+        elif side == 0.0:
+            continue
+        segment = LANDMARKS[landmark].segment
+        paired = segment not in ("hips", "chest", "head")
+        role = f"{'left' if side > 0 else 'right'}_{segment}" if paired else segment
+        return Stuck(number, role, landmark, side or 1.0)
+    return None
+
+
+def _sides(letters: str) -> list[tuple[float, str]]:
+    """Readings of a label as (side, name): side 1 left, −1 right, 0 none."""
+    found: list[tuple[float, str]] = [(0.0, letters)]
+    for mark, side in (("LEFT", 1.0), ("RIGHT", -1.0), ("L", 1.0), ("R", -1.0)):
+        if letters.startswith(mark):
+            found.append((side, letters[len(mark) :]))
+        if letters.endswith(mark):
+            found.append((side, letters[: -len(mark)]))
+    # OptiTrack writes WaistLFront, BackLeft is a name of its own
+    for word in ("WAIST",):
+        rest = letters.removeprefix(word)
+        if rest != letters and rest[:1] in "LR":
+            found.append((1.0 if rest[0] == "L" else -1.0, word + rest[1:]))
+    if letters in ("BACKLEFT", "BACKRIGHT", "BACKL", "BACKR"):
+        found.insert(0, (1.0 if "L" in letters.removeprefix("BACK") else -1.0, letters))
+    return found
+
+
+def from_table(labels: Sequence[str], table: Mapping[str, str]) -> list[Stuck]:
+    """Markers by a table of the user's, label → landmark or segment ("left thigh", "left_upper_leg", "hips")."""
+    from footplant.errors import ConstraintError
+
+    places = {label: number for number, label in enumerate(labels)}
+    found = []
+    for label, where in table.items():
+        if label not in places:
+            known = ", ".join(labels[:8])
+            raise ConstraintError(f"expected a marker of the take, got {label!r}; there are: {known} …")
+        found.append(_place(places[label], str(where)))
+    return found
+
+
+def _place(number: int, where: str) -> Stuck:
+    from footplant.errors import ConstraintError
+
+    words = where.replace("_", " ").strip().lower()
+    side, _, rest = words.partition(" ") if words.startswith(("left ", "right ")) else ("", "", words)
+    sign = -1.0 if side == "right" else 1.0
+    segments = {landmark.segment.replace("_", " "): landmark.segment for landmark in LANDMARKS.values()}
+    if rest in LANDMARKS and (bool(side) != (rest in MIDDLE)):
+        segment = LANDMARKS[rest].segment
+        landmark: str | None = rest
+    elif rest in segments:
+        segment, landmark = segments[rest], None
+    else:
+        known = ", ".join(sorted({*LANDMARKS, *segments}))
+        raise ConstraintError(
+            f"expected a landmark or a segment, with left or right before it, got {where!r}; known: {known}"
+        )
+    paired = segment not in ("hips", "chest", "head")
+    if paired and not side:
+        raise ConstraintError(f"expected left or right before {where!r}")
+    return Stuck(number, f"{side}_{segment}" if paired else segment, landmark, sign)
