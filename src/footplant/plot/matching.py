@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from footplant.edits.matching import Matching
-from footplant.edits.motion_graph import MotionGraph
+from footplant.edits.motion_graph import Edge, MotionGraph
 from footplant.edits.registration import RATE
 from footplant.plot.page import (
     GREY,
@@ -22,6 +22,7 @@ from footplant.plot.page import (
 )
 
 MOST_MEETINGS = 12
+MOST_ARCS = 60
 _PATH, _MEETING, _STRIKE, _LASTING = "#e4572e", "#ffffff", "#17bebb", "#2a9d74"
 
 
@@ -73,7 +74,7 @@ def matrix(found: Matching, names: tuple[str, str], path: str | Path, *, dpi: in
 
 
 def graph(found: MotionGraph, path: str | Path, *, dpi: int = 130) -> Path:
-    """Draw a library of clips as one PNG: a bar of time for each clip, an arc for each place to go over."""
+    """Draw a library of clips as one PNG: a bar of time for each clip, arcs for the best places to go over."""
     mpl = require_matplotlib()
     path = check_target(path)
     lasting = found.component()
@@ -94,7 +95,7 @@ def graph(found: MotionGraph, path: str | Path, *, dpi: int = 130) -> Path:
             axes.barh(-number, seconds, height=0.22, color=color, zorder=3)
             axes.text(-0.012 * longest, -number, printable(name, 30), ha="right", va="center", color=INK)
         worst = max((edge.distance for edge in found.edges), default=1.0)
-        for edge in found.edges:
+        for edge in _best(found):
             alike = 1.0 - edge.distance / (1.15 * worst)
             same = edge.source == edge.target
             # long arcs are flat, so that they stay within their row
@@ -113,10 +114,19 @@ def graph(found: MotionGraph, path: str | Path, *, dpi: int = 130) -> Path:
                 )
             )
         axes.set_xlim(0, 1.02 * longest)
-        axes.set_ylim(-len(found.names) + 0.4, 0.6)
+        axes.set_ylim(-len(found.names) + 0.3, 0.85)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", color=PALE)
         axes.set_xlabel("seconds", color=GREY)
         save_sheet(figure, path, dpi)
     return path
+
+
+def _best(found: MotionGraph) -> list[Edge]:
+    """The few edges between any two clips that a picture has room for, worst first so that the best are on top."""
+    most = int(np.clip(MOST_ARCS / max(len(found.names), 1) ** 2, 1, 6))
+    drawn: dict[tuple[int, int], list[Edge]] = {}
+    for edge in sorted(found.edges, key=lambda edge: edge.distance):
+        drawn.setdefault((edge.source, edge.target), []).append(edge)
+    return sorted((edge for edges in drawn.values() for edge in edges[:most]), key=lambda edge: -edge.distance)
