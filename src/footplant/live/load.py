@@ -18,7 +18,6 @@ from footplant.live.faults import Faults
 from footplant.live.protocols.vmc import VmcReceiver
 from footplant.live.stage import Voice
 from footplant.live.wire import LOOPBACK
-from footplant.motion import Motion
 
 AFTER = 0.3
 """Seconds for which answers are waited for when all is sent."""
@@ -26,7 +25,7 @@ WARM = 0.5
 """Seconds at the start that are not measured: tables are made then."""
 
 
-def schedule(motion: Motion, voice: Voice, actors: int, fps: float, seconds: float) -> list[tuple[float, int, float]]:
+def schedule(actors: int, fps: float, seconds: float) -> list[tuple[float, int, float]]:
     """(when, actor, its T) of every pose; actors are spread evenly over a frame."""
     frames = int(seconds * fps)
     return [(f / fps + a / (fps * actors), a, f / fps) for f in range(frames) for a in range(actors)]
@@ -48,7 +47,7 @@ def run(
     motion = sample.motion.resample(fps)
     count = len(motion)
     voice = Voice("vmc", sample.character)
-    plan = schedule(motion, voice, actors, fps, seconds)
+    plan = schedule(actors, fps, seconds)
     faults = faults or Faults()
     # which poses are sent when: faults are drawn on their numbers
     arrivals = [
@@ -69,7 +68,7 @@ def run(
     sent: dict[float, float] = {}
     latencies: list[float] = []
     heard: list[tuple[float, int, np.ndarray]] = []
-    garbage = not_finite = 0
+    not_finite = 0
     begun = time.perf_counter()
 
     def listen(until: float) -> None:
@@ -119,7 +118,6 @@ def run(
         "measured": len(latencies),
         "not_finite": not_finite,
         "largest_speed": _largest_speed(heard, actors),
-        "garbage": garbage,
     }
 
 

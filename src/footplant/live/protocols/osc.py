@@ -50,10 +50,13 @@ class Found(NamedTuple):
     """Where the message ends, bytes."""
 
 
-def decode(data: bytes) -> list[Message]:
-    """All messages of a datagram, in order, those of nested bundles too; an empty list when it is none."""
+def decode(data: bytes, found: list[Found] | None = None) -> list[Message]:
+    """All messages of a datagram, in order, those of nested bundles too; an empty list when it is none.
+
+    found: what `scan` has said about the datagram, where it was asked already.
+    """
     messages = []
-    for address, tags, start, end in scan(data):
+    for address, tags, start, end in scan(data) if found is None else found:
         arguments = _arguments(data, start, end, tags)
         if arguments is not None:
             messages.append(Message(address, arguments))

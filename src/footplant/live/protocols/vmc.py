@@ -55,8 +55,8 @@ _LOWER = {name.lower(): bone for name, bone in PLAN.index.items()}
 class _Shape:
     """What datagrams of one sender have in common: where their numbers are. The rest of them does not change."""
 
-    def __init__(self, data: bytes) -> None:
-        """Find the numbers; `is_known` says whether the datagram is of the usual kind."""
+    def __init__(self, data: bytes, found: list[osc.Found]) -> None:
+        """Find the numbers among the messages; `is_known` says whether the datagram is of the usual kind."""
         self.is_known = False
         words = np.frombuffer(data, np.uint32) if len(data) % 4 == 0 else np.zeros(0, np.uint32)
         fixed = np.ones(len(words), bool)
@@ -65,7 +65,7 @@ class _Shape:
         self.time_at: int | None = None
         self.root_at: int | None = None
         self.time_first = True
-        for address, tags, start, end in osc.scan(data):
+        for address, tags, start, end in found:
             if address in ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos") and tags.startswith("sfffffff"):
                 name, place = _name_at(data, start, end)
                 if name is None or tags.strip("sf") or place + 4 * (len(tags) - 1) != end:
@@ -138,18 +138,21 @@ class VmcReceiver:
             self.duplicates += 1
             return done
         self._recent = [*self._recent[-7:], (data, now)]
-        shape = self._shape(data)
-        done += self._take(data, now) if shape is None else self._take_known(shape, data, now)
+        for shape in self._shapes.get(len(data), ()):
+            if shape.fits(data):
+                done += self._take_known(shape, data, now)
+                break
+        else:
+            found = osc.scan(data)
+            shape = self._learn(data, found)
+            done += self._take(data, found, now) if shape is None else self._take_known(shape, data, now)
         if self._begun is not None and (self._fresh | (self._age >= USUAL)).all() and (self._age < USUAL).any():
             done += self._flush()
         return done
 
-    def _shape(self, data: bytes) -> _Shape | None:
-        """The shape that a datagram has, where it is a usual one."""
-        for shape in self._shapes.get(len(data), ()):
-            if shape.fits(data):
-                return shape
-        shape = _Shape(data)
+    def _learn(self, data: bytes, found: list[osc.Found]) -> _Shape | None:
+        """The shape of a datagram, remembered, where it is a usual one."""
+        shape = _Shape(data, found)
         if not shape.is_known:
             return None
         if sum(map(len, self._shapes.values())) >= MOST_SHAPES:
@@ -180,9 +183,9 @@ class VmcReceiver:
             done += self._take_time(time, True)
         return done
 
-    def _take(self, data: bytes, now: float) -> list[Sample]:
+    def _take(self, data: bytes, found: list[osc.Found], now: float) -> list[Sample]:
         """The messages of a datagram, one by one."""
-        messages = osc.decode(data)
+        messages = osc.decode(data, found)
         done: list[Sample] = []
         if self._is_late([_seconds(arguments) for address, arguments in messages if address == "/VMC/Ext/T"]):
             self.late += 1
