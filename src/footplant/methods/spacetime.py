@@ -25,6 +25,8 @@ from footplant.methods.spacetime_search import Search
 from footplant.motion import Motion
 from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, Stopwatch, errors
 
+LIMBS_CLOSE = 3.0
+"""Tolerances that splines may leave to limbs; where they leave more, finer ones come first."""
 OUT_OF_REACH = 0.1
 """Metres that the search is off at least where it gave up: nothing is closed there by limbs."""
 
@@ -80,9 +82,11 @@ class Spacetime:
                 root[frames], local[frames] = moved.root, moved.rotations
                 solved = motion.like(root, local, motion.offsets)
                 watch.lap(f"{spacing:.3g} frames a knot", solved)
-            if not self.exact or closing is not None or search.met or spacing <= 1.0:
+            # limbs close millimetres without a jerk, not centimetres
+            least, enough = (1.0, 0.0) if closing is None else (2.0, LIMBS_CLOSE)
+            if not self.exact or search.met or search.worst <= enough or spacing <= least:
                 break
-            spacing = max(0.5 * spacing, 1.0)
+            spacing = max(0.5 * spacing, least)
         places = rows.places + search.shifts[: len(rows.free)]
         notes = [
             f"{plant.title}: stands at ({', '.join(f'{value:.3f}' for value in place)}), where the whole clip puts it"

@@ -95,6 +95,8 @@ class Search:
     progress: Progress | None
     met: bool = field(default=False, init=False)
     """Whether every hard row was met when the last search ended."""
+    worst: float = field(default=0.0, init=False)
+    """The largest error of a hard row then, in shares of its tolerance."""
     progressing: bool = field(default=False, init=False)
     """Whether it might have come nearer with more steps."""
 
@@ -151,12 +153,12 @@ class Search:
             calm = longest < CALM
             if calm:
                 multipliers = self._multiply(look, weights, multipliers)
-            worst, now = self._left(look)
+            self.worst, now = self._left(look)
             logger.debug(
                 "step %d: penalty %g, damping %.2g, worst %.3f tolerances, moved by %.2g",
-                number, PENALTIES[stage], damping, worst, longest,
+                number, PENALTIES[stage], damping, self.worst, longest,
             )  # fmt: skip
-            self.met = worst <= NEAR_ENOUGH
+            self.met = self.worst <= NEAR_ENOUGH
             if self.met and longest < SHORT:
                 break
             if stage == len(PENALTIES) - 1 and calm:
