@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,15 @@ import pytest
 
 from conftest import SHARED_DATA, shared_data
 from footplant import io, rotation, samples
+from footplant.cli import main
+from footplant.constraints import Balance, Distance, LookAt, Orientation, Position
+from footplant.edits.sharing import plants_of, share
 from footplant.errors import FormatError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.normalized import Normalized, NormalizedSpline, convert, normalize, scale
 from footplant.normalized.body import Body, bend_angles
-from footplant.skeleton import Character, Skeleton
+from footplant.skeleton import Character, Point, Skeleton
 
 
 def there_and_back(motion: Motion, character: Character) -> float:
@@ -214,3 +219,62 @@ def test_nothing_but_lengths_is_lost():
     assert np.abs(first.root - second.root).max() < 1e-9
     for name in first.limbs:
         assert np.abs(first.limbs[name].length - second.limbs[name].length).max() < 1e-9
+
+
+def test_one_file_for_any_character(tmp_path, capsys):
+    """A project file carries the normalised motion and its constraints; readers that do not know them keep them."""
+    file = tmp_path / "walk.footplant"
+    assert main(["normalize", "sample:walk", "-o", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["limbs"]) == {"left_arm", "right_arm", "left_leg", "right_leg"}
+    assert told["constraints"] > 8
+    whole, found = io.project.load_normalized(file)
+    made = normalize(whole.clip.motion, whole.clip.character)
+    assert np.array_equal(found.root, made.root)
+    for name, limb in made.limbs.items():
+        assert np.array_equal(found.limbs[name].rolls, limb.rolls)
+    assert np.array_equal(found.splines["spine"].turns, made.splines["spine"].turns)
+    assert found.others.keys() == made.others.keys()
+    again = convert(scale(found, whole.clip.character))
+    assert rotation.angle(again.rotations, whole.clip.motion.rotations).max() < 1e-12
+    # loaded and saved as any clip, the part is still there; with another motion it no longer counts
+    kept = tmp_path / "kept.footplant"
+    io.save(kept, io.load(file))
+    assert "normalized" in zipfile.ZipFile(kept).read("project.json").decode()
+    changed = tmp_path / "changed.footplant"
+    clip = io.load(file)
+    io.save(changed, replace(clip, motion=clip.motion.scaled(1.0).transformed((1, 0, 0, 0), (0, 0, 1.0))))
+    other = io.project.load_normalized(changed)
+    assert np.array_equal(other[1].root, normalize(other[0].clip.motion, other[0].clip.character).root)
+
+    out = tmp_path / "child.footplant"
+    assert main(["normalize", str(file), "--to", "sample:child", "-o", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["status"] == "solved"
+    assert max(entry["worst"] for entry in told["constraints"]) <= 1.0
+    assert main(["normalize", "sample:walk", "-o", str(tmp_path / "walk.glb")]) == 2
+    assert "expected a name ending in .footplant" in capsys.readouterr().err
+
+
+def test_constraints_travel_by_role():
+    clip, target = samples.load("reach"), samples.load_character("sally")
+    clip = replace(clip, motion=clip.motion[::8])
+    roles = clip.character.require_roles()
+    hold = range(10, 20)
+    asked = [
+        Distance(point=clip.character.contacts["left_palm"], other=clip.character.contacts["right_palm"], value=0.5,
+                 frames=hold, priority=1),
+        Position(point=Point(roles["head"], (0.0, 0.1, 0.1)), target=(0.0, 1.5, 0.1), frames=hold),
+        Orientation(joint=roles["right_hand"], target=(1, 0, 0, 0), frames=hold),
+        Balance(character=clip.character, priority=3),
+        *plants_of(clip),
+    ]  # fmt: skip
+    solution = share(clip, target, asked)
+    met = {entry.kind: entry.met for entry in solution.report.constraints}
+    assert len(solution.report.constraints) == len(asked)
+    assert met["distance"]
+    assert met["footplant"]
+    left = Distance(point=target.contacts["left_palm"], other=target.contacts["right_palm"], value=0.5)
+    assert np.abs(left.residual(Kinematics(solution.motion))[hold.start : hold.stop]).max() < 1e-3
+    gaze = LookAt(point=Point(roles["head"]), direction=(0, 0, 1), target=(0, 1, 2))
+    assert any("left out" in note for note in share(clip, target, [gaze]).report.notes)

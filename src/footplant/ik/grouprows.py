@@ -54,6 +54,8 @@ class Rows:
     """(F, P, 2) (x, z) of what the figure stands on, counter-clockwise, metres."""
     sides: NDArray
     """(F,) how many corners that has; 0: none is told."""
+    order: NDArray
+    """(N,) which row of the blocks that it was made from each is."""
 
     @property
     def owners(self) -> NDArray:
@@ -79,11 +81,13 @@ def make_rows(
                 values = np.asarray(block[name], float)
                 asks[rows, columns] = values[:, None] if name == "share" and values.ndim else values
         at = rows.stop
-    order = np.lexsort((np.arange(count), kinds[:, COLUMNS["rank"]], owners))
+    # of one rank, what holds fully comes before what is easing in or out
+    easing = asks[:, PARTS["share"]][:, 0] < 1.0
+    order = np.lexsort((np.arange(count), easing, kinds[:, COLUMNS["rank"]], owners))
     starts = np.searchsorted(owners[order], np.arange(poses + 1)).astype(np.int64)
     if polygons is None or sides is None:
         polygons, sides = np.zeros((poses, 1, 2)), np.zeros(poses, np.int64)
-    return Rows(starts, kinds[order], asks[order], polygons, sides)
+    return Rows(starts, kinds[order], asks[order], polygons, sides, order)
 
 
 def rows_of(ik: GroupCcd, first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> Rows:

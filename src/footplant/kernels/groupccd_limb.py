@@ -353,7 +353,9 @@ def shoulder_demand(world, tree, limbs, hinges, limb, found, tasks):
     upper = apart(sx, sy, sz, world[m, 0], world[m, 1], world[m, 2])
     lower = apart(world[e, 0], world[e, 1], world[e, 2], world[m, 0], world[m, 1], world[m, 2])
     wx, wy, wz = tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2]
-    least, most = folded(upper, lower, hinges[limb, 4]), REACH * (upper + lower)
+    # as straight as it came in is straight enough
+    came = apart(world[u, 19], world[u, 20], world[u, 21], world[e, 19], world[e, 20], world[e, 21])
+    least, most = folded(upper, lower, hinges[limb, 4]), max(REACH * (upper + lower), min(came, upper + lower))
     if found[limb, BEFORE] < 0:
         level = (sx - wx) ** 2 + (sz - wz) ** 2
         if limb < 2 and sy > wy and level < most * most:

@@ -8,14 +8,17 @@ scale it to the body, adapt it to the ground, solve the constraints, convert it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.analysis.ground import Ground
+from footplant.clip import Clip
+from footplant.constraints import Constraint
 from footplant.edits.ground_adaptation import GroundInTime, foot_rows, ground_shifts
+from footplant.edits.sharing import share
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
 from footplant.ik.groupccd import GroupCcd, bodies_of, solve_rows
@@ -38,6 +41,14 @@ class Act:
     """Seconds."""
     blend: float = 0.3
     """Seconds in which it takes over from the act before."""
+    source: tuple[Clip, tuple[Constraint, ...]] | None = None
+    """The clip that it was made from and the constraints that travel with it (footplants); None: none do."""
+
+    def on(self, character: Character) -> Motion:
+        """The motion with a body's lengths, and what travels with it solved."""
+        if self.source is None:
+            return convert(scale(self.motion, character))
+        return share(self.source[0], character, self.source[1], normalized=self.motion).motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +88,8 @@ class CrowdState:
     """What a crowd remembers from frame to frame: how each figure leans."""
 
     leans: list[NDArray]
-    residuals: dict[int, float] = field(default_factory=dict)
-    """Goal → metres or radians that were left of it at the last frame, where it was at work."""
+    left: NDArray
+    """(goals,) metres or radians that were left of each goal at the last frame; NaN where it was not at work."""
 
 
 @dataclass(eq=False)
@@ -122,7 +133,7 @@ def timeline(actor: Actor, scene: Scene) -> Motion:
     seconds = np.arange(scene.frames) / scene.fps
     line: Motion | None = None
     for act in actor.acts:
-        played = convert(scale(act.motion, actor.character)).transformed(turn, shift).at(seconds - act.start)
+        played = act.on(actor.character).transformed(turn, shift).at(seconds - act.start)
         if line is None:
             line = played
             continue
@@ -155,12 +166,14 @@ class Crowd:
             self.groups.append(_Group(solver, numbers, scene, self.ranks))
             for row, number in enumerate(numbers):
                 self.place[number] = len(self.groups) - 1, row
+        self.owners = np.array([*(self.place[number] for number in range(len(scene.actors))), (-1, -1)])
         follows = any(goal.of is not None for goal in scene.goals)
         self.rounds = (3 if follows else 1) if rounds is None else rounds
 
     def init(self) -> CrowdState:
         """Nobody leans."""
-        return CrowdState([group.tree.leans(len(group.numbers)) for group in self.groups])
+        leans = [group.tree.leans(len(group.numbers)) for group in self.groups]
+        return CrowdState(leans, np.full(len(self.scene.goals), np.nan))
 
     def step(self, state: CrowdState, frame: int) -> tuple[CrowdState, list[Postures]]:
         """One frame for all: the paper's figure 2."""
@@ -214,7 +227,7 @@ class Crowd:
                     workspace=group.workspace,
                 )  # fmt: skip
                 if last:
-                    state.residuals.update({int(s): float(r) for s, r in zip(sources, left, strict=True) if s >= 0})
+                    state.left[sources[sources >= 0]] = left[sources >= 0]
                 solved.append(posed)
             if not last:
                 seen = [group.kinematics(postures) for group, postures in zip(self.groups, solved, strict=True)]
@@ -231,7 +244,7 @@ class Crowd:
     ) -> tuple[Rows, NDArray]:
         """All rows of a group at an instant, and the goal that each comes from (−1: the ground)."""
         blocks, polygons, sides = [], None, None
-        block, taken = group.goals.block(before, seen, firsts, self.place, seconds)
+        block, taken = group.goals.block(before, seen, firsts, self.owners, seconds)
         if standing is not None:
             # a foot that has somewhere to go does not stand
             limb = group.tree.limb_of[standing.kinds[:, 1]]
@@ -251,10 +264,8 @@ class Crowd:
             if group.goals.balances:
                 polygons, sides = supports_of(group.goals, before, [self.scene.actors[n] for n in group.numbers])
         rows = make_rows(len(group.numbers), blocks, polygons, sides)
-        owners = np.concatenate([b["poses"] for b in blocks]) if blocks else np.zeros(0, int)
-        ranks = np.concatenate([np.broadcast_to(b["rank"], len(b["poses"])) for b in blocks]) if blocks else owners
-        sources = np.concatenate([b["source"] for b in blocks]) if blocks else owners
-        return rows, sources[np.lexsort((np.arange(len(owners)), ranks, owners))]
+        sources = np.concatenate([b["source"] for b in blocks]) if blocks else np.zeros(0, np.int64)
+        return rows, sources[rows.order]
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): joints as a renderer takes them, unit quaternions."""
@@ -269,12 +280,11 @@ class Crowd:
         turns = [np.empty((frames, *group.local.shape[1:])) for group in self.groups]
         left = np.full((frames, len(self.scene.goals)), np.nan)
         for frame in range(frames):
-            state.residuals.clear()
+            state.left[:] = np.nan
             state, poses = self.step(state, frame)
             for index, postures in enumerate(poses):
                 roots[index][frame], turns[index][frame] = postures.root, postures.local
-            for goal, value in state.residuals.items():
-                left[frame, goal] = value
+            left[frame] = state.left
         motions: list[Motion] = [None] * len(self.scene.actors)  # type: ignore[list-item]
         for number, actor in enumerate(self.scene.actors):
             group, row = self.place[number]

@@ -102,6 +102,8 @@ class GoalTable:
     """(n,) bool; whether it is followed as it came in."""
     follow_joint: NDArray
     follow_point: NDArray
+    value: NDArray
+    """(n,) metres: distance or height."""
     most: int
     """Most goals of one figure."""
     kinds: NDArray
@@ -148,6 +150,7 @@ class GoalTable:
             early=np.array([goal.early for goal in kept], bool),
             follow_joint=np.array([point.joint for _, point in follow], np.int64),
             follow_point=np.array([point.offset for _, point in follow], float).reshape(-1, 3),
+            value=np.array([goal.value for goal in kept], float),
             most=int(np.bincount(row).max()) if len(row) else 0,
             kinds=kinds,
             balances=any(goal.kind == "balance" for goal in kept),
@@ -167,12 +170,13 @@ class GoalTable:
         before: Kinematics,
         seen: Sequence[Kinematics],
         firsts: Sequence[Kinematics],
-        place: Mapping[int, tuple[int, int]],
+        place: NDArray,
         seconds: float,
     ) -> tuple[dict[str, Any] | None, NDArray]:
         """Rows for the solver, from where figures are seen now and where they came in, and which limbs are busy.
 
-        (C, 5) bool: limbs of figures that have somewhere to go; the last column is always False.
+        place: (actors + 1, 2) group and row of each actor, last −1 for none. The second answer is (C, 5) bool: limbs of
+        figures that have somewhere to go; its last column is always False.
         """
         taken = np.zeros((len(before.frames), 5), bool)
         if not len(self):
@@ -185,8 +189,8 @@ class GoalTable:
         taken[row, self.limb[at_work]] = self.limb[at_work] >= 0
         place_of = self.target[at_work].copy()
         behind = place_of.copy()
-        owners = np.array([place.get(int(actor), (-1, -1)) for actor in self.follows[at_work]]).reshape(-1, 2)
-        for group in range(len(seen)):
+        owners = place[self.follows[at_work]]
+        for group in range(len(seen) if (self.follows[at_work] >= 0).any() else 0):
             for early, where in ((True, firsts), (False, seen)):
                 n = np.flatnonzero((owners[:, 0] == group) & (self.early[at_work] == early))
                 goal = at_work[n]
@@ -195,7 +199,7 @@ class GoalTable:
         kinds = np.array([POSITION, HALF_SPACE, DISTANCE, HALF_SPACE, CENTER, BALANCE])[kind]
         target, point = np.zeros((len(at_work), 4)), self.point[at_work].copy()
         target[:, :3] = place_of
-        values = np.array([goal.value for goal in self.goals])[at_work]
+        values = self.value[at_work]
         n = np.flatnonzero(kind == KINDS.index("away"))
         if len(n):
             # away from the body behind the fist: the fist itself may be where the head is

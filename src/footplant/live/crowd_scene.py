@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.analysis.ground import Ground
 from footplant.clip import Clip
+from footplant.constraints import Footplant
 from footplant.constraints.fields import Fields, describe, is_number
 from footplant.constraints.naming import read_chain, read_point
 from footplant.edits.ground_adaptation import GroundInTime
+from footplant.edits.sharing import plants_of
 from footplant.errors import ConstraintError, SkeletonError
 from footplant.geometry import HeightField
 from footplant.grounds import slope
@@ -44,7 +46,7 @@ def scene_from_data(
     path: the file that the values come from, for error messages.
     """
     fields = Fields(data, "", path)
-    clips: dict[str, Clip] = {}
+    clips: dict[str, tuple[Clip, tuple[Footplant, ...]]] = {}
     characters: dict[str, Character] = {}
     actors = [_actor(entry, load, load_character, clips, characters) for entry in fields.tables("actors")]
     names = [actor.name for actor in actors]
@@ -72,7 +74,7 @@ def _actor(
     fields: Fields,
     load: Callable[[str], Clip],
     load_character: Callable[[str], Character],
-    clips: dict[str, Clip],
+    clips: dict[str, tuple[Clip, tuple[Footplant, ...]]],
     characters: dict[str, Character],
 ) -> Actor:
     name, wanted = fields.text("name"), fields.text("character")
@@ -89,11 +91,12 @@ def _actor(
     for entry in fields.tables("acts"):
         motion = entry.text("motion")
         if motion not in clips:
-            clips[motion] = load(motion)
-        clip = clips[motion]
+            clip = load(motion)
+            clips[motion] = clip, plants_of(clip)
+        clip, plants = clips[motion]
         start, blend = entry.number("start", 0.0), entry.number("blend", 0.3, low=0.0)
         entry.refuse_others(("motion",))
-        acts.append(Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)), start, blend))
+        acts.append(Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)), start, blend, (clip, plants)))
     if not acts:
         fields.fail("acts", "expected at least one motion, got none")
     x, z = fields.vector("place", 2, np.zeros(2))

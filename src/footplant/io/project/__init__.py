@@ -14,9 +14,11 @@ from footplant.clip import Clip
 from footplant.errors import FormatError
 from footplant.io.figure import RawFigure
 from footplant.io.project.model import Extra, Project, ProjectLayout
+from footplant.io.project.normalized import read_entry
 from footplant.io.project.read import Reader
 from footplant.io.project.write import write
 from footplant.motion import Motion
+from footplant.normalized import Normalized, normalize
 from footplant.skeleton import Character
 
 extensions = (".footplant",)
@@ -80,10 +82,30 @@ def load_project(path: str | Path) -> Project:
     return Reader(path).project()
 
 
-def save_project(path: str | Path, project: Project, *, sources: bool = True) -> Path:
-    """Write a project file, whole or not at all; sources: see `save`."""
-    write(path, project, sources=sources)
+def save_project(path: str | Path, project: Project, *, sources: bool = True, normalized: bool = False) -> Path:
+    """Write a project file, whole or not at all; sources: see `save`; normalized: takes carry their normalised form."""
+    write(path, project, sources=sources, normalized=normalized)
     return Path(path)
 
 
-__all__ = ["Extra", "Project", "extensions", "holds", "load", "load_project", "parse", "save", "save_project"]
+def load_normalized(path: str | Path) -> tuple[Project, Normalized]:
+    """A project file and the normalised form of its first take: as the file has it, or made where it has none."""
+    reader = Reader(path)
+    project = reader.project()
+    with reader.open() as archive:
+        found = read_entry(archive, reader.takes(0)[0], project.clip.motion)
+    return project, found or normalize(project.clip.motion, project.clip.character)
+
+
+__all__ = [
+    "Extra",
+    "Project",
+    "extensions",
+    "holds",
+    "load",
+    "load_normalized",
+    "load_project",
+    "parse",
+    "save",
+    "save_project",
+]

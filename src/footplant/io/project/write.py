@@ -17,8 +17,10 @@ from footplant.errors import FormatError
 from footplant.io.arrays import write_archive, write_npy
 from footplant.io.project.layout import ABOUT, FORMAT, INDEX, titles
 from footplant.io.project.model import VERSION, Extra, Project
+from footplant.io.project.normalized import KEY, entry_of
 from footplant.io.source import pack_source
 from footplant.io.writing import generator
+from footplant.normalized import normalize
 from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 
@@ -48,8 +50,12 @@ class _Members:
         return self.add(folder, f"{name}.npy", write_npy(array))
 
 
-def write(path: str | Path, project: Project, *, sources: bool = True) -> None:
-    """Write a project; sources: whether characters keep the files that they came from, where a format can pack them."""
+def write(path: str | Path, project: Project, *, sources: bool = True, normalized: bool = False) -> None:
+    """Write a project.
+
+    sources: whether characters keep the files that they came from, where a format can pack them. normalized: whether
+    takes carry their normalised form too.
+    """
     extra = project.extra
     members = _Members(extra.members)
     characters: list[dict[str, Any]] = []
@@ -58,7 +64,7 @@ def write(path: str | Path, project: Project, *, sources: bool = True) -> None:
         takes = []
         for clip in clips:
             index = _add_character(members, characters, clip.character, sources)
-            takes.append(_take(members, f"figures/{number}/takes/{len(takes)}", clip, index))
+            takes.append(_take(members, f"figures/{number}/takes/{len(takes)}", clip, index, normalized))
         figures.append({"name": clips[0].character.name, "takes": takes})
     document = {
         "format": FORMAT,
@@ -156,7 +162,7 @@ def _skin(members: _Members, folder: str, skin: Skin) -> dict[str, Any]:
     return {key: members.array(folder, f"skin_{key}", getattr(skin, key)) for key in keys}
 
 
-def _take(members: _Members, folder: str, clip: Clip, character: int) -> dict[str, Any]:
+def _take(members: _Members, folder: str, clip: Clip, character: int, normalized: bool) -> dict[str, Any]:
     motion = clip.motion
     entry: dict[str, Any] = {
         "name": clip.name,
@@ -170,6 +176,11 @@ def _take(members: _Members, folder: str, clip: Clip, character: int) -> dict[st
         entry["offsets"] = members.array(folder, "offsets", motion.offsets)
     if not motion.skeleton.same_as(clip.character.skeleton):
         entry["skeleton"] = _skeleton(members, f"{folder}/skeleton", motion.skeleton)
+    if normalized:
+        entry[KEY] = entry_of(
+            normalize(motion, clip.character), motion,
+            lambda name, array: members.array(f"{folder}/{KEY}", name, np.asarray(array, float)),
+        )  # fmt: skip
     return entry
 
 

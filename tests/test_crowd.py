@@ -1,0 +1,229 @@
+"""Crowds: scenes that ship hold what they promise; contacts, speeds, boxes, priorities, and clear errors."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from functools import cache
+
+import numpy as np
+import pytest
+
+from footplant import io, rotation, samples
+from footplant.cli import main
+from footplant.clip import Clip
+from footplant.edits.ground_adaptation import follow_ground
+from footplant.edits.together import together
+from footplant.errors import ConstraintError, FootplantError, MotionError
+from footplant.geometry import Plane
+from footplant.grounds import slope
+from footplant.kinematics import Kinematics
+from footplant.live.crowd import Crowd, Performance, Scene, repeated, timeline
+from footplant.live.crowd_goals import Goal
+from footplant.live.crowd_scene import scene_from_data
+from footplant.skeleton import Point
+
+
+def scene(name: str) -> Scene:
+    return scene_from_data(tomllib.loads(samples.scene_text(name)), io.load, io.load_character)
+
+
+@cache
+def played(name: str) -> Performance:
+    return Crowd(scene(name)).perform()
+
+
+def held(performance: Performance, goal: int) -> np.ndarray:
+    """Frames at which a goal holds fully."""
+    times = np.arange(performance.scene.frames) / performance.scene.fps
+    return np.array([performance.scene.goals[goal].activation(float(t)) >= 1.0 for t in times])
+
+
+def place(performance: Performance, actor: int, point: Point) -> np.ndarray:
+    return Kinematics(performance.motions[actor]).point(point)
+
+
+def test_the_fight_has_its_contacts():
+    """Must be shown: forearm on the ankle, foot at the chest, fist at the head: ≤ 1 cm at contact frames."""
+    performance = played("fight")
+    assert len(performance.motions) == 8
+    reaching = [n for n, goal in enumerate(performance.scene.goals) if goal.kind == "reach"]
+    assert len(reaching) == 12
+    for number in reaching:
+        goal, frames = performance.scene.goals[number], held(performance, number)
+        assert frames.sum() >= 3
+        assert performance.left[frames, number].max() < 0.01, goal.name
+        if goal.name == "parry":
+            assert goal.of is not None
+            apart = place(performance, goal.actor, goal.point) - place(performance, *goal.of)
+            assert np.linalg.norm(apart[frames], axis=1).max() < 0.01
+    for number, goal in enumerate(performance.scene.goals):
+        if goal.kind == "away":
+            assert goal.of is not None
+            apart = place(performance, goal.actor, goal.point) - place(performance, *goal.of)
+            assert np.linalg.norm(apart[held(performance, number)], axis=1).min() > goal.value - 0.01
+
+
+def test_no_joint_of_the_fight_is_faster_than_its_source_outside_ramps():
+    """Must be shown: ≤ 1.5 × the largest joint speed of the source."""
+    performance = played("fight")
+    stage = performance.scene
+    times = (np.arange(stage.frames - 1) + 0.5) / stage.fps
+    for number, (actor, motion) in enumerate(zip(stage.actors, performance.motions, strict=True)):
+        busy = np.zeros(len(times), bool)
+        for goal in stage.goals:
+            if goal.actor == number and goal.kind != "mass":
+                begin, end = goal.start - goal.ramp[0], goal.stop + goal.ramp[1]
+                busy |= (times > begin - 1.5 / stage.fps) & (times < end + 1.5 / stage.fps)
+        speeds, source = (
+            rotation.angle(turns[1:], turns[:-1]) * stage.fps
+            for turns in (motion.rotations, timeline(actor, stage).rotations)
+        )
+        assert speeds[~busy].max() < 1.5 * source.max(), actor.name
+
+
+def test_feet_of_the_fight_stay_planted():
+    performance = played("fight")
+    for actor, motion in zip(performance.scene.actors, performance.motions, strict=True):
+        foot = actor.character.require_roles()["left_foot"]
+        assert np.ptp(Kinematics(motion).positions[:, foot], axis=0).max() < 2e-3
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_boxes_of_three_sizes_are_held_with_one_motion(number):
+    """Must be shown: ≤ 2 mm on all frames of the hold."""
+    performance = played("boxes")
+    goal, frames = performance.scene.goals[number], held(performance, number)
+    assert goal.other is not None
+    ends = [place(performance, goal.actor, point) for point in (goal.point, goal.other)]
+    width = np.linalg.norm(ends[0] - ends[1], axis=1)[frames]
+    assert frames.sum() > 100
+    assert np.abs(width - (0.2, 0.4, 0.6)[number]).max() < 0.002
+
+
+def test_elbow_and_wrist():
+    performance = played("elbow_wrist")
+    names = {goal.name: n for n, goal in enumerate(performance.scene.goals)}
+    worst = {name: performance.left[held(performance, n), n].max() for name, n in names.items()}
+    assert worst["wrist of both"] < 1e-3
+    assert worst["elbow of both"] < 1e-3
+    assert worst["wrist of wrist"] < 1e-3
+    assert worst["elbow of wrist"] > 0.05
+
+
+def test_wrists_stay_above_the_table():
+    performance = played("table")
+    for goal in performance.scene.goals:
+        if goal.kind == "above":
+            heights = place(performance, goal.actor, goal.point)[:, 1]
+            assert heights.min() > goal.value - 0.005
+
+
+def test_walkers_stand_on_waves():
+    performance = played("ground")
+    stage = performance.scene
+    assert callable(stage.ground)
+    for actor, motion in zip(stage.actors, performance.motions, strict=True):
+        source, now = Kinematics(timeline(actor, stage)), Kinematics(motion)
+        for side in ("left", "right"):
+            joint = actor.character.require_roles()[f"{side}_foot"]
+            ankle = source.positions[:, joint]
+            for frame in range(0, stage.frames, 30):
+                ground = stage.ground(frame / stage.fps)
+                rise = ground.height(ankle[frame, ::2][None])[0]
+                assert now.positions[frame, joint, 1] == pytest.approx(ankle[frame, 1] + rise, abs=2e-3)
+
+
+def test_a_motion_follows_any_ground_frame_by_frame():
+    """D4: ankles on the ground, the root no higher than both legs reach."""
+    clip = samples.load("walk")
+    motion = clip.motion[::8]
+    hill = slope(10.0)
+    for ground in (hill, lambda seconds: slope(4.0 * seconds)):
+        found = follow_ground(motion, clip.character, ground)
+        before, after = Kinematics(motion), Kinematics(found)
+        for side in ("left", "right"):
+            joint = clip.character.require_roles()[f"{side}_foot"]
+            for frame in range(len(motion)):
+                now = ground if ground is hill else ground(frame / motion.fps)  # type: ignore[operator]
+                wanted = before.positions[frame, joint, 1] + now.height(before.positions[frame, joint, ::2][None])[0]  # type: ignore[union-attr]
+                assert after.positions[frame, joint, 1] == pytest.approx(wanted, abs=1e-3)
+    level = follow_ground(motion, clip.character, Plane())
+    assert rotation.angle(level.rotations, motion.rotations).max() < 1e-5
+
+
+def test_one_crowd_or_many_small_ones_are_the_same():
+    stage = scene("boxes")
+    three = played("boxes")
+    alone = Crowd(Scene(stage.actors[1:2], (), stage.seconds, stage.fps)).perform()
+    free = timeline(stage.actors[1], stage)
+    assert rotation.angle(alone.motions[0].rotations, free.rotations).max() < 1e-4
+    again = Crowd(repeated(stage, 2)).perform()
+    assert rotation.angle(again.motions[4].rotations, three.motions[1].rotations).max() < 1e-9
+
+
+def test_all_figures_in_one_file(tmp_path):
+    performance = played("boxes")
+    clips = [
+        Clip(motion[::4], actor.character, name=actor.name)
+        for motion, actor in zip(performance.motions, performance.scene.actors, strict=True)
+    ]
+    whole = together(clips)
+    places = Kinematics(whole.motion).positions
+    own = Kinematics(clips[1].motion).positions
+    start = 1 + len(clips[0].motion.skeleton)
+    assert np.abs(places[:, start : start + own.shape[1]] - own).max() < 1e-12
+    assert whole.character.skin is not None
+    io.save(tmp_path / "all.glb", whole)
+    back = io.load(tmp_path / "all.glb")
+    assert len(back.motion) == len(clips[0].motion)
+    with pytest.raises(MotionError, match="expected at least one"):
+        together([])
+    with pytest.raises(MotionError, match="frames at"):
+        together([clips[0], Clip(clips[1].motion[:1], clips[1].character, name="short")])
+
+
+def test_the_command(tmp_path, capsys):
+    out, picture = tmp_path / "out.footplant", tmp_path / "strip.png"
+    assert main(["crowd", "scene:elbow_wrist", "-o", str(out), "--picture", str(picture), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["figures"] == 3
+    assert {goal["name"]: goal["met"] for goal in told["goals"]}["wrist of wrist"]
+    assert picture.stat().st_size > 10_000
+    assert len(io.load(out).others) == 2
+
+
+BAD = {
+    "actors = []": "at least one actor",
+    '[[actors]]\nname = "a"\ncharacter = "sample:mannequin"\nacts = []': "at least one motion",
+    '[[actors]]\nname = "a"\ncharacter = "sample:nobody"\nacts = [{ motion = "sample:walk" }]': "nobody",
+    "seconds =": "expected TOML",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_scene_is_one_clear_line(tmp_path, capsys, text):
+    file = tmp_path / "scene.toml"
+    file.write_text(text, encoding="utf-8")
+    assert main(["crowd", str(file)]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert BAD[text] in lines[0]
+
+
+def test_bad_goals_say_where():
+    actor = {"name": "a", "character": "sample:mannequin", "acts": [{"motion": "sample:stand"}]}
+    for goal, words in (
+        ({"actor": "b", "kind": "reach", "point": "head", "target": [0, 1, 0]}, "no actor 'b'"),
+        ({"actor": "a", "kind": "fly", "point": "head"}, "fly"),
+        ({"actor": "a", "kind": "reach", "point": "tail", "target": [0, 1, 0]}, "no point 'tail'"),
+        ({"actor": "a", "kind": "reach", "point": "head"}, "expected a place"),
+        ({"actor": "a", "kind": "reach", "point": "head", "target": [0, 1, 0], "ramp": -1}, "ramp"),
+        ({"actor": "a", "kind": "reach", "point": "head", "target": [0, 1, 0], "colour": 1}, "colour"),
+    ):
+        with pytest.raises(FootplantError, match=words):
+            scene_from_data({"actors": [actor], "goals": [goal]}, io.load, io.load_character)
+    with pytest.raises(ConstraintError, match="second point"):
+        Goal(actor=0, kind="apart", point=Point(0))
+    with pytest.raises(MotionError, match="expected a scene among"):
+        samples.scene_text("nothing")
