@@ -436,3 +436,23 @@ def test_poses_go_over_the_wire(session):
     mesh = wire.encode_mesh(CLIP.character.skin, 0, 0)
     skin = CLIP.character.skin
     assert len(mesh) == 32 + 4 * (14 * len(skin.vertices) + 16 * len(skin.inverse_bind) + 3 * len(skin.faces))
+
+
+def test_figures_that_are_not_human_and_single_poses_can_be_edited(tmp_path):
+    from footplant.clip import Clip
+    from footplant.motion import rest_motion
+    from footplant.skeleton import Character, Skeleton
+
+    skeleton = Skeleton(("root", "mid", "tip"), np.array([-1, 0, 1]), np.array([[0, 1, 0], [0, 0.5, 0], [0, 0.5, 0]]))
+    motion = replace(rest_motion(skeleton), fps=30.0)[np.zeros(60, int)]
+    for clip in (Clip(motion, Character(skeleton, height=2.0)), replace(CLIP, motion=CLIP.motion[:1])):
+        session = start(clip, "made", tmp_path)
+        frame = len(clip.motion) // 2
+        joint = clip.character.skeleton.names[1]
+        state = session.do({"kind": "turn", "frame": frame, "joint": joint, "rotation": [1.0, 0.2, 0.0, 0.0]})
+        assert not np.array_equal(state.motion.rotations, clip.motion.rotations)
+        for message in (scene.figure(session), scene.document(session), scene.quality(session)):
+            json.dumps(message, allow_nan=False)
+        for plot in ("error", "height", "speed", "joint"):
+            json.dumps(curves(state, plot, 1), allow_nan=False)
+        session.journal.close()

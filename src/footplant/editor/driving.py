@@ -59,7 +59,6 @@ class _Performance:
         self.character, self._say = character, say
         self._stopped = threading.Event()
         self._sequence = 0
-        self.problem: str | None = None
         self._thread = threading.Thread(target=self._run, name="footplant-live", daemon=True)
 
     def start(self) -> None:
@@ -85,7 +84,11 @@ class _Performance:
         try:
             self.play()
         except FootplantError as error:
-            self._say({"is": "error", "text": str(error)})
+            self._say({"is": "error", "text": str(error), "during": "drive"})
+        except Exception as error:
+            # a thread that ends in silence would leave the page waiting
+            self._say({"is": "error", "text": f"driving ended: {type(error).__name__}: {error}", "during": "drive"})
+            raise
 
     def play(self) -> None:
         """Show poses until stopped."""

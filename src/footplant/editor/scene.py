@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import HANDS, TOES
+from footplant.analysis.contacts import FEET, HANDS, TOES
 from footplant.analysis.quality import measure, plain
 from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
@@ -134,6 +134,9 @@ def report(found: Report) -> dict[str, Any]:
 def quality(session: Session) -> dict[str, Any]:
     """The measures that people compare: the clip as it was opened, and as it is now."""
     state, origin = session.state, session.origin
+    if not all(any(name in who.contacts for name in FEET) for who in (state.character, origin.character)):
+        # measures are about feet
+        return {"is": "quality", "position": session.position, "rows": []}
     source = (origin.motion, origin.character, find_plants(origin))
     before = measure(origin.motion, origin.character, source[2])
     now = state.contacts()
