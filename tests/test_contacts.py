@@ -14,7 +14,7 @@ import footplant
 from footplant import Character, Kinematics, Motion, MotionError, Point, Skeleton, SkeletonError, samples
 from footplant.analysis.change_points import Edges, change_points
 from footplant.analysis.contacts import FEET, contacts_of_points, find_contacts
-from footplant.analysis.ground import SteppingStones, estimate_ground
+from footplant.analysis.ground import SteppingStones, Trodden, estimate_ground, trodden
 from footplant.geometry import Plane
 
 HEIGHT = 1.75
@@ -565,3 +565,16 @@ def test_the_climber_holds_on_to_the_rope():
         whole = [interval for interval in truth[palm] if interval[0] > 0 and interval[1] < len(clip.motion)]
         for start, end in whole:
             assert any(abs(a - start) <= 2 and abs(b - end) <= 2 for a, b in contacts.intervals(palm))
+
+
+def test_a_guessed_ground_is_no_higher_than_soles_passed():
+    stones = SteppingStones(np.array([[0.0, 0.0, 0.0], [0.0, 0.4, 0.6], [0.0, 0.8, 1.2]]), 0.09)
+    way = np.stack([np.full(80, 0.02), np.linspace(0.0, 0.7, 80), np.linspace(0.0, 1.2, 80)], axis=1)
+    ground = trodden(stones, way, 1.8)
+    assert isinstance(ground, Trodden)
+    assert (ground.height(way[:, ::2]) <= way[:, 1] + 1e-9).all()
+    assert (ground.height(way[:, ::2]) <= stones.height(way[:, ::2]) + 1e-12).all()
+    far = np.array([[3.0, 0.0], [-3.0, 1.2]])
+    np.testing.assert_allclose(ground.height(far), stones.height(far))
+    np.testing.assert_allclose(ground.normal(far), [[0.0, 1.0, 0.0]] * 2)
+    assert trodden(stones, way + [0.0, 1.0, 0.0], 1.8) is stones

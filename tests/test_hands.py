@@ -155,6 +155,19 @@ def test_a_swinging_palm_holds_nothing():
     np.testing.assert_allclose(np.asarray(plants[0].place, float), [0.15, 2.85, 0.3])
 
 
+def test_a_hanging_arm_holds_nothing():
+    """Palms beside the thighs of who stands still are no plants, however long, where the clip tells."""
+    source = clip("walk")
+    standing = replace(source, motion=source.motion[np.zeros(200, int)])
+    palm = Kinematics(standing.motion).point(source.character.contacts["left_palm"])[0]
+    found = made(replace(plant("left_palm", 0, 200, 0.9), place=palm), frames=200)
+    assert len(without_waving(found, HEIGHT).plants) == 1
+    assert without_waving(found, HEIGHT, standing).plants == ()
+    held = clip("climb")
+    grips = find_contacts(held, hands=True)
+    assert len(without_waving(grips, HEIGHT, held).plants) == len(without_waving(grips, HEIGHT).plants)
+
+
 def test_who_hangs():
     assert hangs(find_contacts(clip("climb"), hands=True), HEIGHT)
     assert not hangs(without_waving(find_contacts(clip("walk"), hands=True), HEIGHT), HEIGHT)

@@ -15,11 +15,16 @@ from footplant import humanoid, rotation
 from footplant.analysis.contacts import Contacts, Plant, find_contacts
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
-from footplant.constraints import Position
-from footplant.edits.attached import attached, taken_apart
+from footplant.constraints import Footplant, Position
+from footplant.edits.attached import attached, in_one_piece, taken_apart
+from footplant.edits.footsteps import on_tiptoe, one_after_another
+from footplant.edits.morph import morph
+from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget, with_floor
+from footplant.edits.terrain import terrain
 from footplant.edits.transfer import leg_ratio, transfer
 from footplant.errors import ConstraintError, MotionError, SkeletonError
+from footplant.grounds import slope
 from footplant.io import load_character as read_character
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
@@ -255,6 +260,73 @@ def test_feet_that_hang_on_the_root():
     assert "not in one piece" in b.report.notes[-1]
     with pytest.raises(ConstraintError, match="not in one piece"):
         retarget(clip("walk", 0, 30), apart, constraints=[Position(point=Point(3), target=(0.0, 1.0, 0.0))])
+
+
+def test_other_edits_of_figures_in_pieces():
+    """A figure whose feet hang on the root can be repaired, morphed, and walk over a slope: as if it were whole."""
+    source = clip("walk", 0, 160)
+    whole, apart = source.character, feet_on_the_root(source.character)
+    own = replace(source, motion=taken_apart(together_on(source.motion, apart), apart.skeleton), character=apart)
+    np.testing.assert_allclose(Kinematics(own.motion).positions, Kinematics(source.motion).positions, atol=1e-9)
+    back = in_one_piece(own)
+    assert back.motion.offsets is None
+    assert in_one_piece(source) is source
+    for edit in (repair, lambda it: terrain(it, slope(8.0)), lambda it: morph(it, [load_character("short")])):
+        one, other = edit(source), edit(own)
+        assert other.motion.skeleton is apart.skeleton
+        np.testing.assert_allclose(Kinematics(other.motion).positions, Kinematics(one.motion).positions, atol=1e-5)
+        assert "not in one piece" in " ".join(other.report.notes)
+    onto = terrain(source, slope(8.0), target=apart)
+    np.testing.assert_allclose(
+        Kinematics(onto.motion).positions,
+        Kinematics(terrain(source, slope(8.0), target=whole).motion).positions,
+        atol=1e-5,
+    )
+    with pytest.raises(ConstraintError, match="not in one piece"):
+        terrain(own, slope(8.0), constraints=[Position(point=Point(3), target=(0.0, 1.0, 0.0))])
+
+
+def together_on(motion: Motion, apart: Character) -> Motion:
+    together = attached(apart)
+    order = [motion.skeleton.index(name) for name in together.skeleton.names]
+    return Motion(together.skeleton, motion.root, motion.rotations[:, order], motion.fps)
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "jump", "kick"])
+def test_a_figure_keeps_its_own_motion(name):
+    source = clip(name)
+    solution = retarget(source, source.character, contacts=contacts(name))
+    away = np.linalg.norm(Kinematics(solution.motion).positions - Kinematics(source.motion).positions, axis=-1)
+    assert away.max() < 0.001
+
+
+def test_stiff_feet_roll_over_their_tips():
+    plain = without_toes(load_character("sally"))
+    tiptoe = on_tiptoe(plain)
+    assert tiptoe.contacts["left_ball"] == plain.contacts["left_toe"]
+    bending = load_character("sally")
+    assert on_tiptoe(bending) is bending
+    solution = retarget(clip("walk", 0, 260), plain, contacts=contacts("walk", 0, 260))
+    after = solution.report.after
+    assert after is not None
+    assert slides(solution) < 2.0
+    assert (after.penetration_worst or 0.0) < 5.0
+    assert (after.peak_acceleration_ratio or 0.0) < 1.6
+    assert solution.report.unmet == ()
+
+
+def test_a_plant_to_come_does_not_pull_at_one_that_holds():
+    point = Point(3)
+    plants = [
+        Footplant(point=point, place=(0.0, 0.0, 0.0), frames=range(10, 20), ramp=(0.12, 0.12)),
+        Footplant(point=point, place=(0.0, 0.0, 0.1), frames=range(23, 40), ramp=(0.12, 0.12)),
+        Footplant(point=Point(4), place=(0.0, 0.0, 0.1), frames=range(21, 40), ramp=(0.12, 0.12)),
+    ]
+    first, second, other = one_after_another(plants, 100.0)
+    assert second.activation(np.arange(10, 20), 100.0).max() == 0.0
+    assert first.activation(np.arange(23, 40), 100.0).max() == 0.0
+    assert first.ramp[0] == second.ramp[1] == 0.12
+    assert other.ramp == (0.12, 0.12)
 
 
 def test_taken_apart_is_what_it_was():

@@ -107,3 +107,33 @@ def test_bad_fits_say_what_was_expected():
         spline.fit_spline([0.0], [1.0], 1.0, 0.0, 1.0)
     with pytest.raises(ValueError, match="positive knot spacing"):
         spline.fit_spline([0.0], [[1.0]], 0.0, 0.0, 1.0)
+
+
+@given(st.integers(0, 999))
+@settings(max_examples=40, deadline=None)
+def test_smooth_above_covers_what_is_asked_and_stays_down_where_held(seed):
+    rng = np.random.default_rng(seed)
+    values = 0.05 * np.cumsum(rng.normal(size=200)) - 0.3
+    held = np.zeros(200, bool)
+    held[60:80] = True
+    values[held] = -0.1
+    values[50:60] = np.minimum(values[50:60], np.linspace(0.3, -0.1, 10))
+    values[80:90] = np.minimum(values[80:90], np.linspace(-0.1, 0.3, 10))
+    curve = spline.smooth_above(values, held, 10)
+    assert np.abs(curve[held]).max() == 0.0
+    free = ~held
+    assert (curve - np.maximum(values, -1.0))[free].min() > -0.06
+    rough, smooth = (np.abs(np.diff(np.maximum(x, 0.0), n=2)).max() for x in (values, curve))
+    assert smooth <= max(rough, 0.1)
+
+
+def test_smooth_above_nothing_is_nothing():
+    assert not spline.smooth_above(np.full(50, -0.2), np.zeros(50, bool), 10).any()
+    assert not spline.smooth_above(np.full(50, 0.2), np.ones(50, bool), 10).any()
+    bump = np.full(101, -1.0)
+    bump[50] = 0.1
+    curve = spline.smooth_above(bump, np.zeros(101, bool), 10)
+    assert curve[50] == pytest.approx(0.1, abs=1e-3)
+    assert np.argmax(curve) == 50
+    assert abs(curve[0]) < 1e-3
+    assert np.abs(np.diff(curve, n=2)).max() < 0.02
