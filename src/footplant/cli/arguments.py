@@ -45,9 +45,20 @@ def load_clip(
 ) -> Clip:
     """Load a clip with the options as the command line gave them."""
     from footplant.cli.output import announce_compiling, working
+    from footplant.errors import FormatError
     from footplant.io import load
 
     announce_compiling()
+    from footplant.cli.markers import holds_markers
+
+    if holds_markers(file):
+        from footplant.cli.solve import solve_file
+
+        refused = {"take": take, "roles": roles, "fps": fps, "skeleton": skeleton}
+        for name, value in refused.items():
+            if value is not None:
+                raise FormatError(f"a file of markers takes no --{name}", path=file)
+        return solve_file(file, subject=figure, units=units, up=up)[0].clip
     given = reading_options(
         file, take=take, figure=figure, units=unit(units), up=up, roles=roles, fps=fps, skeleton=skeleton
     )

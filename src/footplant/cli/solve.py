@@ -1,0 +1,178 @@
+"""`footplant solve`: optical markers become a motion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footplant.cli.arguments import Json, Units, Up
+from footplant.cli.output import note, print_facts, print_json, print_table, working
+from footplant.cli.solving import Out, Overwrite, check_targets, solving
+
+if TYPE_CHECKING:
+    from footplant.edits.marker_report import MarkerReport
+    from footplant.edits.markers import Solved
+
+WORST = 8
+"""Markers that a table shows; the rest are in the report."""
+
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TOML", help="Where markers sit: a table of label = landmark or segment, e.g. M1 = 'left knee'."
+    ),
+]
+Pose = Annotated[
+    int | None,
+    typer.Option(metavar="FRAME", help="A frame in which the person stands in a T-pose, to guess unknown labels from."),
+]
+
+
+def solve(
+    file: Annotated[str, typer.Argument(metavar="TAKE", help="A file of markers: C3D or TRC.")],
+    out: Out,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="CHARACTER", help="Retarget the motion to this character, too.")
+    ] = None,
+    skeleton: Annotated[
+        str,
+        typer.Option("--skeleton", metavar="CHARACTER", help="The figure whose proportions are fitted to the take."),
+    ] = "sample:mannequin",
+    labels: Labels = None,
+    pose: Pose = None,
+    figure: Annotated[
+        str | None, typer.Option(metavar="SUBJECT", help="Which of several persons (default: who has most markers).")
+    ] = None,
+    units: Units = None,
+    up: Up = None,
+    report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as JSON.")] = None,
+    picture: Annotated[str | None, typer.Option(metavar="PNG", help="Draw markers over the skeleton.")] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Turn optical markers into a motion on a figure with the proportions of who wore them.
+
+    Labels of Plug-in Gait, CMU's 41, Helen Hayes, Motek and OptiTrack are known. Lengths and the places of markers are
+    estimated from the take; gaps are bridged by the body, exchanged labels are found.
+
+    Example: footplant solve take.c3d -o take.bvh
+    """
+    from footplant.io import load_character, save
+
+    check_targets(file, out, overwrite=overwrite)
+    for extra in (report, picture):
+        if extra is not None:
+            from footplant.cli.output import refuse_to_overwrite
+
+            refuse_to_overwrite(file, Path(extra), overwrite)
+    with working(f"reading {skeleton}"):
+        base = load_character(skeleton)
+    solved, markers = solve_file(file, base, labels=labels, pose=pose, subject=figure, units=units, up=up)
+    if to is not None:
+        from footplant.cli.solving import deliver
+        from footplant.edits.retarget import retarget
+
+        character = load_character(to)
+        with solving("retargeting") as progress:
+            solution = retarget(solved.clip, character, progress=progress)
+        _write_extras(solved, markers, report, picture)
+        deliver(solution, solved.clip, character, verb="solve", file=file, out=out, json=json, to=to)
+        return
+    with working(f"writing {out}"):
+        save(out, solved.clip)
+        _write_extras(solved, markers, report, picture)
+    if json:
+        told = solved.report.to_dict()
+        print_json(
+            {"command": "solve", "input": file, "output": out, "others": [o.subject for o in solved.others], **told}
+        )
+        return
+    print_fit(solved.report, f"solve: {file} → {out}")
+
+
+def solve_file(
+    file: str,
+    base: Any = None,
+    *,
+    labels: str | None = None,
+    pose: int | None = None,
+    subject: str | None = None,
+    units: str | None = None,
+    up: str | None = None,
+) -> tuple[Solved, Any]:
+    """Read markers and solve them; errors name the file."""
+    from footplant.cli import markers as marker_files
+    from footplant.edits.markers import solve as solve_markers
+    from footplant.errors import ConstraintError, FormatError, MotionError
+
+    markers = marker_files.load(file, None, units, up)
+    table = None if labels is None else _read_table(labels)
+    with solving("solving markers") as progress:
+        try:
+            return solve_markers(
+                markers, base, table=table, pose_frame=pose, subject=subject, progress=progress
+            ), markers
+        except (MotionError, ConstraintError) as error:
+            raise FormatError(str(error), path=file) from error
+
+
+def _read_table(path: str) -> dict[str, str]:
+    """Label → where it sits, from a TOML file (a table `markers`, or the whole file)."""
+    import tomllib
+
+    from footplant.errors import FormatError
+
+    try:
+        data = tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from error
+    table = data.get("markers", data)
+    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        raise FormatError('expected lines such as M1 = "left knee"', path=path)
+    return table
+
+
+def _write_extras(solved: Solved, markers: Any, report: str | None, picture: str | None) -> None:
+    if report is not None:
+        import json
+
+        from footplant.io.atomic import write_atomic
+
+        write_atomic(report, json.dumps(solved.report.to_dict(), indent=2, allow_nan=False) + "\n")
+    if picture is not None:
+        from footplant import plot
+
+        plot.marker_fit(solved.clip, markers, solved.report, picture)
+
+
+def print_fit(report: MarkerReport, title: str) -> None:
+    """The fit of a take for people."""
+    print_facts(
+        title,
+        {
+            "marker set": report.marker_set or "by name",
+            "frames": report.frames,
+            "height": f"{report.height:.3f} m",
+            "marker error": f"median {report.median:.1f} mm, rms {report.rms:.1f} mm, worst {report.worst:.1f} mm",
+            "exchanged labels": len(report.swaps),
+            "not used": len(report.left_out),
+        },
+    )
+    worst = sorted(report.markers, key=lambda fit: -(fit.rms if fit.rms == fit.rms else 0.0))[:WORST]
+    rows = [
+        (fit.label, fit.segment, fit.rms, fit.worst, fit.worst_frame, 100.0 * fit.hidden, fit.longest_gap)
+        for fit in worst
+    ]
+    columns = ("marker", "on", "#rms mm", "#worst mm", "#at frame", "#hidden %", "#longest gap")
+    print_table(f"Markers (the worst {len(rows)} of {len(report.markers)})", columns, rows)
+    print_table(
+        "Lengths",
+        ("length", "#metres", "#give or take"),
+        [(length.name, length.metres, length.spread) for length in report.lengths],
+    )
+    for text in (*report.notes, *report.swaps[:5]):
+        note(f"note: {text}")
