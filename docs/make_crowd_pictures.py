@@ -50,18 +50,18 @@ def balance() -> None:
         Footplant(point=character.contacts[n], place=kinematics.point(character.contacts[n])[0], priority=3)
         for n in ("left_heel", "left_ball", "right_heel", "right_ball")
     ]
-    target = kinematics.positions[0, roles["right_upper_arm"]] * [1.0, 0.6, 1.0] + [0.0, 0.0, 1.15]
+    target = kinematics.positions[0, roles["right_upper_arm"]] * [1.0, 0.6, 1.0] + [0.0, 0.0, 1.35]
     hand = Position(point=Point(roles["right_hand"]), target=target, priority=1)
     solver, clips, marks = GroupCcd(character), [], []
     for number, asked in enumerate(([], [*feet, hand], [*feet, hand, Balance(character=character, priority=2)])):
         motion = solver.solve(pose, asked).motion
         center = Kinematics(motion).center_of_mass(character)[0]
-        shift = np.array([0.0, 0.0, 1.9 * number])
+        shift = np.array([0.0, 0.0, 2.1 * number])
         marks += [center * [1.0, 0.0, 1.0] + shift, center + shift]
         marks += [target + shift] if number else []
         clips.append(Clip(motion.transformed((1, 0, 0, 0), shift), character, name=str(number)))
     crowd_strip(
-        clips, DOCS / "balance.png", [0], azimuth=90, elevation=8, marks=[marks], colors=(WHITE, RED, BLUE), columns=1,
+        clips, DOCS / "balance.png", [0], azimuth=-90, elevation=8, marks=[marks], colors=(WHITE, RED, BLUE), columns=1,
         titles=["as it came in · reaching without balance · with balance"], dpi=80,
     )  # fmt: skip
 
@@ -74,8 +74,8 @@ def bodies() -> None:
     for number, name in enumerate(samples.CHARACTERS):
         character = samples.load_character(name)
         motion = share(clip, character, plants).motion
-        clips.append(Clip(motion.transformed((1, 0, 0, 0), (1.1 * number, 0.0, 0.0)), character, name=name))
-    crowd_strip(clips, DOCS / "normalized.png", [10, 26, 42], azimuth=35, columns=3, dpi=80)
+        clips.append(Clip(motion.transformed((1, 0, 0, 0), (0.95 * number, 0.0, 0.0)), character, name=name))
+    crowd_strip(clips, DOCS / "normalized.png", [10, 42], azimuth=20, columns=2, dpi=80)
 
 
 if __name__ == "__main__":

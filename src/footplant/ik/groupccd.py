@@ -47,7 +47,7 @@ GAINS = {"spine": 0.5, "neck": 0.6, "head": 0.6, "clavicle": 0.4}
 class GroupCcd:
     """Poses a human-like figure under strict priorities: `GroupCcd(character).solve(motion, constraints)`.
 
-    A constraint of smaller priority never worsens one of greater priority by more than a fifth of a millimetre. A
+    A constraint of smaller priority never worsens one of greater priority by more than 0.3 mm. A
     target that an arm reaches by itself leaves the trunk exactly as it was.
     """
 
