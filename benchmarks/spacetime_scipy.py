@@ -56,10 +56,10 @@ def _as_many(plants: tuple[Footplant, ...]) -> tuple[Footplant, ...]:
     """The plants, ended a frame earlier or later here and there, so that there are as many constraints as wanted."""
     first = np.array([plant.frames[0] for plant in plants])  # type: ignore[index]
     lengths = np.array([len(plant) for plant in plants])
-    while 3 * lengths.sum() > SCALARS:
-        lengths[np.argmax(lengths)] -= 1
-    while 3 * lengths.sum() < SCALARS:
-        lengths[np.argmin(np.where(first + lengths < FRAMES, lengths, FRAMES))] += 1
+    missing = SCALARS // 3 - lengths.sum()
+    # one frame each, long ones first: a plant that is held much longer than the foot stood is another problem
+    changed = np.argsort(np.where(first + lengths < FRAMES, -lengths, 0), kind="stable")[: abs(missing)]
+    lengths[changed] += np.sign(missing)
     return tuple(
         replace(plant, frames=range(begin, begin + length))
         for plant, begin, length in zip(plants, first.tolist(), lengths.tolist())
