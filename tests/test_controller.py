@@ -392,3 +392,24 @@ def gaits_of(clips):
     from footplant.live.motion_set import Gait
 
     return {"gaits": {name: Gait(clip) for name, clip in clips.items()}}
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "sneak", "stand"])
+def test_alone_a_motion_is_its_clip(name):
+    """One motion at full weight: the root's way and the pose are those of the clip, played on and on."""
+    controller = full()
+    state = controller.init(begin=name)
+    number = controller.tables.index(name)
+    begin = state.clocks[number]
+    motion, _, _, _ = play(controller, [(name, "straight", 150)], state)
+    alone = as_motion(controller.tables.motions[number], controller.character).looped(5, close=False)
+    clip = alone.at(begin + np.arange(151) / FPS)
+    np.testing.assert_allclose(motion.root[:, 1], clip.root[1:, 1], atol=1e-4)
+    np.testing.assert_allclose(
+        (motion.root - motion.root[0])[:, ::2], (clip.root[1:] - clip.root[1])[:, ::2], atol=1e-3
+    )
+    roles = controller.character.require_roles()
+    arm = [roles["spine"], roles["left_upper_arm"], roles["right_lower_arm"]]
+    assert rotation.angle(motion.rotations[:, arm], clip.rotations[1:, arm]).max() < 1e-3
+    legs = [roles["left_upper_leg"], roles["right_lower_leg"], roles["left_foot"]]
+    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < 6.0

@@ -14,8 +14,9 @@ from footplant.kernels.quaternion import exp, log, multiply, rotate
 
 # what a point of a foot remembers: held or not, its place, how high above the floor it still is, seconds held / barred
 HELD, PX, PY, PZ, SETTLE, SINCE, BARRED = 0, 1, 2, 3, 4, 5, 6
-# what a foot remembers: the shift shown, the shift to fade, the turn to fade, seconds since a change, what is held
-SX, FX, RX, AGE, SET = 0, 3, 6, 9, 10
+# what a foot remembers: the shift shown, the shift to fade, the turn to fade, seconds since a change, what is held,
+# how much its toes are kept level
+SX, FX, RX, AGE, SET, TOES = 0, 3, 6, 9, 10, 11
 HIGHEST = 0.03
 """Metres above the floor from which a foot may be set down."""
 LONGER = 0.0015
@@ -33,14 +34,16 @@ def hold_feet(
 
     legs: (2, 3) hip, knee, ankle. axes: (2, 3) hinges. points: (6,) joints of heel, ball and toe tip of left and right
     foot, arms: (6, 3) their offsets. planted: (4,) how much heels and balls stand, left and right. marks: (4, 7)
-    and feet: (2, 11) what is remembered. A point is held from when it mostly stands in the mix until it mostly does
+    and feet: (2, 12) what is remembered. A point is held from when it mostly stands in the mix until it mostly does
     not. What is left of a correction when a foot is let go fades within `ramp` seconds.
     """
     forward(parents, offsets, root, pose, positions, turns)
     for foot in range(2):
         hip, knee, ankle = legs[foot, 0], legs[foot, 1], legs[foot, 2]
         ax, ay, az = positions[0, ankle, 0], positions[0, ankle, 1], positions[0, ankle, 2]
-        _level_toes(foot, ankle, points, arms, planted[2 * foot + 1], parents, turns, pose)
+        wanted = ease((planted[2 * foot + 1] - 0.25) / 0.25)
+        feet[foot, TOES] += min(max(wanted - feet[foot, TOES], -seconds / ramp), 2.0 * seconds / ramp)
+        _level_toes(foot, ankle, points, arms, ease(feet[foot, TOES]), parents, turns, pose)
         for p in range(3):
             j = points[3 * foot + p]
             vx, vy, vz = rotate(
@@ -144,10 +147,9 @@ def hold_feet(
 
 
 @jit
-def _level_toes(foot, ankle, points, arms, stands, parents, turns, pose):
-    """Bend toes up whose tip would be below the ball that they stand on, as far as the ball stands."""
+def _level_toes(foot, ankle, points, arms, share, parents, turns, pose):
+    """Bend toes up whose tip would be below the ball that they stand on, by a share of what is needed."""
     toes, tip = points[3 * foot + 1], 3 * foot + 2
-    share = ease((stands - 0.25) / 0.25)
     if toes == ankle or points[tip] != toes or share <= 0.0:
         return
     tw, tx, ty, tz = turns[0, toes, 0], turns[0, toes, 1], turns[0, toes, 2], turns[0, toes, 3]
@@ -233,7 +235,7 @@ def _hold_arguments():
     pose[..., 0] = 1.0
     return (
         0.01, 0.1, 0.0, parents, offsets, np.array([[1, 2, 3], [1, 2, 3]]), np.tile([1.0, 0.0, 0.0], (2, 1)),
-        np.full(6, 3), np.zeros((6, 3)), np.zeros(4), np.zeros((4, 7)), np.zeros((2, 11)), np.zeros((1, 3)), pose,
+        np.full(6, 3), np.zeros((6, 3)), np.zeros(4), np.zeros((4, 7)), np.zeros((2, 12)), np.zeros((1, 3)), pose,
         np.zeros((1, 4, 3)), np.zeros((1, 4, 4)), np.zeros((3, 3)), np.zeros(36),
     )  # fmt: skip
 

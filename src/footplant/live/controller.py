@@ -150,7 +150,7 @@ class Controller:
             steers=np.zeros(HISTORY),
             count=1,
             marks=np.zeros((4, 7)),
-            feet=np.zeros((2, 11)),
+            feet=np.zeros((2, 12)),
             root=np.zeros((1, 3)),
             pose=np.zeros((1, joints, 4)),
             planted=np.zeros(4),
