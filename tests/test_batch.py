@@ -23,6 +23,7 @@ from footplant.batch.run import LocalPool
 from footplant.batch.worker import Limits, Worker
 from footplant.errors import FormatError, MotionError
 from footplant.io import load, save
+from footplant.io.project import load_normalized
 from footplant.samples import load as sample
 
 MAIN = [sys.executable, "-m", "footplant"]
@@ -306,6 +307,10 @@ def test_measures_contacts_and_conversions(library, tmp_path, pool):
     run(plan(library, tmp_path / "c", "contacts"), pool)
     found = json.loads((tmp_path / "c" / "clip0.json").read_text())
     assert len(found["plants"]) >= 2
+    run(plan(library, tmp_path / "n", "normalize"), pool)
+    kept, normalized = load_normalized(tmp_path / "n" / "clip2.footplant")
+    assert len(normalized) == 62
+    assert kept.constraints
     run(plan(library, tmp_path / "g", "convert", format=".glb"), pool)
     assert len(load(tmp_path / "g" / "clip6.glb").motion) == 66
 

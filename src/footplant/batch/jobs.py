@@ -197,6 +197,19 @@ def _contacts(task: Task) -> dict[str, Any]:
     return {**_facts(clip), "plants": len(found.plants)}
 
 
+def _normalize(task: Task) -> dict[str, Any]:
+    from footplant.constraints import to_data
+    from footplant.edits.sharing import plants_of
+    from footplant.io import project
+
+    clip = _load(task)
+    assert task.out is not None
+    Path(task.out).parent.mkdir(parents=True, exist_ok=True)
+    plants = plants_of(clip)
+    project.save_project(task.out, project.Project(((clip,),), tuple(to_data(plants, clip.character))), normalized=True)
+    return {**_facts(clip), "plants": len(plants)}
+
+
 def _thumbnail(task: Task) -> dict[str, Any]:
     from footplant.plot import strip
 
@@ -213,6 +226,9 @@ JOBS: dict[str, Job] = {
     "measure": Job("judge every clip", _measure, None),
     "convert": Job("write every clip in another format", _convert, ".glb"),
     "contacts": Job("find the footplants of every clip", _contacts, ".json", ("hands",), motion=False),
+    "normalize": Job(
+        "take every figure's lengths out of its motion, plants kept", _normalize, ".footplant", motion=False
+    ),
     "thumbnail": Job("draw every clip as a small picture", _thumbnail, ".png", motion=False),
 }
 """Every job by its name."""
