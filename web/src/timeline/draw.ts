@@ -31,7 +31,9 @@ export function drawTimeline(canvas: HTMLCanvasElement, layout: Layout, look: Lo
   g.clip();
   drawInfluence(g, layout);
   drawTicks(g, layout, look);
-  for (const bar of layout.bars) drawBar(g, bar, look);
+  for (const bar of layout.bars) {
+    if (bar.x1 + bar.rampOut > gutter && bar.x0 - bar.rampIn < width) drawBar(g, bar, look);
+  }
   drawKeys(g, layout);
   drawPlayhead(g, layout);
   g.restore();
@@ -112,6 +114,7 @@ function drawBar(g: CanvasRenderingContext2D, bar: Bar, look: Look): void {
     g.lineWidth = 1.5;
     g.stroke();
   }
+  if (width < 20) return;
   const text = bar.kind === "pin" ? bar.title.replace(/ [\d–]+$/, "") : bar.title.replace(/ \d+–\d+.*$/, "").replace(/^(left|right) /, "");
   if (width > g.measureText(text).width + 10) {
     g.fillStyle = bar.free ? "#d5d8de" : "#15171a";

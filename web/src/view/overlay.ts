@@ -5,6 +5,8 @@ import type { Character, ContactPoint, Mark } from "../types";
 import type { Track } from "../wire";
 
 const TRAIL = 96;
+/** Seconds from the present at which footprints are still drawn. */
+const SEEN = 6;
 
 /** Small discs on joints and contact points that can be picked. */
 export class Handles {
@@ -120,7 +122,8 @@ export class Holds {
       const held = away <= 0;
       material.opacity = held ? 0.95 : Math.max(0.5 - 0.14 * away, 0.1);
       material.color.set(mark.id === selected ? "#f2b544" : (TRACK_COLOURS[mark.track] ?? "#999"));
-      mesh.visible = mark.kind === "pin" || prints || mark.id === selected;
+      // of a long clip only what is near in time is drawn
+      mesh.visible = mark.id === selected || (away < SEEN && (mark.kind === "pin" || prints));
     }
   }
 
