@@ -168,7 +168,7 @@ def _probes(target: Character, surface: BodySurface, side: str, places: NDArray,
     """(3, 4) wrist, palm and finger tips in the hand's frame, and how thick the hand is there, metres."""
     number = SEGMENTS.index(f"{side}_hand")
     length, axis = float(surface.lengths[number]), rotation.rotate(surface.turns[number], rotation.AXES["z"])
-    thin = 0.5 * surface.radius(f"{side}_hand", 2)
+    thin = 0.75 * surface.radius(f"{side}_hand", 2)
     shares = ((0.0, surface.radius(f"{side}_lower_arm", -1)), (0.45, thin), (0.95, 0.7 * thin))
     return np.array([[*(share * length * axis), thickness] for share, thickness in shares])
 

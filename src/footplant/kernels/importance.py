@@ -230,7 +230,9 @@ def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
             # arms that hang beside the body are near it all the time and mean nothing by it
             now = share(1.0 - (now - UNMEANT) / (1.0 - UNMEANT))
             rise, fall = rules.touch_rise, rules.touch_fall
-            out.body[n, k] = follow(last, 6, now, rise, fall, dt) if started else begin(last, 6, now)
+            value = follow(last, 6, now, rise, fall, dt) if started else begin(last, 6, now)
+            # what has gone away has nothing to do with the body any more
+            out.body[n, k] = value * share((d / rules.body - 1.0) / 3.0)
             last[0], last[1], last[2], last[3], last[4], last[5] = d, rate, u, v, a, slip
             seen = out.seen[n, k]
             seen[0], seen[1], seen[2], seen[3], seen[4] = t, c, s, gap, beyond

@@ -44,14 +44,14 @@ def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
 
 @jit
 def pose(
-    puppet, figure, source_figure, tubes, trunk, moves, things, poses, stage, counterparts, importance, memory, dt,
+    puppet, figure, source_figure, tubes, trunk, moves, things, poses, stage, counterparts, importance, near, dt,
     limbs, work,
 ):  # fmt: skip
     """Pose the character for what matters; how many iterations the body took. `work` holds the performer's pose."""
     copy_pose(puppet, figure, source_figure, stage, counterparts, work)
     started = limbs.started[0] > 0.0
     limbs.started[0] = 1.0
-    iterations = place_body(puppet, figure, importance, memory.scene, things, poses, stage, dt, started, limbs, work)
+    iterations = place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work)
     note_angles(figure, work)
     for limb in range(2, 4):
         if figure.limbs[limb, 2] >= 0:
@@ -63,12 +63,13 @@ def pose(
 
 
 @jit
-def observe(parents, offsets, root, rotations, figure, tubes, near, things, poses, rules, dt, memory, out, work):
+def observe(
+    parents, offsets, root, rotations, figure, tubes, near, things, poses, rules, dt, memory, out, source_positions,
+    source_rotations,
+):  # fmt: skip
     """Forward kinematics of the performer (root (1, 3), rotations (1, K, 4)) and what matters in it."""
-    forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
-    analyse(
-        figure, tubes, near, things, poses, rules, dt, work.source_positions[0], work.source_rotations[0], memory, out
-    )
+    forward(parents, offsets, root, rotations, source_positions, source_rotations)
+    analyse(figure, tubes, near, things, poses, rules, dt, source_positions[0], source_rotations[0], memory, out)
 
 
 @jit
@@ -82,11 +83,11 @@ def play(
         here = poses[f if poses.shape[0] > 1 else 0]
         observe(
             parents, offsets, roots[f : f + 1], rotations[f : f + 1], source_figure, source_tubes, near, things, here,
-            rules, seconds, memory, out, work,
+            rules, seconds, memory, out, work.source_positions, work.source_rotations,
         )  # fmt: skip
         iterations[f] = pose(
-            puppet, figure, source_figure, tubes, trunk, moves, things, here, stage, counterparts, out, memory, seconds,
-            limbs, work,
+            puppet, figure, source_figure, tubes, trunk, moves, things, here, stage, counterparts, out, memory.scene,
+            seconds, limbs, work,
         )  # fmt: skip
         new_roots[f] = work.root[0]
         new_rotations[f] = work.local[0]
@@ -134,7 +135,7 @@ def _smallest_observe():
     figure, tubes, things, poses, rules, memory, out = _parts()
     return (
         smallest_puppet().parents, np.zeros((1, 1, 3)), np.zeros((1, 3)), np.ones((1, 1, 4)), figure, tubes,
-        np.zeros((8, 1), bool), things, poses, rules, 0.01, memory, out, new_work(1, 1),
+        np.zeros((8, 1), bool), things, poses, rules, 0.01, memory, out, np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
     )  # fmt: skip
 
 
@@ -142,7 +143,7 @@ def _smallest_pose():
     figure, tubes, things, poses, _, memory, out = _parts()
     return (
         smallest_puppet(), figure, figure, tubes, np.zeros(1, bool), np.zeros((2, 1), bool), things, poses,
-        Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(), out, memory, 0.01, new_limbs(), new_work(1, 1),
+        Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(), out, memory.scene, 0.01, new_limbs(), new_work(1, 1),
     )  # fmt: skip
 
 

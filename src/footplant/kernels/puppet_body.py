@@ -8,7 +8,7 @@ from footplant.kernels import jit
 from footplant.kernels.balls import closest
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.fk import forward
-from footplant.kernels.importance import POINTS, contact_points
+from footplant.kernels.importance import POINTS, contact_points, spring
 from footplant.kernels.puppet_tables import from_thing, soften, to_target
 from footplant.kernels.quaternion import exp, multiply
 
@@ -20,7 +20,9 @@ SHARP = 0.004
 """Metres of height between heel, ball and toe that decide which of them the foot stands on."""
 TOUCH = 0.004
 """Metres around a touch in which distances are rounded."""
-EASY = 0.008
+EASE = 0.04
+"""Half-life in seconds in which the root takes up its shift."""
+EASY = 0.012
 """Share of a limb's length around full stretch (less twice this) in which the root begins to be drawn after it."""
 CLOSE_ENOUGH = 0.0005
 """Metres that a limb may be too short before the body is bent for it."""
@@ -125,7 +127,8 @@ def estimate_root(puppet, figure, importance, work):
     """Move the root by the mean of what the ends ask for, then to the nearest place from which they reach (E4)."""
     total, rest, dx, dy, dz = 0.0, 1.0, 0.0, 0.0, 0.0
     for limb in range(4):
-        w, end = importance.scene[limb], figure.limbs[limb, 2]
+        # sharper than the importance itself: a foot that swings by must not pull a body that stands on the other one
+        w, end = importance.scene[limb] ** 4, figure.limbs[limb, 2]
         if end < 0:
             continue
         total, rest = total + w, rest * (1.0 - w)
@@ -168,6 +171,20 @@ def unbend(puppet, figure, importance, work):
                 straighter = soften(math.sqrt(square) - puppet.lengths[limb] + 2.0 * easy, easy)
                 pull = importance.scene[limb] * soften(gap + 2.0 * easy - straighter, easy)
                 move_root(work, -pull * nx, -pull * ny, -pull * nz)
+
+
+@jit
+def ease_root(x, y, z, dt, started, limbs, work):
+    """Let the root's shift from where it was carried over (x, y, z) change without haste: the legs make up for it."""
+    for k in range(3):
+        start = x if k == 0 else (y if k == 1 else z)
+        wanted = work.root[0, k] - start
+        if started:
+            limbs.root[0, k], limbs.root[1, k] = spring(limbs.root[0, k], limbs.root[1, k], wanted, EASE, dt)
+        else:
+            limbs.root[0, k], limbs.root[1, k] = wanted, 0.0
+        work.vector[2, k] = limbs.root[0, k] - wanted
+    move_root(work, work.vector[2, 0], work.vector[2, 1], work.vector[2, 2])
 
 
 @jit
@@ -310,9 +327,11 @@ def place_body(puppet, figure, importance, near, things, poses, stage, dt, start
         else:
             foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work)
     if stage.estimate:
+        x, y, z = work.root[0, 0], work.root[0, 1], work.root[0, 2]
         estimate_root(puppet, figure, importance, work)
         lift_trunk(puppet, things, poses, stage, work)
         unbend(puppet, figure, importance, work)
+        ease_root(x, y, z, dt, started, limbs, work)
         reach_from_root(puppet, figure, importance, work)
     return bend_body(puppet, figure, importance, work)
 

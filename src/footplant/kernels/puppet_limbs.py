@@ -346,13 +346,39 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
         if most < 1e-9:
             break
     for arm in range(2):
-        if figure.limbs[arm, 2] < 0:
-            continue
-        _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
-        wrist = work.wrists[arm]
-        if abs(wrist[0] - x) + abs(wrist[1] - y) + abs(wrist[2] - z) > 1e-12:
+        if figure.limbs[arm, 2] >= 0:
+            lower_arm(puppet, figure, arm, tubes, trunk, 1.5 * (1.0 - together), work)
+
+
+@jit
+def lower_arm(puppet, figure, arm, tubes, trunk, give, work):
+    """Put a wrist where it goes and swing the elbow out of the body; where it cannot get out, the wrist gives way.
+
+    give: how much of that; nothing where the hands are together.
+    """
+    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
+    wrist = work.wrists[arm]
+    moved = abs(wrist[0] - x) + abs(wrist[1] - y) + abs(wrist[2] - z) > 1e-12
+    for n in range(3):
+        for k in range(4):
+            work.held[n, k] = work.local[0, figure.limbs[arm, n], k]
+    for again in range(SWEEPS):
+        if moved:
             bend_to(puppet, figure, arm, wrist, work)
         swing_elbow(puppet, figure, arm, tubes, trunk, work)
+        x, y, z, _, _, _, _, _, _, _ = limb_places(puppet, figure, arm, work)
+        px, py, pz = out_of_body(
+            tubes, trunk, work.positions[0], work.rotations[0], x, y, z, puppet.elbows[arm] - MARGIN, MARGIN
+        )
+        if give <= 0.0 or px * px + py * py + pz * pz < 1e-10 or again == SWEEPS - 1:
+            return
+        wrist[0], wrist[1], wrist[2] = wrist[0] + give * px, wrist[1] + give * py, wrist[2] + give * pz
+        x, y, z = hand_push(puppet, figure, arm, tubes, trunk, wrist[0], wrist[1], wrist[2], work)
+        wrist[0], wrist[1], wrist[2] = wrist[0] + x, wrist[1] + y, wrist[2] + z
+        moved = True
+        for n in range(3):
+            for k in range(4):
+                work.local[0, figure.limbs[arm, n], k] = work.held[n, k]
 
 
 @jit

@@ -61,6 +61,8 @@ class Limbs(NamedTuple):
     """(2, 3) metres by which each foot's place is shifted from where the footsteps alone would put it."""
     ankles: NDArray
     """(2, 3, 3) where the ankle would be for its heel, ball and toe each to be right."""
+    root: NDArray
+    """(2, 3) how far the root is shifted from where it was carried over, metres, and how fast that changes."""
     turns: NDArray
     """(4, 3, 6) how far the three joints of each limb are turned from their captured angles, and how fast that
     changes: rotation vectors, radians and radians a second."""
@@ -101,6 +103,8 @@ class Work(NamedTuple):
     """(2, 3) metres."""
     angles: NDArray
     """(4, 3, 4) the captured angles of the three joints of each limb."""
+    held: NDArray
+    """(3, 4) the angles of an arm before its wrist was placed."""
     scratch: NDArray
     """(8, 4) for a limb."""
     normal: NDArray
@@ -113,7 +117,7 @@ class Work(NamedTuple):
 
 def new_limbs() -> Limbs:
     """The memory before the first frame."""
-    return Limbs(np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((4, 3, 6)), np.zeros(1))
+    return Limbs(np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((4, 3, 6)), np.zeros(1))
 
 
 def new_work(performer: int, target: int) -> Work:
@@ -122,7 +126,7 @@ def new_work(performer: int, target: int) -> Work:
         np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
         np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
         np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
-        np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)), np.zeros((3, 9)),
+        np.zeros((3, 4)), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)), np.zeros((3, 9)),
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ class Puppeteer:
         observe(
             self.performer.skeleton.parents, self.engine.source_offsets, _row(frame.root), _row(frame.rotations),
             analysis.figure, analysis.tubes, analysis.near, analysis.things, self._things(frame), analysis.rules,
-            _seconds(frame), memory, self._found, self._room,
+            _seconds(frame), memory, self._found, self._room.source_positions, self._room.source_rotations,
         )  # fmt: skip
         found = self._found
         return memory, Importance(found.scene.copy(), found.body.copy(), float(found.hands[0]))
@@ -155,7 +155,7 @@ class Puppeteer:
         puppet, figure, tubes, trunk, moves = engine.tables
         iterations = kernel.pose(
             puppet, figure, engine.analysis.figure, tubes, trunk, moves, engine.analysis.things, self._things(frame),
-            engine.stage, engine.counterparts.tables, self._found, remembered, _seconds(frame), limbs, self._room,
+            engine.stage, engine.counterparts.tables, self._found, remembered.scene, _seconds(frame), limbs, self._room,
         )  # fmt: skip
         return limbs, Pose(self._room.root[0].copy(), self._room.local[0].copy(), importance, int(iterations))
 
