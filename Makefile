@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CODE := src tests benchmarks examples
+CODE := src tests benchmarks examples hatch_build.py
 BLENDER := $(VENV)/blender
 BLENDER_PYTHON ?= python3.11
 

@@ -33,6 +33,7 @@ export const KEYS: readonly Key[] = [
   { keys: "[  ]", what: "Smaller or larger influence", group: "Edit", test: (e) => e.key === "[" || e.key === "]", act: (e) => (store.spacing.value = Math.min(Math.max(store.spacing.peek() + (e.key === "[" ? -1 : 1), 1), 32)) },
   { keys: "1 – 9", what: "Solve the clip by that method", group: "Edit", test: (e) => /^[1-9]$/.test(e.key) && !e.ctrlKey && !e.metaKey, act: (e) => solveNumber(Number(e.key)) },
   { keys: "Tab", what: "Next joint; with Shift the one before", group: "Edit", test: (e) => e.key === "Tab" && (e.target as HTMLElement)?.classList?.contains("viewport"), act: (e) => nextJoint(e.shiftKey ? -1 : 1) },
+  { keys: "M", what: "Next plant or pin; with Shift the one before", group: "Edit", test: plain("m"), act: (e) => nextMark(e.shiftKey ? -1 : 1) },
   { keys: "Esc", what: "Give up a drag, cancel a solve, select nothing", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
   { keys: "F", what: "Frame the figure", group: "View", test: plain("f"), act: () => view.theatre?.frameFigure() },
   { keys: "C", what: "Camera follows", group: "View", test: plain("c"), act: toggle("follow") },
@@ -50,6 +51,18 @@ export const KEYS: readonly Key[] = [
 function solveNumber(number: number): void {
   const name = store.figure.peek()?.methods[number - 1];
   if (name) commands.solveBy(name);
+}
+
+/** Selects the next bar in time, and goes to where it begins. */
+function nextMark(by: number): void {
+  const marks = [...(store.doc.peek()?.marks ?? [])].sort((a, b) => a.start - b.start || a.id - b.id);
+  const chosen = store.selection.peek();
+  const at = chosen.kind === "mark" ? marks.findIndex((mark) => mark.id === chosen.id) : -1;
+  const next = at < 0 ? marks.find((mark) => mark.start >= store.frame.peek()) ?? marks[0] : marks[(at + by + marks.length) % marks.length];
+  if (!next) return;
+  store.tab.value = "edit";
+  store.selection.value = { kind: "mark", id: next.id };
+  store.goTo(next.start);
 }
 
 function nextJoint(by: number): void {

@@ -99,9 +99,11 @@ class Hub:
         """What crashes have left of the clip that a tab shows, while it has no edits of its own."""
         if session.steps:
             return []
+        own = {place.session.journal.folder for place in self.places.values()}
         return [
             {"journal": left.folder.name, "edits": left.edits, "ended": left.ended, "name": left.head.get("name", "")}
             for left in journals.find_left(head_of(self.source), self.folder)
+            if left.folder not in own
         ]
 
     def controller(self, character: Character, progress: Progress) -> Any:
