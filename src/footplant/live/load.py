@@ -21,7 +21,7 @@ from footplant.live.wire import LOOPBACK
 
 AFTER = 0.3
 """Seconds for which answers are waited for when all is sent."""
-WARM = 0.5
+WARM = 1.5
 """Seconds at the start that are not measured: tables are made then."""
 
 
@@ -85,7 +85,8 @@ def run(
                     continue
                 for found in receivers[number].feed(data, now):
                     not_finite += not np.isfinite(found.rotations).all()
-                    heard.append((now, number, found.rotations[found.present].copy()))
+                    if now - begun > WARM and found.time is not None:
+                        heard.append((found.time, number, found.rotations[found.present].copy()))
                 stamp = _stamp(data)
                 when = sent.pop(stamp, None) if stamp is not None else None
                 if when is not None and when - begun > WARM:
@@ -109,6 +110,7 @@ def run(
     for sock in (*senders, *ears):
         sock.close()
     found = np.array(latencies) if latencies else np.array([np.nan])
+    largest = float(rotation.angle(motion.rotations[:-1], motion.rotations[1:]).max() * motion.fps)
     return {
         "actors": actors,
         "sent": len(arrivals),
@@ -117,7 +119,7 @@ def run(
         "p99_ms": 1e3 * float(np.percentile(found, 99)),
         "measured": len(latencies),
         "not_finite": not_finite,
-        "largest_speed": _largest_speed(heard, actors),
+        "speed_ratio": _largest_speed(heard, actors) / largest if largest > 0 else 0.0,
     }
 
 
@@ -127,16 +129,17 @@ def _stamp(data: bytes) -> float | None:
 
 
 def _largest_speed(heard: list[tuple[float, int, np.ndarray]], actors: int) -> float:
-    """Radians a second: the largest of any bone between two poses that came at least half a frame apart."""
+    """Radians a second of the stamps' clock: the largest of any bone between poses at least half a frame apart."""
     largest = 0.0
     for actor in range(actors):
-        rows = [(when, turns) for when, number, turns in heard if number == actor]
-        last = rows[0] if rows else None
-        for when, turns in rows[1:]:
-            if last is not None and when - last[0] > 0.008 and len(turns) == len(last[1]):
-                if when - rows[0][0] > WARM:
-                    speed = rotation.angle(last[1], turns).max() / (when - last[0])
-                    largest = max(largest, float(speed))
+        last: tuple[float, np.ndarray] | None = None
+        for when, number, turns in heard:
+            if number != actor:
+                continue
+            if last is None or not -1.0 < when - last[0] < 1.0 or len(turns) != len(last[1]):
+                last = (when, turns)
+            elif when - last[0] > 0.008:
+                largest = max(largest, float(rotation.angle(last[1], turns).max() / (when - last[0])))
                 last = (when, turns)
     return largest
 
