@@ -157,6 +157,11 @@ class _Show:
             check_targets(source, file, overwrite=overwrite)
             self._take = Take(target.skeleton)
 
+    @property
+    def is_live(self) -> bool:
+        """Whether somebody watches, so that poses have to come in their time."""
+        return self._outlet is not None
+
     def show(self, number: int, pose: Any, seconds: float, name: str = "footplant") -> None:
         """Send a pose, or keep it."""
         from footplant.live.stage import Voice
@@ -324,7 +329,7 @@ def _from_recording(
 
 def _present(stage: Stage, show: _Show, now: float, begun: float) -> None:
     shown = stage.poses(now)
-    if shown and show._outlet is not None:
+    if shown and show.is_live:
         time.sleep(max(begun + now - time.perf_counter(), 0.0))
     for number, actor, pose in shown:
         show.show(number, pose, now, actor.name)
@@ -347,7 +352,7 @@ def _from_clip(
         if stop():
             break
         state, pose = puppeteer.step(state, Frame(motion.root[frame], motion.rotations[frame], motion.frame_time))
-        if show._outlet is not None:
+        if show.is_live:
             time.sleep(max(begun + frame / motion.fps - time.perf_counter(), 0.0))
         show.show(0, pose, frame / motion.fps, clip.name)
     return {"performers": [clip.character.name], "rate": motion.fps}
