@@ -90,14 +90,18 @@ def foot_rows(
     """Ankles raised by the ground and soles tilted with it, as rows of the group solver, rank 0."""
     poses, blocks = np.arange(len(places)), []
     clear = (places[..., 1] - floor.height(places[..., ::2])) / (TILTS_BELOW * height)
-    tilts = rotation.slerp(
-        rotation.identity(*clear.shape), rotation.between(rotation.AXES["y"], normals), np.clip(2.0 - 2.0 * clear, 0, 1)
-    )
+    tilts = None
+    if (normals[..., 1] < 1.0 - 1e-12).any():
+        tilts = rotation.slerp(
+            rotation.identity(*clear.shape),
+            rotation.between(rotation.AXES["y"], normals),
+            np.clip(2.0 - 2.0 * clear, 0.0, 1.0),
+        )
     for number, joint in enumerate(feet):
         target = np.zeros((len(poses), 4))
         target[:, :3] = places[:, number]
         target[:, 1] += shifts[:, number]
         blocks.append({"poses": poses, "kind": POSITION, "joint": joint, "target": target})
-        turned = rotation.multiply(tilts[:, number], turns[:, number])
+        turned = turns[:, number] if tilts is None else rotation.multiply(tilts[:, number], turns[:, number])
         blocks.append({"poses": poses, "kind": ORIENTATION, "joint": joint, "target": turned})
     return make_rows(len(poses), blocks)

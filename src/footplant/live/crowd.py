@@ -98,6 +98,8 @@ class Postures:
 
     root: NDArray
     local: NDArray
+    seen: Kinematics | None = None
+    """Where everything is, where that is known already."""
 
 
 class _Group:
@@ -121,7 +123,7 @@ class _Group:
 
     def kinematics(self, postures: Postures) -> Kinematics:
         """Where everything is, one row a figure."""
-        return Kinematics(self.like.like(postures.root.copy(), postures.local.copy(), np.array(self.bodies[0])))
+        return Kinematics(self.like.like(postures.root.copy(), postures.local.copy(), self.bodies[0]))
 
 
 def timeline(actor: Actor, scene: Scene) -> Motion:
@@ -202,8 +204,12 @@ class Crowd:
             kinematics = group.kinematics(postures)
             places = kinematics.positions[:, group.feet]
             times = np.full(len(places), seconds)
-            shifts, normals = ground_shifts(places, self.scene.ground, FLOOR, times)
-            postures.root[:, 1] += shifts.mean(axis=1)
+            if self.scene.ground is FLOOR:
+                postures.seen = kinematics
+                shifts, normals = np.zeros(places.shape[:2]), np.broadcast_to(rotation.AXES["y"], places.shape)
+            else:
+                shifts, normals = ground_shifts(places, self.scene.ground, FLOOR, times)
+                postures.root[:, 1] += shifts.mean(axis=1)
             turns = kinematics.rotations[:, group.feet]
             found.append(foot_rows(group.feet, places, turns, shifts, normals, FLOOR, float(group.heights.mean())))
         return scaled, found
@@ -212,7 +218,9 @@ class Crowd:
         self, state: CrowdState, grounded: list[Postures], standing: list[Rows | None], seconds: float
     ) -> list[Postures]:
         """The constraints (section 9), with targets on other figures as these stand after each round."""
-        before = [group.kinematics(postures) for group, postures in zip(self.groups, grounded, strict=True)]
+        before = [
+            postures.seen or group.kinematics(postures) for group, postures in zip(self.groups, grounded, strict=True)
+        ]
         seen = before
         solved = grounded
         for number in range(self.rounds):
