@@ -24,6 +24,7 @@ from footplant.edits.stances import (
     find_stance,
     floor_level,
     further_stance,
+    joined,
     lay_toes,
 )
 from footplant.errors import MotionError
@@ -38,7 +39,7 @@ FirstFrame = Literal["keep", "drop", "ease"]
 FIRST_FRAME = get_args(FirstFrame)
 FLOOR = 0.05
 """Body heights; a level floor this near to height 0 is meant to be there (9 cm for an adult)."""
-ROUNDS = 3
+ROUNDS = 4
 """How often plants are looked for at most."""
 DEPTH = 0.003
 """Metres below the ground that are left alone: nobody sees them, and lifting a foot has its price."""
@@ -80,7 +81,12 @@ def repair(
         if contacts is not None or number == ROUNDS - 1:
             break
         # what shook or slid hides other plants; once it stands they are found, and found alike when repaired again
-        further = further_stance(solution.motion, character, stance, slide=slide)
+        again = find_skating_contacts(solution.motion, character, slide=slide, ground=floor)
+        one = joined(stance.contacts, again, character.height)
+        if one is not stance.contacts:
+            stance = find_stance(motion, character, one, floor)
+            continue
+        further = further_stance(solution.motion, character, stance, again)
         if len(further.plants) == len(stance.plants):
             break
         stance = further

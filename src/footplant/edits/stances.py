@@ -32,6 +32,9 @@ SHAKE = 4.0
 STILL = 0.0002
 """Body heights that a point at perfect rest may be off (0.35 mm)."""
 
+ONE_PLACE = 0.008
+"""Body heights between two plants of a point that may be one (14 mm for an adult)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Stance:
@@ -255,9 +258,29 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
     return Stance(replace(contacts, plants=tuple(known)), tuple(plants))
 
 
-def further_stance(motion: Motion, character: Character, stance: Stance, *, slide: float | None = None) -> Stance:
-    """A stance with what else stands in a motion whose feet have been put right; what stood stands as before."""
-    contacts = find_skating_contacts(motion, character, slide=slide, ground=stance.contacts.ground)
+def joined(contacts: Contacts, found: Contacts, height: float) -> Contacts:
+    """The contacts, plants of one point made one where they are one in what was found once they stood.
+
+    A foot that stands at two places less than `ONE_PLACE` apart, with a moment of motion between them that goes when it
+    is put right, would be taken for one that slides when repaired again. height: the body's, metres.
+    """
+    plants = list(contacts.plants)
+    for plant in found.plants:
+        own = [other for other in plants if other.point == plant.point]
+        own = [other for other in own if other.start < plant.end and plant.start < other.end]
+        if len(own) < 2 or np.ptp([other.place for other in own], axis=0).max() > ONE_PLACE * height:
+            continue
+        place = np.average([other.place for other in own], axis=0, weights=[len(other) for other in own])
+        first, last = min(other.start for other in own), max(other.end for other in own)
+        plants = [other for other in plants if other not in own] + [replace(own[0], start=first, end=last, place=place)]
+    return contacts if len(plants) == len(contacts.plants) else replace(contacts, plants=tuple(plants))
+
+
+def further_stance(motion: Motion, character: Character, stance: Stance, contacts: Contacts) -> Stance:
+    """A stance with what else stands in a motion whose feet have been put right; what stood stands as before.
+
+    contacts: what stands in that motion.
+    """
     new = [
         plant
         for plant in contacts.plants
