@@ -1,0 +1,309 @@
+"""Computer puppetry: importance, the root, the limbs; feet that hold, hands that meet, nothing in the belly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conftest import shared_files
+from footplant import rotation, samples
+from footplant.analysis.body_surface import SEGMENTS, BodySurface
+from footplant.analysis.importance import LIMBS, Scene, Thing, importance, importances
+from footplant.clip import Clip
+from footplant.edits.compare import compare
+from footplant.edits.puppet import puppet
+from footplant.edits.transfer import transfer
+from footplant.errors import MotionError
+from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
+from footplant.ik.puppet import PuppetEngine, PuppetMotion
+from footplant.kinematics import Kinematics
+from footplant.live.puppeteer import Frame, Puppeteer
+from footplant.motion import Motion
+from footplant.skeleton import Character
+
+TARGETS = ("sally", "blubby")
+
+
+def played(name: str, who: str) -> tuple[Clip, Character, PuppetMotion, Kinematics]:
+    clip, target = samples.load(name), samples.load_character(who)
+    found = PuppetEngine(clip.character, target).play(clip.motion)
+    return clip, target, found, Kinematics(found.motion)
+
+
+@pytest.mark.parametrize("who", TARGETS)
+@pytest.mark.parametrize("name", ["walk", "jump", "reach", "kick", "turn-left"])
+def test_planted_feet_hold_while_they_matter_fully(name, who):
+    _, target, found, kinematics = played(name, who)
+    checked = 0
+    for point, intervals in samples.make(name).contacts.items():
+        if point.endswith("palm"):
+            continue
+        limb = LIMBS.index("left_leg" if point.startswith("left") else "right_leg")
+        place = kinematics.point(target.contacts[point])
+        for start, end in intervals:
+            full = np.arange(start, end)[found.scene[start:end, limb] >= 1.0]
+            if len(full) > 2:
+                checked += 1
+                drift = np.linalg.norm(place[full] - place[full].mean(axis=0), axis=1).max()
+                assert drift < 0.005, f"{point} {start}–{end} drifts {1000 * drift:.1f} mm"
+    assert checked >= 2
+
+
+def test_a_figure_that_plays_itself_moves_as_it_did():
+    clip, _, found, kinematics = played("walk", "mannequin")
+    before = Kinematics(clip.motion)
+    assert np.abs(kinematics.positions - before.positions).max() < 0.03
+    assert (found.iterations == 0).all()
+
+
+@pytest.mark.parametrize("name", ["walk", "kick"])
+def test_free_arms_keep_their_angles(name):
+    clip, target, found, _ = played(name, "sally")
+    copied = transfer(clip.motion, clip.character, target)
+    roles = target.require_roles()
+    for arm, side in enumerate(("left", "right")):
+        busy = np.maximum(np.maximum(found.scene[:, arm], found.hands), found.body[:, [arm, 4 + arm]].max(axis=(1, 2)))
+        # half a second behind a touch an arm is on its way back
+        settled = np.array([busy[max(f - 60, 0) : f + 1].max() < 0.002 for f in range(len(busy))])
+        joints = [roles[f"{side}_{part}"] for part in ("upper_arm", "lower_arm", "hand")]
+        angle = np.degrees(rotation.angle(found.motion.rotations[:, joints], copied.rotations[:, joints]))
+        if name != "kick":
+            assert settled.mean() > 0.5
+        if settled.any():
+            assert angle[settled].max() < 1.0
+
+
+@pytest.mark.parametrize("who", TARGETS)
+def test_clapping_hands_meet_and_do_not_pass(who):
+    clip, target, _, kinematics = played("clap", who)
+    source = Kinematics(clip.motion)
+    theirs = source.point(clip.character.contacts["left_palm"]) - source.point(clip.character.contacts["right_palm"])
+    ours = kinematics.point(target.contacts["left_palm"]) - kinematics.point(target.contacts["right_palm"])
+    for start, end in samples.make("clap").contacts["left_palm"]:
+        assert np.linalg.norm(ours[start:end], axis=1).max() < 0.01
+    # the left palm stays on its side wherever the performer's does
+    apart = np.linalg.norm(theirs, axis=1)
+    along = np.sum(ours * theirs, axis=1)[apart > 0.02] / apart[apart > 0.02]
+    assert along.min() > -0.005
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "clap", "punch"])
+def test_arms_stay_out_of_the_belly(name):
+    _, target, _, kinematics = played(name, "blubby")
+    assert deepest(target, kinematics) < 0.01
+
+
+def deepest(target: Character, kinematics: Kinematics) -> float:
+    """Metres that an elbow, wrist or palm is in the trunk or the head at most."""
+    from footplant.kernels import surface
+
+    tubes, roles = BodySurface.of(target).tables(), target.require_roles()
+    joints = [roles[f"{side}_{part}"] for side in ("left", "right") for part in ("lower_arm", "hand")]
+    palms = kinematics.points([target.contacts[f"{side}_palm"] for side in ("left", "right")])
+    worst = 0.0
+    for f in range(0, len(palms), 3):
+        points = np.concatenate([kinematics.positions[f, joints], palms[f]])
+        out = np.empty((len(points), len(SEGMENTS), 4))
+        surface.all_distances(tubes, np.array(kinematics.positions[f]), np.array(kinematics.rotations[f]), points, out)
+        worst = max(worst, float(-out[:, :4, 0].min()))
+    return worst
+
+
+def test_the_live_puppeteer_plays_what_the_engine_plays():
+    clip, target = samples.load("turn-left"), samples.load_character("sally")
+    found = PuppetEngine(clip.character, target).play(clip.motion)
+    puppeteer = Puppeteer(clip.character, target)
+    state = puppeteer.init()
+    first = state
+    for f in range(40):
+        state, pose = puppeteer.step(state, Frame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
+        assert np.abs(pose.root - found.motion.root[f]).max() < 1e-12
+        assert rotation.angle(pose.rotations, found.motion.rotations[f]).max() < 1e-7
+        assert np.allclose(pose.importance.scene, found.scene[f])
+    # states are values: the first one still begins at the beginning
+    _, again = puppeteer.step(first, Frame(clip.motion.root[0], clip.motion.rotations[0], 1.0 / 120.0))
+    assert np.abs(again.root - found.motion.root[0]).max() < 1e-12
+    assert (state.frames, first.frames) == (40, 0)
+
+
+def test_bad_frames_are_refused_and_long_gaps_are_survived():
+    clip, target = samples.load("walk"), samples.load_character("blubby")
+    puppeteer = Puppeteer(clip.character, target)
+    state = puppeteer.init()
+    rotations = clip.motion.rotations[0]
+    with pytest.raises(MotionError, match="expected rotations of shape"):
+        puppeteer.step(state, Frame(clip.motion.root[0], rotations[:3], 0.01))
+    with pytest.raises(MotionError, match="finite"):
+        puppeteer.step(state, Frame(np.full(3, np.nan), rotations, 0.01))
+    for dt, f in ((0.0, 0), (5.0, 100), (1e-9, 101), (0.01, 400)):
+        state, pose = puppeteer.step(state, Frame(clip.motion.root[f], clip.motion.rotations[f], dt))
+        assert np.isfinite(np.concatenate([pose.root, pose.rotations.ravel()])).all()
+
+
+def test_importance_of_the_scene_comes_before_a_touch_and_fades_after_it():
+    assert importance([0.0, 0.5, 1.0]).tolist() == [1.0, 0.5, 0.0]
+    clip = samples.load("jump")
+    kinematics = Kinematics(clip.motion)
+    feet = np.array([found.scene[2] for found in importances(
+        clip.character, kinematics.positions, kinematics.rotations, clip.motion.fps)])  # fmt: skip
+    (_, end), *rest = samples.make("jump").contacts["left_toe"]
+    landing = min(a for a, _ in rest)
+    assert feet[end - 1] == 1.0
+    assert feet[end:landing].min() < 0.3
+    assert feet[landing] > 0.95
+    assert np.abs(np.diff(feet)).max() < 0.15
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Plane((0.0, 0.1, 0.0), (0.1, 1.0, 0.2)),
+        HeightField(np.random.default_rng(1).normal(size=(6, 7)) * 0.1, 0.7, (-2.0, -2.0)),
+        Box((0.2, 0.3, -0.1), (0.4, 0.2, 0.6), tuple(rotation.exp(np.array([0.3, -0.8, 0.2])))),
+        Ball((0.1, 0.2, 0.3), 0.5),
+        Capsule((0.0, 0.0, 0.0), (1.0, 0.5, 0.2), 0.3),
+    ],
+)
+def test_compiled_distances_are_those_of_the_shapes(shape):
+    from footplant.kernels import scene as kernel
+
+    things = Scene.of(shape).tables(1.75)
+    points = np.random.default_rng(2).normal(size=(200, 3))
+    out = np.empty((len(points), 1, 4))
+    kernel.all_distances(things, Scene.of(shape).rest(), points, out)
+    assert np.abs(out[:, 0, 0] - shape.distance(points)).max() < 1e-12
+    step = 1e-6
+    ahead = shape.distance(points + step * out[:, 0, 1:])
+    if not isinstance(shape, HeightField):
+        assert np.abs((ahead - out[:, 0, 0]) / step - 1.0).max() < 1e-4
+    assert np.allclose(np.linalg.norm(out[:, 0, 1:], axis=1), 1.0)
+
+
+def test_a_thing_that_moves_takes_its_distance_along():
+    from footplant.kernels import scene as kernel
+
+    box, turn = Box((0.0, 0.0, 0.0), (0.1, 0.2, 0.3)), rotation.exp(np.array([0.2, 0.5, -0.3]))
+    points, out = np.random.default_rng(3).normal(size=(50, 3)), np.empty((50, 1, 4))
+    moved = np.concatenate([[0.3, -0.2, 0.5], turn])[None]
+    kernel.all_distances(Scene.of(box).tables(1.75), moved, points, out)
+    there = Box((0.3, -0.2, 0.5), (0.1, 0.2, 0.3), tuple(turn))
+    assert np.abs(out[:, 0, 0] - there.distance(points)).max() < 1e-12
+
+
+@pytest.mark.parametrize("who", ["mannequin", "blubby"])
+def test_the_surface_is_where_the_skin_is_and_places_are_found_again(who):
+    from footplant.kernels import surface
+
+    character = samples.load_character(who)
+    body = BodySurface.of(character)
+    assert body.samples().shape == (len(SEGMENTS), 40, 3)
+    tubes = body.tables()
+    rng = np.random.default_rng(4)
+    positions, rotations = (np.array(part) for part in character.skeleton.rest_world)
+    for number in range(len(SEGMENTS)):
+        t, angle, gap = rng.uniform(0.05, 0.95), rng.uniform(-3.0, 3.0), rng.uniform(0.0, 0.2)
+        place = surface.place(tubes, number, positions, rotations, t, np.cos(angle), np.sin(angle), gap, 0.0)
+        own = surface.own_place(tubes, number, positions, rotations, *place)
+        seen = surface.measure(tubes.rings[number], tubes.lengths[number], *own)
+        assert np.allclose(seen[4:8], [t, np.cos(angle), np.sin(angle), gap], atol=1e-9)
+        # the direction is that in which the distance grows
+        if gap > 1e-3:
+            d, *normal = surface.distance(tubes, number, positions, rotations, *place)
+            assert np.linalg.norm(normal) == pytest.approx(1.0)
+            assert 0.0 < d <= gap + 1e-12
+
+
+def test_hands_approach_and_leave_without_a_jump():
+    """Arms swing to the belly and away again: what the importance does is never felt as a jerk."""
+    clip, target, found, kinematics = played("clap", "sally")
+    copied = Kinematics(transfer(clip.motion, clip.character, target))
+    ours, theirs = (np.diff(k.positions, n=2, axis=0) * clip.motion.fps**2 for k in (kinematics, copied))
+    assert found.hands.max() == 1.0
+    assert found.hands.min() < 0.1
+    assert np.linalg.norm(ours, axis=2).max() < 1.5 * np.linalg.norm(theirs, axis=2).max()
+
+
+@pytest.mark.parametrize("who", TARGETS)
+@pytest.mark.parametrize("name", ["walk", "jump"])
+def test_smooth_motions_stay_smooth(name, who):
+    clip, target, _, kinematics = played(name, who)
+    copied = Kinematics(transfer(clip.motion, clip.character, target))
+    ours, theirs = (np.diff(k.positions, n=2, axis=0) * clip.motion.fps**2 for k in (kinematics, copied))
+    assert np.linalg.norm(ours, axis=2).max() < 1.5 * max(np.linalg.norm(theirs, axis=2).max(), 1.0)
+
+
+def test_the_root_estimate_spares_the_body_step():
+    clip, target = samples.load("walk"), samples.load_character("blubby")
+    with_it = PuppetEngine(clip.character, target, scale=1.0).play(clip.motion).iterations.sum()
+    without = PuppetEngine(clip.character, target, scale=1.0, estimate_root=False).play(clip.motion).iterations.sum()
+    assert without > 500
+    assert with_it <= 0.01 * without
+
+
+def test_a_palm_holds_on_to_a_box_that_moves():
+    clip, target = samples.load("reach"), samples.load_character("sally")
+    (start, end), *_ = samples.make("reach").contacts["right_palm"]
+    palm = Kinematics(clip.motion).point(clip.character.contacts["right_palm"])
+    box = Box(tuple(palm[start] - [0.0, 0.05, 0.0]), (0.1, 0.05, 0.1))
+    scene = Scene((Thing(Plane(), "floor"), Thing(box, "box")))
+    things = np.tile(scene.rest(), (len(clip.motion), 1, 1))
+    things[end:, 1, :3] = palm[end:] - palm[end - 1]
+    engine = PuppetEngine(clip.character, target, scene)
+    found = engine.play(clip.motion, things)
+    ours = Kinematics(found.motion).point(target.contacts["right_palm"])
+    full = np.flatnonzero(found.scene[:, 1] >= 1.0)
+    assert len(full) > 60
+    assert full.max() > end + 10
+    assert np.abs(ours[full] - engine.scale * palm[full]).max() < 0.01
+
+
+def test_offline_report_and_comparison():
+    clip, target = samples.load("walk"), samples.load_character("sally")
+    solution = puppet(clip, target)
+    assert solution.report.method == "puppet"
+    assert solution.report.after is not None
+    assert solution.report.before is not None
+    before, after = solution.report.before.mean_drift, solution.report.after.mean_drift
+    assert before is not None
+    assert after is not None
+    assert after < 0.5 * before
+    rows = compare(clip, target, ("puppet",), repeats=1).rows
+    assert (rows[0].method, rows[0].failed) == ("puppet", None)
+    assert compare(clip, None, ("puppet",), constraints=(object(),), repeats=1).rows[0].failed  # type: ignore[arg-type]
+
+
+def test_real_clips_play_on_sally_and_blubby():
+    files = shared_files("bvh/*/*.bvh")[::16]
+    if not files:
+        pytest.skip("the folder shared/data with real clips is not beside the repository")
+    from footplant.io import load
+
+    for path in files:
+        clip = load(path)
+        if clip.character.roles is None:
+            continue
+        part = Motion(clip.motion.skeleton, clip.motion.root[:240], clip.motion.rotations[:240], clip.motion.fps)
+        for who in TARGETS:
+            solution = puppet(Clip(part, clip.character, name=path.stem), samples.load_character(who))
+            assert np.isfinite(solution.motion.root).all()
+            assert np.isfinite(solution.motion.rotations).all()
+
+
+def test_carried_poses_are_those_of_the_definition():
+    """The kernel against NumPy: every joint turns from the reference pose as its counterpart does."""
+    from footplant.humanoid.counterparts import Counterparts
+
+    clip, target = samples.load("kick"), samples.load_character("child")
+    parts, world = Counterparts.of(clip.character, target), Kinematics(clip.motion[::40]).rotations
+    turns = rotation.multiply(world, parts.unposed)
+    expected = np.empty((len(world), len(parts.parents), 4))
+    for joint, parent in enumerate(parts.parents):
+        a, b = parts.first[joint], parts.second[joint]
+        turn = rotation.slerp(turns[:, a], turns[:, b], np.full(len(world), parts.shares[joint]))
+        expected[:, joint] = rotation.multiply(turn, parts.reference[joint])
+        assert a >= 0
+        assert parent < joint
+    local = np.array(expected)
+    local[:, 1:] = rotation.multiply(rotation.inverse(expected[:, parts.parents[1:]]), expected[:, 1:])
+    found = parts.carry(world)
+    assert np.abs(np.abs(np.sum(found * rotation.normalize(local), axis=-1)) - 1.0).max() < 1e-12
