@@ -15,6 +15,7 @@ from footplant import Character, Kinematics, Motion, MotionError, Point, Skeleto
 from footplant.analysis.change_points import Edges, change_points
 from footplant.analysis.contacts import FEET, contacts_of_points, find_contacts
 from footplant.analysis.ground import SteppingStones, Trodden, estimate_ground, trodden
+from footplant.analysis.stillness import lead_in
 from footplant.geometry import Plane
 
 HEIGHT = 1.75
@@ -578,3 +579,14 @@ def test_a_guessed_ground_is_no_higher_than_soles_passed():
     np.testing.assert_allclose(ground.height(far), stones.height(far))
     np.testing.assert_allclose(ground.normal(far), [[0.0, 1.0, 0.0]] * 2)
     assert trodden(stones, way + [0.0, 1.0, 0.0], 1.8) is stones
+
+
+def test_what_is_apart_from_the_motion_at_its_beginning():
+    walk = samples.load("walk")
+    places = Kinematics(walk.motion[:100]).positions
+    height = walk.character.height
+    assert lead_in(places, height) == 0
+    late = np.concatenate([np.repeat(places[:1] - [0.0, 0.9, 0.5], 14, axis=0), places])
+    assert lead_in(late, height) == 14
+    dash = np.arange(60)[:, None, None] * np.array([0.0, 0.0, 0.4]) + places[:1]
+    assert lead_in(dash, height) == 0

@@ -21,6 +21,9 @@ _FOURTH = np.sqrt(70.0)
 # seconds for which the usual creeping of a clip may go on in one direction before it counts as leaving
 _JITTER = 0.1
 
+LEAD = 40
+"""Frames at the beginning of a clip that are looked at for what is apart from the motion."""
+
 
 @dataclass(frozen=True)
 class Stillness:
@@ -130,14 +133,20 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
 
 
 def lead_in(positions: NDArray, height: float) -> int:
-    """How many frames at the beginning are a pose apart from the motion: 1 for an added T-pose, else 0.
+    """How many frames at the beginning are apart from the motion, else 0: an added T-pose, or a capture not begun yet.
 
-    positions: (F, P, 3) metres, of joints.
+    positions: (F, P, 3) metres, of joints; the first `LEAD` frames are looked at.
     """
     if len(positions) < 4:
         return 0
-    steps = np.linalg.norm(np.diff(positions[:12], axis=0), axis=2).max(axis=1)
-    return int(steps[0] > 0.05 * height and steps[0] > 5.0 * np.median(steps[1:]))
+    steps = np.linalg.norm(np.diff(positions[:LEAD], axis=0), axis=2)
+    # the whole body is elsewhere from one frame to the next, once, and never mind what it did before
+    whole = steps.min(axis=1)
+    jumps = np.flatnonzero((whole > 0.1 * height) & (whole > 5.0 * np.median(whole)))
+    if len(jumps) == 1 and len(positions) > LEAD:
+        return int(jumps[0]) + 1
+    first = steps[:11].max(axis=1)
+    return int(first[0] > 0.05 * height and first[0] > 5.0 * np.median(first[1:]))
 
 
 def _rough_noise(positions: NDArray, segments) -> float:

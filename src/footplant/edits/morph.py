@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.quality import measure
-from footplant.analysis.stillness import lead_in
+from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.attached import in_one_piece, in_pieces, refuse_constraints
@@ -66,7 +66,7 @@ def morph(
         )
         return in_pieces(solution, clip.character.skeleton)
     contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     change = Change.of(clip, [clip.character, *(on_skeleton_of(clip.character, target) for target in targets)], steps)
     figure = change.character()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from footplant.analysis.contacts import Contacts
 from footplant.analysis.ground import Ground, as_ground
 from footplant.analysis.quality import Quality, measure
-from footplant.analysis.stillness import lead_in
+from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.edits.attached import in_one_piece, in_pieces
@@ -70,7 +70,7 @@ def repair(
             whole, ground=ground, slide=slide, first_frame=first_frame, contacts=contacts, progress=progress
         )
         return in_pieces(solution, clip.character.skeleton)
-    character, lead = clip.character, lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
+    character, lead = clip.character, lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
     source, notes = _without_t_pose(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, trodden
 from footplant.analysis.quality import measure
-from footplant.analysis.stillness import lead_in
+from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, in_pieces, refuse_constraints
@@ -68,7 +68,7 @@ def retarget(
             clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, progress=progress
         )
         return in_pieces(solution, target.skeleton)
-    lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
     contacts = with_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -255,7 +255,7 @@ class Stage:
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:
             scale = 1.0
-        first = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
+        first = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
         hips = hip_centers(Kinematics(clip.motion[first : first + 1]), clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)

@@ -14,7 +14,7 @@ import numpy as np
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import Ground
 from footplant.analysis.quality import measure
-from footplant.analysis.stillness import lead_in
+from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.attached import attached, in_one_piece, in_pieces, refuse_constraints
@@ -60,7 +60,7 @@ def terrain(
         )  # fmt: skip
         return in_pieces(solution, mover.skeleton)
     contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
     same = target is None
     target = clip.character if target is None else target
     stage = Stage.of(clip, target, contacts, keep_footsteps or same)
