@@ -1,10 +1,12 @@
 // The one connection to the server: JSON both ways, poses one way. Comes back by itself when the server was away.
-import { batch } from "@preact/signals";
+import { batch, effect } from "@preact/signals";
 import * as store from "./store";
 import type { Edit, Said } from "./types";
 import { CURRENT, GROUND, MESH, ORIGINAL, OTHER, POSES, Track, decode, type GroundData, type MeshData, type Poses } from "./wire";
 
 const KEY = "footplant-session";
+/** Frames up to which a clip is measured after every edit. */
+const QUICK = 3000;
 let socket: WebSocket | null = null;
 let sequence = 0;
 let inFlight = false;
@@ -148,11 +150,17 @@ function hear(said: Said): void {
 function refreshLater(): void {
   clearTimeout(asked);
   asked = setTimeout(() => {
-    ask({ do: "quality" });
+    // measuring a long clip takes a while: only when somebody looks
+    if (store.frames.peek() < QUICK || store.tab.peek() === "quality" || store.tab.peek() === "compare") ask({ do: "quality" });
     askCurves();
     askPath();
   }, 350);
 }
+
+effect(() => {
+  const measured = store.quality.value?.position ?? -1;
+  if (store.tab.value === "quality" && store.connected.peek() && measured !== store.doc.peek()?.position) ask({ do: "quality" });
+});
 
 export function askCurves(): void {
   if (!store.show.curves.value) return;

@@ -106,7 +106,9 @@ class KeyDriver(_Performance):
 
     def steer(self, request: Mapping[str, Any]) -> None:
         """Keys that are held now."""
-        self._keys = frozenset(str(key) for key in request.get("keys", ())[:16])
+        keys = request.get("keys")
+        if isinstance(keys, list):
+            self._keys = frozenset(str(key) for key in keys[:16])
 
     def play(self) -> None:
         """Step the controller by the clock."""

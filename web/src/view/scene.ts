@@ -49,11 +49,8 @@ export class Theatre {
       const figure = store.figure.value;
       if (figure && figure.character !== this.character) this.setCharacter(figure.character, figure.original);
     });
-    effect(() => {
-      store.poses.value;
-      this.holds.set(store.doc.value?.marks ?? [], (mark) => this.heading(mark));
-      this.pose();
-    });
+    // footprints are made anew when plants change, and only shaded when time goes on
+    effect(() => this.holds.set(store.doc.value?.marks ?? [], (mark) => this.heading(mark)));
     effect(() => this.setObjects());
     effect(() => {
       const chosen = store.selection.value;
@@ -149,6 +146,8 @@ export class Theatre {
 
   /** Everything as it is at the present frame. */
   pose(): void {
+    store.poses.value;
+    store.doc.value;
     const [frame, chosen, view] = [store.frame.value, store.selection.value, store.compareView.value];
     const shown = Object.fromEntries(Object.entries(store.show).map(([key, signal]) => [key, signal.value])) as Record<store.Shown, boolean>;
     const compared = store.comparison.value;
