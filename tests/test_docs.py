@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_what_a_page_shows_runs(page, tmp_path):
         elif language == "bash":
             for command in (line.partition(" #")[0].strip() for line in block.splitlines()):
                 if command:
-                    words = command.split()
+                    words = shlex.split(command)
                     assert words[0] == "footplant", f"cannot run {command!r} here"
                     done = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
                     assert done.returncode == 0, f"{command}: {done.stderr}"
