@@ -1,7 +1,7 @@
 // A figure as it is drawn: a skin that follows its joints, or bones.
 import * as THREE from "three";
 import { TRACK_COLOURS } from "../store";
-import type { Character } from "../types";
+import type { Character, Vec3 } from "../types";
 import type { MeshData, Track } from "../wire";
 
 const matrix = new THREE.Matrix4();
@@ -14,12 +14,14 @@ const UP = new THREE.Vector3(0, 1, 0);
 /** Bones as slim octahedra from joint to joint. */
 export class Bones {
   readonly object: THREE.InstancedMesh;
-  private readonly links: [number, number][] = [];
+  /** From a joint to a point of another one: its own place, or an end site (the top of the head, the tip of a toe). */
+  private readonly links: { from: number; to: number; offset: Vec3 }[] = [];
 
   constructor(character: Character, colour: number | null, opacity: number) {
     character.parents.forEach((parent, joint) => {
-      if (parent >= 0) this.links.push([parent, joint]);
+      if (parent >= 0) this.links.push({ from: parent, to: joint, offset: [0, 0, 0] });
     });
+    for (const { joint, offset } of character.ends) this.links.push({ from: joint, to: joint, offset });
     const shape = new THREE.OctahedronGeometry(1, 0);
     // thick near the parent, as animators draw bones
     const points = shape.getAttribute("position");
@@ -33,19 +35,17 @@ export class Bones {
     this.object.frustumCulled = false;
     this.object.castShadow = opacity >= 1;
     if (colour === null) {
-      this.links.forEach(([, joint], n) => {
-        const tint = new THREE.Color(TRACK_COLOURS[character.tracks[joint] ?? "body"]).lerp(new THREE.Color(0xd8d8d8), 0.45);
+      this.links.forEach(({ to }, n) => {
+        const tint = new THREE.Color(TRACK_COLOURS[character.tracks[to] ?? "body"]).lerp(new THREE.Color(0xd8d8d8), 0.45);
         this.object.setColorAt(n, tint);
       });
     }
   }
 
   pose(track: Track, frame: number): void {
-    this.links.forEach(([parent, joint], n) => {
-      const a = 3 * (frame * track.joints + parent);
-      const b = 3 * (frame * track.joints + joint);
-      place.fromArray(track.positions, a);
-      tip.fromArray(track.positions, b).sub(place);
+    this.links.forEach(({ from, to, offset }, n) => {
+      place.fromArray(track.positions, 3 * (frame * track.joints + from));
+      tip.set(...track.point(frame, to, offset)).sub(place);
       const length = tip.length();
       turn.setFromUnitVectors(UP, length > 1e-6 ? tip.divideScalar(length) : UP);
       const thick = Math.min(0.12 * length, 0.035) + 0.006;

@@ -13,11 +13,18 @@ export class Handles {
   readonly object: THREE.Points;
   readonly points: ContactPoint[];
   private readonly colours: THREE.Color[];
+  /** Fingers, eyes and hair: shown with the bones only, else nobody could pick a hand. */
+  private readonly small: boolean[];
 
   constructor(character: Character) {
     const joints = character.joints.map((name, joint): ContactPoint => ({ name, joint, offset: [0, 0, 0], hand: false }));
     this.points = [...joints, ...character.points];
     this.colours = this.points.map((point) => new THREE.Color(TRACK_COLOURS[character.tracks[point.joint] ?? "body"]));
+    const below = (joint: number): boolean => {
+      const parent = character.parents[joint] ?? -1;
+      return parent >= 0 && (/^(left_hand|right_hand|head)$/.test(character.roles[parent] ?? "") || below(parent));
+    };
+    this.small = this.points.map((point, n) => n < joints.length && below(point.joint));
     const shape = new THREE.BufferGeometry();
     shape.setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * this.points.length), 3));
     shape.setAttribute("color", new THREE.BufferAttribute(new Float32Array(3 * this.points.length), 3));
@@ -27,11 +34,12 @@ export class Handles {
     this.object.renderOrder = 10;
   }
 
-  pose(track: Track, frame: number, selected: number, hovered: number): void {
+  pose(track: Track, frame: number, selected: number, hovered: number, fine: boolean): void {
     const places = this.object.geometry.getAttribute("position") as THREE.BufferAttribute;
     const colours = this.object.geometry.getAttribute("color") as THREE.BufferAttribute;
     this.points.forEach((point, n) => {
-      const [x, y, z] = track.point(frame, point.joint, point.offset);
+      const seen = fine || !this.small[n] || n === selected;
+      const [x, y, z] = seen ? track.point(frame, point.joint, point.offset) : HIDDEN;
       places.setXYZ(n, x, y, z);
       const colour = n === selected ? AMBER : n === hovered ? WHITE : this.colours[n];
       if (colour) colours.setXYZ(n, colour.r, colour.g, colour.b);
@@ -138,6 +146,8 @@ export class Holds {
   }
 }
 
+/** Where handles are put that are not to be seen. */
+const HIDDEN: [number, number, number] = [0, -1e6, 0];
 const AMBER = new THREE.Color("#ffc04d");
 const WHITE = new THREE.Color("#ffffff");
 

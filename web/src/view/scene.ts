@@ -172,7 +172,7 @@ export class Theatre {
     this.poseOther(compared !== null && view !== "a", at);
     if (this.handles) {
       this.handles.object.visible = !this.live;
-      this.handles.pose(track, at, this.selectedHandle(), this.hovered);
+      this.handles.pose(track, at, this.selectedHandle(), this.hovered, shown.bones);
     }
     if (this.trails) {
       this.trails.object.visible = shown.trails && !this.live;
