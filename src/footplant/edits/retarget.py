@@ -32,6 +32,7 @@ from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transf
 from footplant.errors import MotionError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
+from footplant.methods.closing import CLOSED, unmet_shares
 from footplant.methods.hierarchical import Hierarchical
 from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
@@ -158,27 +159,24 @@ def solve_soles(
 def _solve_smoothly(
     method: Spacetime, problem: Problem, soles: Soles, frames: range, progress: Progress | None
 ) -> Solution:
-    """The same for a method that keeps soles out of the ground itself: only toes are laid flat afterwards.
+    """The same for a method that keeps soles out of the ground itself: only toes are laid flat.
 
-    Where splines have left a sole in the ground, it is lifted as for other methods.
+    That moves the balls of feet by millimetres, so the whole clip is solved again. Limbs would close them frame by
+    frame, with a jerk wherever a knee is all but straight.
     """
     character = problem.character
     whole = replace(problem, constraints=(*problem.constraints, *above(character, soles, frames)))
     solution, watch = method.solve(whole, progress), Stopwatch(whole)
-    motion, reachable, last = solution.motion, solution.status is not Status.UNREACHABLE, method.closing
+    motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
     unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
-    for lifting in (False, True):
-        if last is None:
-            break
+    for _ in range(2 if method.exact else 0):
         motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
         motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
-        if lifting:
-            motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
-        again = last.solve(replace(whole, motion=motion))
+        if unmet_shares(whole, Kinematics(motion)).max(initial=0.0) <= CLOSED:
+            break
+        again = replace(method, start=None).solve(replace(whole, motion=motion))
         motion, reachable = again.motion, again.status is not Status.UNREACHABLE
         watch.lap("soles", motion)
-        if not any(entry.kind == "above" and not entry.met for entry in again.report.constraints):
-            break
     return _together(solution, watch, motion, reachable)
 
 

@@ -19,7 +19,8 @@ from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import PAPER_RATE, Hierarchical
+from footplant.methods.closing import WhereUnmet
+from footplant.methods.hierarchical import PAPER_RATE
 from footplant.methods.spacetime_rows import Rows
 from footplant.methods.spacetime_search import Search
 from footplant.motion import Motion
@@ -132,12 +133,7 @@ class Spacetime:
         fixed = [replace(c, place=(0.0, 0.0, 0.0)) if _is_free(c) else c for c in problem.constraints]
         if any(ik.refuses(constraint) for constraint in fixed):
             return None
-        return Hierarchical(ik, spacings=(), first_guess=False)
-
-    @property
-    def closing(self) -> Method | None:
-        """The pass by limbs as a method of its own, for edits that change feet afterwards."""
-        return Hierarchical(self.ik, spacings=(), first_guess=False) if self.exact else None
+        return WhereUnmet(ik)
 
 
 def _is_free(constraint: Constraint) -> bool:

@@ -249,5 +249,8 @@ class Search:
         """The largest error of a hard row, in shares of its tolerance, and how many rows are not met, by degrees."""
         rows = self.rows
         errors = np.abs(np.where(rows.one_sided, np.minimum(look.residuals, 0.0), look.residuals))
+        pins = errors[: 3 * len(rows.pins)].reshape(-1, 3)
+        # what is judged in the end is how far a point is off, not how far along each axis
+        pins[:] = np.linalg.norm(pins, axis=1, keepdims=True)
         shares = errors[rows.hard] / self.limits[rows.hard]
         return float(shares.max(initial=0.0)), float(np.minimum(shares[shares > NEAR_ENOUGH], 1.0).sum())

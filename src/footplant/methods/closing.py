@@ -1,0 +1,53 @@
+"""The last step after splines: what they leave is closed by limbs, there alone where it is too much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kinematics import Kinematics
+from footplant.methods.hierarchical import Hierarchical
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, errors
+from footplant.spline import smooth_envelope
+
+CLOSED = 0.7
+"""Share of its tolerance up to which an error is left as it is."""
+EASE = 0.1
+"""Seconds over which what limbs change comes and goes."""
+
+
+@dataclass(frozen=True)
+class WhereUnmet:
+    """Enforces constraints by limbs around the frames at which one is not met, and leaves all others to the bit.
+
+    A leg that is all but straight turns its knee by degrees for a tenth of a millimetre at the foot: where splines are
+    near enough, to close what they leave would cost their smoothness and gain nothing that anybody sees.
+    """
+
+    ik: Ik | None = None
+    """What poses single frames; None: `Hybrid` for the problem's character."""
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """The motion with its unmet frames closed, eased in and out."""
+        watch, motion = Stopwatch(problem), problem.motion
+        unmet = unmet_shares(problem, Kinematics(motion)) > CLOSED
+        if not unmet.any():
+            return watch.finish("limbs", motion)
+        answer = Hierarchical(self.ik, spacings=(), first_guess=False).solve(problem, progress)
+        share = np.minimum(smooth_envelope(unmet.astype(float), max(round(EASE * motion.fps), 1)), 1.0)
+        closed = motion + share[:, None, None] * (answer.motion - motion)
+        watch.lap("limbs", closed)
+        return watch.finish("limbs", closed, reachable=False)
+
+
+def unmet_shares(problem: Problem, kinematics: Kinematics) -> NDArray:
+    """(F,) the largest error of a hard constraint at each frame, in shares of its tolerance."""
+    worst = np.zeros(len(kinematics.frames))
+    for constraint in problem.constraints:
+        if constraint.hard:
+            rows, values = errors(constraint, kinematics)
+            usual = (10.0 if constraint.unit == "rad" else 1.0) * problem.tolerance
+            np.maximum.at(worst, rows, values / (constraint.tolerance or usual))
+    return worst
