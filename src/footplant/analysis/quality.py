@@ -24,6 +24,9 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
+STANDS = 1e-3
+"""Body heights per s² and s³ of acceleration and jerk below which a figure stands still, but for rounding."""
+
 Source = Clip | tuple[Motion, Character] | tuple[Motion, Character, Contacts | None]
 
 
@@ -362,7 +365,8 @@ def _smoothness_ratios(
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float | None:
-    return ours / theirs if ours is not None and theirs else None
+    """One over the other; None where there is nothing to compare with: a source that stands still."""
+    return ours / theirs if ours is not None and theirs is not None and theirs > STANDS else None
 
 
 def plain(value):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.analysis.contacts import Contacts, Plant
+from footplant.analysis.ground import Ground
 from footplant.constraints import Footplant
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -221,6 +222,16 @@ def one_after_another(plants: Sequence[Footplant], fps: float) -> tuple[Footplan
             if gap > 0:
                 out[first] = replace(out[first], ramp=(out[first].ramp[0], min(out[first].ramp[1], gap)))
                 out[second] = replace(out[second], ramp=(min(out[second].ramp[0], gap), out[second].ramp[1]))
+    return tuple(out)
+
+
+def risen(plants: Sequence[Footplant], ground: Ground) -> tuple[Footplant, ...]:
+    """The same plants, those that would be in the ground raised onto it."""
+    out = []
+    for plant in plants:
+        place = np.asarray(plant.place, float)
+        sunk = float(ground.height(place[None, ::2])[0]) - place[1]
+        out.append(replace(plant, place=place + [0.0, sunk, 0.0]) if sunk > 0.0 else plant)
     return tuple(out)
 
 

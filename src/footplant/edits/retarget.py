@@ -24,6 +24,8 @@ from footplant.edits.footsteps import (
     on_tiptoe,
     one_after_another,
     plants_for,
+    reconciled,
+    risen,
     wider_track,
 )
 from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
@@ -78,6 +80,8 @@ def retarget(
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
     plants = plants_for(steps, target, stage.move, wider_track(steps, source, clip.character, extra))
+    if not stage.guessed:
+        plants = reconciled(risen(plants, stage.ground), target)
     given, target = target, target if alike(clip.character, target) else on_tiptoe(target)
     if target is not given:
         plants = at_tips(plants, given, target, copied)

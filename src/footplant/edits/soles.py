@@ -24,7 +24,7 @@ SHALLOW = 0.005
 """Metres below the ground that nobody sees."""
 LEFT_ALONE = 0.002
 """Metres below the ground that a sole may be between its plants: lifting it out has its price in the knees."""
-MOST_BEND = 0.6
+MOST_BEND = 1.2
 """Radians that toes are bent up at most to keep them out of the ground."""
 EASE_UP = 0.1
 """Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
