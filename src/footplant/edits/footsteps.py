@@ -289,6 +289,9 @@ def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footpl
                 if _together(heel, ball):
                     along = places[id(ball)] - places[id(heel)]
                     slope = float(np.arctan2(-along[1], np.hypot(along[0], along[2])))
+                    length = foot_length(target, side, slope)
+                    # the rise is given: the slope is that of a foot which bridges it, not of how far apart they are now
+                    slope = float(np.arcsin(np.clip(-along[1] / length, -1.0, 1.0)))
                     level = foot_length(target, side, slope) * np.cos(slope)
                     share = len(ball) / max(len(heel) + len(ball), 1)
                     pairs.append((id(heel), id(ball), level, share))
