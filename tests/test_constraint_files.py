@@ -122,6 +122,7 @@ def any_constraint(draw):
         ),
         c.SamePlace: lambda: c.SamePlace(point=point, pair=(3, 17), **options),
         c.SpeedLimit: lambda: c.SpeedLimit(point=point, most=draw(st.floats(0.0, 9.0)), **options),
+        c.AccelerationLimit: lambda: c.AccelerationLimit(point=point, most=draw(st.floats(0.0, 90.0)), **options),
     }
     return makers[draw(st.sampled_from(list(makers)))]()
 

@@ -4,14 +4,14 @@ base        Constraint, AcrossFrames, Follow, check
 points      Position, Orientation, Distance, AtLeast, AtMost, Area, Above, LookAt, CenterOfMass
 joints      JointLimits, ConeTwist, Hinge, Relation, spine_shares, shoulder_rhythm
 balance     Balance
-footplant   Footplant, SamePlace, SpeedLimit
+footplant   Footplant, SamePlace, SpeedLimit, AccelerationLimit
 text        from_data: constraints from the plain values of TOML and JSON
 writing     to_data: the way back
 """
 
 from footplant.constraints.balance import Balance
 from footplant.constraints.base import AcrossFrames, Constraint, Follow, check
-from footplant.constraints.footplant import Footplant, SamePlace, SpeedLimit
+from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, shoulder_rhythm, spine_shares
 from footplant.constraints.points import (
     Above,
@@ -30,6 +30,7 @@ from footplant.constraints.writing import to_data
 __all__ = [
     "KINDS",
     "Above",
+    "AccelerationLimit",
     "AcrossFrames",
     "Area",
     "AtLeast",

@@ -16,6 +16,8 @@ from footplant.skeleton import Point
 
 GOING = 2
 """Frames at the end of a plant that tell how its correction is changing."""
+SECOND = np.array([1.0, -2.0, 1.0])
+"""What a second difference takes of three frames."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -149,6 +151,38 @@ class SpeedLimit(AcrossFrames):
         along = np.where(length > 1e-12, steps / np.maximum(length, 1e-12), 0.0)
         moving = kinematics.position_jacobian(self.point)[groups]
         return np.einsum("ri,rtij->rtj", along, moving * np.array([1.0, -1.0])[:, None, None])[:, :, None, :]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AccelerationLimit(AcrossFrames):
+    """A point speeds up, slows down and turns no faster than a bound: its second difference at each of its frames."""
+
+    point: Point
+    most: float
+    """Metres a second, each second."""
+    inequality: ClassVar[bool] = True
+
+    def groups(self, frames: int) -> NDArray:
+        """(R, 3) each held frame between the one before and the one after it."""
+        held = np.arange(frames) if self.frames is None else np.asarray(self.frames)
+        held = held[(held > 0) & (held < frames - 1)]
+        return np.stack([held - 1, held, held + 1], axis=1)
+
+    def residual(self, kinematics: Kinematics) -> NDArray:
+        """(R, 1) metres to spare in one frame."""
+        places = kinematics.point(self.point)[self.groups(len(kinematics.frames))]
+        return (self.most / kinematics.motion.fps**2 - np.linalg.norm(SECOND @ places, axis=1))[:, None]
+
+    def jacobian(self, kinematics: Kinematics) -> NDArray:
+        """(R, 3, 1, 3+3J)."""
+        groups = self.groups(len(kinematics.frames))
+        frames, where = np.unique(groups, return_inverse=True)
+        part, where = kinematics[frames], where.reshape(groups.shape)
+        bends = SECOND @ part.point(self.point)[where]
+        length = np.linalg.norm(bends, axis=1, keepdims=True)
+        along = np.where(length > 1e-12, bends / np.maximum(length, 1e-12), 0.0)
+        moving = part.position_jacobian(self.point)[where]
+        return np.einsum("ri,rtij->rtj", -along, moving * SECOND[:, None, None])[:, :, None, :]
 
 
 def rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:

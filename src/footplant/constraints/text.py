@@ -13,7 +13,7 @@ import numpy as np
 
 from footplant.constraints.base import Constraint, Follow
 from footplant.constraints.fields import Fields, describe, is_number
-from footplant.constraints.footplant import Footplant, SamePlace, SpeedLimit
+from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, shoulder_rhythm, spine_shares
 from footplant.constraints.naming import read_chain, read_joint, read_joints, read_point
 from footplant.constraints.points import (
@@ -280,6 +280,11 @@ def _speed_limit(fields: Fields, character: Character, common: Common) -> SpeedL
     return SpeedLimit(point=read_point(fields, "point", character), most=fields.number("most", low=0.0), **common)
 
 
+def _acceleration_limit(fields: Fields, character: Character, common: Common) -> AccelerationLimit:
+    most = fields.number("most", low=0.0)
+    return AccelerationLimit(point=read_point(fields, "point", character), most=most, **common)
+
+
 _READERS: dict[str, Callable[[Fields, Character, Common], Constraint | tuple[Constraint, ...]]] = {
     "position": _position,
     "orientation": _orientation,
@@ -299,6 +304,7 @@ _READERS: dict[str, Callable[[Fields, Character, Common], Constraint | tuple[Con
     "footplant": _footplant,
     "same_place": _same_place,
     "speed_limit": _speed_limit,
+    "acceleration_limit": _acceleration_limit,
 }
 KINDS = tuple(_READERS)
 """Every kind of constraint that a file may hold."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from footplant.constraints.base import Constraint, Follow
-from footplant.constraints.footplant import Footplant, SamePlace, SpeedLimit
+from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation
 from footplant.constraints.naming import joint_data, point_data
 from footplant.constraints.points import (
@@ -44,6 +44,7 @@ _NAMES: dict[type[Constraint], str] = {
     Footplant: "footplant",
     SamePlace: "same_place",
     SpeedLimit: "speed_limit",
+    AccelerationLimit: "acceleration_limit",
 }
 
 

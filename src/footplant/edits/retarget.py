@@ -15,6 +15,7 @@ from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, in_pieces, refuse_constraints
+from footplant.edits.calm import calmer, peak
 from footplant.edits.fit import editing_ik
 from footplant.edits.footsteps import (
     at_tips,
@@ -163,25 +164,50 @@ def solve_soles(
 def _solve_smoothly(
     method: Spacetime, problem: Problem, soles: Soles, frames: range, progress: Progress | None
 ) -> Solution:
-    """The same for a method that keeps soles out of the ground itself: only toes are laid flat.
+    """The same for a method that keeps soles out of the ground itself: toes are laid flat, and peaks made lower.
 
-    That moves the balls of feet by millimetres, so the whole clip is solved again. Limbs would close them frame by
-    frame, with a jerk wherever a knee is all but straight.
+    After that the whole clip is solved again. Limbs would close the millimetres frame by frame, with a jerk wherever a
+    knee is all but straight.
     """
     character = problem.character
     whole = replace(problem, constraints=(*problem.constraints, *above(character, soles, frames)))
     solution, watch = method.solve(whole, progress), Stopwatch(whole)
     motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
     unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
-    for _ in range(2 if method.exact else 0):
-        motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
-        motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
-        if unmet_shares(whole, Kinematics(motion)).max(initial=0.0) <= CLOSED:
-            break
-        again = replace(method, start=None).solve(replace(whole, motion=motion))
-        motion, reachable = again.motion, again.status is not Status.UNREACHABLE
-        watch.lap("soles", motion)
+    if method.exact:
+        level = _Levelled(replace(method, start=None), whole, soles, unlevelled, watch)
+        first = motion
+        motion, reachable = level.solve(first, calmer(first, character, problem.constraints, frames))
+        if not reachable or peak(motion, character, frames) > peak(first, character, frames):
+            # what was asked for in vain is no reason to end rougher than without
+            motion, reachable = level.solve(first, ())
     return _together(solution, watch, motion, reachable)
+
+
+@dataclass(frozen=True, eq=False)
+class _Levelled:
+    """Lays toes flat and solves the whole clip again, since that moves the balls of feet by millimetres."""
+
+    method: Spacetime
+    problem: Problem
+    soles: Soles
+    unlevelled: Motion
+    watch: Stopwatch
+
+    def solve(self, motion: Motion, wishes: tuple[Constraint, ...]) -> tuple[Motion, bool]:
+        """The motion, and whether everything hard could be met; wishes are soft."""
+        character, soles, reachable = self.problem.character, self.soles, True
+        for number in range(2):
+            motion = level_toes(motion, character, soles.plants, soles.ground, self.unlevelled)
+            motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
+            met = unmet_shares(self.problem, Kinematics(motion)).max(initial=0.0) <= CLOSED
+            if met and (number or not wishes):
+                break
+            asked = replace(self.problem, motion=motion, constraints=(*self.problem.constraints, *wishes))
+            again = self.method.solve(asked)
+            motion, reachable = again.motion, again.status is not Status.UNREACHABLE
+            self.watch.lap("soles", motion)
+        return motion, reachable
 
 
 def _together(solution: Solution, watch: Stopwatch, motion: Motion, reachable: bool) -> Solution:

@@ -20,7 +20,7 @@ EASE = 0.1
 
 @dataclass(frozen=True)
 class WhereUnmet:
-    """Enforces constraints by limbs around the frames at which one is not met, and leaves all others to the bit.
+    """Enforces constraints by limbs around the frames at which one is not met, and leaves all others alone.
 
     A leg that is all but straight turns its knee by degrees for a tenth of a millimetre at the foot: where splines are
     near enough, to close what they leave would cost their smoothness and gain nothing that anybody sees.

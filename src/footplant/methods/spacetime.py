@@ -131,7 +131,7 @@ class Spacetime:
         if not isinstance(ik, Hybrid):
             return None
         fixed = [replace(c, place=(0.0, 0.0, 0.0)) if _is_free(c) else c for c in problem.constraints]
-        if any(ik.refuses(constraint) for constraint in fixed):
+        if any(ik.refuses(constraint) for constraint in fixed if not _is_wish(constraint)):
             return None
         return WhereUnmet(ik)
 
@@ -140,10 +140,16 @@ def _is_free(constraint: Constraint) -> bool:
     return isinstance(constraint, Footplant) and constraint.free
 
 
+def _is_wish(constraint: Constraint) -> bool:
+    """Whether it is a soft relation across frames, which splines have honoured as far as they could."""
+    return isinstance(constraint, AcrossFrames) and not constraint.hard
+
+
 def _settled(problem: Problem, free: Sequence[Footplant], places: NDArray) -> tuple[Constraint, ...]:
     """The constraints with every plant of unknown place where the search has put it."""
     found = {id(plant): replace(plant, place=place) for plant, place in zip(free, places)}
-    return tuple(found.get(id(c), c) for c in problem.constraints if id(c) in found or not _is_free(c))
+    kept = [c for c in problem.constraints if not _is_wish(c)]
+    return tuple(found.get(id(c), c) for c in kept if id(c) in found or not _is_free(c))
 
 
 def _within_reach(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[Constraint, ...]:

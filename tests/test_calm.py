@@ -1,0 +1,78 @@
+"""Peaks of acceleration: found, wished lower, and lower in the end, with feet that stay where they stand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from footplant.constraints import Footplant
+from footplant.edits.calm import LOWER, calmer, peak
+from footplant.edits.retarget import retarget
+from footplant.io import load
+from footplant.kinematics import Kinematics
+from footplant.methods.closing import CLOSED, WhereUnmet, unmet_shares
+from footplant.methods.hierarchical import Hierarchical
+from footplant.methods.spacetime import Spacetime
+from footplant.problem import Problem
+from footplant.samples import load_character
+
+
+@pytest.fixture(scope="module")
+def walk():
+    clip = load("sample:walk")
+    return replace(clip, motion=clip.motion[:160])
+
+
+def plant_of(clip, frames=range(20, 60), shift=(0.0, 0.0, 0.0)):
+    heel = clip.character.contacts["left_heel"]
+    place = Kinematics(clip.motion).point(heel)[frames.start : frames.stop].mean(axis=0)
+    return Footplant(point=heel, place=place + shift, frames=frames)
+
+
+def test_a_spike_is_found_and_asked_to_be_lower(walk):
+    spiky = np.array(walk.motion.root)
+    spiky[100] += [0.0, 0.2, 0.0]
+    motion = replace(walk.motion, root=spiky)
+    whole = range(len(motion))
+    highest = peak(motion, walk.character, whole)
+    assert highest > 5.0 * peak(walk.motion, walk.character, whole)
+    limits = calmer(motion, walk.character, [plant_of(walk)], whole)
+    hips = walk.character.require_roles()["hips"]
+    own = next(limit for limit in limits if limit.point.joint == hips)
+    assert own.frames == (100,)
+    assert own.most == pytest.approx(LOWER * highest)
+    assert not any(limit.hard for limit in limits)
+
+
+def test_frames_left_out_are_not_watched(walk):
+    spiky = np.array(walk.motion.root)
+    spiky[10] += [0.0, 0.2, 0.0]
+    motion = replace(walk.motion, root=spiky)
+    later = range(20, len(motion))
+    assert peak(motion, walk.character, later) == pytest.approx(peak(walk.motion, walk.character, later))
+    assert min(min(limit.frames) for limit in calmer(motion, walk.character, [plant_of(walk)], later)) > 20
+
+
+def test_nothing_is_asked_of_what_rests_or_stands_nowhere(walk):
+    still = replace(walk.motion[np.zeros(30, int)])
+    assert calmer(still, walk.character, [plant_of(walk)], range(30)) == ()
+    assert calmer(walk.motion, walk.character, [], range(len(walk.motion))) == ()
+
+
+@pytest.mark.parametrize("name", ["sally", "blubby", "short"])
+def test_spacetime_has_the_lowest_peak_and_its_plants_hold(walk, name):
+    target = load_character(name)
+    ours, theirs = (retarget(walk, target, method=method).report.after for method in (Spacetime(), Hierarchical()))
+    assert ours.worst_plant.drift <= 1.0
+    assert ours.peak_acceleration_ratio <= theirs.peak_acceleration_ratio
+
+
+def test_limbs_close_what_is_unmet_and_nothing_else(walk):
+    problem = Problem(walk.motion, walk.character, (plant_of(walk, range(90, 110), (0.0, 0.004, 0.003)),))
+    solved = WhereUnmet().solve(problem).motion
+    assert unmet_shares(problem, Kinematics(solved)).max() <= CLOSED
+    change = np.abs(solved - walk.motion).max(axis=(1, 2))
+    assert change[90:110].min() > 0.0
+    assert change[:60].max() < 1e-12
+    met = replace(problem, motion=solved)
+    assert WhereUnmet().solve(met).motion is solved
