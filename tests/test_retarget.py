@@ -17,7 +17,7 @@ from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
 from footplant.edits.attached import attached, in_one_piece, taken_apart
-from footplant.edits.footsteps import on_tiptoe, one_after_another
+from footplant.edits.footsteps import foot_length, on_tiptoe, one_after_another, reconciled
 from footplant.edits.morph import morph
 from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget, with_floor
@@ -480,3 +480,17 @@ def test_real_clips_on_real_characters(shared, file, frames, to):
     feet = [entry for entry in solution.report.constraints if entry.kind == "footplant" and "palm" not in entry.name]
     met = [entry for entry in feet if entry.worst < 2.0 * max(target.height, 1.0)]
     assert len(met) >= 0.8 * len(feet)
+
+
+@pytest.mark.parametrize("rise", [-0.12, -0.05, 0.0])
+def test_heel_and_ball_at_two_heights_are_a_foot_apart(rise):
+    """However far apart the source's stood: the rise between them stays, and a foot bridges it."""
+    target = load_character("sally")
+    heel, ball = target.contacts["left_heel"], target.contacts["left_ball"]
+    plants = (
+        Footplant(point=heel, place=(0.0, 0.0, 0.0), frames=range(40)),
+        Footplant(point=ball, place=(0.1, -rise, 0.25), frames=range(10, 30)),
+    )
+    first, second = (np.asarray(plant.place) for plant in reconciled(plants, target))
+    assert np.linalg.norm(second - first) == pytest.approx(foot_length(target, "left"), abs=2e-4)
+    assert second[1] - first[1] == pytest.approx(-rise)
