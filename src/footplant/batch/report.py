@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +70,7 @@ def _distributions(records: Sequence[dict[str, Any]]) -> str:
         FigureCanvasAgg(figure)
         names = dict(MEASURES)
         for number, measure in enumerate(DRAWN):
-            axes = figure.add_axes((0.035 + 0.245 * number, 0.2, 0.21, 0.62))
+            axes = figure.add_axes((0.05 + 0.24 * number, 0.2, 0.2, 0.62))
             axes.set_title(names[measure])
             series = [
                 (label, color, [float(part[measure]) for record in records
@@ -87,7 +88,8 @@ def _distributions(records: Sequence[dict[str, Any]]) -> str:
                 if found:
                     axes.hist(np.clip(found, low, high), edges, color=color, alpha=0.6, label=label)
             axes.set_xscale("log")
-            axes.legend(loc="upper right")
+            axes.set_ylim(top=1.35 * axes.get_ylim()[1])
+            axes.legend(loc="upper right", ncols=2)
             axes.set_ylabel("clips" if number == 0 else "")
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=110)
@@ -129,17 +131,27 @@ def _clip_table(records: Sequence[dict[str, Any]]) -> str:
         if any((record.get(part) or {}).get(key) is not None for record in records)
     ]
     several = any(record.get("before") for record in records)
+    folder = _common_folder([record["source"] for record in records])
     head = ["clip", "character", "frames", "status"]
     head += [f"{name}, {part}" if several else name for part, key, name in shown]
     rows = []
     for record in records:
-        cells = [record["source"], record.get("character") or "–", str(record.get("frames", "–"))]
+        cells = [record["source"].removeprefix(folder), record.get("character") or "–", str(record.get("frames", "–"))]
         cells.append(record.get("solution", record["status"]))
         for part, key, _ in shown:
             value = (record.get(part) or {}).get(key)
             cells.append("–" if value is None else f"{value:.2f}")
         rows.append(tuple(cells))
     return _table(tuple(head), rows)
+
+
+def _common_folder(sources: Sequence[str]) -> str:
+    """What all names of files begin with, up to a folder's end."""
+    try:
+        common = os.path.commonpath([os.path.dirname(source) for source in sources])
+    except ValueError:
+        return ""
+    return common and common + os.sep
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -162,7 +174,7 @@ figcaption { font-size: 13px; color: #5b6370; overflow-wrap: anywhere; }
 th, td { text-align: left; padding: .2em .8em .2em 0; border-bottom: 1px solid #e5e8ec; vertical-align: top; }
 th { cursor: pointer; position: sticky; top: 0; background: #fff; } th::after { content: " "; white-space: pre; }
 th[data-order="1"]::after { content: " ▲"; } th[data-order="-1"]::after { content: " ▼"; }
-td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+td { font-variant-numeric: tabular-nums; } td:first-child { white-space: nowrap; }
 </style></head><body>
 {body}
 <script>
