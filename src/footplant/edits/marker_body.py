@@ -138,18 +138,27 @@ class MarkerBody:
         return rotation.to_matrix(self.frames[self.active])
 
     @cached_property
-    def landmarks(self) -> tuple[NDArray, NDArray]:
-        """(M, 3) where markers sit on the base in their segments' frames, metres, and (M,) how far off they may be."""
+    def rows(self) -> NDArray:
+        """(J,) the place of each joint among the active ones; −1 for those that do not turn."""
+        rows = np.full(len(self.base.skeleton), -1)
+        rows[self.active] = np.arange(len(self.active))
+        return rows
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        """Where markers are expected on the base."""
         from footplant.samples import load_character
 
         mannequin = load_character("mannequin")
         size = (self.base.height or MANNEQUIN_HEIGHT) / MANNEQUIN_HEIGHT
         places = mannequin.skeleton.posed(mannequin.skeleton.rest)[0]
-        roles = mannequin.require_roles()
-        local, spread = np.zeros((len(self.stuck), 3)), np.empty(len(self.stuck))
+        roles, own_roles, parents = mannequin.require_roles(), self.base.require_roles(), self.base.skeleton.parents
+        count = len(self.stuck)
+        along, share, across, spread = np.full(count, -1), np.zeros(count), np.zeros((count, 3)), np.empty(count)
         for row, (item, joint) in enumerate(zip(self.stuck, self.segments, strict=True)):
-            own = _joint(roles, item.role)
+            own, next_role = _joint(roles, item.role), _next(item.role)
             assert own is not None
+            end, own_end = (None, None) if next_role is None else (_joint(roles, next_role), own_roles.get(next_role))
             if item.place is not None:
                 world, spread[row] = np.array(item.place), GUESSED
             elif item.landmark is None:
@@ -161,8 +170,13 @@ class MarkerBody:
                 landmark = LANDMARKS[item.landmark]
                 world = np.array(landmark.place) * [item.side, 1.0, 1.0]
                 spread[row] = landmark.spread
-            local[row] = rotation.rotate(rotation.inverse(self.frames[joint]), size * (world - places[own]))
-        return local, size * spread
+            reach = world - places[own]
+            if end is not None and own_end is not None and parents[own_end] == joint:
+                bone = places[end] - places[own]
+                along[row], share[row] = own_end, reach @ bone / (bone @ bone)
+                reach = reach - share[row] * bone
+            across[row] = rotation.rotate(rotation.inverse(self.frames[joint]), size * reach)
+        return Landmarks(along, share, across, size * spread)
 
     def character(self, lengths: NDArray) -> Character:
         """The base with lengths: overall scale first, then `LENGTHS` relative to it."""
@@ -173,15 +187,60 @@ class MarkerBody:
         """(J, 3) offsets of the joints for lengths."""
         return self.character(lengths).skeleton.offsets
 
-    def bone_changes(self, lengths: NDArray, step: float = 1e-4) -> NDArray:
-        """(L, J, 3) how the offsets change with each of the lengths."""
-        out = []
-        for number in range(len(lengths)):
-            ahead, behind = np.array(lengths), np.array(lengths)
-            ahead[number] += step
-            behind[number] -= step
-            out.append((self.bones(ahead) - self.bones(behind)) / (2.0 * step))
-        return np.array(out)
+    @cached_property
+    def _lengthening(self) -> NDArray:
+        """(1 + L, J, 3) offsets of the base, and what a whole factor more of each of `LENGTHS` adds to them."""
+        ones = np.ones(1 + len(LENGTHS))
+        longer = [self.bones(ones + row) for row in np.eye(len(ones))[1:]]
+        base = self.bones(ones)
+        return np.array([base, *(offsets - base for offsets in longer)])
+
+    def bone_changes(self, lengths: NDArray) -> NDArray:
+        """(1 + L, J, 3) how the offsets change with each of the lengths: bones are as long as their factors."""
+        base, parts = self._lengthening[0], self._lengthening[1:]
+        return np.array([base + np.tensordot(lengths[1:] - 1.0, parts, 1), *(lengths[0] * parts)])
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Where markers are expected on a body, in the frames of their segments.
+
+    A knee's marker is at the knee however long the thigh is: the place goes along the bone in proportion.
+    """
+
+    along: NDArray
+    """(M,) the joint at the other end of the bone; −1 for segments that have none."""
+    share: NDArray
+    """(M,) how far along it, 0 at the near end and 1 at the far end."""
+    across: NDArray
+    """(M, 3) what is to be added for a body of scale 1, metres."""
+    spread: NDArray
+    """(M,) how far from there a marker may be, metres."""
+
+    def places(self, bones: NDArray, scale: float) -> NDArray:
+        """(M, 3) for a body with these bones; metres."""
+        bone = np.where(self.along[:, None] >= 0, bones[self.along], 0.0)
+        return self.share[:, None] * bone + scale * self.across
+
+    def changes(self, bone_changes: NDArray) -> NDArray:
+        """(M, 3, L) how they change with the lengths."""
+        bone = np.where(self.along[:, None] >= 0, bone_changes[:, self.along], 0.0)
+        out = np.moveaxis(self.share[:, None] * bone, 0, -1)
+        out[..., 0] += self.across
+        return out
+
+
+_NEXT = {
+    "chest": "neck", "clavicle": "upper_arm", "upper_arm": "lower_arm", "lower_arm": "hand",
+    "upper_leg": "lower_leg", "lower_leg": "foot", "foot": "toes",
+}  # fmt: skip
+
+
+def _next(role: str) -> str | None:
+    """The role at the other end of a segment's bone."""
+    side = next((side for side in ("left_", "right_") if role.startswith(side)), "")
+    found = _NEXT.get(role.removeprefix(side))
+    return None if found is None else side + found
 
 
 def _joint(roles, role: str) -> int | None:

@@ -7,30 +7,34 @@ the poses are eliminated frame by frame (their Schur complement), which leaves o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.edits.marker_body import LENGTHS, MarkerBody, Poses, Seen, length_changes, pose_changes, see
-from footplant.edits.marker_pose import (
-    OUTLIER,
-    SKIN,
-    Prior,
-    marker_cost,
-    marker_weights,
-    normal_equations,
-    prior_cost,
-    solve_poses,
-)
+from footplant.edits.marker_body import ANY, LENGTHS, MarkerBody, Poses, Seen, length_changes, pose_changes, see
+from footplant.edits.marker_pose import OUTLIER, SKIN, Prior, marker_weights, normal_equations, solve_poses
 from footplant.errors import MotionError
 
-FRAMES = 48
+FRAMES = 96
 """Frames that a calibration looks at."""
-ROUNDS = 25
+ROUNDS = 40
 """Steps of the calibration at most."""
-SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.08
+ENOUGH = 3e-4
+"""Share of the cost that a step must gain to be followed by another one."""
+MEASURED = 3
+"""How many times the markers' own motion on the skin is measured."""
+FAR_OFF, LEAST_OUTLIER = 8.0, 0.012
+"""What is farther off than this many times the usual, and than these metres, is likelier to be something else."""
+ODD = 0.03
+"""Metres that a marker must be off for its frame to be left out."""
+LEAST_SKIN = 0.005
+"""Metres; skin slides with the pose, in all frames alike, so what is left over tells too little of it; and poses, of
+which each frame has its own, would swallow noise by moving joints to where they can (Neyman & Scott 1948)."""
+MEDIAN_OF_SQUARES = 2.366
+"""The median of the sum of three squared normal numbers."""
+SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.05
 """How far people's size and proportions are from the mean, as shares."""
 FEWEST = 6
 """Markers that a frame must have to be posed at all."""
@@ -50,37 +54,99 @@ class Calibration:
     """Frames that were looked at."""
     poses: Poses
     """Poses at these."""
+    skin: NDArray
+    """(M,) how far each marker moves on its segment, one way, give or take; metres."""
+    prior: Prior
+    """How the person holds themselves."""
+    outlier: NDArray
+    """(M,) metres from which on a marker is taken for something else."""
 
 
 def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
-    """Lengths, places of the markers and poses of some frames of a take; targets (F, M, 3), NaN where hidden."""
+    """Lengths, places of the markers and poses of some frames of a take; targets (F, M, 3), NaN where hidden.
+
+    How far markers move on the skin is not known beforehand: it is measured from what is left over when all else is
+    found, and found again with that.
+    """
     frames = _choose_frames(targets)
+    chosen = targets[frames]
     lengths = np.ones(1 + len(LENGTHS))
-    lengths[0] = _size(body, targets[frames])
-    offsets = lengths[0] * body.landmarks[0]
-    poses = _first_poses(body, lengths, offsets, targets[frames])
+    lengths[0] = _size(body, chosen)
+    bones = body.bones(lengths)
+    offsets = body.landmarks.places(bones, lengths[0])
+    poses, skin = _first_poses(body, bones, offsets, chosen), np.full(len(offsets), SKIN)
+    state = _State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads))
     spread = np.zeros(len(lengths))
-    outlier = 3.0 * OUTLIER
-    damping, cost = 1e-2, np.inf
+    narrow = np.full(len(offsets), OUTLIER)
+    outlier, damping, measured = 4.0 * narrow, 1e-2, 0
     for _ in range(ROUNDS):
-        step, cost, spread = _shared_step(body, lengths, offsets, poses, targets[frames], damping, outlier)
-        tried_lengths = np.clip(lengths + step[: len(lengths)], 0.3, 3.0)
-        tried_offsets = offsets + step[len(lengths) :].reshape(-1, 3)
-        tried = solve_poses(
-            body, body.bones(tried_lengths), tried_offsets, targets[frames], poses, outlier=outlier, iterations=3
-        )
-        new = _whole_cost(body, tried_lengths, tried_offsets, tried, targets[frames], outlier)
-        if new < cost:
-            lengths, offsets, poses, damping = tried_lengths, tried_offsets, tried, 0.2 * damping
-            if outlier > OUTLIER:
-                outlier = max(OUTLIER, 0.6 * outlier)
-            elif cost - new < 1e-4 * cost:
-                break
-        else:
+        tried, cost, spread = _shared_step(body, state, chosen, damping, outlier)
+        gained = cost - _whole_cost(body, tried, chosen, outlier)
+        if gained <= 0.0:
             damping *= 10.0
             if damping > 1e4:
                 break
-    return Calibration(lengths, offsets, spread, frames, poses)
+            continue
+        state, damping = tried, max(0.1 * damping, 1e-6)
+        if np.any(outlier > narrow):
+            outlier = np.maximum(narrow, 0.5 * outlier)
+        elif gained < ENOUGH * cost:
+            if measured == MEASURED:
+                break
+            frames, state = _without_odd(body, state, targets, frames)
+            chosen = targets[frames]
+            state = replace(state, skin=_measure_skin(body, state, chosen))
+            measured += 1
+            narrow, damping = np.clip(FAR_OFF * state.skin, LEAST_OUTLIER, OUTLIER), 1e-4
+            outlier = np.maximum(narrow, 0.5 * outlier)
+    held = Prior(_prior(body, state).rotations)
+    return Calibration(state.lengths, state.offsets, spread, frames, state.poses, state.skin, held, outlier)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What is being solved for; see `Calibration`."""
+
+    lengths: NDArray
+    offsets: NDArray
+    poses: Poses
+    skin: NDArray
+    bones: NDArray
+    """(J, 3) that follow from the lengths."""
+    usual: NDArray
+    """(A, 3) turns from the neutral pose to the one that this person usually has, about the axes of the T-pose."""
+
+
+def _without_odd(body: MarkerBody, state: _State, targets: NDArray, frames: NDArray) -> tuple[NDArray, _State]:
+    """The frames in which no marker is far off, as long as these are most of them.
+
+    Where two markers have each other's name one of them may be met by a joint that has no other marker to say no.
+    """
+    away = np.linalg.norm(see(body, state.bones, state.offsets, state.poses).places - targets[frames], axis=-1)
+    limit = np.maximum(ODD, 6.0 * np.nanmedian(away))
+    good = ~np.any(away > limit, axis=1)
+    if good.sum() < 0.7 * len(frames):
+        return frames, state
+    return frames[good], replace(state, poses=state.poses[good])
+
+
+def _turns(body: MarkerBody, state: _State) -> NDArray:
+    """(F, A, 3) how far the active joints turn from the usual pose, about the axes of the T-pose."""
+    held = _prior(body, state).rotations[body.active]
+    turn = rotation.log(rotation.multiply(rotation.inverse(held), state.poses.rotations[:, body.active]))
+    return (body.axes @ turn[..., None])[..., 0]
+
+
+def _prior(body: MarkerBody, state: _State) -> Prior:
+    """What the poses are drawn to: the usual pose of this person.
+
+    Were it the neutral one, all frames would say the same of somebody who stands otherwise, and stiff joints would
+    outvote what is known of the places of markers.
+    """
+    held = np.array(body.neutral)
+    turn = (body.axes.transpose(0, 2, 1) @ state.usual[..., None])[..., 0]
+    held[body.active] = rotation.multiply(held[body.active], rotation.exp(turn))
+    return Prior(held)
 
 
 def _choose_frames(targets: NDArray) -> NDArray:
@@ -96,7 +162,10 @@ def _size(body: MarkerBody, targets: NDArray) -> float:
     """The body's size: how much farther apart markers of one segment, or of two that meet, get than on the base."""
     parents = body.base.skeleton.parents
     places = see(
-        body, body.base.skeleton.offsets, body.landmarks[0], Poses(np.zeros((1, 3)), body.reference[None])
+        body,
+        body.base.skeleton.offsets,
+        body.landmarks.places(body.base.skeleton.offsets, 1.0),
+        Poses(np.zeros((1, 3)), body.reference[None]),
     ).places[0]
     ratios = []
     for a in range(len(body.stuck)):
@@ -111,9 +180,8 @@ def _size(body: MarkerBody, targets: NDArray) -> float:
     return float(np.clip(np.median(ratios), 0.3, 3.0)) if ratios else 1.0
 
 
-def _first_poses(body: MarkerBody, lengths: NDArray, offsets: NDArray, targets: NDArray) -> Poses:
+def _first_poses(body: MarkerBody, bones: NDArray, offsets: NDArray, targets: NDArray) -> Poses:
     """Poses from nothing: the frame with most markers from several sides, then from each frame to its neighbours."""
-    bones = body.bones(lengths)
     order = int(np.argmax(np.sum(~np.isnan(targets[..., 0]), axis=1)))
     first = _from_nothing(body, bones, offsets, targets[order])
     count = len(targets)
@@ -148,58 +216,110 @@ def _from_nothing(body: MarkerBody, bones: NDArray, offsets: NDArray, target: ND
     return poses[best : best + 1]
 
 
-def _prior_pull(body: MarkerBody, lengths: NDArray, offsets: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """What people are like: residuals, their weights (both (P,)), and how the offsets' ones change with the scale."""
-    local, spread = body.landmarks
-    shares = np.concatenate([[SCALE_SPREAD], np.full(len(lengths) - 1, LENGTH_SPREAD)])
-    off = offsets - lengths[0] * local
-    residual = np.concatenate([lengths - 1.0, off.ravel()])
-    weights = np.concatenate([1.0 / shares, np.repeat(1.0 / spread, 3)])
-    return residual, weights, local.ravel()
+def _prior_pull(body: MarkerBody, state: _State) -> tuple[NDArray, NDArray, NDArray]:
+    """What people are like: residuals and their weights (both (P,)), and (P, P) how they change with what is shared."""
+    lengths, count = state.lengths, len(state.lengths)
+    shares = np.concatenate([[SCALE_SPREAD], np.full(count - 1, LENGTH_SPREAD)])
+    off = state.offsets - body.landmarks.places(state.bones, lengths[0])
+    residual = np.concatenate([lengths - 1.0, off.ravel(), state.usual.ravel()])
+    change = np.eye(len(residual))
+    moved = body.landmarks.changes(body.bone_changes(lengths))
+    change[count : count + off.size, :count] = -moved.reshape(off.size, -1)
+    # there is no usual pose about an axis that is free to turn; and at the end of a limb, markers that sit otherwise
+    # and a joint that is turned otherwise are the same
+    ends = [not np.isin(body.base.skeleton.parents[body.active], joint).any() for joint in body.active]
+    posture = np.where((body.spreads >= ANY) | np.array(ends)[:, None], 1e-3, body.spreads)
+    weights = np.concatenate([1.0 / shares, np.repeat(1.0 / body.landmarks.spread, 3), 1.0 / posture.ravel()])
+    return residual, weights, change
 
 
-def _whole_cost(body: MarkerBody, lengths, offsets, poses: Poses, targets: NDArray, outlier: float) -> float:
-    """Half of everything that is minimised."""
-    places = see(body, body.bones(lengths), offsets, poses).places
-    seen_at = ~np.isnan(targets[..., 0])
-    known = np.where(seen_at[..., None], targets, 0.0)
-    frames = marker_cost(places, known, seen_at, outlier) + prior_cost(body, poses, Prior(body.neutral))
-    residual, weights, _ = _prior_pull(body, lengths, offsets)
-    return float(frames.sum() + len(targets) * np.sum((weights * residual) ** 2) / FRAMES)
+def _whole_cost(body: MarkerBody, state: _State, targets: NDArray, outlier: NDArray) -> float:
+    """Everything that is minimised."""
+    seen = see(body, state.bones, state.offsets, state.poses)
+    costs = normal_equations(
+        body, seen, state.poses, targets, _prior(body, state), spread=state.skin, outlier=outlier
+    )[2]  # fmt: skip
+    residual, weights, _ = _prior_pull(body, state)
+    return float(costs.sum() + np.sum((weights * residual) ** 2))
 
 
 def _shared_step(
-    body: MarkerBody, lengths: NDArray, offsets: NDArray, poses: Poses, targets: NDArray, damping: float, outlier: float
-) -> tuple[NDArray, float, NDArray]:
-    """A step of lengths and offsets with the poses following, the cost before it, and the lengths' spread."""
-    seen = see(body, body.bones(lengths), offsets, poses)
-    seen_at = ~np.isnan(targets[..., 0])
-    known = np.where(seen_at[..., None], targets, 0.0)
+    body: MarkerBody, state: _State, targets: NDArray, damping: float, outlier: NDArray
+) -> tuple[_State, float, NDArray]:
+    """The state after a step of all that is unknown, the cost before it, and the lengths' spread."""
+    lengths, offsets, poses = state.lengths, state.offsets, state.poses
+    seen = see(body, state.bones, offsets, poses)
+    hidden = np.isnan(targets[..., :1])
+    misfit = np.where(hidden, 0.0, seen.places - targets)
+    weights = np.sqrt(marker_weights(misfit, ~hidden[..., 0], outlier)) / state.skin
+    hessian, gradient, costs = normal_equations(
+        body, seen, poses, targets, _prior(body, state), spread=state.skin, outlier=outlier
+    )
     shared = _shared_changes(body, lengths, seen)
-    misfit = np.where(seen_at[..., None], seen.places - known, 0.0)
-    weights = np.sqrt(marker_weights(misfit, seen_at, outlier)) / SKIN
-    hessian, gradient = normal_equations(body, seen, poses, known, seen_at, Prior(body.neutral), outlier)
     count, size = len(targets), shared.shape[-1]
     own = (pose_changes(body, seen) * weights[..., None, None]).reshape(count, -1, hessian.shape[-1])
     all_of = (shared * weights[..., None, None]).reshape(count, -1, size)
     residual = (misfit * weights[..., None]).reshape(count, -1, 1)
     diagonal = np.einsum("fii->fi", hessian)
     diagonal += 1e-6 * diagonal + 1e-9
-    coupling = own.transpose(0, 2, 1) @ all_of
+    coupling = np.zeros((count, hessian.shape[-1], size + body.spreads.size))
+    coupling[..., :size] = own.transpose(0, 2, 1) @ all_of
+    # a usual pose that turns with a joint takes the turn out of what is held against it
+    for row in range(len(body.active)):
+        part = slice(3 * row, 3 * row + 3)
+        coupling[:, 3:, size:][:, part, part] = -body.axes[row].T / body.spreads[row] ** 2
     solved = np.linalg.solve(hessian, np.concatenate([coupling, gradient[..., None]], axis=2))
-    outer = all_of.transpose(0, 2, 1)
-    system = (outer @ all_of - coupling.transpose(0, 2, 1) @ solved[..., :-1]).sum(axis=0)
-    right = (outer @ residual - coupling.transpose(0, 2, 1) @ solved[..., -1:]).sum(axis=0)[:, 0]
-    pull, firm, local = _prior_pull(body, lengths, offsets)
-    change = np.eye(size)
-    change[len(lengths) :, 0] = -local
-    firm = firm * np.sqrt(len(targets) / FRAMES)
+    system = -np.tensordot(coupling, solved[..., :-1], ((0, 1), (0, 1)))
+    right = -np.tensordot(coupling, solved[..., -1], ((0, 1), (0, 1)))
+    system[:size, :size] += np.tensordot(all_of, all_of, ((0, 1), (0, 1)))
+    right[:size] += np.tensordot(all_of, residual[..., 0], ((0, 1), (0, 1)))
+    stiff = body.spreads**-2.0
+    system[range(size, len(right)), range(size, len(right))] += count * stiff.ravel()
+    right[size:] -= np.sum(_turns(body, state) * stiff, axis=0).ravel()
+    pull, firm, change = _prior_pull(body, state)
     system += change.T @ (firm[:, None] ** 2 * change)
     right += change.T @ (firm**2 * pull)
     spread = np.sqrt(np.maximum(np.diag(np.linalg.inv(system))[: len(lengths)], 0.0))
-    system[np.diag_indices(size)] *= 1.0 + damping
-    cost = _whole_cost(body, lengths, offsets, poses, targets, outlier)
-    return -np.linalg.solve(system, right), cost, spread
+    system[np.diag_indices(len(right))] *= 1.0 + damping
+    step = -np.linalg.solve(system, right)
+    new_lengths = np.clip(lengths + step[: len(lengths)], 0.3, 3.0)
+    new_offsets = offsets + step[len(lengths) : size].reshape(-1, 3)
+    usual = state.usual + step[size:].reshape(-1, 3)
+    turns = -(solved[..., -1] + solved[..., :-1] @ step)
+    turns /= np.maximum(1.0, 2.0 * np.abs(turns[:, 3:]).max(axis=1, initial=0.0))[:, None]
+    bones = body.bones(new_lengths)
+    tried = replace(state, lengths=new_lengths, offsets=new_offsets, bones=bones, usual=usual)
+    moved = solve_poses(
+        body, bones, new_offsets, targets, poses.moved(turns, body.active),
+        spread=state.skin, prior=_prior(body, tried), outlier=outlier, iterations=5,
+    )  # fmt: skip
+    cost = float(costs.sum() + np.sum((firm * pull) ** 2))
+    return replace(tried, poses=moved), cost, spread
+
+
+def _measure_skin(body: MarkerBody, state: _State, targets: NDArray) -> NDArray:
+    """(M,) how far each marker moves on its segment, one way, metres, from what is left over of it.
+
+    Unknowns swallow a part of that: as many numbers as poses, lengths and offsets have, less what is known of them.
+    No marker is taken for better than all of them together: one that is alone on its segment is always met.
+    """
+    seen = see(body, state.bones, state.offsets, state.poses)
+    left = np.sum((seen.places - targets) ** 2, axis=-1)
+    hessian, _, _ = normal_equations(body, seen, state.poses, targets, _prior(body, state), spread=state.skin)
+    nothing, _, _ = normal_equations(
+        body, seen, state.poses, np.full_like(targets, np.nan), _prior(body, state), spread=state.skin
+    )
+    diagonal = np.einsum("fii->fi", hessian)
+    diagonal += 1e-9
+    swallowed = hessian.shape[-1] - np.trace(np.linalg.solve(hessian, nothing), axis1=1, axis2=2)
+    numbers = 3.0 * np.sum(~np.isnan(left))
+    kept = max(1.0 - (swallowed.sum() + len(state.lengths) + state.offsets.size) / max(numbers, 1.0), 0.1)
+    each = np.array(
+        [np.median(column[~np.isnan(column)]) if np.isfinite(column).any() else np.nan for column in left.T]
+    )
+    each = each / (MEDIAN_OF_SQUARES * kept)
+    together = float(np.nanmean(each))
+    return np.sqrt(np.clip(np.fmax(each, together), LEAST_SKIN**2, (3.0 * SKIN) ** 2))
 
 
 def _shared_changes(body: MarkerBody, lengths: NDArray, seen: Seen) -> NDArray:

@@ -126,13 +126,22 @@ def _solve_person(
     targets = np.array(markers.positions[:, [item.marker for item in stuck]])
     told = calibrate(body, targets)
     bones = body.bones(told.lengths)
-    poses = solve_poses(body, bones, told.offsets, targets, _start(body, bones, told, targets))
-    swaps = _undo_swaps(body, bones, told.offsets, poses, targets)
+    poses = _start(body, bones, told, targets)
+    # first from wherever it is, then without what is far off
+    for outlier, warm in ((OUTLIER, True), (told.outlier, False)):
+        poses = solve_poses(
+            body, bones, told.offsets, targets, poses,
+            spread=told.skin, prior=told.prior, outlier=outlier, warm=warm,
+        )  # fmt: skip
+    swaps = _undo_swaps(body, bones, told, poses, targets)
     if swaps:
         rows = np.unique([swap.frame for swap in swaps])
-        again = solve_poses(body, bones, told.offsets, targets[rows], poses[rows])
+        again = solve_poses(
+            body, bones, told.offsets, targets[rows], poses[rows],
+            spread=told.skin, prior=told.prior, outlier=told.outlier,
+        )  # fmt: skip
         poses.root[rows], poses.rotations[rows] = again.root, again.rotations
-    poses = _bridge_gaps(body, bones, told.offsets, poses, targets)
+    poses = _bridge_gaps(body, bones, told, poses, targets)
     wearer = replace(_with_skin(body, character, told.lengths), name=name or markers.name or character.name)
     motion = Motion(wearer.skeleton, poses.root, rotation.unroll(poses.rotations), markers.fps)
     clip = Clip(motion, wearer, name=name or markers.name, notes=markers.notes)
@@ -170,14 +179,14 @@ def _start(body: MarkerBody, bones: NDArray, told: Calibration, targets: NDArray
     return Poses(poses.root + shift, poses.rotations)
 
 
-def _undo_swaps(body: MarkerBody, bones: NDArray, offsets: NDArray, poses: Poses, targets: NDArray) -> list[Swap]:
+def _undo_swaps(body: MarkerBody, bones: NDArray, told: Calibration, poses: Poses, targets: NDArray) -> list[Swap]:
     """Put back markers that have each other's place; `targets` is changed."""
-    places = see(body, bones, offsets, poses).places
+    places = see(body, bones, told.offsets, poses).places
     away = np.linalg.norm(targets - places, axis=-1)
-    usual = np.nanmedian(away)
+    far = 2.0 * told.outlier
     swaps = []
-    for frame in np.flatnonzero(np.nansum(away > max(OUTLIER, 5.0 * usual), axis=1) >= 1):
-        odd = np.flatnonzero(away[frame] > max(OUTLIER, 5.0 * usual))
+    for frame in np.flatnonzero(np.any(away > far, axis=1)):
+        odd = np.flatnonzero(away[frame] > far)
         gaps = np.linalg.norm(targets[frame][:, None] - places[frame][None], axis=-1)
         for a in odd:
             b = int(np.nanargmin(gaps[a]))
@@ -194,7 +203,7 @@ def _undo_swaps(body: MarkerBody, bones: NDArray, offsets: NDArray, poses: Poses
     return swaps
 
 
-def _bridge_gaps(body: MarkerBody, bones: NDArray, offsets: NDArray, poses: Poses, targets: NDArray) -> Poses:
+def _bridge_gaps(body: MarkerBody, bones: NDArray, calibration: Calibration, poses: Poses, targets: NDArray) -> Poses:
     """Poses in which joints that no marker tells go from where they were told last to where they are told next."""
     seen = ~np.isnan(targets[..., 0])
     told = np.stack([_tells(body, row, seen) for row in range(len(body.active))], axis=1)
@@ -205,7 +214,7 @@ def _bridge_gaps(body: MarkerBody, bones: NDArray, offsets: NDArray, poses: Pose
     for row, joint in enumerate(body.active):
         known = np.flatnonzero(told[:, row])
         if not len(known):
-            rotations[:, joint] = body.neutral[joint]
+            rotations[:, joint] = calibration.prior.rotations[joint]
             continue
         if len(known) < len(every):
             after = np.clip(np.searchsorted(known, every), 0, len(known) - 1)
@@ -220,9 +229,13 @@ def _bridge_gaps(body: MarkerBody, bones: NDArray, offsets: NDArray, poses: Pose
     rows = np.flatnonzero(~told.all(axis=1))
     held = Prior(rotations[rows], np.where(told[rows], 1.0 / HELD, HELD))
     # a joint that its markers tell is drawn to nothing but them: its own pose is its prior, and hardly
-    again = solve_poses(
-        body, bones, offsets, targets[rows], Poses(root[rows], rotations[rows]), prior=held, iterations=8
-    )
+    again = Poses(root[rows], rotations[rows])
+    # a limb that was laid between two poses may be far from where its other markers are
+    for outlier in (10.0 * OUTLIER, OUTLIER, calibration.outlier):
+        again = solve_poses(
+            body, bones, calibration.offsets, targets[rows], again,
+            spread=calibration.skin, outlier=outlier, prior=held, iterations=8,
+        )  # fmt: skip
     rotations, root = np.array(poses.rotations), np.array(poses.root)
     rotations[rows], root[rows] = again.rotations, again.root
     return Poses(root, rotations)

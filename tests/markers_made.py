@@ -1,0 +1,116 @@
+"""Takes of markers that were made, not seen: a body whose lengths and joints are known wears them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation, samples
+from footplant.edits.marker_sets import LANDMARKS, recognise
+from footplant.kinematics import Kinematics
+from footplant.markers import Markers
+from footplant.motion import Motion
+from footplant.proportions import Proportions
+from footplant.skeleton import Character
+
+_TRUNK_AND_ARMS = "FHD BHD SHO UPA ELB FRM WRA WRB FIN"
+_CMU_LEGS = "FWT BWT THI KNE SHN ANK HEE TOE MT5"
+_GAIT_LEGS = "ASI PSI THI KNE TIB ANK HEE TOE"
+
+
+def _both(names: str) -> list[str]:
+    return [f"{side}{name}" for side in "LR" for name in names.split()]
+
+
+CMU_41 = ["C7", "T10", "CLAV", "STRN", "RBAC", *_both(f"{_TRUNK_AND_ARMS} {_CMU_LEGS}")]
+PLUG_IN_GAIT = ["C7", "T10", "CLAV", "STRN", "RBAK", *_both(f"{_TRUNK_AND_ARMS} {_GAIT_LEGS}")]
+BODIES = {
+    "mean": Proportions(),
+    "tall": Proportions(scale=1.08, legs=1.06, arms=1.04, trunk=0.97, shoulders=1.06),
+    "small": Proportions(scale=0.9, thigh=0.96, shank=1.05, upper_arm=0.95, forearm=1.05, hips=1.06, feet=0.95),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A take with its truth."""
+
+    markers: Markers
+    wearer: Character
+    motion: Motion
+    """On the wearer."""
+    joints: NDArray
+    """(F, J, 3) metres."""
+    swapped: tuple[tuple[int, int, int], ...] = ()
+    """(frame, marker, marker) whose places were exchanged."""
+
+
+def wear(labels: list[str], motion: str = "walk", body: Proportions | str = "mean", *, seed: int = 0,
+         off: float = 0.015, noise: float = 0.001, hidden: float = 0.05, swaps: float = 0.001) -> Made:  # fmt: skip
+    """Markers on a body that does a sample motion.
+
+    off: metres that each is put off its landmark at most. noise: metres, each way. hidden: share of the frames, in
+    runs of 3 to 30. swaps: share of markers and frames that have the name of another marker within 25 cm.
+    """
+    rng = np.random.default_rng(seed)
+    clip = samples.load(motion)
+    proportions = BODIES[body] if isinstance(body, str) else body
+    wearer = clip.character.with_proportions(proportions)
+    root = clip.motion.root * (wearer.height / clip.character.height)
+    moved = replace(clip.motion, skeleton=wearer.skeleton, root=root)
+    kinematics = Kinematics(moved)
+    segments, offsets = _put(wearer, labels, rng, off)
+    turned = kinematics.rotations[:, segments]
+    places = kinematics.positions[:, segments] + rotation.rotate(turned, offsets)
+    places = places + noise * rng.standard_normal(places.shape)
+    found = _exchange(places, rng, swaps)
+    _hide(places, rng, hidden)
+    return Made(
+        Markers(tuple(labels), places, clip.motion.fps, name="made"), wearer, moved, kinematics.positions, found
+    )
+
+
+def _put(wearer: Character, labels: list[str], rng: np.random.Generator, off: float) -> tuple[NDArray, NDArray]:
+    """(M,) the joints that carry the markers and (M, 3) where they sit in these."""
+    mannequin = samples.load_character("mannequin")
+    base = mannequin.skeleton.posed(mannequin.skeleton.rest)[0]
+    here, turned = wearer.skeleton.posed(wearer.skeleton.rest)
+    roles, parents = mannequin.require_roles(), mannequin.skeleton.parents
+    size = wearer.height / mannequin.height
+    segments, offsets = [], []
+    for stuck in recognise(labels)[1]:
+        joint = int(roles.joints["spine"][-1] if stuck.role == "chest" else roles[stuck.role])
+        away = rng.standard_normal(3)
+        away *= off * rng.random() / np.linalg.norm(away)
+        place = np.array(LANDMARKS[stuck.landmark or ""].place) * [stuck.side, 1.0, 1.0]
+        # a knee's marker is at the knee however long the thigh is: as far from the nearest joint as on the mannequin
+        near = [other for other in range(len(base)) if other == joint or parents[other] == joint]
+        origin = min(near, key=lambda other: float(np.linalg.norm(place - base[other])))
+        world = here[origin] + size * (place - base[origin]) + away
+        segments.append(joint)
+        offsets.append(rotation.rotate(rotation.inverse(turned[joint]), world - here[joint]))
+    assert len(segments) == len(labels)
+    return np.array(segments), np.array(offsets)
+
+
+def _exchange(places: NDArray, rng: np.random.Generator, share: float) -> tuple[tuple[int, int, int], ...]:
+    frames, markers = places.shape[:2]
+    found = []
+    for _ in range(round(share * frames * markers / 2)):
+        frame, first = int(rng.integers(frames)), int(rng.integers(markers))
+        apart = np.linalg.norm(places[frame] - places[frame, first], axis=-1)
+        near = np.flatnonzero((apart < 0.25) & (apart > 0.05))
+        if len(near):
+            second = int(rng.choice(near))
+            places[frame, [first, second]] = places[frame, [second, first]]
+            found.append((frame, first, second))
+    return tuple(found)
+
+
+def _hide(places: NDArray, rng: np.random.Generator, share: float) -> None:
+    frames, markers = places.shape[:2]
+    while share and np.isnan(places[..., 0]).mean() < share:
+        start, marker, length = int(rng.integers(frames)), int(rng.integers(markers)), int(rng.integers(3, 31))
+        places[start : start + length, marker] = np.nan
