@@ -19,15 +19,13 @@ from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
-from footplant.methods.closing import WhereUnmet
+from footplant.methods.closing import CLOSED, WhereUnmet
 from footplant.methods.hierarchical import PAPER_RATE
 from footplant.methods.spacetime_rows import Rows
 from footplant.methods.spacetime_search import Search
 from footplant.motion import Motion
 from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, Stopwatch, errors
 
-LIMBS_CLOSE = 3.0
-"""Tolerances that splines may leave to limbs; where they leave more, finer ones come first."""
 OUT_OF_REACH = 0.1
 """Metres that the search is off at least where it gave up: nothing is closed there by limbs."""
 
@@ -71,20 +69,21 @@ class Spacetime:
         found = None if begun is None else (begun if whole else begun[frames]) - reference.motion
         spacing = max(self.spacing * motion.fps / PAPER_RATE, 2.0)
         closing = self._closing(problem) if self.exact else None
-        solved = motion
+        solved, gave_up = motion, False
         while True:
             knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
             if knots.count:
                 patience = 1 if closing or not self.exact else 4
                 found, moved = search.run(knots, found, patience)
                 if search.give_up(moved):
+                    gave_up = True
                     found, moved = search.run(knots, found, patience)
                 root, local = np.array(motion.root), np.array(motion.rotations)
                 root[frames], local[frames] = moved.root, moved.rotations
                 solved = motion.like(root, local, motion.offsets)
                 watch.lap(f"{spacing:.3g} frames a knot", solved)
-            # limbs close millimetres without a jerk, not centimetres
-            least, enough = (1.0, 0.0) if closing is None else (2.0, LIMBS_CLOSE)
+            # what limbs close they close with a jerk: finer knots come first
+            least, enough = (1.0, 0.0) if closing is None else (2.0, CLOSED)
             if not self.exact or search.met or search.worst <= enough or spacing <= least:
                 break
             spacing = max(0.5 * spacing, least)
@@ -93,8 +92,8 @@ class Spacetime:
             f"{plant.title}: stands at ({', '.join(f'{value:.3f}' for value in place)}), where the whole clip puts it"
             for plant, place in zip(rows.free, places)
         ]
-        reachable = search.progressing
-        if closing is not None:
+        reachable = search.progressing and not gave_up
+        if closing is not None and search.worst > CLOSED:
             settled = _within_reach(_settled(problem, rows.free, places), Kinematics(solved))
             answer = closing.solve(replace(problem, motion=solved, constraints=settled))
             solved = answer.motion if self.window is None else _within(solved, answer.motion, span)

@@ -142,7 +142,7 @@ class Search:
         others[: len(placed)] = placed
         look = rows.look(knots, control, others)
         multipliers = np.zeros(rows.count)
-        stage, damping, idle, left, held = 0, 0.0, 0, np.inf, 0
+        stage, damping, idle, left, held, polished = 0, 0.0, 0, np.inf, 0, False
         for number in range(self.method.iterations):
             if self.progress:
                 self.progress("spacetime", number / self.method.iterations)
@@ -160,7 +160,10 @@ class Search:
             )  # fmt: skip
             self.met = self.worst <= NEAR_ENOUGH
             if self.met and longest < SHORT:
-                break
+                if polished:
+                    break
+                # one step more costs little beside all before it, and leaves half as much
+                polished = True
             if stage == len(PENALTIES) - 1 and calm:
                 idle = idle + 1 if now > 0.8 * left or longest < SETTLED else 0
                 left = min(left, now)
