@@ -23,7 +23,7 @@ ROUNDS = 40
 """Steps of the calibration at most."""
 ENOUGH = 3e-4
 """Share of the cost that a step must gain to be followed by another one."""
-MEASURED = 3
+MEASURED = 2
 """How many times the markers' own motion on the skin is measured."""
 FAR_OFF, LEAST_OUTLIER = 8.0, 0.012
 """What is farther off than this many times the usual, and than these metres, is likelier to be something else."""
@@ -36,6 +36,8 @@ MEDIAN_OF_SQUARES = 2.366
 """The median of the sum of three squared normal numbers."""
 SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.05
 """How far people's size and proportions are from the mean, as shares."""
+SMALLEST, TALLEST = 0.4, 4.0
+"""Metres; who wears markers is no smaller and no taller."""
 FEWEST = 6
 """Markers that a frame must have to be posed at all."""
 
@@ -76,15 +78,15 @@ def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
     offsets = body.landmarks.places(bones, lengths[0])
     poses, skin = _first_poses(body, bones, offsets, chosen), np.full(len(offsets), SKIN)
     state = _State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads))
-    spread = np.zeros(len(lengths))
+    known = np.eye(len(lengths))
     narrow = np.full(len(offsets), OUTLIER)
     outlier, damping, measured = 4.0 * narrow, 1e-2, 0
     for _ in range(ROUNDS):
-        tried, cost, spread = _shared_step(body, state, chosen, damping, outlier)
+        tried, cost, known = _shared_step(body, state, chosen, damping, outlier)
         gained = cost - _whole_cost(body, tried, chosen, outlier)
         if gained <= 0.0:
             damping *= 10.0
-            if damping > 1e4:
+            if damping > 1.0:
                 break
             continue
         state, damping = tried, max(0.1 * damping, 1e-6)
@@ -99,7 +101,8 @@ def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
             measured += 1
             narrow, damping = np.clip(FAR_OFF * state.skin, LEAST_OUTLIER, OUTLIER), 1e-4
             outlier = np.maximum(narrow, 0.5 * outlier)
-    held = Prior(_prior(body, state).rotations)
+    held = _prior(body, state)
+    spread = np.sqrt(np.maximum(np.diag(np.linalg.inv(known))[: len(lengths)], 0.0))
     return Calibration(state.lengths, state.offsets, spread, frames, state.poses, state.skin, held, outlier)
 
 
@@ -177,7 +180,13 @@ def _size(body: MarkerBody, targets: NDArray) -> float:
             gaps = gaps[~np.isnan(gaps)]
             if meet and apart > 0.12 * body.base.height and len(gaps):
                 ratios.append(float(np.percentile(gaps, 80)) / apart)
-    return float(np.clip(np.median(ratios), 0.3, 3.0)) if ratios else 1.0
+    size = float(np.median(ratios)) if ratios else 1.0
+    if not SMALLEST <= size * body.base.height <= TALLEST:
+        raise MotionError(
+            f"expected a body of {SMALLEST} to {TALLEST} m, got one of {size * body.base.height:.3g} m; the take may "
+            "be in other units than it says (units=, --units)"
+        )
+    return size
 
 
 def _first_poses(body: MarkerBody, bones: NDArray, offsets: NDArray, targets: NDArray) -> Poses:
@@ -246,7 +255,9 @@ def _whole_cost(body: MarkerBody, state: _State, targets: NDArray, outlier: NDAr
 def _shared_step(
     body: MarkerBody, state: _State, targets: NDArray, damping: float, outlier: NDArray
 ) -> tuple[_State, float, NDArray]:
-    """The state after a step of all that is unknown, the cost before it, and the lengths' spread."""
+    """The state after a step of all that is unknown, the cost before it, and what is known of what is shared (S, S)."""
+    from footplant.kernels import marker_shared
+
     lengths, offsets, poses = state.lengths, state.offsets, state.poses
     seen = see(body, state.bones, offsets, poses)
     hidden = np.isnan(targets[..., :1])
@@ -260,17 +271,16 @@ def _shared_step(
     own = (pose_changes(body, seen) * weights[..., None, None]).reshape(count, -1, hessian.shape[-1])
     all_of = (shared * weights[..., None, None]).reshape(count, -1, size)
     residual = (misfit * weights[..., None]).reshape(count, -1, 1)
-    diagonal = np.einsum("fii->fi", hessian)
-    diagonal += 1e-6 * diagonal + 1e-9
     coupling = np.zeros((count, hessian.shape[-1], size + body.spreads.size))
-    coupling[..., :size] = own.transpose(0, 2, 1) @ all_of
+    marker_shared.couple(own, all_of, coupling)
     # a usual pose that turns with a joint takes the turn out of what is held against it
     for row in range(len(body.active)):
         part = slice(3 * row, 3 * row + 3)
         coupling[:, 3:, size:][:, part, part] = -body.axes[row].T / body.spreads[row] ** 2
-    solved = np.linalg.solve(hessian, np.concatenate([coupling, gradient[..., None]], axis=2))
-    system = -np.tensordot(coupling, solved[..., :-1], ((0, 1), (0, 1)))
-    right = -np.tensordot(coupling, solved[..., -1], ((0, 1), (0, 1)))
+    lower = np.zeros_like(hessian)
+    marker_shared.eliminate(hessian, 1e-6, gradient, coupling, lower)
+    system = -np.tensordot(coupling, coupling, ((0, 1), (0, 1)))
+    right = -np.tensordot(coupling, gradient, ((0, 1), (0, 1)))
     system[:size, :size] += np.tensordot(all_of, all_of, ((0, 1), (0, 1)))
     right[:size] += np.tensordot(all_of, residual[..., 0], ((0, 1), (0, 1)))
     stiff = body.spreads**-2.0
@@ -279,13 +289,14 @@ def _shared_step(
     pull, firm, change = _prior_pull(body, state)
     system += change.T @ (firm[:, None] ** 2 * change)
     right += change.T @ (firm**2 * pull)
-    spread = np.sqrt(np.maximum(np.diag(np.linalg.inv(system))[: len(lengths)], 0.0))
+    known = system.copy()
     system[np.diag_indices(len(right))] *= 1.0 + damping
     step = -np.linalg.solve(system, right)
     new_lengths = np.clip(lengths + step[: len(lengths)], 0.3, 3.0)
     new_offsets = offsets + step[len(lengths) : size].reshape(-1, 3)
     usual = state.usual + step[size:].reshape(-1, 3)
-    turns = -(solved[..., -1] + solved[..., :-1] @ step)
+    turns = np.empty_like(gradient)
+    marker_shared.follow(lower, gradient, coupling, step, turns)
     turns /= np.maximum(1.0, 2.0 * np.abs(turns[:, 3:]).max(axis=1, initial=0.0))[:, None]
     bones = body.bones(new_lengths)
     tried = replace(state, lengths=new_lengths, offsets=new_offsets, bones=bones, usual=usual)
@@ -294,7 +305,7 @@ def _shared_step(
         spread=state.skin, prior=_prior(body, tried), outlier=outlier, iterations=5,
     )  # fmt: skip
     cost = float(costs.sum() + np.sum((firm * pull) ** 2))
-    return replace(tried, poses=moved), cost, spread
+    return replace(tried, poses=moved), cost, known
 
 
 def _measure_skin(body: MarkerBody, state: _State, targets: NDArray) -> NDArray:

@@ -83,7 +83,7 @@ class MarkerReport:
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON."""
-        return {key: plain(value) for key, value in asdict(self).items()}
+        return plain({**asdict(self), "frame_rms": self.frame_rms.tolist()})
 
 
 def make_report(

@@ -1,0 +1,350 @@
+"""Markers to motion: on bodies whose truth is known, by their derivatives, by labels, with damage, and end to end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from footplant import rotation, samples
+from footplant.cli import main
+from footplant.edits import marker_calibration
+from footplant.edits.marker_body import BACK, LENGTHS, MarkerBody, Poses, length_changes, pose_changes, see
+from footplant.edits.marker_pose import Prior, normal_equations, solve_poses
+from footplant.edits.marker_sets import from_table, recognise
+from footplant.edits.markers import Solved, solve
+from footplant.errors import ConstraintError, MotionError
+from footplant.io import load, save_markers
+from footplant.kernels import marker_shared
+from footplant.kinematics import Kinematics
+from footplant.markers import Markers
+from markers_made import CMU_41, PLUG_IN_GAIT, Made, wear
+
+LEG = {"thigh": ("upper_leg", "lower_leg"), "shank": ("lower_leg", "foot")}
+ARM = {"upper arm": ("upper_arm", "lower_arm"), "forearm": ("lower_arm", "hand")}
+
+
+def length(character, pair: tuple[str, str]) -> float:
+    roles, places = character.require_roles(), character.skeleton.posed(character.skeleton.rest)[0]
+    return float(np.linalg.norm(places[roles[f"left_{pair[0]}"]] - places[roles[f"left_{pair[1]}"]]))
+
+
+def joint_errors(solved: Solved, made: Made) -> dict[str, float]:
+    """Role → RMS over the take, mm."""
+    roles = made.wearer.require_roles()
+    away = np.linalg.norm(Kinematics(solved.clip.motion).positions - made.joints, axis=-1)
+    rms = 1000.0 * np.sqrt(np.mean(away**2, axis=0))
+    return {role: float(rms[joints[-1]]) for role, joints in roles.joints.items()}
+
+
+@cache
+def walked() -> tuple[Made, Solved]:
+    made = wear(CMU_41, "walk", "tall", seed=2)
+    return made, solve(made.markers)
+
+
+@cache
+def kicked() -> tuple[Made, Solved]:
+    made = wear(PLUG_IN_GAIT, "kick", "small", seed=2)
+    return made, solve(made.markers)
+
+
+@pytest.mark.parametrize("take", [walked, kicked])
+def test_lengths_and_joints_of_made_takes(take) -> None:
+    made, solved = take()
+    for name, pair in LEG.items():
+        assert abs(length(solved.clip.character, pair) - length(made.wearer, pair)) < 0.003, name
+    for name, pair in ARM.items():
+        assert abs(length(solved.clip.character, pair) - length(made.wearer, pair)) < 0.012, name
+    errors = joint_errors(solved, made)
+    assert errors["hips"] < 5.0
+    assert max(errors[f"{side}_upper_leg"] for side in ("left", "right")) < 5.0
+    # what no marker tells: where along the foot it bends, and which of the vertebrae does
+    assert np.median(list(errors.values())) < 12.0
+    assert solved.report.median < 2.0
+
+
+def test_swaps_are_found_and_put_right() -> None:
+    made, solved = walked()
+    found = {line.partition(":")[0] for line in solved.report.swaps}
+    assert made.swapped
+    right = [frame for frame, _, _ in made.swapped if f"frame {frame}" in found]
+    assert len(right) >= 0.6 * len({frame for frame, _, _ in made.swapped})
+    assert len(solved.report.swaps) <= len(made.swapped) + 1
+
+
+def a_body() -> tuple[MarkerBody, np.ndarray, np.ndarray, Poses, np.ndarray]:
+    body = MarkerBody.of(samples.load_character("mannequin"), recognise(CMU_41)[1])
+    rng = np.random.default_rng(4)
+    lengths = 1.0 + 0.05 * rng.standard_normal(1 + len(LENGTHS))
+    offsets = body.landmarks.places(body.bones(lengths), lengths[0]) + 0.01 * rng.standard_normal((41, 3))
+    turns = rotation.exp(0.2 * rng.standard_normal((2, len(body.neutral), 3)))
+    poses = Poses(rng.standard_normal((2, 3)), rotation.multiply(body.neutral, turns))
+    targets = see(body, body.bones(lengths), offsets, poses).places + 0.02 * rng.standard_normal((2, 41, 3))
+    targets[0, 3] = np.nan
+    return body, lengths, offsets, poses, targets
+
+
+def test_changes_with_poses_lengths_and_landmarks_by_differences() -> None:
+    body, lengths, offsets, poses, _ = a_body()
+    bones = body.bones(lengths)
+    seen = see(body, bones, offsets, poses)
+    told = pose_changes(body, seen)
+    small = 1e-6
+    for column in range(told.shape[-1]):
+        step = np.zeros((2, told.shape[-1]))
+        step[:, column] = small
+        ahead, behind = (see(body, bones, offsets, poses.moved(s, body.active)).places for s in (step, -step))
+        np.testing.assert_allclose(told[..., column], (ahead - behind) / (2 * small), atol=1e-8)
+    changes = body.bone_changes(lengths)
+    by_length, by_landmark = length_changes(body, seen, changes), body.landmarks.changes(changes)
+    for column in range(len(lengths)):
+        step = np.zeros(len(lengths))
+        step[column] = small
+        bones_ahead, bones_behind = body.bones(lengths + step), body.bones(lengths - step)
+        ahead, behind = (see(body, b, offsets, poses).places for b in (bones_ahead, bones_behind))
+        np.testing.assert_allclose(by_length[..., column], (ahead - behind) / (2 * small), atol=1e-7)
+        first = body.landmarks.places(bones_ahead, lengths[0] + step[0])
+        second = body.landmarks.places(bones_behind, lengths[0] - step[0])
+        np.testing.assert_allclose(by_landmark[..., column], (first - second) / (2 * small), atol=1e-7)
+
+
+def twin(body, seen, poses, targets, prior, spread, outlier):
+    """The kernel's normal equations in NumPy."""
+    hidden = np.isnan(targets[..., :1])
+    misfit = np.where(hidden, 0.0, seen.places - targets)
+    squares = np.sum(misfit**2, axis=-1)
+    share = np.where(hidden[..., 0], 0.0, 1.0 / (1.0 + squares / outlier**2)) / spread
+    jacobian = (pose_changes(body, seen) * share[..., None, None]).reshape(len(targets), -1, 3 + 3 * len(body.active))
+    residual = (misfit * share[..., None]).reshape(len(targets), -1)
+    hessian = np.einsum("fri,frj->fij", jacobian, jacobian)
+    gradient = np.einsum("fri,fr->fi", jacobian, residual)
+    cost = np.sum(np.where(hidden[..., 0], 0.0, squares / (1.0 + squares / outlier**2)) / spread**2, axis=1)
+    turn = rotation.log(rotation.multiply(rotation.inverse(prior), poses.rotations))[:, body.active]
+    about = np.einsum("aij,faj->fai", body.axes, turn)
+    stiff = 1.0 / np.where(about * body.one_way < 0.0, BACK, body.spreads)
+    for f in range(len(targets)):
+        for row in range(len(body.active)):
+            v = turn[f, row]
+            skew = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+            angle = np.linalg.norm(v)
+            bend = 1 / angle**2 - (1 + np.cos(angle)) / (2 * angle * np.sin(angle))
+            change = (stiff[f, row][:, None] * body.axes[row]) @ (np.eye(3) + 0.5 * skew + bend * skew @ skew)
+            part = slice(3 + 3 * row, 6 + 3 * row)
+            hessian[f, part, part] += change.T @ change
+            gradient[f, part] += change.T @ (stiff[f, row] * about[f, row])
+            cost[f] += np.sum((stiff[f, row] * about[f, row]) ** 2)
+    return hessian, gradient, cost
+
+
+def test_normal_equations_are_those_of_numpy_and_the_costs_gradient() -> None:
+    body, lengths, offsets, poses, targets = a_body()
+    bones = body.bones(lengths)
+    seen = see(body, bones, offsets, poses)
+    spread = np.linspace(0.002, 0.01, 41)
+    prior = Prior(body.neutral)
+    ours = normal_equations(body, seen, poses, targets, prior, spread=spread, outlier=0.05)
+    for found, expected in zip(ours, twin(body, seen, poses, targets, body.neutral, spread, 0.05), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-9 * np.abs(expected).max())
+    small = 1e-6
+    for column in (0, 1, 4, 20, 41, ours[1].shape[1] - 1):
+        step = np.zeros_like(ours[1])
+        step[:, column] = small
+        costs = []
+        for way in (step, -step):
+            moved = poses.moved(way, body.active)
+            there = see(body, bones, offsets, moved)
+            costs.append(normal_equations(body, there, moved, targets, prior, spread=spread, outlier=0.05)[2])
+        np.testing.assert_allclose(ours[1][:, column], (costs[0] - costs[1]) / (4 * small), rtol=1e-4, atol=1e-2)
+
+
+def test_elimination_is_the_schur_complement() -> None:
+    rng = np.random.default_rng(0)
+    own, shared = rng.standard_normal((3, 9, 5)), rng.standard_normal((3, 9, 7))
+    coupling = np.zeros((3, 5, 7))
+    marker_shared.couple(own, shared, coupling)
+    np.testing.assert_allclose(coupling, own.transpose(0, 2, 1) @ shared, atol=1e-12)
+    hessian, gradient, step = own.transpose(0, 2, 1) @ own, rng.standard_normal((3, 5)), rng.standard_normal(7)
+    lower, left, right, out = np.zeros((3, 5, 5)), gradient.copy(), coupling.copy(), np.empty((3, 5))
+    marker_shared.eliminate(hessian, 0.0, left, right, lower)
+    expected = coupling.transpose(0, 2, 1) @ np.linalg.solve(hessian, coupling)
+    np.testing.assert_allclose(right.transpose(0, 2, 1) @ right, expected, rtol=1e-9)
+    marker_shared.follow(lower, left, right, step, out)
+    follows = -np.linalg.solve(hessian, (gradient + coupling @ step)[..., None])[..., 0]
+    np.testing.assert_allclose(out, follows, rtol=1e-8)
+
+
+def test_poses_are_as_good_as_scipys() -> None:
+    from scipy.optimize import least_squares
+
+    body, lengths, offsets, poses, targets = a_body()
+    bones, target, start = body.bones(lengths), targets[:1], poses[:1]
+    found = solve_poses(body, bones, offsets, target, start, outlier=1e3, iterations=60)
+
+    def residuals(step):
+        moved = start.moved(step[None], body.active)
+        away = (see(body, bones, offsets, moved).places - target)[0] / 0.008
+        turn = rotation.log(rotation.multiply(rotation.inverse(body.neutral), moved.rotations[0]))[body.active]
+        about = np.einsum("aij,aj->ai", body.axes, turn)
+        stiff = np.where(about * body.one_way < 0.0, BACK, body.spreads)
+        return np.concatenate([np.nan_to_num(away).ravel(), (about / stiff).ravel()])
+
+    best = least_squares(residuals, np.zeros(3 + 3 * len(body.active)))
+    seen = see(body, bones, offsets, found)
+    cost = normal_equations(body, seen, found, target, Prior(body.neutral), outlier=1e3)[2][0]
+    assert cost < 2.0 * best.cost * 1.001
+
+
+@pytest.mark.parametrize(
+    ("labels", "name", "places"),
+    [
+        (
+            "LASI RASI LPSI RPSI LTHI LKNE LTIB LANK LHEE LTOE RFHD C7 PELO LTIP",
+            "Plug-in Gait",
+            {"LASI": ("hips", "front waist"), "LTIB": ("left_lower_leg", "shin"), "LTOE": ("left_foot", "forefoot")},
+        ),
+        (
+            "LFWT RFWT LBWT RBWT LSHN RSHN LMT5 RMT5 RBAC LFRM",
+            "CMU 41",
+            {"RBAC": ("chest", "side of the back"), "LFRM": ("left_lower_arm", "forearm")},
+        ),
+        (
+            "R.ASIS L.ASIS V.Sacral R.Thigh R.Shank R.Knee.Medial R.Offset R.Toe Top.Head",
+            "Helen Hayes",
+            {"R.Knee.Medial": ("right_upper_leg", "inner knee"), "V.Sacral": ("hips", "sacrum")},
+        ),
+        (
+            "LLEK RLEK LMEK LATI LGTRO XYPH JN LDELT LLEE",
+            "Motek Human Body Model",
+            {"LLEK": ("left_upper_leg", "knee"), "JN": ("chest", "throat"), "LDELT": ("left_upper_arm", "upper arm")},
+        ),
+        (
+            "WaistLFront WaistRFront LKneeOut RKneeOut LUArmHigh BackTop HeadTop BackLeft",
+            "OptiTrack Baseline",
+            {"WaistLFront": ("hips", "front waist"), "BackTop": ("chest", "neck base")},
+        ),
+    ],
+)
+def test_sets_are_known_by_their_labels(labels: str, name: str, places: dict) -> None:
+    words = labels.split()
+    found, stuck = recognise(words)
+    assert found == name
+    told = {words[item.marker]: (item.role, item.landmark) for item in stuck}
+    assert {label: told[label] for label in places} == places
+    assert not {"PELO", "LTIP"} & told.keys()
+
+
+@pytest.mark.parametrize("label", ["PELO", "PELA", "TRXO", "HEDO", "LFEO", "LTIO", "LTOP", "RHNO", "unlabelled", "*1"])
+def test_points_that_nobody_wears_are_left_out(label: str) -> None:
+    assert recognise([label])[1] == []
+
+
+def test_a_hidden_forearm_is_bridged() -> None:
+    made = wear(CMU_41, "walk", seed=3, hidden=0.0, swaps=0.0)
+    places = np.array(made.markers.positions)
+    forearm = [CMU_41.index(label) for label in ("LFRM", "LWRA", "LWRB", "LFIN", "LELB")]
+    places[200:220, forearm] = np.nan
+    places[300:303, CMU_41.index("RKNE")] += 0.4
+    solved = solve(replace(made.markers, positions=places))
+    joints = Kinematics(solved.clip.motion).positions
+    away = np.linalg.norm(joints - made.joints, axis=-1)
+    roles = made.wearer.require_roles()
+    hand, knee = roles["left_hand"], roles["right_lower_leg"]
+    usual = np.median(away[:, hand])
+    assert away[200:220, hand].max() < usual + 0.08
+    assert np.linalg.norm(np.diff(joints[:, hand], axis=0), axis=-1).max() < 0.05
+    assert away[300:303, knee].max() < np.median(away[:, knee]) + 0.02
+    assert max(fit.longest_gap for fit in solved.report.markers) == 20
+
+
+def test_two_persons_are_told_apart_and_parts_drive_what_they_have() -> None:
+    first = wear(PLUG_IN_GAIT, "stand", seed=1, hidden=0.0, swaps=0.0)
+    count = 60
+    legs = [label for label in PLUG_IN_GAIT if label[1:] in ["ASI", "PSI", "THI", "KNE", "TIB", "ANK", "HEE", "TOE"]]
+    lower = first.markers.select(legs)
+    names = tuple(f"Ann:{label}" for label in PLUG_IN_GAIT) + tuple(f"Ben:{label}" for label in legs)
+    places = np.concatenate([first.markers.positions, lower.positions + [2.0, 0.0, 0.0]], axis=1)[:count]
+    both = solve(Markers(names, places, first.markers.fps))
+    assert both.report.subject == "Ann"
+    assert [other.subject for other in both.others] == ["Ben"]
+    assert "arms" in both.others[0].notes[0]
+    other = both.clip.others[0]
+    assert abs(float(np.mean(other.motion.root[:, 0] - both.clip.motion.root[:, 0])) - 2.0) < 0.05
+    assert solve(Markers(names, places, first.markers.fps), subject="Ben").report.subject == "Ben"
+
+
+def no_labels() -> Markers:
+    made = wear(CMU_41, "stand", hidden=0.0).markers
+    return replace(made, names=tuple(f"point{n}" for n in range(41)))
+
+
+def test_bad_takes_say_what_is_missing() -> None:
+    made = wear(CMU_41, "stand", hidden=0.0).markers[:20]
+    with pytest.raises(MotionError, match=r"6 or more markers with known labels .* got point0"):
+        solve(no_labels())
+    with pytest.raises(MotionError, match="known labels"):
+        solve(made.select(["LKNE", "LANK"]))
+    with pytest.raises(MotionError, match="hidden in every frame"):
+        solve(replace(made, positions=np.full_like(made.positions, np.nan)))
+    with pytest.raises(MotionError, match=r"expected a body .* units"):
+        solve(made.scaled(1000.0))
+    with pytest.raises(MotionError, match="more than once"):
+        replace(made, names=("Ann:LKNE",) * 41)
+    with pytest.raises(ConstraintError, match="marker of the take, got 'M9'"):
+        solve(made, table={"M9": "left knee"})
+    with pytest.raises(ConstraintError, match="landmark or a segment"):
+        from_table(["M1"], {"M1": "left antenna"})
+    with pytest.raises(ConstraintError, match="left or right"):
+        from_table(["M1"], {"M1": "thigh"})
+    with pytest.raises(MotionError, match="expected a subject among"):
+        solve(made, subject="Zoe")
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory):
+    path = tmp_path_factory.mktemp("take") / "take.trc"
+    save_markers(path, wear(CMU_41, "walk", seed=5).markers[:120])
+    return path
+
+
+def test_the_command_writes_a_motion_a_report_and_a_picture(take, tmp_path, capsys) -> None:
+    out, report, picture = tmp_path / "out.bvh", tmp_path / "report.json", tmp_path / "fit.png"
+    code = main(["solve", str(take), "-o", str(out), "--report", str(report), "--picture", str(picture), "--json"])
+    assert code == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["marker_set"] == "CMU 41"
+    assert told["median"] < 3.0
+    assert json.loads(report.read_text())["frames"] == 120
+    assert picture.stat().st_size > 10_000
+    assert len(load(out).motion) == 120
+
+
+def test_a_take_goes_straight_to_another_character(take, tmp_path, capsys) -> None:
+    out = tmp_path / "out.glb"
+    assert main(["retarget", str(take), "--to", "sample:blubby", "-o", str(out)]) == 0
+    clip = load(out)
+    assert len(clip.motion) == 120
+    assert clip.character.height < 1.6
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [('M1 = "left', "expected TOML"), ("M1 = 3", "lines such as"), ('NOPE = "left knee"', "marker of the take")],
+)
+def test_bad_tables_are_one_line_and_code_two(take, tmp_path, capsys, table: str, said: str) -> None:
+    file = tmp_path / "table.toml"
+    file.write_text(table)
+    assert main(["solve", str(take), "-o", str(tmp_path / "out.bvh"), "--labels", str(file)]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out.bvh").exists()
+
+
+def test_calibration_needs_a_frame_with_enough_markers() -> None:
+    body = MarkerBody.of(samples.load_character("mannequin"), recognise(CMU_41)[1])
+    targets = np.full((5, 41, 3), np.nan)
+    targets[:, :4] = 1.0
+    with pytest.raises(MotionError, match="6 or more markers in some frame, got at most 4"):
+        marker_calibration.calibrate(body, targets)
