@@ -1,7 +1,7 @@
 """Where a motion accelerates most, and the wish that it did so less: soft bounds that a whole-clip method can honour.
 
-Peaks of acceleration are single frames: the blow of a heel, a snap of a knee, a fault of the capture. A millimetre at
-each side of one takes a good part of it away.
+Peaks of acceleration are single frames: the blow of a heel, a snap of a knee, a fault of the capture. To take a seventh
+of one away moves the frames around it by millimetres; to take more away costs centimetres and is not asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Point
 
-LOWER = 0.75
+LOWER = 0.85
 """Share of the highest acceleration of any joint that is wished for."""
 NEAR = 0.9
 """Share of that from where on a frame is watched: pressed down, a peak comes up beside."""
