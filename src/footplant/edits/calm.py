@@ -1,7 +1,7 @@
 """Where a motion accelerates most, and the wish that it did so less: soft bounds that a whole-clip method can honour.
 
 Peaks of acceleration are single frames: the blow of a heel, a snap of a knee, a fault of the capture. To take a seventh
-of one away moves the frames around it by millimetres; to take more away costs centimetres and is not asked for.
+of one away moves joints by millimetres on average, and by a centimetre or two around it; more is not asked for.
 """
 
 from __future__ import annotations
