@@ -9,7 +9,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from markers_made import CMU_41, wear
+from markers_made import CMU_41, wear  # pyright: ignore[reportMissingImports]
 from timing import cpu_seconds, main
 
 FRAMES = 200

@@ -348,3 +348,53 @@ def test_calibration_needs_a_frame_with_enough_markers() -> None:
     targets[:, :4] = 1.0
     with pytest.raises(MotionError, match="6 or more markers in some frame, got at most 4"):
         marker_calibration.calibrate(body, targets)
+
+
+def flexion(places: np.ndarray, roles, near: str, far: str) -> np.ndarray:
+    """How far forward of straight down a limb points, in the plane that the pelvis faces, radians."""
+    limb = places[:, roles[far]] - places[:, roles[near]]
+    left = places[:, roles["left_upper_leg"]] - places[:, roles["right_upper_leg"]]
+    forward = np.cross(left, [0.0, 1.0, 0.0])
+    forward /= np.linalg.norm(forward, axis=1)[:, None]
+    return np.arctan2(np.sum(limb * forward, axis=1), -limb[:, 1])
+
+
+def bend(first: np.ndarray, middle: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The angle at the middle, radians."""
+    a, b = first - middle, last - middle
+    return np.arccos(np.sum(a * b, axis=-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1))
+
+
+@cache
+def of_cmu():
+    from conftest import shared_data
+    from footplant.io import load_markers
+
+    markers = load_markers(shared_data("c3d/cmu_02_01.c3d"))
+    return markers, solve(markers)
+
+
+def test_cmu_walk_against_its_own_markers_and_its_published_motion(shared) -> None:
+    markers, solved = of_cmu()
+    published = load(shared / "bvh/cmu/02_01.bvh")
+    assert solved.report.marker_set == "CMU 41"
+    assert solved.report.median < 4.0
+    ours, roles = Kinematics(solved.clip.motion).positions, solved.clip.character.require_roles()
+    # the published motion has a pose more, before the first frame
+    theirs, their_roles = Kinematics(published.motion).positions[1:], published.character.require_roles()
+    for side in ("left", "right"):
+        limbs = (("upper_leg", "lower_leg"), ("upper_arm", "lower_arm"))
+        for near, far in limbs:
+            pair = (f"{side}_{near}", f"{side}_{far}")
+            both = flexion(ours, roles, *pair), flexion(theirs, their_roles, *pair)
+            assert np.corrcoef(*both)[0, 1] > 0.97, pair
+        arm = [f"{side}_{part}" for part in ("upper_arm", "lower_arm", "hand")]
+        both = [bend(*(x[:, r[role]] for role in arm)) for x, r in ((ours, roles), (theirs, their_roles))]
+        assert np.corrcoef(*both)[0, 1] > 0.97, arm
+        mark = side[0].upper()
+        labels = ("FWT", "BWT", "KNE", "ANK", "TOE")
+        place = {label: markers.positions[:, markers.index(mark + label)] for label in labels}
+        leg = [ours[:, roles[f"{side}_{part}"]] for part in ("upper_leg", "lower_leg", "foot", "toes")]
+        knee = bend(0.5 * (place["FWT"] + place["BWT"]), place["KNE"], place["ANK"])
+        assert np.corrcoef(bend(*leg[:3]), knee)[0, 1] > 0.97
+        assert np.corrcoef(bend(*leg[1:]), bend(place["KNE"], place["ANK"], place["TOE"]))[0, 1] > 0.97

@@ -74,9 +74,14 @@ def perform(task: Task) -> dict[str, Any]:
 
 
 def _load(task: Task) -> Clip:
-    from footplant.io import load
+    from footplant.io import SAMPLE, format_of, load, load_markers
 
-    clip = load(task.source)
+    if not task.source.startswith(SAMPLE) and hasattr(format_of(task.source), "load_markers"):
+        from footplant.edits.markers import solve
+
+        clip = solve(load_markers(task.source)).clip
+    else:
+        clip = load(task.source)
     if not len(clip.motion):
         raise FormatError("expected a clip with frames, got none", path=task.source)
     return clip

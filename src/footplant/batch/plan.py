@@ -122,7 +122,9 @@ class Batch:
 
     def _sources(self) -> Iterator[tuple[str, Path]]:
         """Every input with the name of its result, without an ending."""
-        readable = {ending for ending, module in formats().items() if hasattr(module, "load")} - {".asf"}
+        able = ("load", "load_markers")
+        readable = {ending for ending, module in formats().items() if any(hasattr(module, name) for name in able)}
+        readable -= {".asf"}
         inside = self.folder.resolve()
         for given in self.inputs:
             path = Path(given)

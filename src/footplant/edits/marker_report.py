@@ -83,7 +83,8 @@ class MarkerReport:
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON."""
-        return plain({**asdict(self), "frame_rms": self.frame_rms.tolist()})
+        told = {**asdict(self), "frame_rms": self.frame_rms.tolist()}
+        return {key: plain(value) for key, value in told.items()}
 
 
 def make_report(

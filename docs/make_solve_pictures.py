@@ -1,0 +1,42 @@
+"""The pictures and the table of the page on markers: python docs/make_solve_pictures.py [FOLDER OF TAKES]."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from footplant import plot
+from footplant.edits.markers import solve
+from footplant.errors import FootplantError
+from footplant.io import load_markers
+from markers_made import CMU_41, wear  # pyright: ignore[reportMissingImports]
+
+HERE = Path(__file__).parent
+
+
+def pictures() -> None:
+    """Markers over the skeleton of a made take."""
+    made = wear(CMU_41, "kick", "tall", seed=1)
+    solved = solve(made.markers)
+    plot.marker_fit(solved.clip, made.markers, solved.report, HERE / "solve.png", dpi=90)
+
+
+def table(folder: Path) -> None:
+    """One row for each take of a folder, as Markdown."""
+    print("| take | markers | set | median mm | RMS mm | height m |\n| --- | --- | --- | --- | --- | --- |")
+    for path in sorted([*folder.rglob("*.c3d"), *folder.rglob("*.trc")]):
+        try:
+            report = solve(load_markers(path)).report
+        except FootplantError as error:
+            print(f"| {path.name} | | {error} | | | |")
+            continue
+        figures = f"{report.median:.1f} | {report.rms:.1f} | {report.height:.2f}"
+        print(f"| {path.name} | {len(report.markers)} | {report.marker_set or 'by name'} | {figures} |")
+
+
+if __name__ == "__main__":
+    pictures()
+    for given in sys.argv[1:]:
+        table(Path(given))
