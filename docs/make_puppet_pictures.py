@@ -2,6 +2,8 @@
 
 The captured angles alone; inverse kinematics that puts hands and feet where the performer's were, whatever they do;
 and computer puppetry, which asks what matters. Run: python docs/make_puppet_pictures.py [SAMPLE …]
+
+Real clips are drawn where they are beside the repository, in shared/data.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.edits.puppet import puppet
 from footplant.edits.transfer import leg_ratio, transfer
+from footplant.io import load
 from footplant.kinematics import Kinematics
 from footplant.methods.perframe import PerFrame
 from footplant.motion import Motion
@@ -28,6 +31,15 @@ from footplant.skeleton import Character, Point
 HERE = Path(__file__).resolve().parent
 SHOWN = {"walk": 7, "clap": 6, "waist": 5, "jump": 7, "reach": 6, "punch": 6}
 """Sample → how many poses are drawn."""
+REAL = {
+    "cartwheel": ("bvh/cmu/49_06.bvh", 0.3, 0.75, 7),
+    "dance": ("bvh/cmu/05_02.bvh", 0.3, 0.6, 6),
+    "backflip": ("bvh/cmu/88_01.bvh", 0.1, 0.9, 7),
+    "crawl": ("bvh/cmu/111_03.bvh", 0.3, 0.6, 6),
+    "throw": ("bvh/cmu/141_28.bvh", 0.1, 0.95, 6),
+}
+"""Name → a real clip, the parts of it between which it is shown, and how many poses are drawn."""
+DATA = HERE.parents[1] / "shared" / "data"
 WIDTH, BAND = 760, 24
 ENDS = ("left_hand", "right_hand", "left_foot", "right_foot")
 
@@ -59,9 +71,16 @@ def three_ways(clip: Clip, target: Character) -> dict[str, Motion]:
     }
 
 
-def draw(name: str, poses: int) -> None:
+def real_clip(name: str) -> Clip:
+    """The part of a real clip that is shown."""
+    path, start, stop, _ = REAL[name]
+    clip = load(DATA / path)
+    part = clip.motion[round(start * len(clip.motion)) : round(stop * len(clip.motion))]
+    return Clip(part, clip.character, name=name)
+
+
+def draw(name: str, clip: Clip, poses: int) -> None:
     """One picture: three rows for Sally beside three for Blubby."""
-    clip = samples.load(name)
     rows, font = [], ImageFont.load_default(17)
     with tempfile.TemporaryDirectory() as folder:
         for who in ("sally", "blubby"):
@@ -99,5 +118,8 @@ def trimmed(picture: Image.Image) -> Image.Image:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or SHOWN:
-        draw(wanted, SHOWN.get(wanted, 6))
+    for wanted in sys.argv[1:] or (*SHOWN, *REAL):
+        if wanted not in REAL:
+            draw(wanted, samples.load(wanted), SHOWN.get(wanted, 6))
+        elif (DATA / REAL[wanted][0]).exists():
+            draw(wanted, real_clip(wanted), REAL[wanted][3])

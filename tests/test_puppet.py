@@ -126,6 +126,42 @@ def test_the_live_puppeteer_plays_what_the_engine_plays():
     assert (state.frames, first.frames) == (40, 0)
 
 
+def test_packed_tables_are_the_tables():
+    from footplant.kernels import puppet_packed as packed
+
+    engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
+    source, target = engine.packed
+    found, work = engine.room()
+    memory, limbs = engine.init()
+    analysis = engine.analysis
+    parts = (
+        (packed.source_of(source), (
+            engine.performer.skeleton.parents, engine.performer.skeleton.offsets[None], analysis.figure,
+            analysis.tubes, analysis.near, analysis.things, analysis.rules,
+        )),
+        (packed.target_of(target), (*engine.tables, engine.stage, engine.counterparts.tables)),
+        (packed.memory_of(memory.floats, memory.places), analysis.init()),
+        (packed.found_of(found), analysis.room()),
+    )  # fmt: skip
+    for views, tables in parts:
+        ours, theirs = list(flat(views)), list(flat(tables))
+        assert len(ours) == len(theirs)
+        for view, table in zip(ours, theirs):
+            assert np.shape(view) == np.shape(table)
+            assert np.array_equal(view, table)
+    assert len(list(flat(packed.limbs_of(limbs.floats, limbs.places)))) == len(limbs.places)
+    assert len(list(flat(packed.work_of(work)))) == len(work.places)
+
+
+def flat(parts):
+    """The arrays and numbers of nested tuples."""
+    for part in parts:
+        if isinstance(part, tuple):
+            yield from flat(part)
+        else:
+            yield part
+
+
 def test_bad_frames_are_refused_and_long_gaps_are_survived():
     clip, target = samples.load("walk"), samples.load_character("blubby")
     puppeteer = Puppeteer(clip.character, target)
@@ -223,8 +259,13 @@ def test_hands_approach_and_leave_without_a_jump():
     assert np.linalg.norm(ours, axis=2).max() < 1.5 * np.linalg.norm(theirs, axis=2).max()
 
 
-@pytest.mark.parametrize("who", TARGETS)
-@pytest.mark.parametrize("name", ["walk", "jump"])
+@pytest.mark.parametrize(
+    ("name", "who"),
+    [
+        *((name, "sally") for name in ("walk", "run", "limp", "turn-left", "jump", "stand", "reach", "waist", "stop")),
+        *((name, "blubby") for name in ("walk", "limp", "stop", "stand", "jump", "kick", "punch")),
+    ],
+)
 def test_smooth_motions_stay_smooth(name, who):
     clip, target, _, kinematics = played(name, who)
     copied = Kinematics(transfer(clip.motion, clip.character, target))

@@ -29,15 +29,15 @@ REACH = 0.1
 """Body heights from a thing at which it begins to count (D of the paper, which leaves it to the animator)."""
 NEAR_BODY = 0.045
 """Body heights from the body's surface at which a palm, foot, elbow or knee begins to count."""
-NEAR_HANDS = 0.14
+NEAR_HANDS = 0.12
 """Body heights between the palms at which they begin to count."""
 PASSING = 0.3
 """Body heights a second along the body at which a touch does not count."""
-LOOKAHEAD, TOUCH_LOOKAHEAD = 0.15, 0.1
+LOOKAHEAD, TOUCH_LOOKAHEAD = 0.15, 0.13
 """Seconds by which an approach to the scene (λ, figure 4.3), and to the body or the other hand, counts ahead."""
 RATE = 0.02
 """Half-life in seconds of the filter on speeds."""
-RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.03, 0.1, 0.044, 0.8
+RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.032, 0.1, 0.044, 0.8
 """Half-lives in seconds in which importances of feet, and those of hands and of touches of the body, grow and fade."""
 
 

@@ -27,6 +27,8 @@ TRUNK = ("hips", "waist", "chest", "head")
 """Segments that arms stay out of."""
 _STRETCH = 0.999
 """Share of its length to which a limb is stretched at most."""
+_FAT, _MARGINS = 0.3, (0.004, 0.06)
+"""Metres of margin around the body for each metre that it is fatter than the performer's; the least and the most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,16 @@ class PuppetEngine:
         size = (target.height or 1.0) / (performer.height or 1.0)
         track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer)) if scale is None else 0.0
         about = np.array(about, float)
-        self.stage = Stage(self.scale, about, size, track, bool(estimate_root))
+        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size))
+
+    def _margin(self, size: float) -> float:
+        """Metres from the body at which arms begin to be pushed away.
+
+        Where the target is fatter than the performer, arms that pass its body in the clear would be in the target's:
+        it has to be left the sooner.
+        """
+        extra = [self.surface.radius(name, 4) - size * self.analysis.surface.radius(name, 4) for name in TRUNK]
+        return float(np.clip(_FAT * max(extra), *_MARGINS))
 
     @cached_property
     def tables(self):
@@ -86,11 +97,33 @@ class PuppetEngine:
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
         return puppet_tables(self.target, self.surface), figure, self.surface.tables(), trunk, moves
 
+    @cached_property
+    def packed(self):
+        """The performer in its scene and the target as the kernels take them: two long tables (`Packed`)."""
+        from footplant.kernels.puppet_packed import pack
+
+        analysis, (puppet, figure, tubes, trunk, moves) = self.analysis, self.tables
+        return (
+            pack(
+                self.performer.skeleton.parents, self.performer.skeleton.offsets[None], analysis.figure,
+                analysis.tubes, analysis.near, analysis.things, analysis.rules,
+            ),
+            pack(puppet, figure, tubes, trunk, moves, self.stage, self.counterparts.tables),
+        )  # fmt: skip
+
+    def init(self):
+        """(memory, limbs): what is remembered before the first frame, as long tables."""
+        from footplant.kernels.puppet_packed import pack
+        from footplant.kernels.puppet_tables import new_limbs
+
+        return pack(self.analysis.init()), pack(new_limbs())
+
     def room(self):
-        """Room for a frame, to be used again."""
+        """(found, work): room for what is found in a frame and for its pose, to be used again, as long tables."""
+        from footplant.kernels.puppet_packed import pack
         from footplant.kernels.puppet_tables import new_work
 
-        return new_work(len(self.performer.skeleton), len(self.target.skeleton))
+        return pack(self.analysis.room()), pack(new_work(len(self.performer.skeleton), len(self.target.skeleton)))
 
     def play(self, motion: Motion, poses: NDArray | None = None) -> PuppetMotion:
         """The target's motion for a whole clip of the performer.
@@ -98,7 +131,6 @@ class PuppetEngine:
         poses: (F, O, 7) how the scene's things have moved at each frame, or None where they rest.
         """
         from footplant.kernels import puppet as kernel
-        from footplant.kernels.puppet_tables import new_limbs
 
         if motion.skeleton.names != self.performer.skeleton.names or motion.offsets is not None:
             raise MotionError(f"expected a motion on the skeleton of {self.performer.name!r}, got another one")
@@ -113,20 +145,13 @@ class PuppetEngine:
         roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
         scene, hands = np.empty((frames, len(LIMBS))), np.empty(frames)
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
-        puppet, figure, tubes, trunk, moves = self.tables
+        memory, limbs = self.init()
         kernel.play(
-            self.performer.skeleton.parents, self.source_offsets, motion.root, motion.rotations, 1.0 / motion.fps,
-            analysis.figure, analysis.tubes, analysis.near, analysis.things, poses, analysis.rules, analysis.init(),
-            analysis.room(), puppet, figure, tubes, trunk, moves, self.stage, self.counterparts.tables, new_limbs(),
-            self.room(), roots, rotations, scene, body, hands, iterations,
+            *self.packed, memory.floats, memory.places, limbs.floats, limbs.places, *self.room(), motion.root,
+            motion.rotations, poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
         )  # fmt: skip
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
         return PuppetMotion(played, scene, body, hands, iterations)
-
-    @cached_property
-    def source_offsets(self) -> NDArray:
-        """(1, K, 3) bones of the performer, metres."""
-        return np.array(self.performer.skeleton.offsets[None])
 
 
 def puppet_tables(target: Character, surface: BodySurface):
@@ -168,8 +193,8 @@ def _probes(target: Character, surface: BodySurface, side: str, places: NDArray,
     """(3, 4) wrist, palm and finger tips in the hand's frame, and how thick the hand is there, metres."""
     number = SEGMENTS.index(f"{side}_hand")
     length, axis = float(surface.lengths[number]), rotation.rotate(surface.turns[number], rotation.AXES["z"])
-    thin = 0.75 * surface.radius(f"{side}_hand", 2)
-    shares = ((0.0, surface.radius(f"{side}_lower_arm", -1)), (0.45, thin), (0.95, 0.7 * thin))
+    thin = 0.65 * surface.radius(f"{side}_hand", 2)
+    shares = ((0.0, 0.8 * surface.radius(f"{side}_lower_arm", -1)), (0.45, thin), (0.95, 0.7 * thin))
     return np.array([[*(share * length * axis), thickness] for share, thickness in shares])
 
 

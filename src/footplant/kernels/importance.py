@@ -76,7 +76,8 @@ class Memory(NamedTuple):
     """(8, S, 10) of each thing and segment: distance, rate, its place (3) seen from the segment, the speed at which it
     slips along, and importance as in `limbs` (4)."""
     hands: NDArray
-    """(6,) distance of the palms, rate, and importance as in `limbs` (4)."""
+    """(10,) distance of the palms, rate, importance as in `limbs` (4), from the right one to the left (3), and the
+    speed at which they slip past each other."""
 
 
 class Importance(NamedTuple):
@@ -250,15 +251,23 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
         square += out.hands[1 + k] ** 2
     d, last = math.sqrt(square), memory.hands
     if memory.started[0] > 0.0:
-        rate = rate_of(d, last[0], last[1], rules, dt)
+        rate, moved = rate_of(d, last[0], last[1], rules, dt), 0.0
+        for k in range(3):
+            moved += (out.hands[1 + k] - last[6 + k]) ** 2
+        slip = math.sqrt(max(moved - (d - last[0]) ** 2, 0.0)) / dt
+        last[9] += (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * (slip - last[9])
         now = share(ahead(d, rate, rules.touch_lookahead, rules.hands) / rules.hands)
+        # hands that swing past each other do not mean to meet
+        now *= share(0.5 * last[9] / rules.passing)
         follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
         last[0], last[1] = d, rate
     else:
         begin(last, 2, share(d / rules.hands))
         last[0], last[1] = d, 0.0
+    for k in range(3):
+        last[6 + k] = out.hands[1 + k]
     # hands that were together a moment ago and are far apart now have nothing to do with one another any more
-    out.hands[0] = last[2] * share((d / rules.hands - 0.8) / 1.6)
+    out.hands[0] = last[2] * share((d / rules.hands - 0.8) / 2.4)
     if out.hands[0] <= 0.0:
         return
     x, y, z = (0.5 * (out.points[0, 0] + out.points[1, 0]), 0.5 * (out.points[0, 1] + out.points[1, 1]),
@@ -284,7 +293,11 @@ def analyse(figure, tubes, near, things, poses, rules, dt, positions, rotations,
 def new_memory(things: int, segments: int) -> Memory:
     """The memory before the first frame."""
     return Memory(
-        np.zeros(1), np.zeros((POINTS, things, 2)), np.zeros((LIMBS, 4)), np.zeros((GENERAL, segments, 10)), np.zeros(6)
+        np.zeros(1),
+        np.zeros((POINTS, things, 2)),
+        np.zeros((LIMBS, 4)),
+        np.zeros((GENERAL, segments, 10)),
+        np.zeros(10),
     )
 
 

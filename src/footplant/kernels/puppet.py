@@ -16,8 +16,10 @@ from footplant.kernels.importance import (
     new_memory,
     smallest_figure,
 )
+from footplant.kernels.puppet_arms import arms
 from footplant.kernels.puppet_body import place_body
-from footplant.kernels.puppet_limbs import arms, ease_limbs, leg, note_angles
+from footplant.kernels.puppet_limbs import leg, note_angles
+from footplant.kernels.puppet_packed import found_of, limbs_of, memory_of, pack, source_of, target_of, work_of
 from footplant.kernels.puppet_tables import Puppet, Stage, new_limbs, new_work, to_target
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
@@ -43,11 +45,10 @@ def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
 
 
 @jit
-def pose(
-    puppet, figure, source_figure, tubes, trunk, moves, things, poses, stage, counterparts, importance, near, dt,
-    limbs, work,
-):  # fmt: skip
+def pose_frame(source, target, poses, importance, near, dt, limbs, work):
     """Pose the character for what matters; how many iterations the body took. `work` holds the performer's pose."""
+    _, _, source_figure, _, _, things, _ = source
+    puppet, figure, tubes, trunk, moves, stage, counterparts = target
     copy_pose(puppet, figure, source_figure, stage, counterparts, work)
     started = limbs.started[0] > 0.0
     limbs.started[0] = 1.0
@@ -56,41 +57,53 @@ def pose(
     for limb in range(2, 4):
         if figure.limbs[limb, 2] >= 0:
             leg(puppet, figure, limb, importance, things, poses, stage, work)
-    arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, work)
-    ease_limbs(figure, importance, dt, started, limbs, work)
+    arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, dt, started, limbs, work)
     normalize_rows(work.local[0])
     return iterations
 
 
 @jit
-def observe(
-    parents, offsets, root, rotations, figure, tubes, near, things, poses, rules, dt, memory, out, source_positions,
-    source_rotations,
-):  # fmt: skip
+def observe_frame(source, root, rotations, poses, dt, memory, out, work):
     """Forward kinematics of the performer (root (1, 3), rotations (1, K, 4)) and what matters in it."""
-    forward(parents, offsets, root, rotations, source_positions, source_rotations)
-    analyse(figure, tubes, near, things, poses, rules, dt, source_positions[0], source_rotations[0], memory, out)
+    parents, offsets, figure, tubes, near, things, rules = source
+    forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
+    analyse(
+        figure, tubes, near, things, poses, rules, dt, work.source_positions[0], work.source_rotations[0], memory, out
+    )
+
+
+@jit
+def observe(source, memory, remembered, found, work, root, rotations, poses, dt):
+    """The second phase on packed tables; memory: the numbers of `remembered` that change, work: packed rooms."""
+    observe_frame(
+        source_of(source), root, rotations, poses, dt, memory_of(memory, remembered), found_of(found), work_of(work)
+    )
+
+
+@jit
+def pose(source, target, memory, remembered, limbs, limb_places, found, work, poses, dt):
+    """The third phase on packed tables; how many iterations the body took."""
+    near = memory_of(memory, remembered).scene
+    return pose_frame(
+        source_of(source), target_of(target), poses, found_of(found), near, dt, limbs_of(limbs, limb_places),
+        work_of(work),
+    )  # fmt: skip
 
 
 @jit
 def play(
-    parents, offsets, roots, rotations, seconds, source_figure, source_tubes, near, things, poses, rules, memory, out,
-    puppet, figure, tubes, trunk, moves, stage, counterparts, limbs, work, new_roots, new_rotations, scene, body, hands,
-    iterations,
+    source, target, memory, remembered, limbs, limb_places, found, work, roots, rotations, poses, seconds, new_roots,
+    new_rotations, scene, body, hands, iterations,
 ):  # fmt: skip
     """A whole clip, frame by frame: `observe`, then `pose`; poses (F or 1, O, 7). Writes poses and importances."""
+    performer, character, mind = source_of(source), target_of(target), memory_of(memory, remembered)
+    arms_and_legs, out, room = limbs_of(limbs, limb_places), found_of(found), work_of(work)
     for f in range(roots.shape[0]):
         here = poses[f if poses.shape[0] > 1 else 0]
-        observe(
-            parents, offsets, roots[f : f + 1], rotations[f : f + 1], source_figure, source_tubes, near, things, here,
-            rules, seconds, memory, out, work.source_positions, work.source_rotations,
-        )  # fmt: skip
-        iterations[f] = pose(
-            puppet, figure, source_figure, tubes, trunk, moves, things, here, stage, counterparts, out, memory.scene,
-            seconds, limbs, work,
-        )  # fmt: skip
-        new_roots[f] = work.root[0]
-        new_rotations[f] = work.local[0]
+        observe_frame(performer, roots[f : f + 1], rotations[f : f + 1], here, seconds, mind, out, room)
+        iterations[f] = pose_frame(performer, character, here, out, mind.scene, seconds, arms_and_legs, room)
+        new_roots[f] = room.root[0]
+        new_rotations[f] = room.local[0]
         scene[f] = out.scene
         body[f] = out.body
         hands[f] = out.hands[0]
@@ -98,11 +111,9 @@ def play(
 
 def smallest_puppet() -> Puppet:
     """A skeleton of one joint without limbs, to compile with."""
-    parents = np.array([-1])
-    parents.setflags(write=False)
     return Puppet(
-        parents, np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 3, 4)), np.zeros(2),
-        np.zeros((1, 2)),
+        np.array([-1]), np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 3, 4)),
+        np.zeros(2), np.zeros((1, 2)),
     )  # fmt: skip
 
 
@@ -111,18 +122,31 @@ def _without_limbs() -> Figure:
     return figure._replace(limbs=np.full((4, 3), -1), carriers=np.full(8, -1), general=np.full(8, -1))
 
 
-def _counterparts():
-    parents, turns, none = smallest_puppet().parents, np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
-    return (
-        parents, np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), turns, turns, turns, none, none,
+def _smallest_parts():
+    """(source, target, memory, remembered, limbs, limb_places, found, work) of a figure of one joint."""
+    rules = Rules(0.15, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
+    turns, none = np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
+    counterparts = (
+        np.array([-1]), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), turns, turns, turns, none, none,
         np.zeros(0), np.zeros((0, 3)),
+    )  # fmt: skip
+    source = pack(
+        np.array([-1]), np.zeros((1, 1, 3)), _without_limbs(), smallest_tubes(), np.zeros((8, 1), bool),
+        smallest_things(), rules,
+    )  # fmt: skip
+    target = pack(
+        smallest_puppet(), _without_limbs(), smallest_tubes(), np.zeros(1, bool), np.zeros((2, 1), bool),
+        Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01), counterparts,
+    )  # fmt: skip
+    memory, limbs = pack(new_memory(1, 1)), pack(new_limbs())
+    return (
+        source, target, memory.floats, memory.places, limbs.floats, limbs.places, pack(new_importance(1)),
+        pack(new_work(1, 1)),
     )  # fmt: skip
 
 
-def _parts():
-    poses = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
-    rules = Rules(0.15, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
-    return _without_limbs(), smallest_tubes(), smallest_things(), poses, rules, new_memory(1, 1), new_importance(1)
+def _rest():
+    return np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
 
 
 def _frozen(*shape):
@@ -132,29 +156,18 @@ def _frozen(*shape):
 
 
 def _smallest_observe():
-    figure, tubes, things, poses, rules, memory, out = _parts()
-    return (
-        smallest_puppet().parents, np.zeros((1, 1, 3)), np.zeros((1, 3)), np.ones((1, 1, 4)), figure, tubes,
-        np.zeros((8, 1), bool), things, poses, rules, 0.01, memory, out, np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
-    )  # fmt: skip
+    source, _, memory, remembered, _, _, found, work = _smallest_parts()
+    return source, memory, remembered, found, work, np.zeros((1, 3)), np.ones((1, 1, 4)), _rest(), 0.01
 
 
 def _smallest_pose():
-    figure, tubes, things, poses, _, memory, out = _parts()
-    return (
-        smallest_puppet(), figure, figure, tubes, np.zeros(1, bool), np.zeros((2, 1), bool), things, poses,
-        Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(), out, memory.scene, 0.01, new_limbs(), new_work(1, 1),
-    )  # fmt: skip
+    return *_smallest_parts(), _rest(), 0.01
 
 
 def _smallest_play():
-    figure, tubes, things, poses, rules, memory, out = _parts()
     return (
-        smallest_puppet().parents, np.zeros((1, 1, 3)), _frozen(1, 3), _frozen(1, 1, 4), 0.01, figure, tubes,
-        np.zeros((8, 1), bool), things, poses[None], rules, memory, out, smallest_puppet(), figure, tubes,
-        np.zeros(1, bool), np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True), _counterparts(),
-        new_limbs(), new_work(1, 1), np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)),
-        np.zeros(1), np.zeros(1, np.int64),
+        *_smallest_parts(), _frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01, np.zeros((1, 3)),
+        np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64),
     )  # fmt: skip
 
 

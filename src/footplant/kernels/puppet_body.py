@@ -20,10 +20,12 @@ SHARP = 0.004
 """Metres of height between heel, ball and toe that decide which of them the foot stands on."""
 TOUCH = 0.004
 """Metres around a touch in which distances are rounded."""
-EASE = 0.04
+EASE = 0.03
 """Half-life in seconds in which the root takes up its shift."""
-EASY = 0.012
+EASY = 0.026
 """Share of a limb's length around full stretch (less twice this) in which the root begins to be drawn after it."""
+GIVES_IN = 1.004
+"""Share of a limb's length at which the root follows at once, whatever haste it takes: its limb gives in before."""
 CLOSE_ENOUGH = 0.0005
 """Metres that a limb may be too short before the body is bent for it."""
 MOST_ITERATIONS = 12
@@ -197,7 +199,7 @@ def reach_from_root(puppet, figure, importance, work):
             continue
         for k in range(3):
             work.centers[count, k] = work.goals[limb, k] - (work.positions[0, upper, k] - work.root[0, k])
-        work.radii[count] = puppet.lengths[limb] / w
+        work.radii[count] = GIVES_IN * puppet.lengths[limb] / w
         work.order[count] = limb
         # the most important one first
         c = count
@@ -254,7 +256,7 @@ def bend_body(puppet, figure, importance, work):
     for iteration in range(MOST_ITERATIONS):
         worst = 0.0
         for limb in range(4):
-            worst = max(worst, too_short(puppet, figure, importance, limb, 1.0, work)[0])
+            worst = max(worst, too_short(puppet, figure, importance, limb, GIVES_IN, work)[0])
         if worst < CLOSE_ENOUGH or worst > 0.99 * before:
             return iteration
         before = worst
@@ -264,7 +266,7 @@ def bend_body(puppet, figure, importance, work):
         for k in range(count):
             work.normal[k, k] = KEEP_PLACE if k < 3 else KEEP_TURN
         for limb in range(4):
-            gap, nx, ny, nz = too_short(puppet, figure, importance, limb, 1.0, work)
+            gap, nx, ny, nz = too_short(puppet, figure, importance, limb, GIVES_IN, work)
             if gap <= 0.0:
                 continue
             upper = figure.limbs[limb, 0]

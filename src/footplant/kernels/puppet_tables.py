@@ -52,6 +52,8 @@ class Stage(NamedTuple):
     """Metres that each foot of the target walks farther from the middle than the scaled footsteps do."""
     estimate: bool
     """Whether the root is estimated in closed form before anything is searched (section 5.1)."""
+    margin: float
+    """Metres from the target's body at which arms begin to be pushed away: the more, the fatter it is."""
 
 
 class Limbs(NamedTuple):
@@ -63,9 +65,14 @@ class Limbs(NamedTuple):
     """(2, 3, 3) where the ankle would be for its heel, ball and toe each to be right."""
     root: NDArray
     """(2, 3) how far the root is shifted from where it was carried over, metres, and how fast that changes."""
-    turns: NDArray
-    """(4, 3, 6) how far the three joints of each limb are turned from their captured angles, and how fast that
-    changes: rotation vectors, radians and radians a second."""
+    hands: NDArray
+    """(2, 6) how far each hand is pushed out of the body and the scene, metres, and how fast that changes."""
+    gives: NDArray
+    """(2, 3) metres that a wrist gives way, for its elbow being in the body or its place being out of reach."""
+    middle: NDArray
+    """(7,) how far the place where hands meet is pushed, metres, how fast that changes, and 1 while they do."""
+    swings: NDArray
+    """(2, 2) how far each elbow is swung out of the body, radians, and how fast that changes."""
     started: NDArray
     """(1,) 0 before the first frame."""
 
@@ -100,11 +107,15 @@ class Work(NamedTuple):
     wrists: NDArray
     """(2, 3) metres."""
     pushes: NDArray
-    """(2, 3) metres."""
+    """(2, 3) metres by which each hand should be shifted to be where it touches the body."""
     angles: NDArray
     """(4, 3, 4) the captured angles of the three joints of each limb."""
     held: NDArray
-    """(3, 4) the angles of an arm before its wrist was placed."""
+    """(2, 3) metres; where the wrists would be if nothing were pushed."""
+    margins: NDArray
+    """(2,) metres from the body at which each arm is pushed away."""
+    free: NDArray
+    """(2,) 0 where a hand is fully meant to be where the other one or the scene wants it, 1 where it is not."""
     scratch: NDArray
     """(8, 4) for a limb."""
     normal: NDArray
@@ -117,7 +128,10 @@ class Work(NamedTuple):
 
 def new_limbs() -> Limbs:
     """The memory before the first frame."""
-    return Limbs(np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((4, 3, 6)), np.zeros(1))
+    return Limbs(
+        np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
+        np.zeros((2, 3)), np.zeros(7), np.zeros((2, 2)), np.zeros(1),
+    )  # fmt: skip
 
 
 def new_work(performer: int, target: int) -> Work:
@@ -126,7 +140,8 @@ def new_work(performer: int, target: int) -> Work:
         np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
         np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
         np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
-        np.zeros((3, 4)), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)), np.zeros((3, 9)),
+        np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)),
+        np.zeros((3, 9)),
     )  # fmt: skip
 
 

@@ -99,27 +99,30 @@ def measure(rings, length, u, v, a):
     """A place in a tube's own axes, seen from it: (distance, normal (3), t, cosine, sine, gap, beyond).
 
     distance: metres from the surface, to first order, negative inside; gap: the same straight away from the axis;
-    t: 0 … 1 along the axis; cosine, sine: of the angle around it; beyond: metres past its end, 0 beside it.
+    t: 0 … 1 along the axis; cosine, sine: of the angle around it; beyond: how far past its end. The last three are a
+    unit direction, the third 0 beside the tube, so that nothing jumps where a place is straight past the end.
     """
     inside = min(max(a, 0.0), length)
     beyond = a - inside
     flat = math.sqrt(u * u + v * v)
     c, s = (u / flat, v / flat) if flat > 1e-9 else (1.0, 0.0)
     t = inside / length
-    r, along, across = radius(rings, t, c, s)
     past = FLATNESS * beyond
     rho = math.sqrt(flat * flat + past * past)
     if rho < 1e-9:
-        return -r, c, s, 0.0, t, c, s, -r, beyond
+        r, _, _ = radius(rings, t, c, s)
+        return -r, c, s, 0.0, t, c, s, -r, 0.0
+    # past the end the angle means the less, the nearer to the axis
+    outwards = flat / rho
+    r, along, across = radius(rings, t, outwards * c, outwards * s)
     gap = rho - r
     # the gradient of the gap: outwards, around, and along the axis
-    outwards = flat / rho
     around = -across / max(flat, 0.25 * max(r, 1e-6))
     axial = FLATNESS * past / rho if beyond != 0.0 else -along / length
     norm = 1.0 / math.sqrt(outwards * outwards + around * around + axial * axial)
     return (
         gap * norm, (outwards * c - around * s) * norm, (outwards * s + around * c) * norm, axial * norm,
-        t, c, s, gap, beyond,
+        t, outwards * c, outwards * s, gap, past / rho,
     )  # fmt: skip
 
 
@@ -144,12 +147,10 @@ def distance(tubes, number, positions, rotations, x, y, z):
 def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
     """The place in the world that `measure` would see so: the inverse of it."""
     r, _, _ = radius(tubes.rings[number], t, c, s)
-    past = FLATNESS * beyond
     rho = max(r + gap, 0.0)
-    flat = math.sqrt(max(rho * rho - past * past, 0.0))
-    a = t * tubes.lengths[number] + beyond
+    a = t * tubes.lengths[number] + rho * beyond / FLATNESS
     w, i, j, k = world_turn(tubes, number, rotations)
-    x, y, z = rotate(w, i, j, k, flat * c, flat * s, a)
+    x, y, z = rotate(w, i, j, k, rho * c, rho * s, a)
     joint, o = tubes.joints[number], tubes.origins[number]
     ox, oy, oz = rotate(
         rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3], o[0], o[1], o[2]

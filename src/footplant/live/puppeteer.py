@@ -76,10 +76,10 @@ class State:
 
     filter: Any
     """The filter's own."""
-    importance: Any
-    """What the analysis remembers: see `footplant.kernels.importance.Memory`."""
-    limbs: Any
-    """What the limbs remember: see `footplant.kernels.puppet_tables.Limbs`."""
+    importance: NDArray
+    """(N,) what the analysis remembers: see `footplant.kernels.importance.Memory`."""
+    limbs: NDArray
+    """(M,) what the limbs remember: see `footplant.kernels.puppet_tables.Limbs`."""
     frames: int = 0
     """How many frames have come in."""
 
@@ -103,17 +103,20 @@ class Puppeteer:
         than the performer's, the scene with it; None: as much as its legs are longer; 1.0: both share one world.
         about: (3,) the place that stays where it is, metres. filter: cleans the frames first; None: they are clean.
         """
+        from footplant.kernels.puppet_packed import view
+
         self.performer, self.target, self.filter = performer, target, filter
         self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
-        self._room, self._found = self.engine.room(), self.engine.analysis.room()
+        self._found, self._work = self.engine.room()
+        self._memory, self._limbs = self.engine.init()
+        self._scene, self._body, self._hands = view(self._found, 0, 1), view(self._found, 3, 2), view(self._found, 5, 1)
+        self._local, self._root = view(self._work, 2, 3), view(self._work, 3, 2)
         self._rest = self.engine.analysis.scene.rest()
 
     def init(self) -> State:
         """The state before the first frame."""
-        from footplant.kernels.puppet_tables import new_limbs
-
         memory = None if self.filter is None else self.filter.init()
-        return State(memory, self.engine.analysis.init(), new_limbs())
+        return State(memory, self._memory.floats, self._limbs.floats)
 
     def step(self, state: State, frame: Frame) -> tuple[State, Pose]:
         """The state after a frame, and the character's pose."""
@@ -136,28 +139,23 @@ class Puppeteer:
         """The second phase: what the analysis remembers next, and what matters in the frame."""
         from footplant.kernels.puppet import observe
 
-        analysis = self.engine.analysis
-        memory = type(state.importance)(*(array.copy() for array in state.importance))
+        memory = state.importance.copy()
         observe(
-            self.performer.skeleton.parents, self.engine.source_offsets, _row(frame.root), _row(frame.rotations),
-            analysis.figure, analysis.tubes, analysis.near, analysis.things, self._things(frame), analysis.rules,
-            _seconds(frame), memory, self._found, self._room.source_positions, self._room.source_rotations,
+            self.engine.packed[0], memory, self._memory.places, self._found, self._work, _row(frame.root),
+            _row(frame.rotations), self._things(frame), _seconds(frame),
         )  # fmt: skip
-        found = self._found
-        return memory, Importance(found.scene.copy(), found.body.copy(), float(found.hands[0]))
+        return memory, Importance(self._scene.copy(), self._body.copy(), float(self._hands[0]))
 
     def pose(self, state: State, frame: Frame, remembered: Any, importance: Importance) -> tuple[Any, Pose]:
         """The third phase: what the limbs remember next, and the character's pose for what was just analysed."""
         from footplant.kernels import puppet as kernel
 
-        engine = self.engine
-        limbs = type(state.limbs)(*(array.copy() for array in state.limbs))
-        puppet, figure, tubes, trunk, moves = engine.tables
+        limbs = state.limbs.copy()
         iterations = kernel.pose(
-            puppet, figure, engine.analysis.figure, tubes, trunk, moves, engine.analysis.things, self._things(frame),
-            engine.stage, engine.counterparts.tables, self._found, remembered.scene, _seconds(frame), limbs, self._room,
+            *self.engine.packed, remembered, self._memory.places, limbs, self._limbs.places, self._found, self._work,
+            self._things(frame), _seconds(frame),
         )  # fmt: skip
-        return limbs, Pose(self._room.root[0].copy(), self._room.local[0].copy(), importance, int(iterations))
+        return limbs, Pose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
 
     def _things(self, frame: Frame) -> NDArray:
         return self._rest if frame.things is None else np.array(frame.things, float).reshape(self._rest.shape)

@@ -1,0 +1,323 @@
+"""Arms that keep what matters: touches, hands that meet, and staying out of the body (Shin 2002, section 5.3)."""
+
+from __future__ import annotations
+
+import math
+
+from footplant.kernels import jit
+from footplant.kernels.balls import closest
+from footplant.kernels.importance import spring
+from footplant.kernels.limb import aim
+from footplant.kernels.puppet_limbs import GIVE, bend_to, keep_orientation, limb_places, turn_upper
+from footplant.kernels.puppet_tables import from_thing, out_of_body, soften
+from footplant.kernels.quaternion import exp, rotate
+from footplant.kernels.surface import place
+
+SWEEPS = 2
+"""How often a hand is pushed out of everything in turn; it goes on from where it was pushed before."""
+FIRST_ROUNDS = 12
+"""How often everything is done at the first frame, which has nothing to go on from."""
+RELEASE = 0.08
+"""Half-life in seconds in which a push fades when nothing pushes any more."""
+EASE, GATHER, SWING = 0.025, 0.04, 0.05
+"""Half-lives in seconds in which hands, the place where they meet, and elbows take up a push."""
+LEARN = 0.5
+"""Share of what a hand misses of its place, for being out of reach, by which the place is drawn in for the next."""
+STRAIGHT = 2e-3
+"""Square metres around which an elbow's distance from its arm's axis lets it be swung."""
+PRESSED = 0.006
+"""Metres around a touch of the body in which it is rounded, for a hand that means to touch."""
+MEETINGS = 8
+"""How often the place where hands meet is pushed out of the body and drawn back within reach, in turn."""
+STRETCH = 0.95
+"""Share of its length to which an arm is stretched for hands that meet."""
+EASY_REACH = 0.93
+"""Share of its length from which an arm is stretched less than it is asked to."""
+
+
+@jit
+def body_place(tubes, importance, stage, n, moves, x, y, z, work):
+    """(importance, place): how much thing n touches the body, and where it would be on the target's body for that.
+
+    Each near segment tells a place: as far along it, on the same side, as far from its surface. moves (S,): segments
+    that are moved by this step themselves; from those only half of the way is gone (equation 5.9).
+    """
+    total, most, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(tubes.joints.shape[0]):
+        w = importance.body[n, k]
+        if w <= 0.0:
+            continue
+        seen = importance.seen[n, k]
+        px, py, pz = place(
+            tubes, k, work.positions[0], work.rotations[0], seen[0], seen[1], seen[2], stage.size * seen[3],
+            seen[4],
+        )  # fmt: skip
+        half = 0.5 if moves[k] else 1.0
+        share = w * w * w * w
+        gx, gy, gz = gx + share * half * (px - x), gy + share * half * (py - y), gz + share * half * (pz - z)
+        total += share
+        most = max(most, w)
+    if total <= 1e-30:
+        return 0.0, x, y, z
+    return most, x + gx / total, y + gy / total, z + gz / total
+
+
+@jit
+def upper_arm(puppet, figure, arm, tubes, moves, importance, stage, work):
+    """An elbow goes where it is near the body by its importance; the forearm goes along."""
+    upper = figure.limbs[arm, 0]
+    ex, ey, ez, _, _, _, _, _, _, _ = limb_places(puppet, figure, arm, work)
+    w, gx, gy, gz = body_place(tubes, importance, stage, 4 + arm, moves, ex, ey, ez, work)
+    x, y, z = ex + w * (gx - ex), ey + w * (gy - ey), ez + w * (gz - ez)
+    s = work.positions[0, upper]
+    ax, ay, az = ex - s[0], ey - s[1], ez - s[2]
+    if abs(x - ex) + abs(y - ey) + abs(z - ez) < 1e-12:
+        return False
+    qw, qx, qy, qz = aim(ax, ay, az, x - s[0], y - s[1], z - s[2], 0.0, 1.0, 0.0)
+    turn_upper(puppet, upper, work, qw, qx, qy, qz)
+    return True
+
+
+@jit
+def meeting_place(tubes, trunk, importance, stage, work):
+    """Where the middle of the palms is on the target's body: as far in front of it as on the performer's."""
+    total, x, y, z = 0.0, 0.0, 0.0, 0.0
+    for k in range(tubes.joints.shape[0]):
+        if trunk[k]:
+            seen = importance.between[k]
+            share = 1.0 / (max(seen[5], 0.0) + 0.03) ** 4
+            px, py, pz = place(
+                tubes, k, work.positions[0], work.rotations[0], seen[0], seen[1], seen[2], stage.size * seen[3],
+                seen[4],
+            )  # fmt: skip
+            total, x, y, z = total + share, x + share * px, y + share * py, z + share * pz
+    total = max(total, 1e-12)
+    return x / total, y / total, z / total
+
+
+@jit
+def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work):
+    """Bring the palms together as they are on the performer: in front of the body, within reach of both arms.
+
+    Where they meet is pushed out of the body and drawn within reach; that is carried on from frame to frame.
+    """
+    w, state = importance.hands[0], limbs.middle
+    if w <= 0.0:
+        state[6] = 0.0
+        return
+    half = 0.5 * stage.size
+    gx, gy, gz = half * importance.hands[1], half * importance.hands[2], half * importance.hands[3]
+    middle, found = work.scratch[6], work.scratch[7]
+    sx, sy, sz = meeting_place(tubes, trunk, importance, stage, work)
+    if state[6] <= 0.0:
+        state[:] = 0.0
+    middle[0], middle[1], middle[2] = sx + keep * state[0], sy + keep * state[1], sz + keep * state[2]
+    # the middle must be in two balls, those that the arms reach, seen from the middle
+    for arm in range(2):
+        sign = 1.0 if arm == 0 else -1.0
+        s, r = work.positions[0, figure.limbs[arm, 0]], work.points[arm]
+        work.centers[arm, 0] = s[0] + r[0] - sign * gx
+        work.centers[arm, 1] = s[1] + r[1] - sign * gy
+        work.centers[arm, 2] = s[2] + r[2] - sign * gz
+        work.radii[arm] = STRETCH * puppet.lengths[arm]
+    for _ in range(SWEEPS if state[6] > 0.0 else MEETINGS):
+        px, py, pz = 0.0, 0.0, 0.0
+        for arm in range(2):
+            sign = 1.0 if arm == 0 else -1.0
+            r = work.points[arm]
+            x, y, z = middle[0] + sign * gx - r[0], middle[1] + sign * gy - r[1], middle[2] + sign * gz - r[2]
+            dx, dy, dz = hand_push(puppet, figure, arm, tubes, trunk, x, y, z, PRESSED, work)
+            px, py, pz = px + 0.5 * dx, py + 0.5 * dy, pz + 0.5 * dz
+        middle[0], middle[1], middle[2] = middle[0] + px, middle[1] + py, middle[2] + pz
+        if closest(middle, work.centers[:2], work.radii[:2], found):
+            middle[0], middle[1], middle[2] = found[0], found[1], found[2]
+    for k in range(3):
+        wanted = middle[k] - (sx if k == 0 else (sy if k == 1 else sz))
+        if state[6] > 0.0:
+            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, GATHER, dt)
+        else:
+            state[k], state[3 + k] = wanted, 0.0
+    state[6] = 1.0
+    middle[0], middle[1], middle[2] = sx + state[0], sy + state[1], sz + state[2]
+    for arm in range(2):
+        sign = 1.0 if arm == 0 else -1.0
+        wrist, r = work.wrists[arm], work.points[arm]
+        wrist[0] += w * (middle[0] + sign * gx - r[0] - wrist[0])
+        wrist[1] += w * (middle[1] + sign * gy - r[1] - wrist[1])
+        wrist[2] += w * (middle[2] + sign * gz - r[2] - wrist[2])
+
+
+@jit
+def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
+    """The push (3) that takes a hand whose wrist is at a place out of the body."""
+    sx, sy, sz = x, y, z
+    c = work.captured[figure.limbs[arm, 2]]
+    for n in range(puppet.probes.shape[1]):
+        probe = puppet.probes[arm, n]
+        rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
+        px, py, pz = out_of_body(
+            tubes, trunk, work.positions[0], work.rotations[0], x + rx, y + ry, z + rz, probe[3], margin
+        )
+        x, y, z = x + px, y + py, z + pz
+    return x - sx, y - sy, z - sz
+
+
+@jit
+def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
+    """The push (3) that takes a palm out of the scene, along the ray to the shoulder where that is short."""
+    sx, sy, sz = x, y, z
+    s = work.positions[0, figure.limbs[arm, 0]]
+    for o in range(things.kinds.shape[0]):
+        d, nx, ny, nz = from_thing(
+            things, o, poses[o], stage, x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
+        )
+        depth = soften(-d - GIVE, GIVE)
+        if depth > 0.0:
+            hx, hy, hz = s[0] - x, s[1] - y, s[2] - z
+            length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-9)
+            slope = (hx * nx + hy * ny + hz * nz) / length
+            if slope > 0.5:
+                depth = depth / (slope * length)
+                x, y, z = x + depth * hx, y + depth * hy, z + depth * hz
+            else:
+                x, y, z = x + depth * nx, y + depth * ny, z + depth * nz
+    return x - sx, y - sy, z - sz
+
+
+@jit
+def swing_by(puppet, figure, arm, angle, work):
+    """Swing the elbow about the line from shoulder to wrist; (3) that line's direction."""
+    s = work.positions[0, figure.limbs[arm, 0]]
+    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
+    x, y, z = x - s[0], y - s[1], z - s[2]
+    norm = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    x, y, z = x / norm, y / norm, z / norm
+    turn_upper(puppet, figure.limbs[arm, 0], work, *exp(angle * x, angle * y, angle * z))
+    return x, y, z
+
+
+@jit
+def swing_elbow(puppet, figure, arm, tubes, trunk, swing, sweeps, margin, work):
+    """Swing the elbow about the line from shoulder to wrist until it is out of the body; the hand stays.
+
+    swing: radians to begin with; returned: radians in the end.
+    """
+    s = work.positions[0, figure.limbs[arm, 0]]
+    ax, ay, az = swing_by(puppet, figure, arm, swing, work)
+    for _ in range(sweeps):
+        ex, ey, ez, _, _, _, _, _, _, _ = limb_places(puppet, figure, arm, work)
+        px, py, pz = out_of_body(
+            tubes, trunk, work.positions[0], work.rotations[0], ex, ey, ez, puppet.elbows[arm], margin
+        )
+        if px * px + py * py + pz * pz < 1e-16:
+            break
+        ex, ey, ez = ex - s[0], ey - s[1], ez - s[2]
+        # how the elbow moves when it swings: the axis × its arm; an arm that is all but straight is left alone
+        tx, ty, tz = ay * ez - az * ey, az * ex - ax * ez, ax * ey - ay * ex
+        angle = (tx * px + ty * py + tz * pz) / (tx * tx + ty * ty + tz * tz + STRAIGHT)
+        turn_upper(puppet, figure.limbs[arm, 0], work, *exp(angle * ax, angle * ay, angle * az))
+        swing += angle
+    return swing
+
+
+@jit
+def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, dt, started, limbs, work):
+    """Both arms: elbows first, then hands, which may meet; then elbows again, with the hands where they are.
+
+    What shifts hands and elbows for the body's sake is carried on from frame to frame and fades when nothing asks for
+    it any more: a hand goes around the body, however deep in it the captured angles alone would put it.
+    """
+    for arm in range(2):
+        if figure.limbs[arm, 2] < 0:
+            continue
+        if upper_arm(puppet, figure, arm, tubes, moves[arm], importance, stage, work):
+            keep_orientation(puppet, figure, arm, work)
+        _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
+        px, py, pz = x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
+        w, gx, gy, gz = body_place(tubes, importance, stage, arm, moves[arm], px, py, pz, work)
+        held, shift = work.held[arm], work.pushes[arm]
+        held[0], held[1], held[2] = x, y, z
+        shift[0], shift[1], shift[2] = w * (gx - px), w * (gy - py), w * (gz - pz)
+        work.margins[arm] = stage.margin + w * (PRESSED - stage.margin)
+    keep = math.exp(-0.6931471805599453 * dt / RELEASE)
+    for again in range(1 if started else FIRST_ROUNDS):
+        first = not started and again == 0
+        for arm in range(2):
+            for k in range(3):
+                work.wrists[arm, k] = work.held[arm, k]
+        apart, together = 1.0, 0.0
+        if figure.limbs[0, 2] >= 0 and figure.limbs[1, 2] >= 0:
+            meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
+            apart -= importance.hands[0] ** 6
+            together = importance.hands[0] ** 2
+        for arm in range(2):
+            if figure.limbs[arm, 2] < 0:
+                continue
+            w, wrist, goal = importance.scene[arm], work.wrists[arm], work.goals[arm]
+            for k in range(3):
+                wrist[k] += w * (goal[k] - wrist[k])
+            work.free[arm] = apart * (1.0 - w**6)
+            shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limbs, work)
+        for arm in range(2):
+            if figure.limbs[arm, 2] < 0:
+                continue
+            wrist = work.wrists[arm]
+            for k in range(3):
+                # hands that mean to meet are shifted together
+                own, other = limbs.hands[arm, k], limbs.hands[1 - arm, k]
+                wrist[k] += work.free[arm] * (own + 0.5 * together * (other - own))
+            x, y, z = out_of_scene(arm, things, poses, stage, puppet, figure, wrist[0], wrist[1], wrist[2], work)
+            wrist[0], wrist[1], wrist[2] = wrist[0] + x, wrist[1] + y, wrist[2] + z
+            lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs, work)
+
+
+@jit
+def shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limbs, work):
+    """How a wrist is shifted for the body's sake: to what it touches, out of what it must not be in, without haste."""
+    wrist, shift, state, give = work.wrists[arm], work.pushes[arm], limbs.hands[arm], limbs.gives[arm]
+    free, there = work.free[arm], work.scratch[7]
+    for k in range(3):
+        carried = 0.0 if first else keep * (state[k] - free * shift[k]) + give[k]
+        there[k] = wrist[k] + free * shift[k] + carried
+    for _ in range(SWEEPS):
+        x, y, z = hand_push(puppet, figure, arm, tubes, trunk, there[0], there[1], there[2], work.margins[arm], work)
+        there[0], there[1], there[2] = there[0] + x, there[1] + y, there[2] + z
+    for k in range(3):
+        wanted = there[k] - wrist[k]
+        if started:
+            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, EASE, dt)
+        else:
+            state[k], state[3 + k] = wanted, 0.0
+
+
+@jit
+def lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs, work):
+    """Put a wrist where it goes and swing the elbow out of the body; where it cannot get out, the wrist gives way."""
+    margin, state = work.margins[arm], limbs.swings[arm]
+    if again > 0:
+        for n in range(3):
+            for k in range(4):
+                work.local[0, figure.limbs[arm, n], k] = work.angles[arm, n, k]
+    wrist, give = work.wrists[arm], limbs.gives[arm]
+    give[0], give[1], give[2] = wrist[0], wrist[1], wrist[2]
+    bend_to(puppet, figure, arm, EASY_REACH, wrist, work)
+    sweeps = 1 if started else FIRST_ROUNDS
+    wanted = swing_elbow(puppet, figure, arm, tubes, trunk, keep * state[0], sweeps, margin, work)
+    if started:
+        before = wanted
+        state[0], state[1] = spring(state[0], state[1], wanted, SWING, dt)
+        swing_by(puppet, figure, arm, state[0] - before, work)
+    else:
+        state[0], state[1] = wanted, 0.0
+    keep_orientation(puppet, figure, arm, work)
+    x, y, z, _, _, _, _, _, _, _ = limb_places(puppet, figure, arm, work)
+    px, py, pz = out_of_body(
+        tubes, trunk, work.positions[0], work.rotations[0], x, y, z, puppet.elbows[arm] - 0.5 * margin, margin
+    )
+    # what was out of reach is asked for less
+    give[0] = px + LEARN * (wrist[0] - give[0])
+    give[1] = py + LEARN * (wrist[1] - give[1])
+    give[2] = pz + LEARN * (wrist[2] - give[2])
+
+
+WARMUP: dict = {}
