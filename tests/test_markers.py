@@ -269,8 +269,8 @@ class TestFiles:
         [
             (("info", "broken.c3d"), "expected the C3D key 0x50, got 0x51"),
             (("plot", "broken.c3d", "-o", "x.png"), "expected the C3D key"),
-            (("measure", "walk.c3d"), "holds markers"),
-            (("contacts", "walk.c3d"), "holds markers"),
+            (("measure", "walk.c3d", "--take", "1"), "takes no --take"),
+            (("contacts", "broken.c3d"), "expected the C3D key"),
             (("info", "walk.c3d", "--take", "1"), "takes no --take"),
             (("info", "walk.c3d", "--figure", "Eve"), "a subject among 'Ann', 'Bob', got 'Eve'"),
             (("convert", "walk.c3d", "out.bvh"), "can be written as .trc only, not as .bvh"),

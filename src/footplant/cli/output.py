@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+SHORT = 16
+"""Letters up to which the first cell of a row is not broken."""
+
+
 def plain(value: Any) -> Any:
     """The value as JSON has it: arrays as lists, NaN and infinity as null."""
     if isinstance(value, Mapping):
@@ -61,10 +65,14 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]
     from rich.text import Text
 
     table = Table(header_style="bold", box=SIMPLE_HEAD)
-    for column in columns:
-        table.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(show(cell)) for cell in row))
+    cells = [[show(cell) for cell in row] for row in rows]
+    for number, column in enumerate(columns):
+        # what a row is called by stays in one piece, on narrow screens too
+        whole = number == 0 and max((len(row[0]) for row in cells), default=0) <= SHORT
+        side = "right" if column.startswith("#") else "left"
+        table.add_column(column.lstrip("#"), justify=side, overflow="fold", no_wrap=whole)
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
     _print_titled(title, table)
 
 
