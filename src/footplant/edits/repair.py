@@ -17,6 +17,7 @@ from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.edits.attached import in_one_piece, in_pieces
 from footplant.edits.fit import editing_ik
+from footplant.edits.retarget import with_floor
 from footplant.edits.soles import SOLE, clear_ground, lift_toes, stay_above
 from footplant.edits.stances import (
     Stance,
@@ -142,6 +143,8 @@ def _set_down(
     if known is not None and not (isinstance(known, Plane) and level is not None):
         return motion, contacts, known, []
     if level is None:
+        # a ground that only plants tell is a guess between them: nothing is lifted out of where it passed
+        contacts = with_floor(contacts, Clip(motion, character))
         return motion, contacts, contacts.ground, []
     wanted = 0.0 if known is None else float(known.height(np.zeros((1, 2)))[0])
     if known is None and abs(level) > FLOOR * character.height:
