@@ -72,6 +72,16 @@ class Page:
                 raise AssertionError(f"{condition} did not come true; messages: {shown}; errors: {self.problems}")
             time.sleep(0.05)
 
+    def bar(self, mark: str) -> dict:
+        """Where a bar of the timeline is, once the page has drawn what has changed."""
+        end = time.monotonic() + PATIENCE
+        found = None
+        while found is None and time.monotonic() < end:
+            self.ask("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+            found = self.ask("(id) => window.__fp.bar(id)", mark)
+        assert found is not None, f"no bar for {mark}; errors: {self.problems}"
+        return found
+
     def wait_for_edits(self, count: int) -> None:
         self.wait(f"() => window.__fp.state().document.position === {count}")
 
@@ -187,13 +197,13 @@ def test_a_joint_is_dragged_directly_and_turned(page):
 
 def test_a_plant_is_dragged_stretched_and_lifted_on_the_timeline(page):
     mark = page.plant("left_foot", 200)
-    bar = page.ask("(id) => window.__fp.bar(id)", mark["id"])
+    bar = page.bar(mark["id"])
     page.drag(((bar["x0"] + bar["x1"]) / 2, bar["y"]), (25, 0))
     page.wait_for_edits(1)
     moved = next(m for m in page.state()["document"]["marks"] if m["id"] == mark["id"])
     assert moved["start"] > mark["start"] + 5
     assert moved["end"] - moved["start"] == mark["end"] - mark["start"]
-    bar = page.ask("(id) => window.__fp.bar(id)", mark["id"])
+    bar = page.bar(mark["id"])
     page.drag((bar["x1"] - 1, bar["y"]), (18, 0))
     page.wait_for_edits(2)
     longer = next(m for m in page.state()["document"]["marks"] if m["id"] == mark["id"])
