@@ -4,6 +4,12 @@ Everything is measured in one way on samples and on captures, from the places of
 strike to heel strike, and from lift to lift, of one foot as `find_contacts` tells them; both sides count. A capture's
 first frame (often an added T-pose), cycles that are 15 % longer or shorter than the clip's median, and those slower
 than 85 % of its fastest (starting, stopping) are left out.
+
+Ranges are compared person by person (`…range_ratio_at_own_pace`): the sample gait is made with the speed and the stride
+of that person's cycle, both in leg lengths, and its range is divided by that of the person's own curve; a group has the
+median of its people's ratios (`…median_ratio_at_own_pace`). The range of a mean over people (`…range_ratio` beside
+`ensemble` and `cmu`) is smaller than people's own ranges, as they do not move at the same instants, and faster gaits
+have wider ranges: it is given too, but says less.
 """
 
 from __future__ import annotations
@@ -191,6 +197,30 @@ def likeness(ours: NDArray, theirs: NDArray) -> dict[str, float]:
     }
 
 
+def at_own_pace(gait: str, cycle: Cycle) -> Cycle:
+    """The mean cycle of a sample gait with the speed and the stride of a recorded one, for its legs."""
+    from footplant.samples import gait as gaits
+    from footplant.samples.body import LEG_LENGTH
+
+    speed = LEG_LENGTH * cycle.speed
+    sample = {"walk": gaits.walk, "run": gaits.run}[gait](speed=speed, stride=speed * cycle.seconds)
+    return mean_cycle(sample.motion, sample.character)
+
+
+def person_by_person(gait: str, cycles: dict[str, Cycle], groups: dict[str, list[str]]) -> dict[str, float]:
+    """Ratios of ranges, ours over theirs, for each person at that person's pace, and their medians over groups."""
+    figures: dict[str, float] = {}
+    ours = {clip: at_own_pace(gait, cycle) for clip, cycle in cycles.items()}
+    for name in CURVES:
+        ratios = {clip: float(np.ptp(ours[clip].curves[name]) / np.ptp(cycles[clip].curves[name])) for clip in cycles}
+        for clip, ratio in ratios.items():
+            figures[f"gait.{gait}.{clip}.{name}.range_ratio_at_own_pace"] = ratio
+        for group, members in groups.items():
+            median = float(np.median([ratios[clip] for clip in members]))
+            figures[f"gait.{gait}.{group}.{name}.median_ratio_at_own_pace"] = median
+    return figures
+
+
 def at_their_pace(cycles: dict[str, Cycle]) -> dict[str, float]:
     """Ratios of ranges for a sample walk that is as fast for its legs as the captures are on average."""
     from footplant.samples.body import LEG_LENGTH
@@ -220,6 +250,7 @@ def run() -> dict[str, float]:
         if gait == "walk" and only:
             beside["cmu"] = ensemble(only)
             figures |= at_their_pace(only)
+        figures |= person_by_person(gait, cycles, {group: list(only if group == "cmu" else cycles) for group in beside})
         for clip, curves in (beside | {clip: cycle.curves for clip, cycle in cycles.items()}).items():
             for name in CURVES:
                 for what, value in likeness(ours.curves[name], curves[name]).items():
