@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from footplant.cli.options import options
+
 if TYPE_CHECKING:
     from footplant.clip import Clip
 
@@ -33,55 +35,63 @@ SkeletonFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
-def load_clip(
-    file: str,
-    take: str | None = None,
-    figure: str | None = None,
-    units: str | None = None,
-    up: str | None = None,
-    roles: str | None = None,
-    fps: float | None = None,
-    skeleton: str | None = None,
-) -> Clip:
-    """Load a clip with the options as the command line gave them."""
-    from footplant.cli.output import announce_compiling, working
-    from footplant.errors import FormatError
-    from footplant.io import load
+@options
+class Reading:
+    """How a file is read."""
 
-    announce_compiling()
-    from footplant.cli.markers import holds_markers
+    take: Take = None
+    figure: Figure = None
+    units: Units = None
+    up: Up = None
+    roles: RolesFile = None
+    fps: Fps = None
+    skeleton: SkeletonFile = None
 
-    if holds_markers(file):
-        from footplant.cli.solve import solve_file
+    def load(self, file: str) -> Clip:
+        """Load a clip with the options as the command line gave them; markers are solved."""
+        from footplant.cli.markers import holds_markers
+        from footplant.cli.output import announce_compiling, working
+        from footplant.io import load
 
-        refused = {"take": take, "roles": roles, "fps": fps, "skeleton": skeleton}
-        for name, value in refused.items():
+        announce_compiling()
+        if holds_markers(file):
+            from footplant.cli.solve import solve_file
+
+            self.refuse_for_markers(file)
+            return solve_file(file, subject=self.figure, units=self.units, up=self.up)[0].clip
+        with working(f"reading {file}"):
+            return load(file, **self.given(file))
+
+    def given(self, file: str) -> dict[str, Any]:
+        """The options that are given, as the library takes them; what the file's format does not take is an error."""
+        from inspect import signature
+
+        from footplant.errors import FormatError
+        from footplant.io import SAMPLE, format_of, formats
+
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if file.startswith(SAMPLE) and given:
+            raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
+        readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
+        for name in ("fps", "skeleton"):
+            able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
+            if name in given and format_of(file).extensions[0] not in able:
+                raise FormatError(f"--{name} is for {', '.join(able)} files, got {Path(file).suffix}", path=file)
+        return given | ({} if self.units is None else {"units": unit(self.units)})
+
+    def refuse_for_markers(self, file: str, **others: Any) -> None:
+        """An error where an option is given that makes no sense for a file of markers."""
+        from footplant.errors import FormatError
+
+        kept = {"take": self.take, "roles": self.roles, "fps": self.fps, "skeleton": self.skeleton, **others}
+        for name, value in kept.items():
             if value is not None:
-                raise FormatError(f"a file of markers takes no --{name}", path=file)
-        return solve_file(file, subject=figure, units=units, up=up)[0].clip
-    given = reading_options(
-        file, take=take, figure=figure, units=unit(units), up=up, roles=roles, fps=fps, skeleton=skeleton
-    )
-    with working(f"reading {file}"):
-        return load(file, **given)
+                raise FormatError(f"a file of markers takes no --{name.replace('_', '-')}", path=file)
 
 
-def reading_options(file: str, **options: Any) -> dict[str, Any]:
-    """Those of the options that are given; one that the file's format does not take is an error."""
-    from inspect import signature
-
-    from footplant.errors import FormatError
-    from footplant.io import SAMPLE, format_of, formats
-
-    given = {name: value for name, value in options.items() if value is not None}
-    if file.startswith(SAMPLE) and given:
-        raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
-    readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
-    for name in ("fps", "skeleton"):
-        able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
-        if name in given and format_of(file).extensions[0] not in able:
-            raise FormatError(f"--{name} is for {', '.join(able)} files, got {Path(file).suffix}", path=file)
-    return given
+def load_clip(file: str) -> Clip:
+    """Load a clip, nothing forced."""
+    return Reading().load(file)
 
 
 def format_name(file: str) -> str:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import Json, load_clip
+from footplant.cli.arguments import load_clip
+from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Answer, solving
 
 if TYPE_CHECKING:
     from footplant.edits.blend import WeightCurve
@@ -46,9 +47,10 @@ def character_for(name: str | None) -> Character | None:
         return load_character(name)
 
 
+@spread
 def blend(
     files: Files,
-    out: Out,
+    *,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -82,9 +84,7 @@ def blend(
     fps: Rate = None,
     character: OnCharacter = None,
     method: HoldMethod = "hierarchical",
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    answer: Answer,
 ) -> None:
     """Blend clips: times, places and footplants that correspond are found, poses averaged, feet planted again.
 
@@ -105,8 +105,7 @@ def blend(
     curve = None if weights is None else read_weights(weights, len(files))
     parts = dict(_read_part(text, len(files)) for text in part or ())
     holding = method_for(method)
-    for file in files:
-        check_targets(file, out, report, overwrite=overwrite)
+    answer.check(*files)
     clips = [load_clip(file) for file in files]
     target = character_for(character)
     with solving("blending") as progress:
@@ -127,10 +126,9 @@ def blend(
         )
     used = blending.WeightCurve.of(shares, len(files))
     solution = solution.noted(f"reference: {files[registration.reference]}")
-    deliver(
-        solution, clips[0], registration.character, verb="blend", file=" + ".join(files), out=out, report=report,
-        json=json, clips=list(files), weights=used.values.round(6).tolist(), reference=registration.reference,
-        costs=list(registration.costs),
+    answer.deliver(
+        solution, clips[0], registration.character, verb="blend", file=" + ".join(files), clips=list(files),
+        weights=used.values.round(6).tolist(), reference=registration.reference, costs=list(registration.costs),
     )  # fmt: skip
 
 
@@ -180,10 +178,11 @@ def _read_part(text: str, count: int) -> tuple[str, list[float]]:
     return name, _numbers(values, count, f"--part {text!r}")
 
 
+@spread
 def transition(
     first: Annotated[str, typer.Argument(metavar="FIRST", help="The clip that is left: a file or sample:NAME.")],
     second: Annotated[str, typer.Argument(metavar="SECOND", help="The clip that is entered.")],
-    out: Out,
+    *,
     at: Annotated[
         str | None, typer.Option(metavar="T,T", help="Seconds in both clips that meet (default: found where alike).")
     ] = None,
@@ -191,9 +190,7 @@ def transition(
     fps: Rate = None,
     character: OnCharacter = None,
     method: HoldMethod = "hierarchical",
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    answer: Answer,
 ) -> None:
     """Go over from one clip to another where they are alike, times warped, feet planted through the fade.
 
@@ -205,8 +202,7 @@ def transition(
     if at is not None:
         meeting = _numbers(at, 2, f"--at {at!r}")
     holding = method_for(method)
-    for file in (first, second):
-        check_targets(file, out, report, overwrite=overwrite)
+    answer.check(first, second)
     clips = [load_clip(file) for file in (first, second)]
     target = character_for(character)
     with solving("going over") as progress:
@@ -214,7 +210,7 @@ def transition(
             clips[0], clips[1], at=None if meeting is None else (meeting[0], meeting[1]), seconds=seconds, fps=fps,
             character=target, method=holding, progress=progress,
         )  # fmt: skip
-    deliver(
-        solution, clips[0], target or clips[0].character, verb="transition", file=f"{first} + {second}", out=out,
-        report=report, json=json, clips=[first, second],
+    answer.deliver(
+        solution, clips[0], target or clips[0].character, verb="transition", file=f"{first} + {second}",
+        clips=[first, second],
     )  # fmt: skip

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, refuse_to_overwrite, working
-from footplant.cli.solving import Exact, Overwrite, solving
+from footplant.cli.solving import Exact, Overwrite, further_constraints, solving
 
 
+@spread
 def compare(
     file: ClipFile,
+    *,
     to: Annotated[
         str | None, typer.Option("--to", metavar="CHARACTER", help="Retarget to a character's file, or sample:NAME.")
     ] = None,
@@ -35,13 +38,7 @@ def compare(
     ] = False,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Run each so often; the shortest time counts.")] = 2,
     exact: Exact = True,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    reading: Reading,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -68,17 +65,13 @@ def compare(
             raise FormatError(f"expected a picture ending in .png, got {Path(out).suffix or 'no ending'!r}", path=out)
         if not Path(out).parent.is_dir():
             raise FormatError("there is no such folder", path=Path(out).parent)
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    clip = reading.load(file)
     character = None
     if to is not None:
         with working(f"reading {to}"):
             character = load_character(to)
-    asked = ()
-    if constraints is not None:
-        from footplant.io.constraint_files import read_constraints
-
-        on = clip.character if character is None else character
-        asked = read_constraints(constraints, on, frames=len(clip.motion), fps=clip.motion.fps)
+    figure = clip.character if character is None else character
+    asked = further_constraints(constraints, clip, figure)
     with solving("comparing") as progress:
         found = solve(
             clip, character, wanted, constraints=asked, keep_footsteps=keep_footsteps, exact=exact, repeats=repeats,
@@ -95,8 +88,7 @@ def compare(
     rows = [
         [row.method, row.status or "failed", *(_short(getattr(row, key)) for key, _ in COLUMNS)] for row in found.rows
     ]
-    on = clip.character.name if character is None else character.name
-    print_table(f"compare: {file} on {on}", ("method", "status", *(f"#{head}" for _, head in COLUMNS)), rows)
+    print_table(f"compare: {file} on {figure.name}", ("method", "status", *(f"#{head}" for _, head in COLUMNS)), rows)
     for row in found.rows:
         if row.failed:
             note(f"note: {row.method} has no answer: {row.failed}")

@@ -12,22 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from footplant.cli import markers
-from footplant.cli.arguments import (
-    ClipFile,
-    Figure,
-    Fps,
-    Json,
-    RolesFile,
-    SkeletonFile,
-    Take,
-    Units,
-    Up,
-    format_name,
-    load_clip,
-    reading_options,
-    unit,
-)
+from footplant.cli.arguments import ClipFile, Json, Reading, format_name, unit
 from footplant.cli.losses import listing, losses
+from footplant.cli.options import spread
 from footplant.cli.output import (
     announce_compiling,
     note,
@@ -43,16 +30,12 @@ if TYPE_CHECKING:
     from footplant.skeleton import Character
 
 
+@spread
 def convert(
     file: ClipFile,
     out: Annotated[str, typer.Argument(metavar="OUT", help="Where to write; the ending chooses the format.")],
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    *,
+    reading: Reading,
     to_units: Annotated[
         str | None,
         typer.Option(
@@ -83,16 +66,15 @@ def convert(
     target = Path(out)
     refuse_to_overwrite(file, target, overwrite)
     if markers.holds_markers(file) or markers.holds_markers(out):
-        others = {"take": take, "roles": roles, "fps": fps, "skeleton": skeleton, "character": character}
-        markers.convert(file, out, figure, units, up, to_units, to_up, json, **others)
+        markers.convert(file, out, reading, to_units, to_up, json, character=character)
         return
     module = writer_of(out)
     options = _writing_options(target, module, to_units, to_up)
-    clips = _read(file, module, take, figure=figure, units=units, up=up, roles=roles, fps=fps, skeleton=skeleton)
-    figures = figure is None and _can_write_others(clips[0], module)
+    clips = _read(file, module, reading)
+    figures = reading.figure is None and _can_write_others(clips[0], module)
     every = len(clips) > 1 or len(clips[0].takes) <= 1
     source = None if file.startswith(SAMPLE) else format_of(file)
-    chosen = [name for name, value in (("take", take), ("figure", figure)) if value is not None]
+    chosen = [name for name, value in (("take", reading.take), ("figure", reading.figure)) if value is not None]
     lost = losses(clips[0], source, module, takes=every, figures=figures, chosen=chosen)
     if not figures:
         clips = [replace(clip, others=()) for clip in clips]
@@ -135,14 +117,14 @@ def convert(
         note(f"note: {text}")
 
 
-def _read(file: str, module: ModuleType, take: str | None, **options: Any) -> list[Clip]:
+def _read(file: str, module: ModuleType, reading: Reading) -> list[Clip]:
     """The clips to write: every take where none is asked for and the format writes them all, else one."""
     from footplant.io import SAMPLE, load_takes
 
-    if take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
-        return [load_clip(file, take, **options)]
+    if reading.take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
+        return [reading.load(file)]
     announce_compiling()
-    found = load_takes(file, **reading_options(file, **{**options, "units": unit(options["units"])}))
+    found = load_takes(file, **reading.given(file))
     with working(f"reading {file}"):
         clips = [next(found)]
     with progress(f"reading {file}", len(clips[0].takes)) as advance:

@@ -6,14 +6,17 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import Figure, Fps, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import Reading
+from footplant.cli.options import spread
 
 
+@spread
 def edit(
     file: Annotated[
         str,
         typer.Argument(metavar="[FILE]", help="A motion or project file, or sample:NAME (default: the sample walk)."),
     ] = "sample:walk",
+    *,
     to: Annotated[
         str | None,
         typer.Option("--to", metavar="CHARACTER", help="Put it on a character first: a file or sample:NAME."),
@@ -22,13 +25,7 @@ def edit(
         int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
     ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    reading: Reading,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the address, once it listens.")
     ] = False,
@@ -47,7 +44,7 @@ def edit(
     from footplant.io import load_character
 
     listener = open_socket(port)
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    clip = reading.load(file)
     if not len(clip.motion):
         raise FormatError("expected a clip with frames to edit, got none", path=file)
     if to is not None:

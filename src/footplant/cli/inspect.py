@@ -6,19 +6,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli import markers
-from footplant.cli.arguments import (
-    ClipFile,
-    Figure,
-    Fps,
-    Json,
-    RolesFile,
-    SkeletonFile,
-    Take,
-    Units,
-    Up,
-    format_name,
-    load_clip,
-)
+from footplant.cli.arguments import ClipFile, Json, Reading, format_name
+from footplant.cli.options import spread
 from footplant.cli.output import console, note, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -26,15 +15,10 @@ if TYPE_CHECKING:
     from footplant.skeleton import Character
 
 
+@spread
 def info(
     file: ClipFile,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """Say what is in a file: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
@@ -44,9 +28,9 @@ def info(
     Example: footplant info sample:walk
     """
     if markers.holds_markers(file):
-        markers.info(file, figure, units, up, json, take=take, roles=roles, fps=fps, skeleton=skeleton)
+        markers.info(file, reading, json)
         return
-    facts = describe(load_clip(file, take, figure, units, up, roles, fps, skeleton), file)
+    facts = describe(reading.load(file), file)
     if json:
         print_json(facts)
     else:

@@ -6,19 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Json, Reading, load_clip
+from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
 
 
+@spread
 def contacts(
     file: ClipFile,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    *,
+    reading: Reading,
     hands: Annotated[bool, typer.Option("--hands", help="Look at the palms too.")] = False,
     toes: Annotated[bool, typer.Option("--toes", help="Look at the tips of the toes too.")] = False,
     json: Json = False,
@@ -29,7 +26,7 @@ def contacts(
     """
     from footplant.analysis.contacts import find_contacts
 
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    clip = reading.load(file)
     with working("finding footplants"):
         found = find_contacts(clip, hands=hands, toes=toes)
     if json:
@@ -46,18 +43,14 @@ def contacts(
         note(f"note: {text}")
 
 
+@spread
 def measure(
     file: ClipFile,
+    *,
     against: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="Compare with this clip: its plants and smoothness count.")
     ] = None,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """Judge a clip: drift of every plant in mm, skating, penetration of the ground, smoothness, joint limits.
@@ -68,7 +61,7 @@ def measure(
     """
     from footplant.analysis.quality import measure as judge
 
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    clip = reading.load(file)
     source = None if against is None else load_clip(against)
     with working("measuring"):
         report = judge(clip, against=source).to_dict()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from footplant.cli.arguments import format_name, unit
+from footplant.cli.arguments import Reading, format_name, unit
 from footplant.cli.output import note, print_facts, print_json, print_table, working
 
 if TYPE_CHECKING:
@@ -19,27 +19,25 @@ def holds_markers(file: str) -> bool:
     return not file.startswith(SAMPLE) and hasattr(format_of(file), "load_markers")
 
 
-def load(file: str, figure: str | None, units: str | None, up: str | None, **others: Any) -> Markers:
+def load(file: str, reading: Reading, **others: Any) -> Markers:
     """Load markers with the options as the command line gave them; --figure chooses a subject."""
     from footplant.errors import FormatError, MotionError
     from footplant.io import load_markers
 
-    for name, value in others.items():
-        if value is not None:
-            raise FormatError(f"a file of markers takes no --{name.replace('_', '-')}", path=file)
+    reading.refuse_for_markers(file, **others)
     with working(f"reading {file}"):
-        markers = load_markers(file, units=unit(units), up=up)
-    if figure is None:
+        markers = load_markers(file, units=unit(reading.units), up=reading.up)
+    if reading.figure is None:
         return markers
     try:
-        return markers.select(subject=figure)
+        return markers.select(subject=reading.figure)
     except MotionError as error:
         raise FormatError(str(error), path=file) from error
 
 
-def info(file: str, figure: str | None, units: str | None, up: str | None, json: bool, **others: Any) -> None:
+def info(file: str, reading: Reading, json: bool) -> None:
     """Print what is in a file of markers."""
-    facts = describe(load(file, figure, units, up, **others), file)
+    facts = describe(load(file, reading), file)
     if json:
         print_json(facts)
     else:
@@ -134,9 +132,7 @@ def _print_info(facts: dict[str, Any]) -> None:
 def convert(
     file: str,
     out: str,
-    figure: str | None,
-    units: str | None,
-    up: str | None,
+    reading: Reading,
     to_units: str | None,
     to_up: str | None,
     json: bool,
@@ -146,7 +142,7 @@ def convert(
     from footplant.io import save_markers
 
     _refuse_mixture(file, out)
-    markers, target = load(file, figure, units, up, **others), Path(out)
+    markers, target = load(file, reading, **others), Path(out)
     options = {name: value for name, value in (("units", to_units), ("up", to_up)) if value is not None}
     with working(f"writing {target}"):
         save_markers(target, markers, **options)

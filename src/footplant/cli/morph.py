@@ -6,18 +6,20 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Answer, Exact, solving
 
 
+@spread
 def morph(
     file: ClipFile,
+    *,
     to: Annotated[
         list[str],
         typer.Option("--to", metavar="CHARACTER", help="What to become: a file or sample:NAME; again for the next."),
     ],
-    out: Out,
     scale_footsteps: Annotated[
         bool,
         typer.Option(
@@ -25,16 +27,8 @@ def morph(
         ),
     ] = False,
     exact: Exact = True,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    reading: Reading,
+    answer: Answer,
 ) -> None:
     """Change a figure's proportions smoothly while it moves, into one character after another, its feet planted.
 
@@ -47,11 +41,11 @@ def morph(
     from footplant.io import formats, load_character, writer_of
     from footplant.methods.hierarchical import Hierarchical
 
-    check_targets(file, out, report, overwrite=overwrite)
-    if "moving bones" not in writer_of(out).holds:
+    answer.check(file)
+    if "moving bones" not in writer_of(answer.out).holds:
         able = sorted(ending for ending, module in formats().items() if "moving bones" in module.holds)
-        raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=out)
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+        raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=answer.out)
+    clip = reading.load(file)
     targets = []
     for name in to:
         with working(f"reading {name}"):
@@ -60,4 +54,4 @@ def morph(
         solution = solve(
             clip, targets, scale_footsteps=scale_footsteps, method=Hierarchical(exact=exact), progress=progress
         )
-    deliver(solution, clip, clip.character, verb="morph", file=file, out=out, report=report, json=json, to=to)
+    answer.deliver(solution, clip, clip.character, verb="morph", file=file, to=to)

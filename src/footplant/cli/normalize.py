@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Json, RolesFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.options import spread
 from footplant.cli.output import print_facts, print_json, working
-from footplant.cli.solving import Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Answer, further_constraints, solving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from footplant.normalized import Normalized
 
 
+@spread
 def normalize(
     file: ClipFile,
-    out: Out,
+    *,
     to: Annotated[
         str | None,
         typer.Option("--to", metavar="CHARACTER", help="Put it on this character (a file or sample:NAME) and solve."),
@@ -32,14 +34,8 @@ def normalize(
     plants: Annotated[
         bool, typer.Option("--plants/--no-plants", help="Whether the footplants that are found travel with the motion.")
     ] = True,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    reading: Reading,
+    answer: Answer,
 ) -> None:
     """Write a motion without its figure's lengths, with its constraints: one file for any character (.footplant).
 
@@ -51,22 +47,24 @@ def normalize(
     """
     from footplant.errors import FormatError
 
-    check_targets(file, out, report, overwrite=overwrite)
-    if to is None and Path(out).suffix.lower() != ".footplant":
-        raise FormatError("expected a name ending in .footplant, or a character (--to) to put the motion on", path=out)
-    clip = load_clip(file, take, figure, units, up, roles)
+    answer.check(file)
+    if to is None and Path(answer.out).suffix.lower() != ".footplant":
+        raise FormatError(
+            "expected a name ending in .footplant, or a character (--to) to put the motion on", path=answer.out
+        )
+    clip = reading.load(file)
     with working("finding what must hold"):
         normalized, carried = _carried(file, clip, constraints, plants)
     if to is None:
-        _write(clip, carried, out)
+        _write(clip, carried, answer.out)
         facts: dict[str, Any] = {
             "frames": len(normalized), "limbs": list(normalized.limbs), "constraints": len(carried),
             "beside": len(normalized.others) + len(normalized.moving),
         }  # fmt: skip
-        if json:
-            print_json({"command": "normalize", "input": file, "output": out, **facts})
+        if answer.json:
+            print_json({"command": "normalize", "input": file, "output": answer.out, **facts})
         else:
-            print_facts(f"normalize: {file} → {out}", facts)
+            print_facts(f"normalize: {file} → {answer.out}", facts)
         return
     from footplant.edits.sharing import share
     from footplant.io import load_character
@@ -75,7 +73,7 @@ def normalize(
         character = load_character(to)
     with solving("putting it on") as progress:
         solution = share(clip, character, carried, normalized=normalized, progress=progress)
-    deliver(solution, clip, character, verb="normalize", file=file, out=out, report=report, json=json)
+    answer.deliver(solution, clip, character, verb="normalize", file=file)
 
 
 def _carried(file: str, clip: Clip, constraints: str | None, plants: bool) -> tuple[Normalized, Sequence[Constraint]]:
@@ -83,7 +81,6 @@ def _carried(file: str, clip: Clip, constraints: str | None, plants: bool) -> tu
     from footplant.constraints import from_data
     from footplant.edits.sharing import plants_of
     from footplant.io import project
-    from footplant.io.constraint_files import read_constraints
     from footplant.normalized import normalize as take_lengths_out
 
     found: list[Constraint] = []
@@ -98,8 +95,7 @@ def _carried(file: str, clip: Clip, constraints: str | None, plants: bool) -> tu
         found += from_data(
             list(whole.constraints), clip.character, frames=len(clip.motion), fps=clip.motion.fps, path=file
         )
-    if constraints is not None:
-        found += read_constraints(constraints, clip.character, frames=len(clip.motion), fps=clip.motion.fps)
+    found += further_constraints(constraints, clip, clip.character)
     if plants and not any(type(constraint).__name__ == "Footplant" for constraint in found):
         found += plants_of(clip)
     return normalized or take_lengths_out(clip.motion, clip.character), found

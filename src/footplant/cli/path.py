@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
-from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.options import spread
+from footplant.cli.solving import Answer, Exact, further_constraints, solving
 
 
+@spread
 def path(
     file: ClipFile,
+    *,
     curve: Annotated[
         str,
         typer.Option(
@@ -21,7 +24,6 @@ def path(
             "of points: CSV, JSON or TOML.",
         ),
     ],
-    out: Out,
     plant_at: Annotated[
         str,
         typer.Option(metavar="WHEN", help="Which instant of a stance says where its foot goes: begin, middle, end."),
@@ -47,16 +49,8 @@ def path(
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the new motion.")
     ] = None,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    reading: Reading,
+    answer: Answer,
 ) -> None:
     """Lay a walk, a run or any way along another curve: every foot stands where it is set down.
 
@@ -74,20 +68,16 @@ def path(
         raise FormatError(f"expected --plant-at begin, middle or end; got {plant_at!r}")
     if timing not in ("keep", "arc"):
         raise FormatError(f"expected --timing keep or arc; got {timing!r}")
-    check_targets(file, out, report, overwrite=overwrite)
+    answer.check(file)
     way, starts_there = load_curve(curve)
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
-    extra = ()
-    if constraints is not None:
-        from footplant.io.constraint_files import read_constraints
-
-        extra = read_constraints(constraints, clip.character, frames=len(clip.motion), fps=clip.motion.fps)
+    clip = reading.load(file)
+    extra = further_constraints(constraints, clip, clip.character)
     with solving("laying it along the curve") as progress:
         solution = solve(
             clip, way, from_start=starts_there if from_start is None else from_start, plant_at=plant_at, timing=timing,
             method=method, exact=exact, constraints=extra, progress=progress,
         )  # fmt: skip
-    deliver(
-        solution, clip, clip.character, verb="path", file=file, out=out, report=report, json=json, curve=curve,
+    answer.deliver(
+        solution, clip, clip.character, verb="path", file=file, curve=curve,
         curve_length=way.length, plant_at=plant_at, timing=timing,
     )  # fmt: skip

@@ -8,20 +8,17 @@ from typing import Annotated
 import typer
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.options import spread
 from footplant.cli.output import print_json, working
 
 
+@spread
 def plot(
     file: ClipFile,
+    *,
     out: Annotated[str, typer.Option("-o", "--out", metavar="PNG", help="Where to write the picture.")] = "strip.png",
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    reading: Reading,
     poses: Annotated[int | None, typer.Option(min=1, max=40, help="How many poses (default: as many as fit).")] = None,
     bones: Annotated[bool, typer.Option("--bones", help="Draw bones even where there is a mesh.")] = False,
     poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False,
@@ -41,11 +38,11 @@ def plot(
 
     title = title or Path(file).name
     if markers.holds_markers(file):
-        cloud = markers.load(file, figure, units, up, take=take, roles=roles, fps=fps, skeleton=skeleton)
+        cloud = markers.load(file, reading)
         with working(f"drawing {out}"):
             path = drawing.cloud(cloud, out, poses=poses, title=title, dpi=dpi)
     else:
-        clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+        clip = reading.load(file)
         with working(f"drawing {out}"):
             path = drawing.strip(clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title, dpi=dpi)
     if json:

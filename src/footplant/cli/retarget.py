@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Answer, Exact, further_constraints, solving
 
 
+@spread
 def retarget(
     file: ClipFile,
+    *,
     to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character's file, or sample:NAME.")],
-    out: Out,
     keep_footsteps: Annotated[
         bool,
         typer.Option(
@@ -33,19 +35,11 @@ def retarget(
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON), on the new character.")
     ] = None,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
+    reading: Reading,
     to_roles: Annotated[
         str | None, typer.Option(metavar="TOML", help="Corrects which joints of the character are what.")
     ] = None,
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    answer: Answer,
 ) -> None:
     """Put a motion on another character: footplants are found and kept, hands stay on what they touch.
 
@@ -63,16 +57,12 @@ def retarget(
     chosen = None if method in ("copy", PUPPET) else method_of(method, exact=exact)
     if method == PUPPET and constraints is not None:
         raise ConstraintError(f"{PUPPET} plays the clip frame by frame and cannot honour constraints")
-    check_targets(file, out, report, overwrite=overwrite)
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    answer.check(file)
+    clip = reading.load(file)
     with working(f"reading {to}"):
         options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
         character = load_character(to, **options)
-    extra = ()
-    if constraints is not None:
-        from footplant.io.constraint_files import read_constraints
-
-        extra = read_constraints(constraints, character, frames=len(clip.motion), fps=clip.motion.fps)
+    extra = further_constraints(constraints, clip, character)
     with solving("retargeting") as progress:
         if method == PUPPET:
             solution = puppet(clip, character, keep_footsteps=keep_footsteps, progress=progress)
@@ -81,4 +71,4 @@ def retarget(
                 clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy",
                 constraints=extra, progress=progress,
             )  # fmt: skip
-    deliver(solution, clip, character, verb="retarget", file=file, out=out, report=report, json=json, to=to)
+    answer.deliver(solution, clip, character, verb="retarget", file=file, to=to)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import Json, Units, Up
+from footplant.cli.arguments import Json, Reading, Units, Up
 from footplant.cli.output import note, print_facts, print_json, print_table, working
 from footplant.cli.solving import Out, Overwrite, check_targets, solving
 
@@ -71,14 +71,15 @@ def solve(
         base = load_character(skeleton)
     solved, markers = solve_file(file, base, labels=labels, pose=pose, subject=figure, units=units, up=up)
     if to is not None:
-        from footplant.cli.solving import deliver
+        from footplant.cli.solving import Answer
         from footplant.edits.retarget import retarget
 
         character = load_character(to)
         with solving("retargeting") as progress:
             solution = retarget(solved.clip, character, progress=progress)
         _write_extras(solved, markers, report, picture)
-        deliver(solution, solved.clip, character, verb="solve", file=file, out=out, json=json, to=to)
+        answer = Answer(out, overwrite=overwrite, json=json)
+        answer.deliver(solution, solved.clip, character, verb="solve", file=file, to=to)
         return
     with working(f"writing {out}"):
         save(out, solved.clip)
@@ -107,7 +108,7 @@ def solve_file(
     from footplant.edits.markers import solve as solve_markers
     from footplant.errors import ConstraintError, FormatError, MotionError
 
-    markers = marker_files.load(file, None, units, up)
+    markers = marker_files.load(file, Reading(units=units, up=up))
     table = None if labels is None else _read_table(labels)
     with solving("solving markers") as progress:
         try:

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from footplant.cli.arguments import Json
+from footplant.cli.options import options
 from footplant.cli.output import console, note, print_facts, print_json, print_table, refuse_to_overwrite, working
 
 if TYPE_CHECKING:
     from footplant.clip import Clip
+    from footplant.constraints import Constraint
     from footplant.problem import Progress, Report, Solution
     from footplant.skeleton import Character
 
@@ -65,41 +68,55 @@ def solving(what: str) -> Iterator[Progress]:
         yield lambda label, share: bar.update(task, completed=share, description=f"{what}: {label}")
 
 
-def deliver(
-    solution: Solution,
-    clip: Clip,
-    character: Character,
-    *,
-    verb: str,
-    file: str,
-    out: str,
-    report: str | None = None,
-    json: bool = False,
-    **facts: Any,
-) -> None:
-    """Write the answer and its report, and print what a person or a program wants to know."""
-    from dataclasses import replace
+@options
+class Answer:
+    """Where the answer goes, and what is said of it."""
 
-    from footplant.io import save
+    out: Out
+    report: ReportFile = None
+    overwrite: Overwrite = False
+    json: Json = False
 
-    answer = replace(
-        clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
-    )
-    if character.skeleton is not clip.character.skeleton:
-        from footplant.border import Border
+    def check(self, *files: str) -> None:
+        """Refuse, before any work is done, what could not be written."""
+        for file in files:
+            check_targets(file, self.out, self.report, overwrite=self.overwrite)
 
-        answer = replace(answer, border=Border())
-    with working(f"writing {out}"):
-        save(out, answer)
-        if report is not None:
-            write_report(solution, answer, report)
-    told = solution.report.to_dict()
-    if json:
-        print_json({"command": verb, "input": file, "output": out, "character": character.name, **facts, **told})
-        return
-    print_report(solution.report, f"{verb}: {file} → {out}")
-    for text in (*clip.notes, *solution.report.notes):
-        note(f"note: {text}")
+    def deliver(
+        self, solution: Solution, clip: Clip, character: Character, *, verb: str, file: str, **facts: Any
+    ) -> None:
+        """Write the answer and its report, and print what a person or a program wants to know."""
+        from dataclasses import replace
+
+        from footplant.io import save
+
+        answer = replace(
+            clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
+        )
+        if character.skeleton is not clip.character.skeleton:
+            from footplant.border import Border
+
+            answer = replace(answer, border=Border())
+        with working(f"writing {self.out}"):
+            save(self.out, answer)
+            if self.report is not None:
+                write_report(solution, answer, self.report)
+        if self.json:
+            known = {"command": verb, "input": file, "output": self.out, "character": character.name}
+            print_json({**known, **facts, **solution.report.to_dict()})
+            return
+        print_report(solution.report, f"{verb}: {file} → {self.out}")
+        for text in (*clip.notes, *solution.report.notes):
+            note(f"note: {text}")
+
+
+def further_constraints(path: str | None, clip: Clip, character: Character) -> tuple[Constraint, ...]:
+    """The constraints of a file, on a character, for the frames of a clip; none without a file."""
+    if path is None:
+        return ()
+    from footplant.io.constraint_files import read_constraints
+
+    return tuple(read_constraints(path, character, frames=len(clip.motion), fps=clip.motion.fps))
 
 
 def write_report(solution: Solution, clip: Clip, path: str) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Figure, Fps, Json, RolesFile, SkeletonFile, Take, Units, Up, load_clip
+from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Exact, Out, Overwrite, ReportFile, check_targets, deliver, solving
+from footplant.cli.solving import Answer, Exact, solving
 
 if TYPE_CHECKING:
     from footplant.analysis.ground import Ground
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from footplant.skeleton import Character
 
 
+@spread
 def terrain(
     file: ClipFile,
+    *,
     ground: Annotated[
         str,
         typer.Option(
@@ -28,7 +31,6 @@ def terrain(
             "file: a picture, .npy heights, or a mesh (.obj, .glb).",
         ),
     ],
-    out: Out,
     doorways: Annotated[
         str | None,
         typer.Option(
@@ -56,16 +58,8 @@ def terrain(
         str | None, typer.Option(metavar="X,Z", help="Where the middle of a file's ground is put, metres.")
     ] = None,
     exact: Exact = True,
-    take: Take = None,
-    figure: Figure = None,
-    units: Units = None,
-    up: Up = None,
-    roles: RolesFile = None,
-    fps: Fps = None,
-    skeleton: SkeletonFile = None,
-    report: ReportFile = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
+    reading: Reading,
+    answer: Answer,
 ) -> None:
     """Put a motion of level ground on another ground: plants on its surface, feet tilted to it, doorways ducked.
 
@@ -79,10 +73,10 @@ def terrain(
     from footplant.io.ground_files import Course, GroundOptions, load_ground
     from footplant.methods.hierarchical import Hierarchical
 
-    check_targets(file, out, report, overwrite=overwrite)
+    answer.check(file)
     _check_positive(cell=cell, relief=relief)
     center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
-    clip = load_clip(file, take, figure, units, up, roles, fps, skeleton)
+    clip = reading.load(file)
     character = clip.character
     if to is not None:
         with working(f"reading {to}"):
@@ -100,8 +94,8 @@ def terrain(
             clip, made, beams, target=None if to is None else character, keep_footsteps=keep_footsteps,
             method=Hierarchical(exact=exact), progress=progress,
         )  # fmt: skip
-    deliver(
-        solution, clip, character, verb="terrain", file=file, out=out, report=report, json=json, ground=ground,
+    answer.deliver(
+        solution, clip, character, verb="terrain", file=file, ground=ground,
         doorways=[{"place": beam.place, "height": beam.height} for beam in beams],
     )  # fmt: skip
 

@@ -1,0 +1,47 @@
+"""Groups of options that several commands share: one parameter in the code, several options on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, get_type_hints
+
+
+def options(group: type) -> type:
+    """Make a class a frozen group of options: its fields are what `spread` puts on the command line."""
+    made = dataclass(frozen=True)(group)
+    made.__option_group__ = True
+    return made
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with every parameter that is a group of options replaced by the group's own options.
+
+    Typer reads the signature that this builds; the command gets the groups, made of what was given.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, type] = {}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        kind = hints[name]
+        if not getattr(kind, "__option_group__", False):
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+            continue
+        groups[name] = kind
+        inner = get_type_hints(kind, include_extras=True)
+        for option in fields(kind):
+            default = Parameter.empty if option.default is MISSING else option.default
+            parameters.append(
+                Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=inner[option.name])
+            )
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**given, **made)
+
+    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+    return run
