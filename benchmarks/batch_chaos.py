@@ -30,7 +30,7 @@ ENDINGS = (".bvh", ".glb", ".gltf", ".vrm", ".fbx", ".usda", ".usdc", ".usdz", "
 
 
 def make_library(folder: Path, clips: int, seed: int = 0) -> int:
-    """Generated clips, parts of samples on bodies of many proportions; returns how many are damaged."""
+    """Generated clips, parts of samples on bodies of many sizes; returns how many are damaged."""
     from footplant import save
     from footplant.samples import MOTIONS, load
 
@@ -40,10 +40,10 @@ def make_library(folder: Path, clips: int, seed: int = 0) -> int:
     for number in range(clips):
         clip = motions[number % len(motions)]
         first = chance.randrange(0, max(1, len(clip.motion) // 2))
-        part = clip.motion[first : first + chance.randrange(60, 160)]
+        part = clip.motion[first : first + chance.randrange(60, 160)].scaled(chance.uniform(0.6, 1.2))
         path = folder / f"{number // 100:03d}" / f"clip{number:05d}.bvh"
         path.parent.mkdir(parents=True, exist_ok=True)
-        save(path, part, character=clip.character)
+        save(path, part)
         if chance.random() < DAMAGED:
             damaged += 1
             data = path.read_bytes()
@@ -95,7 +95,7 @@ def run_batch(library: list[str], out: Path, clips: int, cluster: bool, job: str
         time.sleep(0.05)
     driver.wait()
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or not done.stdout:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout), killed
 
