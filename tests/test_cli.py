@@ -15,7 +15,7 @@ import pytest
 
 import footplant
 from footplant.cli import main
-from footplant.cli.output import plain
+from footplant.plain import plain
 
 COMMANDS = ("info", "contacts", "measure", "plot", "repair", "fit", "convert", "demo", "samples", "formats", "warmup")
 FOOTPLANT = [sys.executable, "-m", "footplant"]

@@ -22,6 +22,7 @@ from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.plain import plain
 from footplant.skeleton import Character
 
 STANDS = 1e-3
@@ -367,14 +368,3 @@ def _smoothness_ratios(
 def _ratio(ours: float | None, theirs: float | None) -> float | None:
     """One over the other; None where there is nothing to compare with: a source that stands still."""
     return ours / theirs if ours is not None and theirs is not None and theirs > STANDS else None
-
-
-def plain(value):
-    """Dictionaries, lists, numbers and None for JSON, which knows no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value

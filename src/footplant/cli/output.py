@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footplant.plain import plain
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -20,23 +22,6 @@ if TYPE_CHECKING:
 
 SHORT = 16
 """Letters up to which the first cell of a row is not broken."""
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON has it: arrays as lists, NaN and infinity as null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int | bool):
-        return value
-    return str(value)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -52,7 +53,7 @@ def wish(keys: frozenset[str]) -> tuple[str, str]:
     return ("walk", direction) if "w" in keys or direction != "straight" else ("stand", "straight")
 
 
-class _Performance:
+class _Performance(ABC):
     """A thread that shows poses of one character."""
 
     def __init__(self, character: Character, say: Say) -> None:
@@ -72,7 +73,8 @@ class _Performance:
             self._thread.join(2.0)
 
     def steer(self, request: Mapping[str, Any]) -> None:
-        """Keys that are held now."""
+        """What the page asks for while it plays; nothing can be asked of most."""
+        del request
 
     def show(self, root: Any, rotations: Any) -> None:
         """Send one pose."""
@@ -90,9 +92,9 @@ class _Performance:
             self._say({"is": "error", "text": f"driving ended: {type(error).__name__}: {error}", "during": "drive"})
             raise
 
+    @abstractmethod
     def play(self) -> None:
         """Show poses until stopped."""
-        raise NotImplementedError
 
 
 class KeyDriver(_Performance):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.contacts import FEET, HANDS, TOES
-from footplant.analysis.quality import measure, plain
+from footplant.analysis.quality import measure
 from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
@@ -18,6 +18,7 @@ from footplant.edits.manipulate import KNOTS
 from footplant.edits.travel import find_travel
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
+from footplant.plain import plain
 from footplant.problem import Report, Status
 from footplant.skeleton import Character
 

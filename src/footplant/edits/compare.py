@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from footplant.analysis.contacts import FEET, Contacts, find_contacts
-from footplant.analysis.quality import Quality, measure, plain
+from footplant.analysis.quality import Quality, measure
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.fit import fit
@@ -21,6 +21,7 @@ from footplant.errors import ConstraintError, FootplantError
 from footplant.kinematics import Kinematics
 from footplant.methods import NAMES, method_of
 from footplant.motion import Motion
+from footplant.plain import plain
 from footplant.problem import Progress, Solution
 from footplant.skeleton import Character
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.quality import plain
 from footplant.edits.marker_body import LENGTHS, MarkerBody, Poses, see
 from footplant.edits.marker_calibration import Calibration
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from footplant.motion import Motion
+from footplant.plain import plain
 
 
 @dataclass(frozen=True)
