@@ -74,9 +74,9 @@ def perform(task: Task) -> dict[str, Any]:
 
 
 def _load(task: Task) -> Clip:
-    from footplant.io import SAMPLE, format_of, load, load_markers
+    from footplant.io import holds_markers, load, load_markers
 
-    if not task.source.startswith(SAMPLE) and hasattr(format_of(task.source), "load_markers"):
+    if holds_markers(task.source):
         from footplant.edits.markers import solve
 
         clip = solve(load_markers(task.source)).clip

@@ -49,9 +49,8 @@ class Reading:
 
     def load(self, file: str) -> Clip:
         """Load a clip with the options as the command line gave them; markers are solved."""
-        from footplant.cli.markers import holds_markers
         from footplant.cli.output import announce_compiling, working
-        from footplant.io import load
+        from footplant.io import holds_markers, load
 
         announce_compiling()
         if holds_markers(file):

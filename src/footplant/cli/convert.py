@@ -61,11 +61,11 @@ def convert(
 
     Example: footplant convert sample:walk walk.bvh
     """
-    from footplant.io import SAMPLE, format_of, load_character, save, writer_of
+    from footplant.io import SAMPLE, format_of, holds_markers, load_character, save, writer_of
 
     target = Path(out)
     refuse_to_overwrite(file, target, overwrite)
-    if markers.holds_markers(file) or markers.holds_markers(out):
+    if holds_markers(file) or holds_markers(out):
         markers.convert(file, out, reading, to_units, to_up, json, character=character)
         return
     module = writer_of(out)

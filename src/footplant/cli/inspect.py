@@ -27,7 +27,9 @@ def info(
 
     Example: footplant info sample:walk
     """
-    if markers.holds_markers(file):
+    from footplant.io import holds_markers
+
+    if holds_markers(file):
         markers.info(file, reading, json)
         return
     facts = describe(reading.load(file), file)

@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from footplant.markers import Markers
 
 
-def holds_markers(file: str) -> bool:
-    """Whether a file is of a format of markers."""
-    from footplant.io import SAMPLE, format_of
-
-    return not file.startswith(SAMPLE) and hasattr(format_of(file), "load_markers")
-
-
 def load(file: str, reading: Reading, **others: Any) -> Markers:
     """Load markers with the options as the command line gave them; --figure chooses a subject."""
     from footplant.errors import FormatError, MotionError
@@ -176,10 +169,13 @@ def convert(
 def _refuse_mixture(file: str, out: str) -> None:
     """Markers are no motion of a skeleton, and the other way round: say so before anything is read."""
     from footplant.errors import FormatError
+    from footplant.io import holds_markers
 
     if holds_markers(file) and not holds_markers(out):
         raise FormatError(
-            f"{file} holds markers, which can be written as .trc only, not as {Path(out).suffix}", path=out
+            f"{file} holds markers, which can be written as .trc only, not as {Path(out).suffix}; "
+            f"make a motion of them with: footplant solve {file} -o {out}",
+            path=out,
         )
     if holds_markers(out) and not holds_markers(file):
         raise FormatError(f"expected a file of markers (.c3d, .trc) to write as {Path(out).suffix}", path=file)

@@ -35,9 +35,10 @@ def plot(
     Example: footplant plot sample:walk -o strip.png
     """
     from footplant import plot as drawing
+    from footplant.io import holds_markers
 
     title = title or Path(file).name
-    if markers.holds_markers(file):
+    if holds_markers(file):
         cloud = markers.load(file, reading)
         with working(f"drawing {out}"):
             path = drawing.cloud(cloud, out, poses=poses, title=title, dpi=dpi)

@@ -229,6 +229,11 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
     return path
 
 
+def holds_markers(path: str | Path) -> bool:
+    """Whether a file is of a format of markers."""
+    return not str(path).startswith(SAMPLE) and hasattr(format_of(path), "load_markers")
+
+
 def load_markers(path: str | Path, *, units: str | float | None = None, up: str | None = None, **options) -> Markers:
     """Read the markers of a C3D or TRC file, in metres and y up.
 
@@ -267,6 +272,7 @@ __all__ = [
     "Take",
     "format_of",
     "formats",
+    "holds_markers",
     "load",
     "load_character",
     "load_markers",
