@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +21,20 @@ from timing import cpu_seconds, main
 
 FRAMES, JOINTS, LONG = 464, 31, 13_350
 """Frames and joints of the clip that is dragged, and frames of a long take of a capture library."""
+
+FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+"""A browser without a screen or a graphics card."""
+SCRUB = """async () => {
+  const spent = [];
+  for (let n = 0; n < 40; n += 1) {
+    const started = performance.now();
+    window.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    spent.push(performance.now() - started);
+  }
+  return spent.sort((a, b) => a - b)[20];
+}"""
+"""Forty steps of the time by the key, each until it is drawn; the median, milliseconds."""
 
 
 def run() -> dict[str, float]:
@@ -59,7 +77,46 @@ def run() -> dict[str, float]:
 
         open_it()
         figures["editor.open_13350_frames_seconds"] = cpu_seconds(open_it, repeats=3)
+        figures |= on_the_page(long, Path(folder))
     return figures
+
+
+def on_the_page(long, folder: Path) -> dict[str, float]:
+    """Seconds from the address to the last pose on the page, and of a step of the time, in a real browser."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        return {}
+    from playwright.sync_api import sync_playwright
+
+    from footplant import save
+
+    save(folder / "long.bvh", long)
+    command = [sys.executable, "-m", "footplant", "edit", str(folder / "long.bvh"), "--no-browser", "--json"]
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FOOTPLANT_STATE": str(folder)}
+    )
+    try:
+        assert server.stdout is not None
+        said = "".join(iter(server.stdout.readline, "}\n")) + "}"
+        with sync_playwright() as driver:
+            opened = driver.chromium.launch(executable_path=browser, args=FLAGS)
+            seconds = []
+            for _ in range(3):
+                page = opened.new_page(viewport={"width": 1280, "height": 720})
+                started = time.perf_counter()
+                page.goto(json.loads(said)["address"])
+                last = f"() => window.__fp?.ready() && window.__fp.positions({LONG - 1}).some((x) => x !== 0)"
+                while not page.evaluate(last):
+                    time.sleep(0.01)
+                page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done(true)))")
+                seconds.append(time.perf_counter() - started)
+                scrubbed = page.evaluate(SCRUB)
+                page.close()
+            opened.close()
+    finally:
+        server.kill()
+        server.wait()
+    return {"editor.page_open_13350_frames_seconds": min(seconds), "editor.page_scrub_median_ms": scrubbed}
 
 
 def with_joints(clip, count: int):
