@@ -7,7 +7,6 @@ over to the figure, and its plants.
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Sequence
 
@@ -24,10 +23,12 @@ from footplant.kinematics import Kinematics
 from footplant.methods import NAMES, method_of
 from footplant.problem import Method, Problem, Solution
 from footplant.samples import gait
-from timing import main
+from timing import cpu_seconds, main
 
 LOOP, RATE = 89, 30.0
 LENGTHS = (890, 1780, 3560, 7120, 10680, 13350)
+REPEATS = 4
+"""Runs of each length, of which the shortest counts: as many for all, or the ratio would be one of luck."""
 
 
 def looped_walk(frames: int) -> Problem:
@@ -83,18 +84,14 @@ def run() -> dict[str, float]:
 
 
 def _measured(method: Method, problem: Problem) -> tuple[float, float, Solution]:
-    """CPU seconds (the least of some runs), the most megabytes that NumPy held at once, and the answer."""
-    taken, solution = [], None
-    for _ in range(3 if len(problem.motion) < 4000 else 2):
-        started = time.process_time()
-        solution = method.solve(problem)
-        taken.append(time.process_time() - started)
+    """CPU seconds (the least of as many runs for every length), the most megabytes NumPy held, and the answer."""
+    solution = method.solve(problem)
+    seconds = cpu_seconds(lambda: method.solve(problem), repeats=REPEATS, shortest=0.0)
     tracemalloc.start()
     method.solve(problem)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert solution is not None
-    return min(taken), most / 1e6, solution
+    return seconds, most / 1e6, solution
 
 
 if __name__ == "__main__":

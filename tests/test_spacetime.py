@@ -230,6 +230,17 @@ def test_splines_give_back_what_is_one():
     assert np.abs(ours[1:-1] - bent).mean() < 0.15 * np.abs(ours).mean()
 
 
+def test_the_objective_s_slope_is_its_matrix_times_control_points(walk):
+    _, system = searching(walk, plants_of(walk))
+    control = np.random.default_rng(3).normal(size=system.rhs.shape)
+    system.start(np.zeros_like(control), 0.0)
+    matrix = dense_of(system)[0][: control.size, : control.size]
+    slope = (matrix @ control.ravel()).reshape(control.shape)
+    system.start(control, 0.0)
+    np.testing.assert_allclose(system.rhs, -slope, rtol=1e-12, atol=1e-12 * np.abs(slope).max())
+    assert system.value(control) == pytest.approx(0.5 * np.sum(control * slope), rel=1e-12)
+
+
 def test_rows_are_gathered_as_dense_algebra_would(walk):
     clip = replace(walk, motion=walk.motion[:62])
     search, system = searching(clip, mixture(clip))

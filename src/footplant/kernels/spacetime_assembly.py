@@ -38,6 +38,30 @@ def start_band(mass, speeding, bending, change, speed, bend, damping, band):
 
 
 @jit
+def slope_band(mass, speeding, bending, change, speed, bend, control, out):
+    """The objective's derivative (K, n) by control points (K, n): its matrix (see `start_band`) times them.
+
+    Compiled rather than left to matrix products of the library, whose threads wait for each other busily.
+    """
+    count, width = control.shape
+    out[:, :] = 0.0
+    for k in range(count):
+        for i in range(width):
+            low = i - i % 3
+            changed, sped, bent = 0.0, 0.0, 0.0
+            for j in range(low, min(low + 3, width)):
+                changed += change[i, j] * control[k, j]
+                sped += speed[i, j] * control[k, j]
+                bent += bend[i, j] * control[k, j]
+            for a in range(4):
+                if k + a < count:
+                    out[k + a, i] += mass[k, a] * changed + speeding[k, a] * sped + bending[k, a] * bent
+                if 0 < a <= k:
+                    m = k - a
+                    out[m, i] += mass[m, a] * changed + speeding[m, a] * sped + bending[m, a] * bent
+
+
+@jit
 def _scatter(square, vector, first, basis, f, band, rhs):
     """Add the normal equations of one frame, full square (n, n), to those of its four control points."""
     count, width = rhs.shape
@@ -172,6 +196,10 @@ WARMUP = {
     "start_band": lambda: (
         np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), 0.0,
         np.zeros((1, 4, 1)),
+    ),
+    "slope_band": lambda: (
+        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)),
+        np.ones((1, 1)), np.zeros((1, 1)),
     ),
     "add_rows": lambda: (
         *_row(), np.zeros(1, np.int64), np.ones(1), np.ones(1), np.ones((1, 1)), np.zeros(1, np.int64),

@@ -14,6 +14,8 @@ import numpy as np
 
 from footplant.kernels import jit
 
+UNSHARED = 200_000
+"""Multiplications in one product up to which OpenBLAS keeps it on the thread that asks; its own limit is 2¹⁸."""
 LEAST_PIVOT = 1e-14
 """A pivot smaller than this share of its own entry before elimination has lost all its digits."""
 
@@ -55,36 +57,19 @@ def _invert_factor(square, count, upper, inverse):
 
 
 @jit
-def _subtract_product(left, top, rows, right, width, triangle, out, out_top):
-    """out[out_top + i] −= left[top + i]·right for `rows` rows, four inner ones at a time.
-
-    triangle: of the first `width` rows only what is on and below the diagonal is needed.
-    """
-    quarter = width // 4 * 4
-    for i in range(rows):
-        columns = min(i + 1, width) if triangle else width
-        for p in range(0, quarter, 4):
-            a, b = left[top + i, p], left[top + i, p + 1]
-            c, d = left[top + i, p + 2], left[top + i, p + 3]
-            for j in range(columns):
-                out[out_top + i, j] -= a * right[p, j] + b * right[p + 1, j] + c * right[p + 2, j] + d * right[p + 3, j]
-        for p in range(quarter, width):
-            a = left[top + i, p]
-            for j in range(columns):
-                out[out_top + i, j] -= a * right[p, j]
+def _product(left, right, out):
+    """out = left·right by the library, in parts so small that it never starts threads: they would wait busily."""
+    rows = left.shape[0]
+    most = max(UNSHARED // max(right.shape[0] * right.shape[1], 1), 1)
+    for i in range(0, rows, most):
+        np.dot(left[i : i + most], right, out[i : i + most])
 
 
 @jit
-def _times(panel, top, rows, square, width, scratch):
-    """panel[top … top+rows) becomes itself times square (n, n), upper triangular."""
-    for i in range(top, top + rows):
-        scratch[:width] = 0.0
-        for p in range(width):
-            a = panel[i, p]
-            if a != 0.0:
-                for j in range(p, width):
-                    scratch[j] += a * square[p, j]
-        panel[i, :] = scratch[:width]
+def _subtract(left, out):
+    for i in range(left.shape[0]):
+        for j in range(left.shape[1]):
+            out[i, j] -= left[i, j]
 
 
 @jit
@@ -166,10 +151,10 @@ def solve_bordered(
     count, width = rhs.shape
     slot_count = border.shape[1]
     lower, inverse = np.zeros((width, width)), np.empty((width, width))
-    crossed = np.empty((width, width))
-    scratch, value = np.empty(width), np.empty(width)
+    panel, side = np.empty((3 * width, width)), np.empty((slot_count, width))
+    value, further = np.empty(width), np.empty(3 * width)
     corner, corner_rhs = np.zeros((slot_count, slot_count)), np.zeros(slot_count)
-    live = np.zeros(slot_count, np.bool_)
+    live, square = np.zeros(slot_count, np.bool_), np.empty(slot_count * slot_count)
     opened, closed = 0, 0
     for k in range(count):
         opened = _open_variables(
@@ -179,37 +164,39 @@ def solve_bordered(
         if not _invert_factor(own, width, lower, inverse):
             return False
         ahead = min(3, count - 1 - k)
-        _times(own, width, ahead * width, inverse, width, scratch)
-        for i in range(width):
-            total = 0.0
-            for j in range(i + 1):
-                total += inverse[j, i] * rhs[k, j]
-            value[i] = total
+        # rows of the border up to the last one that lives; those between that do not are zero
+        top = slot_count
+        while top > 0 and not live[top - 1]:
+            top -= 1
+        value[:] = 0.0
+        for j in range(width):
+            a = rhs[k, j]
+            for i in range(j, width):
+                value[i] += a * inverse[j, i]
         rhs[k, :] = value
-        for s in range(slot_count):
-            if live[s]:
-                _times(border[k], s, 1, inverse, width, scratch)
+        below = own[width : (1 + ahead) * width]
+        _product(below, inverse, panel[: ahead * width])
+        below[:, :] = panel[: ahead * width]
+        if top > 0:
+            _product(border[k, :top], inverse, side[:top])
+            border[k, :top] = side[:top]
         for c in range(1, ahead + 1):
-            for i in range(width):
-                for j in range(width):
-                    crossed[j, i] = own[c * width + i, j]
-            _subtract_product(own, c * width, (ahead - c + 1) * width, crossed, width, True, band[k + c], 0)
-            for s in range(slot_count):
-                if live[s]:
-                    _subtract_product(border[k], s, 1, crossed, width, False, border[k + c], s)
-            for i in range(width):
-                total = 0.0
-                for j in range(width):
-                    total += own[c * width + i, j] * value[j]
-                rhs[k + c, i] -= total
-        for s in range(slot_count):
-            if live[s]:
-                for t in range(slot_count):
-                    if live[t]:
-                        total = 0.0
-                        for j in range(width):
-                            total += border[k, s, j] * border[k, t, j]
-                        corner[s, t] -= total
+            across, rows = own[c * width : (c + 1) * width].T, (ahead - c + 1) * width
+            _product(own[c * width : (1 + ahead) * width], across, panel[:rows])
+            _subtract(panel[:rows], band[k + c])
+            if top > 0:
+                _product(border[k, :top], across, side[:top])
+                _subtract(side[:top], border[k + c])
+        if ahead > 0:
+            np.dot(below, value, further[: ahead * width])
+            for c in range(ahead):
+                for i in range(width):
+                    rhs[k + 1 + c, i] -= further[c * width + i]
+        if top > 0:
+            products = square[: top * top].reshape(top, top)
+            _product(border[k, :top], border[k, :top].T, products)
+            _subtract(products, corner)
+            for s in range(top):
                 total = 0.0
                 for j in range(width):
                     total += border[k, s, j] * value[j]
@@ -250,11 +237,7 @@ def solve_bordered(
             if carried[s] != 0.0:
                 for j in range(width):
                     value[j] -= border[k, s, j] * carried[s]
-        for i in range(width):
-            total = 0.0
-            for j in range(i, width):
-                total += own[i, j] * value[j]
-            solution[k, i] = total
+        np.dot(own[:width], value, solution[k])
     return True
 
 

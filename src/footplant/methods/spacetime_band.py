@@ -80,15 +80,6 @@ class Knots:
         return solveh_banded(lower[: min(4, self.count)], rhs, lower=True)
 
 
-def banded_times(gram: NDArray, control: NDArray) -> NDArray:
-    """(K, n) the symmetric band of `Knots.gram` times control points (K, n)."""
-    out = gram[:, :1] * control
-    for a in range(1, min(4, len(gram))):
-        out[a:] += gram[:-a, a : a + 1] * control[:-a]
-        out[:-a] += gram[:-a, a : a + 1] * control[a:]
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class Border:
     """Scalar unknowns that touch more than four control points: places of plants, multipliers of relations."""
@@ -169,17 +160,21 @@ class System:
         return 0.5 * float(np.sum(control * self._slope(control)))
 
     def _slope(self, control: NDArray) -> NDArray:
-        out = banded_times(self.mass, control @ self.change) + banded_times(self.bending, control @ self.bend)
-        moving = np.flatnonzero(np.diag(self.speed))
-        out[:, moving] += banded_times(self.speeding, control[:, moving] @ self.speed[np.ix_(moving, moving)])
+        from footplant.kernels import spacetime_assembly as kernel
+
+        out = np.empty_like(control)
+        kernel.slope_band(*self._costs, control, out)
         return out
+
+    @property
+    def _costs(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
+        return self.mass, self.speeding, self.bending, self.change, self.speed, self.bend
 
     def start(self, control: NDArray, damping: float) -> None:
         """Begin with the objective at control points; the damping is a share of what change costs."""
         from footplant.kernels import spacetime_assembly as kernel
 
-        costs = (self.mass, self.speeding, self.bending, self.change, self.speed, self.bend)
-        kernel.start_band(*costs, damping, self.band)
+        kernel.start_band(*self._costs, damping, self.band)
         self.rhs[:] = -self._slope(control)
         self.side[:], self.var_corner[:], self.var_rhs[:] = 0.0, 0.0, 0.0
 
