@@ -13,6 +13,7 @@ from typing import Any
 from footplant.clip import Clip
 from footplant.editor import journal as journals
 from footplant.editor.session import Session, head_of, recover, start
+from footplant.editor.state import State, opened
 from footplant.errors import FootplantError, FormatError
 from footplant.methods import NAMES
 from footplant.problem import Progress
@@ -47,6 +48,8 @@ class Hub:
     controllers: list[tuple[Character, Any]] = field(default_factory=list, repr=False)
     """Characters that were driven, and what drives them."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _opened: State | None = field(default=None, init=False, repr=False)
+    _preparing: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def enter(self, key: str | None) -> tuple[str, Session]:
         """The session of a tab that comes back, else a new one."""
@@ -55,7 +58,7 @@ class Hub:
             if key is not None and place is not None and not place.taken:
                 place.taken = True
                 return key, place.session
-        session = start(self.clip, self.source, self.folder)
+        session = start(self.clip, self.source, self.folder, self.prepare())
         if self.to is not None:
             session.do({"kind": "retarget", "character": self._brought(session, self.to)})
         key = secrets.token_urlsafe(12)
@@ -63,6 +66,13 @@ class Hub:
             self.places[key] = Place(session, True)
             self._thin_out()
         return key, session
+
+    def prepare(self) -> State:
+        """The clip as every tab begins with it; found once, best before the first tab asks for it."""
+        with self._preparing:
+            if self._opened is None:
+                self._opened = opened(self.clip)
+            return self._opened
 
     def _brought(self, session: Session, name: str) -> str:
         """A character that the session's edits can speak of."""

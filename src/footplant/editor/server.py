@@ -6,6 +6,7 @@ The rules are Jupyter's: whoever can open the address may edit, nobody else may,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import secrets
 import socket
@@ -252,6 +253,9 @@ def serve(hub: Hub, listener: socket.socket, token: str, started: Callable[[str]
             await asyncio.sleep(0.01)
         if server.started:
             started(address)
+            # while the browser loads the page, the clip's plants are found; a tab is told what is wrong with it
+            with contextlib.suppress(FootplantError):
+                await asyncio.to_thread(hub.prepare)
         await serving
 
     try:

@@ -144,9 +144,10 @@ def head_of(source: str) -> dict[str, Any]:
     return {"footplant": __version__, "source": str(path.resolve()), "size": path.stat().st_size}
 
 
-def start(clip: Clip, source: str, folder: Path | None = None) -> Session:
-    """A new session on a clip."""
-    return Session(clip, journals.create(head_of(source), folder))
+def start(clip: Clip, source: str, folder: Path | None = None, state: State | None = None) -> Session:
+    """A new session on a clip. state: the clip as `opened` has it, where that is known already."""
+    known = {} if state is None else {0: state}
+    return Session(clip, journals.create(head_of(source), folder), _states=known)
 
 
 def recover(clip: Clip, folder: Path, progress: Progress | None = None) -> tuple[Session, list[str]]:

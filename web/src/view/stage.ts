@@ -20,8 +20,11 @@ export class Stage {
 
   constructor(readonly canvas: HTMLCanvasElement) {
     const wanted = new URLSearchParams(location.search).get("quality");
-    this.software = wanted ? wanted !== "high" : isSoftware();
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.software, powerPreference: "high-performance" });
+    // asked on the canvas itself: a second context, for asking only, costs a second where the processor draws
+    const fast = wanted ? null : fastContext(canvas);
+    this.software = wanted ? wanted !== "high" : !fast || isSoftware(fast);
+    const made = fast ? { canvas, context: fast } : { canvas, antialias: !this.software };
+    this.renderer = new THREE.WebGLRenderer({ ...made, powerPreference: "high-performance" });
     this.renderer.setPixelRatio(this.software ? 1 : Math.min(window.devicePixelRatio, 2));
     this.renderer.shadowMap.enabled = !this.software;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
@@ -116,11 +119,15 @@ export class Stage {
   }
 }
 
-function isSoftware(): boolean {
-  const probe = document.createElement("canvas").getContext("webgl2");
-  const info = probe?.getExtension("WEBGL_debug_renderer_info");
-  const name = probe && info ? String(probe.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";
-  probe?.getExtension("WEBGL_lose_context")?.loseContext();
+/** A context drawn by a graphics card; none where the processor would have to do it. */
+function fastContext(canvas: HTMLCanvasElement): WebGL2RenderingContext | null {
+  return canvas.getContext("webgl2", { antialias: true, stencil: false, powerPreference: "high-performance", failIfMajorPerformanceCaveat: true });
+}
+
+/** Whether a context that calls itself fast is drawn by the processor after all. */
+function isSoftware(context: WebGL2RenderingContext): boolean {
+  const info = context.getExtension("WEBGL_debug_renderer_info");
+  const name = info ? String(context.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";
   return /swiftshader|llvmpipe|software|basic render/i.test(name);
 }
 
