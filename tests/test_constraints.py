@@ -305,9 +305,13 @@ def test_a_plant_that_fades_does_not_draw_the_foot_back():
     stands = kinematics.point(heel)[25]
     plant = Footplant(point=heel, frames=range(20, 30), place=stands + [0.01, 0.0, 0.0], ramp=(0.1, 0.1))
     slip = plant.residual(kinematics)
-    # the correction goes on as it was going, and does not look at where the foot is by then
-    np.testing.assert_allclose(slip[35], slip[29] + 6 * (slip[29] - slip[27]) / 2)
-    np.testing.assert_allclose(slip[15], slip[20] + 5 * (slip[20] - slip[22]) / 2)
+    # the correction goes on as it was going and does not look at where the foot is by then: eased in, it is the cubic
+    # that leaves the hold at that rate and ends at rest
+    eased = slip * plant.activation(kinematics.frames, clip.motion.fps)[:, None]
+    for held, inside, way in ((29, 27, 1), (20, 22, -1)):
+        share, rate = np.arange(13)[:, None] / 12.0, (slip[held] - slip[inside]) / 2
+        cubic = slip[held] * (1.0 - share) ** 2 * (1.0 + 2.0 * share) + 12.0 * rate * share * (1.0 - share) ** 2
+        np.testing.assert_allclose(eased[held : held + 13 * way : way], cubic, atol=1e-15)
     np.testing.assert_allclose(slip[20:30], kinematics.point(heel)[20:30] - plant.place)
     alone = replace(plant, frames=range(25, 26)).residual(kinematics)
     np.testing.assert_allclose(alone[30], alone[25])

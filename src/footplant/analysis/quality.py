@@ -351,18 +351,22 @@ def _smoothness_ratios(
 
     A figure with joints at the tips of its fingers would else look jerkier than one whose hands are one piece.
     """
-    joints = None, None
-    if character.roles is not None and source.character.roles is not None:
-        both = character.roles.joints, source.character.roles.joints
-        shared = [role for role in both[0] if both[0][role] and both[1].get(role)]
-        if shared:
-            joints = tuple([chain[role][0] for role in shared] for chain in both)
+    joints = shared_joints(character, source.character)
     # a cut of the source is one of ours: what counts as one depends on who moves
     parts = uncut(source.kinematics, source.character.height)
     parts = [(first, min(last, len(kinematics.motion))) for first, last in parts if first < len(kinematics.motion)]
     ours = smoothness(kinematics, character.height, joints[0], parts)
     theirs = smoothness(source.kinematics, source.character.height, joints[1], parts)
     return _ratio(ours.jerk, theirs.jerk), _ratio(ours.peak_acceleration, theirs.peak_acceleration)
+
+
+def shared_joints(character: Character, other: Character) -> tuple[list[int], list[int]] | tuple[None, None]:
+    """The joints of two figures that have the same roles, one for each role; None where there are none."""
+    if character.roles is None or other.roles is None:
+        return None, None
+    ours, theirs = character.roles.joints, other.roles.joints
+    shared = [role for role in ours if ours[role] and theirs.get(role)]
+    return ([ours[role][0] for role in shared], [theirs[role][0] for role in shared]) if shared else (None, None)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float | None:

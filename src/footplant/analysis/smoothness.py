@@ -74,6 +74,16 @@ def smoothness(
     )
 
 
+def accelerations(kinematics: Kinematics, joints: Sequence[int], parts: Sequence[tuple[int, int]]) -> NDArray:
+    """(F, n) how fast joints accelerate, m/s²; 0 outside the parts and at their first and last frames."""
+    out = np.zeros((len(kinematics.frames), len(joints)))
+    for first, last in parts:
+        if last - first > 2:
+            bends = np.diff(kinematics.positions[first:last, joints], n=2, axis=0)
+            out[first + 1 : last - 1] = np.linalg.norm(bends, axis=2) * kinematics.motion.fps**2
+    return out
+
+
 def _moving_joints(rotations: NDArray) -> NDArray:
     """Joints that turn at all: counting fixed ones would make a figure with more of them look smoother."""
     if len(rotations) == 0:

@@ -65,10 +65,7 @@ class Footplant(Constraint):
         earlier, known = rows_of(kinematics.frames, inside)
         known &= found & (inside >= held[0]) & (inside <= held[-1])
         rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / GOING
-        going = np.abs(away)[:, None] * rate
-        # two frames of a shaking foot tell nothing of where it is going: no farther than the correction itself
-        sizes = [np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (slip[rows], going)]
-        going *= np.minimum(1.0, sizes[0] / np.maximum(sizes[1], 1e-12))
+        going = coasting(away, np.where(away < 0, *self.ramp), kinematics.motion.fps)[:, None] * rate
         return np.where(found[:, None], slip[rows] + going, slip)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
@@ -183,6 +180,15 @@ class AccelerationLimit(AcrossFrames):
         along = np.where(length > 1e-12, bends / np.maximum(length, 1e-12), 0.0)
         moving = part.position_jacobian(self.point)[where]
         return np.einsum("ri,rtij->rtj", -along, moving * SECOND[:, None, None])[:, :, None, :]
+
+
+def coasting(away: NDArray, ramps: NDArray, fps: float) -> NDArray:
+    """(N,) frames by which a correction goes on at its rate, `away` frames from where it holds, in ramps of seconds.
+
+    Times the activation 3u² − 2u³ this is the cubic that leaves the hold at that rate and comes to rest at the far end.
+    """
+    gone = np.abs(away)
+    return gone / (1.0 + 2.0 * gone / np.maximum(ramps * fps, 1e-9))
 
 
 def rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints.base import Constraint
-from footplant.constraints.footplant import GOING, Footplant, rows_of
+from footplant.constraints.footplant import GOING, Footplant, coasting, rows_of
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
@@ -81,7 +81,7 @@ class Plants:
 
     def residuals(self, kinematics: Kinematics, rows: NDArray, which: NDArray) -> NDArray:
         """(K, 3) metres, as `Footplant.residual` has them, at the rows where plants are at work."""
-        starts, stops, _ = self._intervals
+        starts, stops, ramps = self._intervals
         slip = self.points(kinematics, rows, which) - self.places[which]
         frame = kinematics.frames[rows]
         nearest = np.clip(frame, starts[which], stops[which] - 1)
@@ -95,8 +95,8 @@ class Plants:
         earlier, known = rows_of(kinematics.frames, inside)
         known &= found & (inside >= starts[own]) & (inside < stops[own])
         there, before = (self.points(kinematics, at, own) - self.places[own] for at in (row, earlier))
-        going = np.abs(away)[:, None] * np.where(known[:, None], there - before, 0.0) / GOING
-        sizes = [np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (there, going)]
-        going *= np.minimum(1.0, sizes[0] / np.maximum(sizes[1], 1e-12))
+        length = ramps[own, (away > 0).astype(np.int64)]
+        frames = coasting(away, length, kinematics.motion.fps)
+        going = frames[:, None] * np.where(known[:, None], there - before, 0.0) / GOING
         slip[easing] = np.where(found[:, None], there + going, slip[easing])
         return slip

@@ -16,6 +16,7 @@ from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, in_pieces, refuse_constraints
 from footplant.edits.calm import calmer, peak
+from footplant.edits.calming import Pace, calm_down
 from footplant.edits.fit import editing_ik
 from footplant.edits.footsteps import (
     at_tips,
@@ -102,7 +103,8 @@ def retarget(
         solution = solve_soles(method, problem, soles, held, progress)
         touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
         touching = keep_palms_out(touching, target, stage.ground, palms, held)
-        solution = replace(solution, motion=touching)
+        pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
+        solution = _finished(solution, touching, problem, above(target, soles, held), pace)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
@@ -208,6 +210,19 @@ class _Levelled:
             motion, reachable = again.motion, again.status is not Status.UNREACHABLE
             self.watch.lap("soles", motion)
         return motion, reachable
+
+
+def _finished(
+    solution: Solution, motion: Motion, problem: Problem, bounds: tuple[Above, ...], pace: Pace | None
+) -> Solution:
+    """The solution with its hands where they touch, at a pace that the source has too."""
+    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
+    if pace is not None:
+        calm = calm_down(motion, problem.character, watch.problem.constraints, pace)
+        if calm is not motion:
+            watch.lap("calm", calm)
+        motion = calm
+    return _together(solution, watch, motion, solution.status is not Status.UNREACHABLE)
 
 
 def _together(solution: Solution, watch: Stopwatch, motion: Motion, reachable: bool) -> Solution:

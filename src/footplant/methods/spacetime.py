@@ -35,7 +35,9 @@ class Spacetime:
     """Solves a problem over all frames at once."""
 
     spacing: float = 1.5
-    """Frames of 1/30 s between two knots of the displacement, and never less than two frames of the clip."""
+    """Frames of 1/30 s between two knots of the displacement, and never less than `least`."""
+    least: float = 2.0
+    """Frames of the clip between two knots at the least; with 1 it can take out what a single frame has."""
     smoothness: float = 0.15
     """Seconds over which a displacement spreads: how much its bending counts beside its size."""
     exact: bool = True
@@ -67,7 +69,7 @@ class Spacetime:
         search = Search(self, problem, rows, progress)
         begun = self._begin(problem, progress)
         found = None if begun is None else (begun if whole else begun[frames]) - reference.motion
-        spacing = max(self.spacing * motion.fps / PAPER_RATE, 2.0)
+        spacing = max(self.spacing * motion.fps / PAPER_RATE, self.least)
         closing = self._closing(problem) if self.exact else None
         solved, gave_up = motion, False
         while True:

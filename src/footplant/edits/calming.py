@@ -1,0 +1,177 @@
+"""No joint of a retargeted figure accelerates much faster than the source's fastest does, in heights of their bodies.
+
+What plants, touches and the ground ask of a limb that is all but straight comes as a jolt of a few frames, and a figure
+with longer arms makes more of every jolt of the source's. Around each such peak, and nowhere else, the motion is solved
+again as one problem: plants hold, soles stay out of the ground, and accelerations are bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.analysis.quality import STANDS, shared_joints
+from footplant.analysis.smoothness import accelerations, uncut
+from footplant.clip import Clip
+from footplant.constraints import Above, AccelerationLimit, Constraint, Footplant, Orientation, Position
+from footplant.kinematics import Kinematics
+from footplant.methods.spacetime import Spacetime
+from footplant.motion import Motion
+from footplant.problem import Problem, worst_error
+from footplant.skeleton import Character, MovingPoint, Point
+
+TOO_FAST = 1.42
+"""Times the source's highest acceleration beyond which a frame is a peak."""
+WANTED = 1.35
+"""Times the same that it is brought down to."""
+WATCHED = 0.4
+"""Share of that from where on a joint is bounded around a peak: pressed down, it comes up beside."""
+SPREAD = (0.1, 0.2, 0.35)
+"""Seconds on either side of a peak that may change; wider each time that it was not enough."""
+STEPS = 3
+"""How often each of them is tried at most."""
+LEAST_SPREAD = 9
+"""Frames, at the least: so many knots it takes to come and go without a jerk."""
+EAGER = (300.0, 10.0)
+"""Weight of what is too fast at the peak, beside a joint's turn by a radian; less where plants would give way to it."""
+BETTER = 0.98
+"""Share of its peak from where on a stretch is calmer than it was."""
+MOST_WEIGHT = 1e6
+"""Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
+KEPT = 0.0003
+"""Metres that what holds already may be off afterwards."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """How fast a figure may accelerate: as its source does."""
+
+    joints: list[int]
+    """The target's joints that the source has too."""
+    parts: list[tuple[int, int]]
+    """(first, end) of the frames between cuts of the source."""
+    most: float
+    """m/s²; the source's highest acceleration for a body of the target's height."""
+
+    @classmethod
+    def of(cls, clip: Clip, target: Character) -> Pace | None:
+        """The pace of a clip for a target; None where it stands still, or they have nothing in common."""
+        ours, theirs = shared_joints(target, clip.character)
+        if ours is None or theirs is None or not clip.character.height > 0.0:
+            return None
+        kinematics = Kinematics(clip.motion)
+        parts = uncut(kinematics, clip.character.height)
+        peak = float(accelerations(kinematics, theirs, parts).max(initial=0.0)) / clip.character.height
+        return cls(ours, parts, peak * target.height) if peak > STANDS else None
+
+    def peaks(self, motion: Motion, most: float) -> NDArray:
+        """Frames at which a joint accelerates faster than `most`, m/s²."""
+        return np.flatnonzero((accelerations(Kinematics(motion), self.joints, self.parts) > most).any(axis=1))
+
+
+def calm_down(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
+    """The motion with its peaks of acceleration brought down to the pace, where what holds can go on holding."""
+    for spread in SPREAD:
+        # a jolt of many times the pace takes more than one step
+        for _ in range(STEPS):
+            peaks = pace.peaks(motion, TOO_FAST * pace.most)
+            half, helped = max(round(spread * motion.fps), LEAST_SPREAD), False
+            for first, last in _stretches(peaks, half):
+                begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
+                span = range(max(first - half, begin), min(last + half + 1, end))
+                found = _calmed(motion, character, constraints, pace, span)
+                motion, helped = found, helped or found is not motion
+            if not helped:
+                break
+    return motion
+
+
+def _stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
+    """(first, last) of frames that are less than `half` apart."""
+    if not len(frames):
+        return []
+    cuts = np.flatnonzero(np.diff(frames) > half)
+    return list(zip(frames[np.append(0, cuts + 1)].tolist(), frames[np.append(cuts, len(frames) - 1)].tolist()))
+
+
+def _calmed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, span: range) -> Motion:
+    """The motion with a span of it solved again; as it was where that did not help."""
+    frames = np.arange(span.start, span.stop)
+    part = motion[frames]
+    kinematics = Kinematics(part, frames)
+    kept = [_kept(constraint, kinematics) for constraint in constraints if constraint.hard]
+    if any(found is NotImplemented for found in kept):
+        return motion
+    before = accelerations(Kinematics(part), pace.joints, [(0, len(part))])
+    own = _own_arm(character, pace, before)
+    held = [c for c in kept if c is not None and (own is None or _joint(c) in own)]
+    held = held if own is None else [replace(c, chain=own) for c in held]
+    most = WANTED * pace.most
+    watched = [
+        joint
+        for joint, peak in zip(pace.joints, before.max(axis=0, initial=0.0))
+        if peak > WATCHED * most and (own is None or joint in own)
+    ]
+    # at the ends of the clip there is nothing that it must go on from
+    window = range(0 if span.start == 0 else 1, len(part) if span.stop == len(motion) else len(part) - 1)
+    method = Spacetime(spacing=0.25, least=1.0, smoothness=0.02, exact=False, window=window)
+    around = slice(max(span.start - 2, 0), span.stop + 2)
+    highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
+    for eager in EAGER:
+        weight = min(eager / (before.max(initial=most) / motion.fps**2) ** 2, MOST_WEIGHT)
+        limits = [
+            AccelerationLimit(
+                point=Point(joint), most=most, frames=range(1, len(part) - 1), hard=False, weight=weight, chain=own
+            )
+            for joint in watched
+        ]
+        solved = method.solve(Problem(part, character, (*held, *limits), tolerance=KEPT)).motion
+        if worst_error(Kinematics(solved), held).max(initial=0.0) > KEPT:
+            continue
+        root, rotations = np.array(motion.root), np.array(motion.rotations)
+        root[frames], rotations[frames] = solved.root, solved.rotations
+        found = replace(motion, root=root, rotations=rotations)
+        now = accelerations(Kinematics(found), pace.joints, pace.parts)[around].max(initial=0.0)
+        return found if now < BETTER * highest else motion
+    return motion
+
+
+def _own_arm(character: Character, pace: Pace, found: NDArray) -> tuple[int, ...] | None:
+    """The joints of the only arm that is too fast, fingers included; None where more than that is."""
+    fast = {joint for joint, peak in zip(pace.joints, found.max(axis=0, initial=0.0)) if peak > WANTED * pace.most}
+    roles, skeleton = character.require_roles(), character.skeleton
+    for side in ("left", "right"):
+        upper = roles.get(f"{side}_upper_arm")
+        below = () if upper is None else tuple(skeleton.descendants(upper))
+        if fast <= set(below) - {upper}:
+            return below
+    return None
+
+
+def _joint(constraint: Constraint) -> int:
+    return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
+
+
+def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:
+    """That what a constraint holds stays where it is now, over a part of the clip whose frames count from 0.
+
+    None where it holds at no frame of the part, `NotImplemented` where nobody knows what to keep of it.
+    """
+    rows, active = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+    rows = rows[active >= 1.0]
+    if not len(rows):
+        return None
+    part, frames, name = kinematics[rows], tuple(rows.tolist()), constraint.title
+    if isinstance(constraint, Orientation):
+        return Orientation(joint=constraint.joint, target=part.rotations[:, constraint.joint], frames=frames, name=name)
+    if isinstance(constraint, Above):
+        places = part.point(constraint.point)
+        height = places[:, 1] - constraint.ground.height(places[:, ::2])
+        least = height - np.maximum(constraint.slack(places, part.frames), 0.0)
+        return Above(point=constraint.point, ground=constraint.ground, clearance=least, frames=frames, name=name)
+    if isinstance(constraint, Position | Footplant) and not isinstance(constraint.point, MovingPoint):
+        return Position(point=constraint.point, target=part.point(constraint.point), frames=frames, name=name)
+    return NotImplemented

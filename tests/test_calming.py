@@ -1,0 +1,71 @@
+"""Peaks of acceleration beyond the source's own are taken out where they are, and nothing else changes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from footplant import rotation
+from footplant.analysis.contacts import find_contacts
+from footplant.constraints import Distance, Footplant
+from footplant.edits.calming import KEPT, TOO_FAST, Pace, calm_down
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.samples import load
+from footplant.skeleton import Point
+
+
+def jolted(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
+    rotations = np.array(motion.rotations)
+    rotations[frame, joint] = rotation.multiply(
+        rotations[frame, joint], rotation.exp(np.array([0.0, radians, radians]))
+    )
+    return replace(motion, rotations=rotations)
+
+
+@pytest.mark.parametrize(
+    ("role", "radians"), [("left_upper_arm", 0.05), ("right_lower_leg", 0.02), ("neck", 0.2), ("spine", 0.02)]
+)
+def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
+    clip = load("walk")
+    character = clip.character
+    pace = Pace.of(clip, character)
+    assert pace is not None
+    joint = character.require_roles()[role]
+    contacts = find_contacts(clip)
+    swinging = ~np.any([contacts.mask(name) for name in contacts.points if name.startswith("right")], axis=0)
+    frame = int(np.flatnonzero(swinging[100:])[20]) + 100
+    motion = jolted(clip.motion, joint, frame, radians)
+    assert len(pace.peaks(motion, TOO_FAST * pace.most))
+    plants = tuple(
+        Footplant(point=character.contacts[plant.point], place=plant.place, frames=range(plant.start, plant.end))
+        for plant in contacts.plants
+    )
+    calm = calm_down(motion, character, plants, pace)
+    assert not len(pace.peaks(calm, TOO_FAST * pace.most))
+    beside = np.abs(np.arange(len(motion)) - frame) > 60
+    np.testing.assert_array_equal(calm.root[beside], motion.root[beside])
+    np.testing.assert_array_equal(calm.rotations[beside], motion.rotations[beside])
+    before, after = (Kinematics(m) for m in (motion, calm))
+    for plant in plants:
+        held = list(plant.frames)
+        moved = after.point(plant.point)[held] - before.point(plant.point)[held]
+        assert np.abs(moved).max(initial=0.0) < 2 * KEPT
+
+
+def test_nothing_is_too_fast_for_its_own_pace():
+    clip = load("run")
+    pace = Pace.of(clip, clip.character)
+    assert pace is not None
+    assert calm_down(clip.motion, clip.character, (), pace) is clip.motion
+    still = replace(clip, motion=clip.motion[np.zeros(20, int)])
+    assert Pace.of(still, clip.character) is None
+
+
+def test_what_nobody_knows_how_to_keep_is_left_alone():
+    clip = load("walk")
+    pace = Pace.of(clip, clip.character)
+    assert pace is not None
+    motion = jolted(clip.motion, clip.character.require_roles()["left_upper_arm"], 100, 0.02)
+    odd = Distance(point=Point(1), other=Point(2), value=0.5)
+    assert calm_down(motion, clip.character, (odd,), pace) is motion
