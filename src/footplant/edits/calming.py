@@ -35,10 +35,9 @@ STEPS = 3
 """How often each of them is tried at most."""
 LEAST_SPREAD = 9
 """Frames, at the least: so many knots it takes to come and go without a jerk."""
-EAGER = (300.0, 10.0)
-"""Weight of what is too fast at the peak, beside a joint's turn by a radian; less where plants would give way to it."""
-BETTER = 0.98
-"""Share of its peak from where on a stretch is calmer than it was."""
+EAGER, LESS_EAGER = 300.0, 10.0
+"""Weight of being twice as fast as wanted, or as it is, beside a joint's turn by a radian: less where plants would give
+way to it."""
 MOST_WEIGHT = 1e6
 """Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
 KEPT = 0.0003
@@ -120,8 +119,9 @@ def _calmed(motion: Motion, character: Character, constraints: Sequence[Constrai
     method = Spacetime(spacing=0.25, least=1.0, smoothness=0.02, exact=False, window=window)
     around = slice(max(span.start - 2, 0), span.stop + 2)
     highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
-    for eager in EAGER:
-        weight = min(eager / (before.max(initial=most) / motion.fps**2) ** 2, MOST_WEIGHT)
+    fastest = before.max(initial=most)
+    for beside, eager in ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER)):
+        weight = min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT)
         limits = [
             AccelerationLimit(
                 point=Point(joint), most=most, frames=range(1, len(part) - 1), hard=False, weight=weight, chain=own
@@ -135,7 +135,8 @@ def _calmed(motion: Motion, character: Character, constraints: Sequence[Constrai
         root[frames], rotations[frames] = solved.root, solved.rotations
         found = replace(motion, root=root, rotations=rotations)
         now = accelerations(Kinematics(found), pace.joints, pace.parts)[around].max(initial=0.0)
-        return found if now < BETTER * highest else motion
+        if now < highest:
+            return found
     return motion
 
 
