@@ -40,6 +40,7 @@ def run(
 
     stall: (start, length) seconds in which nothing is sent and then everything at once. jump: when the senders' clocks
     are set an hour ahead. Latencies are those of poses whose stamp came back: sent to heard, in this process's clock.
+    What is sent in the first seconds (WARM) is not counted as heard; unanswered is what was sent later and got lost.
     """
     from footplant import samples
 
@@ -115,6 +116,7 @@ def run(
         "actors": actors,
         "sent": len(arrivals),
         "heard": len(heard),
+        "unanswered": sum(when - begun > WARM for when in sent.values()),
         "p50_ms": 1e3 * float(np.percentile(found, 50)),
         "p99_ms": 1e3 * float(np.percentile(found, 99)),
         "measured": len(latencies),
