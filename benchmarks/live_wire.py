@@ -22,23 +22,31 @@ BONES = len(vmc.PLAN)
 
 
 def damaged(protocol: str, count: int) -> dict[str, float]:
-    """The slowest and the mean of so many damaged datagrams, CPU milliseconds; an exception ends the benchmark."""
+    """The slowest and the mean of so many damaged datagrams, CPU milliseconds; an exception ends the benchmark.
+
+    The hundred slowest are decoded again: what an interrupt or another process did to one of them does not come twice.
+    """
     from live_made import mutations, seeds
 
-    receiver, slowest, total = RECEIVERS[protocol](), [], 0.0
+    receiver, taken = RECEIVERS[protocol](), []
     for number, data in enumerate(mutations(seeds(protocol), count)):
-        start = time.thread_time()
-        receiver.feed(data, 0.001 * number)
-        took = time.thread_time() - start
-        total += took
-        slowest.append(took)
-    ordered = np.sort(slowest)
+        taken.append((_seconds(receiver, data, 0.001 * number), number, data))
+    taken.sort(reverse=True)
+    again = [min(_seconds(RECEIVERS[protocol](), data, 0.0) for _ in range(3)) for _, _, data in taken[:100]]
     return {
         f"live.damaged.{protocol}.count": float(count),
-        f"live.damaged.{protocol}.mean_ms": 1e3 * total / count,
-        f"live.damaged.{protocol}.p999_ms": 1e3 * float(ordered[int(0.999 * count)]),
-        f"live.damaged.{protocol}.slowest_ms": 1e3 * float(ordered[-1]),
+        f"live.damaged.{protocol}.mean_ms": 1e3 * sum(seconds for seconds, _, _ in taken) / count,
+        f"live.damaged.{protocol}.p999_ms": 1e3 * taken[count // 1000][0],
+        f"live.damaged.{protocol}.slowest_ms": 1e3 * taken[0][0],
+        f"live.damaged.{protocol}.slowest_again_ms": 1e3 * max(again),
     }
+
+
+def _seconds(receiver, data: bytes, now: float) -> float:
+    """CPU time of one datagram."""
+    start = time.thread_time()
+    receiver.feed(data, now)
+    return time.thread_time() - start
 
 
 def run(mutated: int = MUTATIONS) -> dict[str, float]:
