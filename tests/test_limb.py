@@ -30,18 +30,31 @@ def end_of(parents, uppers, lowers, upper_offset, lower_offset, origins):
     return elbow + rotation.rotate(rotation.multiply(world, lowers), lower_offset), elbow
 
 
+def numpy_hinge(u, v, n):
+    """`kernels.limb.own_hinge` once more."""
+    bend = np.cross(v, u)
+    size = np.linalg.norm(bend, axis=-1, keepdims=True)
+    bend = bend / size
+    bent = np.clip(size / (0.4 * np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1))[:, None], 0.0, 1.0)
+    alike = np.clip(np.sum(bend * n, axis=-1, keepdims=True) / 0.4, 0.0, 1.0)
+    share = bent**2 * (3 - 2 * bent) * alike**2 * (3 - 2 * alike)
+    axis = n + share * (bend - n)
+    return axis / np.linalg.norm(axis, axis=-1, keepdims=True)
+
+
 def numpy_reach(
-    parents, uppers, lowers, upper_offset, lower_offset, axis, origins, goals, swivel, pole, softness, limits
+    parents, uppers, lowers, upper_offset, lower_offset, axis, origins, goals, swivel, pole, softness, limits, own_plane
 ):
     """`kernels.limb.reach_all` once more, in NumPy over frames."""
-    u, n = -np.broadcast_to(upper_offset, origins.shape), axis
+    u, n = -np.broadcast_to(upper_offset, origins.shape), np.broadcast_to(axis, origins.shape)
     v = rotation.rotate(lowers, lower_offset)
+    n = numpy_hinge(u, v, n) if own_plane else n
     goal = goals - origins
     distance = np.linalg.norm(goal, axis=-1)
-    un, vn = u @ n, v @ n
+    un, vn = np.sum(u * n, axis=-1), np.sum(v * n, axis=-1)
     a, b = un[:, None] * n - u, v - vn[:, None] * n
     radii = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    now = np.arctan2(np.cross(a, b) @ n, np.sum(a * b, axis=-1))
+    now = np.arctan2(np.sum(np.cross(a, b) * n, axis=-1), np.sum(a * b, axis=-1))
     constant = np.sum(u * u, axis=-1) + np.sum(v * v, axis=-1) - 2 * un * vn
     far = np.sqrt(np.maximum(constant + 2 * radii * np.cos(max(limits[0], 0.0)), 0.0))
     status = np.where(distance > far, Reach.TOO_FAR, Reach.REACHED)
@@ -55,7 +68,7 @@ def numpy_reach(
     flexion = np.arccos(np.clip(cosine, -1, 1))
     status = np.where(flexion > limits[1], Reach.TOO_NEAR, status)
     flexion = np.clip(flexion, *limits)
-    turn = rotation.from_axis_angle(n, np.where(now < -1.5, -flexion, flexion) - now)
+    turn = rotation.exp((np.where(now < -1.5, -flexion, flexion) - now)[:, None] * n)
     v = rotation.rotate(turn, v)
     world = rotation.multiply(parents, uppers)
     swing = rotation.between(rotation.rotate(world, v - u), goal)
@@ -80,15 +93,18 @@ def numpy_reach(
 
 @pytest.mark.parametrize("softness", [0.0, 0.1])
 @pytest.mark.parametrize("with_pole", [False, True])
-def test_kernel_equals_its_numpy_twin(softness, with_pole):
+@pytest.mark.parametrize("own_plane", [False, True])
+def test_kernel_equals_its_numpy_twin(softness, with_pole, own_plane):
     rng = np.random.default_rng(5)
     parents, uppers, lowers, upper, lower, axis, origins = random_limb(rng, 200)
     goals, swivel = origins + rng.normal(size=(200, 3)) * 0.5, rng.normal(size=200)
     pole = rng.normal(size=(200, 3)) if with_pole else None
     limits = (0.2, 2.5)
     ours = limb.solve(parents, uppers, lowers, upper, lower, axis, origins, goals,
-                      swivel=swivel, pole=pole, softness=softness, flexion=limits)  # fmt: skip
-    twin = numpy_reach(parents, uppers, lowers, upper, lower, axis, origins, goals, swivel, pole, softness, limits)
+                      swivel=swivel, pole=pole, softness=softness, flexion=limits, own_plane=own_plane)  # fmt: skip
+    twin = numpy_reach(
+        parents, uppers, lowers, upper, lower, axis, origins, goals, swivel, pole, softness, limits, own_plane
+    )
     for a, b in zip(ours[:2], twin[:2]):
         np.testing.assert_allclose(rotation.to_matrix(a), rotation.to_matrix(b), atol=1e-12)
     for a, b in zip(ours[2:4], twin[2:4]):
@@ -285,3 +301,26 @@ def test_a_limb_folded_through_stays_on_its_side():
     before = Kinematics(motion).positions
     after = Kinematics(limb.place(motion, leg, before[:, leg.end]).motion).positions
     assert np.abs(after - before)[[0, 3, 4]].max() < 0.02
+
+
+@pytest.mark.parametrize("beside", [0.0, 0.5, 1.0])
+def test_a_limb_bent_beside_its_hinge_reaches_as_far_and_as_near_as_it_is_long(beside):
+    """As captures have elbows and knees: about the hinge alone they could be neither stretched nor folded."""
+    character = load_character("mannequin")
+    arm = limb.limb_of(character, "left_arm")
+    along = rotation.rotate(rotation.inverse(character.skeleton.rest[arm.upper]), np.array([1.0, 0.0, 0.0]))
+    axis = rotation.rotate(rotation.exp(beside * along), arm.axis)
+    rotations = np.array(character.skeleton.rest[None])
+    rotations[0, arm.lower] = rotation.multiply(rotation.exp(1.4 * axis), rotations[0, arm.lower])
+    motion = replace(rest_motion(character.skeleton, 1), rotations=rotations)
+    places = Kinematics(motion).positions[0]
+    line = places[arm.end] - places[arm.upper]
+    length = np.linalg.norm(character.skeleton.offsets[[arm.lower, arm.end]], axis=1).sum()
+    for share in (0.3, 0.7, 0.99):
+        goal = places[arm.upper] + line / np.linalg.norm(line) * share * length
+        found = limb.place(motion, arm, goal)
+        assert found.residual[0] < 1e-9
+        elbow = Kinematics(found.motion).positions[0, arm.lower] - places[arm.upper]
+        # in the plane that it was bent in
+        normal = np.cross(places[arm.lower] - places[arm.upper], line)
+        assert abs(elbow @ normal) < 1e-3 * np.linalg.norm(normal)

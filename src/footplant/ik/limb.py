@@ -144,7 +144,7 @@ def place(
     new_upper, new_lower, residual, flexion, status = solve(
         parents, motion.rotations[:, limb.upper], rotation.multiply(bridge, motion.rotations[:, limb.lower]),
         upper_offset, lower_offset, limb.axis, kinematics.positions[:, limb.upper], goals,
-        swivel=swivel, pole=pole, softness=softness, flexion=limb.flexion,
+        swivel=swivel, pole=pole, softness=softness, flexion=limb.flexion, own_plane=True,
     )  # fmt: skip
     rotations = np.array(motion.rotations)
     rotations[:, limb.upper] = new_upper
@@ -183,12 +183,14 @@ def solve(
     pole: ArrayLike | None = None,
     softness: float = 0.0,
     flexion: tuple[float, float] = (0.0, 2.8),
+    own_plane: bool = False,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
     """The limb on bare arrays: (new uppers (F, 4), new lowers (F, 4), residual, flexion, status (F,)).
 
     parents: (F, 4) world rotations above the limb; uppers, lowers: (F, 4) reference rotations, the lower ones in the
     upper joint's frame; offsets: (3,) or (F, 3), hinge in the upper frame and end in the lower frame; origins: (F, 3)
     world places of the upper joint. The other arguments are those of `place`; anything may be given once for all.
+    own_plane: a limb that is clearly bent bends on in the plane in which it is, beside its axis as that may be.
     """
     from footplant.kernels import limb as kernel
 
@@ -207,8 +209,9 @@ def solve(
     kernel.reach_all(
         rows(parents, 4), rows(uppers, 4), rows(lowers, 4),
         np.array(np.atleast_2d(upper_offsets), float), np.array(np.atleast_2d(lower_offsets), float),
-        np.array(axis, float), rows(origins, 3), rows(goals, 3), rows((0.0, 0.0, 0.0) if pole is None else pole, 3),
-        pole is not None, np.array(np.broadcast_to(np.asarray(swivel, float), frames)), float(softness),
-        float(flexion[0]), float(flexion[1]), new_uppers, new_lowers, residual, bent, status,
+        np.array(axis, float), own_plane, rows(origins, 3), rows(goals, 3),
+        rows((0.0, 0.0, 0.0) if pole is None else pole, 3), pole is not None,
+        np.array(np.broadcast_to(np.asarray(swivel, float), frames)), float(softness), float(flexion[0]),
+        float(flexion[1]), new_uppers, new_lowers, residual, bent, status,
     )  # fmt: skip
     return rotation.normalize(new_uppers), rotation.normalize(new_lowers), residual, bent, status

@@ -22,7 +22,7 @@ from footplant.kernels.least_squares import (
     value_of,
     workspace,
 )
-from footplant.kernels.limb import REACHED, SOFTENED, reach
+from footplant.kernels.limb import REACHED, SOFTENED, own_hinge, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 
 POSITION = 0
@@ -225,9 +225,13 @@ def bend_limb(
     scratch[4, 2] = positions[upper, 2] + vz + cz
     for k in range(3):
         scratch[4, k] += weight * (goal[k] - scratch[4, k])
+    cx, cy, cz = rotate(scratch[1, 0], scratch[1, 1], scratch[1, 2], scratch[1, 3], ex, ey, ez)
+    # read before it is written to
+    hinge = scratch[6]
+    hinge[0], hinge[1], hinge[2] = own_hinge(-hx, -hy, -hz, cx, cy, cz, axis[0], axis[1], axis[2])
     residual, _, status = reach(
-        scratch[0], local[upper], scratch[1], scratch[2], scratch[3], axis, positions[upper], scratch[4], scratch[2],
-        False, swivel, softness, least, most, scratch[5], scratch[6],
+        scratch[0], local[upper], scratch[1], scratch[2], scratch[3], hinge, positions[upper], scratch[4],
+        scratch[2], False, swivel, softness, least, most, scratch[5], scratch[6],
     )  # fmt: skip
     for k in range(4):
         local[upper, k] = scratch[5, k]

@@ -17,6 +17,10 @@ REACHED = 0
 TOO_FAR = 1
 TOO_NEAR = 2
 SOFTENED = 3
+CLEARLY_BENT = 0.4
+"""Sine of the flexion from where on a limb tells itself about which axis it is bent."""
+ALIKE = 0.4
+"""Cosine of what lies between that axis and the hinge, below which it is rather bent the wrong way."""
 FOLDED = 1.5
 """Radians beyond which a limb that seems to be bent the wrong way has been folded through instead."""
 
@@ -70,6 +74,28 @@ def bend(ux, uy, uz, vx, vy, vz, nx, ny, nz, distance, softness, least, most):
         flexion = least
     # folded beyond itself, as captures of people who kneel have it: put right at one frame only, it would flip
     return (-flexion if now < -FOLDED else flexion) - now, flexion, status
+
+
+@jit
+def own_hinge(ux, uy, uz, vx, vy, vz, nx, ny, nz):
+    """The axis about which a limb is bent as it is, where that is clear; its hinge where it is all but straight.
+
+    u points from the hinge to the upper joint, v to the end, n is the hinge axis. Captures bend elbows and knees by up
+    to 60° beside the axis that another body has there. About that axis, bones which are not across it reach neither as
+    far nor as near as they are long.
+    """
+    cx, cy, cz = vy * uz - vz * uy, vz * ux - vx * uz, vx * uy - vy * ux
+    size = math.sqrt(cx * cx + cy * cy + cz * cz)
+    lengths = math.sqrt((ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz))
+    if size < 1e-9 * lengths or lengths < 1e-15:
+        return nx, ny, nz
+    cx, cy, cz = cx / size, cy / size, cz / size
+    bent = min(size / (lengths * CLEARLY_BENT), 1.0)
+    alike = min(max((cx * nx + cy * ny + cz * nz) / ALIKE, 0.0), 1.0)
+    share = bent * bent * (3.0 - 2.0 * bent) * alike * alike * (3.0 - 2.0 * alike)
+    ax, ay, az = nx + share * (cx - nx), ny + share * (cy - ny), nz + share * (cz - nz)
+    norm = math.sqrt(ax * ax + ay * ay + az * az)
+    return ax / norm, ay / norm, az / norm
 
 
 @jit
@@ -152,15 +178,20 @@ def reach(
 
 @jit
 def reach_all(
-    parents, uppers, lowers, upper_offsets, lower_offsets, axis, origins, goals, poles, use_pole, swivels, softness,
-    least, most, new_uppers, new_lowers, residuals, flexions, statuses,
+    parents, uppers, lowers, upper_offsets, lower_offsets, axis, own_plane, origins, goals, poles, use_pole, swivels,
+    softness, least, most, new_uppers, new_lowers, residuals, flexions, statuses,
 ):  # fmt: skip
-    """`reach` for every frame; offsets are (1, 3) for constant bones or (F, 3)."""
+    """`reach` for every frame; offsets are (1, 3) for constant bones or (F, 3). own_plane: see `own_hinge`."""
+    hinge = axis.copy()
     upper_step = 0 if upper_offsets.shape[0] == 1 else 1
     lower_step = 0 if lower_offsets.shape[0] == 1 else 1
     for f in range(goals.shape[0]):
+        if own_plane:
+            u, v = upper_offsets[f * upper_step], lower_offsets[f * lower_step]
+            vx, vy, vz = rotate(lowers[f, 0], lowers[f, 1], lowers[f, 2], lowers[f, 3], v[0], v[1], v[2])
+            hinge[0], hinge[1], hinge[2] = own_hinge(-u[0], -u[1], -u[2], vx, vy, vz, axis[0], axis[1], axis[2])
         residuals[f], flexions[f], statuses[f] = reach(
-            parents[f], uppers[f], lowers[f], upper_offsets[f * upper_step], lower_offsets[f * lower_step], axis,
+            parents[f], uppers[f], lowers[f], upper_offsets[f * upper_step], lower_offsets[f * lower_step], hinge,
             origins[f], goals[f], poles[f], use_pole, swivels[f], softness, least, most, new_uppers[f], new_lowers[f],
         )  # fmt: skip
 
@@ -168,8 +199,8 @@ def reach_all(
 def _smallest_call():
     rows, turns = np.zeros((1, 3)), np.zeros((1, 4))
     return (
-        turns, turns, turns, rows, rows, np.array([1.0, 0.0, 0.0]), rows, rows, rows, False, np.zeros(1), 0.0, 0.0, 1.0,
-        np.zeros((1, 4)), np.zeros((1, 4)), np.zeros(1), np.zeros(1), np.zeros(1, np.int64),
+        turns, turns, turns, rows, rows, np.array([1.0, 0.0, 0.0]), False, rows, rows, rows, False, np.zeros(1), 0.0,
+        0.0, 1.0, np.zeros((1, 4)), np.zeros((1, 4)), np.zeros(1), np.zeros(1), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
