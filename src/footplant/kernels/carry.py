@@ -21,47 +21,58 @@ def carry(
     world rotations of the source in the reference pose; reference, pose (J, 4): the target's, in the world and local.
     The joints `twisted` take twist_shares of the twist of `hands` about twist_axes (N, 3).
     """
-    joints = parents.shape[0]
-    world = np.empty((joints, 4))
+    world = np.empty((parents.shape[0], 4))
     for f in range(source.shape[0]):
-        for j in range(joints):
-            p, a = parents[j], first[j]
-            if a >= 0:
-                w, x, y, z = _turn(source[f, a], unposed[a])
-                if second[j] != a and shares[j] > 0.0:
-                    ow, ox, oy, oz = _turn(source[f, second[j]], unposed[second[j]])
-                    vx, vy, vz = log(*multiply(w, -x, -y, -z, ow, ox, oy, oz))
-                    s = shares[j]
-                    w, x, y, z = multiply(w, x, y, z, *exp(s * vx, s * vy, s * vz))
-                w, x, y, z = multiply(w, x, y, z, reference[j, 0], reference[j, 1], reference[j, 2], reference[j, 3])
-            elif p < 0:
-                w, x, y, z = reference[j, 0], reference[j, 1], reference[j, 2], reference[j, 3]
-            else:
-                w, x, y, z = multiply(
-                    world[p, 0], world[p, 1], world[p, 2], world[p, 3], pose[j, 0], pose[j, 1], pose[j, 2], pose[j, 3]
-                )
-            world[j, 0], world[j, 1], world[j, 2], world[j, 3] = w, x, y, z
-            if p >= 0:
-                w, x, y, z = multiply(world[p, 0], -world[p, 1], -world[p, 2], -world[p, 3], w, x, y, z)
-            norm = math.sqrt(w * w + x * x + y * y + z * z)
-            local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3] = w / norm, x / norm, y / norm, z / norm
-        for n in range(twisted.shape[0]):
-            j, h = twisted[n], hands[n]
+        carry_frame(
+            parents, first, second, shares, unposed, reference, pose, twisted, hands, twist_shares, twist_axes,
+            source[f], world, local[f],
+        )  # fmt: skip
+
+
+@jit
+def carry_frame(
+    parents, first, second, shares, unposed, reference, pose, twisted, hands, twist_shares, twist_axes, source, world,
+    local,
+):  # fmt: skip
+    """`carry` at one frame; writes world (J, 4) rotations, those of twisted joints as they were before, and local."""
+    for j in range(parents.shape[0]):
+        p, a = parents[j], first[j]
+        if a >= 0:
+            w, x, y, z = _turn(source[a], unposed[a])
+            if second[j] != a and shares[j] > 0.0:
+                ow, ox, oy, oz = _turn(source[second[j]], unposed[second[j]])
+                vx, vy, vz = log(*multiply(w, -x, -y, -z, ow, ox, oy, oz))
+                s = shares[j]
+                w, x, y, z = multiply(w, x, y, z, *exp(s * vx, s * vy, s * vz))
+            w, x, y, z = multiply(w, x, y, z, reference[j, 0], reference[j, 1], reference[j, 2], reference[j, 3])
+        elif p < 0:
+            w, x, y, z = reference[j, 0], reference[j, 1], reference[j, 2], reference[j, 3]
+        else:
             w, x, y, z = multiply(
-                local[f, h, 0], local[f, h, 1], local[f, h, 2], local[f, h, 3],
-                pose[h, 0], -pose[h, 1], -pose[h, 2], -pose[h, 3],
-            )  # fmt: skip
-            along = x * twist_axes[n, 0] + y * twist_axes[n, 1] + z * twist_axes[n, 2]
-            angle = 2.0 * math.atan2(along, w)
-            if angle > math.pi:
-                angle -= 2.0 * math.pi
-            elif angle < -math.pi:
-                angle += 2.0 * math.pi
-            angle *= twist_shares[n]
-            ew, ex, ey, ez = exp(angle * twist_axes[n, 0], angle * twist_axes[n, 1], angle * twist_axes[n, 2])
-            local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3] = multiply(
-                ew, ex, ey, ez, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3]
+                world[p, 0], world[p, 1], world[p, 2], world[p, 3], pose[j, 0], pose[j, 1], pose[j, 2], pose[j, 3]
             )
+        world[j, 0], world[j, 1], world[j, 2], world[j, 3] = w, x, y, z
+        if p >= 0:
+            w, x, y, z = multiply(world[p, 0], -world[p, 1], -world[p, 2], -world[p, 3], w, x, y, z)
+        norm = math.sqrt(w * w + x * x + y * y + z * z)
+        local[j, 0], local[j, 1], local[j, 2], local[j, 3] = w / norm, x / norm, y / norm, z / norm
+    for n in range(twisted.shape[0]):
+        j, h = twisted[n], hands[n]
+        w, x, y, z = multiply(
+            local[h, 0], local[h, 1], local[h, 2], local[h, 3],
+            pose[h, 0], -pose[h, 1], -pose[h, 2], -pose[h, 3],
+        )  # fmt: skip
+        along = x * twist_axes[n, 0] + y * twist_axes[n, 1] + z * twist_axes[n, 2]
+        angle = 2.0 * math.atan2(along, w)
+        if angle > math.pi:
+            angle -= 2.0 * math.pi
+        elif angle < -math.pi:
+            angle += 2.0 * math.pi
+        angle *= twist_shares[n]
+        ew, ex, ey, ez = exp(angle * twist_axes[n, 0], angle * twist_axes[n, 1], angle * twist_axes[n, 2])
+        local[j, 0], local[j, 1], local[j, 2], local[j, 3] = multiply(
+            ew, ex, ey, ez, local[j, 0], local[j, 1], local[j, 2], local[j, 3]
+        )
 
 
 @jit

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit
 from footplant.kernels.quaternion import rotate
 from footplant.kernels.scene import distance as thing_distance
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import measure, own_place, smallest_tubes
+from footplant.kernels.uncounted import uncounted
 
 LIMBS = 4
 """Left arm, right arm, left leg, right leg."""
@@ -99,7 +99,7 @@ class Importance(NamedTuple):
     """(S, 6) the middle of the palms, seen from each segment as in `seen`, and its distance from it, metres."""
 
 
-@jit
+@uncounted
 def share(distance):
     """1 at a touch, 0 where a thing begins to count (distance 1), smooth between (equation 4.4)."""
     if distance <= 0.0:
@@ -109,7 +109,7 @@ def share(distance):
     return distance * distance * (2.0 * distance - 3.0) + 1.0
 
 
-@jit
+@uncounted
 def spring(value, speed, goal, half_life, dt):
     """A critically damped follower: (value, speed) after dt seconds; half of the way in about a half-life."""
     y = 2.0 * 0.6931471805599453 / half_life
@@ -119,7 +119,7 @@ def spring(value, speed, goal, half_life, dt):
     return decay * (away + push * dt) + goal, decay * (speed - push * y * dt)
 
 
-@jit
+@uncounted
 def follow(row, first, goal, rise, fall, dt):
     """An importance that rises quickly and fades slowly, without a jerk: two springs, one after the other.
 
@@ -133,7 +133,7 @@ def follow(row, first, goal, rise, fall, dt):
     return row[first]
 
 
-@jit
+@uncounted
 def within(value, speed, goal):
     """A follower kept in 0 … 1, and on its goal when that is at an end and all but reached."""
     if value >= 1.0 or (goal >= 1.0 and value > 0.999):
@@ -143,14 +143,14 @@ def within(value, speed, goal):
     return value, speed
 
 
-@jit
+@uncounted
 def begin(row, first, goal):
     """An importance before the first frame: it is what it is."""
     row[first], row[first + 1], row[first + 2], row[first + 3] = goal, 0.0, goal, 0.0
     return goal
 
 
-@jit
+@uncounted
 def ahead(distance, rate, seconds, reach):
     """The distance some seconds ahead (equation 4.2); an approach counts for no more than the reach of what is near.
 
@@ -159,13 +159,13 @@ def ahead(distance, rate, seconds, reach):
     return distance + max(seconds * rate, -reach)
 
 
-@jit
+@uncounted
 def rate_of(distance, before, rate, rules, dt):
     """The rate of a distance, filtered."""
     return rate + (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * ((distance - before) / dt - rate)
 
 
-@jit
+@uncounted
 def contact_points(figure, positions, rotations, points):
     """World places of the contact points (8, 3)."""
     for n in range(POINTS):
@@ -178,7 +178,7 @@ def contact_points(figure, positions, rotations, points):
             points[n, 0], points[n, 1], points[n, 2] = positions[j, 0] + x, positions[j, 1] + y, positions[j, 2] + z
 
 
-@jit
+@uncounted
 def of_scene(figure, things, poses, rules, dt, memory, out):
     """Importance of hands and feet in the scene (section 4.1)."""
     started = memory.started[0] > 0.0
@@ -204,7 +204,7 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
         out.scene[limb] = follow(row, 0, most, rise, fall, dt) if started else begin(row, 0, most)
 
 
-@jit
+@uncounted
 def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
     """Importance of palms, feet, elbows and knees to the body itself (section 4.2); near (8, S): what may touch."""
     started = memory.started[0] > 0.0
@@ -239,7 +239,7 @@ def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
             seen[0], seen[1], seen[2], seen[3], seen[4] = t, c, s, gap, beyond
 
 
-@jit
+@uncounted
 def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
     """Importance of the palms to one another, and where their middle is on the body."""
     out.hands[0] = 0.0
@@ -279,7 +279,7 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
         row[0], row[1], row[2], row[3], row[4], row[5] = t, c, s, gap, beyond, d
 
 
-@jit
+@uncounted
 def analyse(figure, tubes, near, things, poses, rules, dt, positions, rotations, memory, out):
     """All of it for one frame of the performer: joints' world positions (J, 3) and rotations (J, 4)."""
     dt = max(dt, 1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from footplant.kernels import jit
-from footplant.kernels.carry import carry
+from footplant.kernels.carry import carry_frame
 from footplant.kernels.fk import forward
 from footplant.kernels.hybrid import normalize_rows
 from footplant.kernels.importance import (
@@ -23,12 +23,13 @@ from footplant.kernels.puppet_packed import found_of, limbs_of, memory_of, pack,
 from footplant.kernels.puppet_tables import Puppet, Stage, new_limbs, new_work, to_target
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
+from footplant.kernels.uncounted import uncounted
 
 
-@jit
+@uncounted
 def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
     """Carry the performer's pose over: rotations turned alike, the hips where they are in the larger world."""
-    carry(*counterparts, work.source_rotations, work.local)  # type: ignore[call-arg]
+    carry_frame(*counterparts, work.source_rotations[0], work.rotations[0], work.local[0])  # type: ignore[call-arg]
     work.root[0, 0], work.root[0, 1], work.root[0, 2] = 0.0, 0.0, 0.0
     forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
     for k in range(3):
@@ -44,7 +45,7 @@ def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
             work.captured[j, k] = work.rotations[0, j, k]
 
 
-@jit
+@uncounted
 def pose_frame(source, target, poses, importance, near, dt, limbs, work):
     """Pose the character for what matters; how many iterations the body took. `work` holds the performer's pose."""
     _, _, source_figure, _, _, things, _ = source
@@ -62,7 +63,7 @@ def pose_frame(source, target, poses, importance, near, dt, limbs, work):
     return iterations
 
 
-@jit
+@uncounted
 def observe_frame(source, root, rotations, poses, dt, memory, out, work):
     """Forward kinematics of the performer (root (1, 3), rotations (1, K, 4)) and what matters in it."""
     parents, offsets, figure, tubes, near, things, rules = source

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from footplant.kernels import jit
 from footplant.kernels.balls import closest
 from footplant.kernels.importance import spring
 from footplant.kernels.limb import aim
@@ -12,6 +11,7 @@ from footplant.kernels.puppet_limbs import GIVE, bend_to, keep_orientation, limb
 from footplant.kernels.puppet_tables import from_thing, out_of_body, soften
 from footplant.kernels.quaternion import exp, rotate
 from footplant.kernels.surface import place
+from footplant.kernels.uncounted import uncounted
 
 SWEEPS = 2
 """How often a hand is pushed out of everything in turn; it goes on from where it was pushed before."""
@@ -35,7 +35,7 @@ EASY_REACH = 0.93
 """Share of its length from which an arm is stretched less than it is asked to."""
 
 
-@jit
+@uncounted
 def body_place(tubes, importance, stage, n, moves, x, y, z, work):
     """(importance, place): how much thing n touches the body, and where it would be on the target's body for that.
 
@@ -62,7 +62,7 @@ def body_place(tubes, importance, stage, n, moves, x, y, z, work):
     return most, x + gx / total, y + gy / total, z + gz / total
 
 
-@jit
+@uncounted
 def upper_arm(puppet, figure, arm, tubes, moves, importance, stage, work):
     """An elbow goes where it is near the body by its importance; the forearm goes along."""
     upper = figure.limbs[arm, 0]
@@ -78,7 +78,7 @@ def upper_arm(puppet, figure, arm, tubes, moves, importance, stage, work):
     return True
 
 
-@jit
+@uncounted
 def meeting_place(tubes, trunk, importance, stage, work):
     """Where the middle of the palms is on the target's body: as far in front of it as on the performer's."""
     total, x, y, z = 0.0, 0.0, 0.0, 0.0
@@ -95,7 +95,7 @@ def meeting_place(tubes, trunk, importance, stage, work):
     return x / total, y / total, z / total
 
 
-@jit
+@uncounted
 def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work):
     """Bring the palms together as they are on the performer: in front of the body, within reach of both arms.
 
@@ -147,7 +147,7 @@ def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
         wrist[2] += w * (middle[2] + sign * gz - r[2] - wrist[2])
 
 
-@jit
+@uncounted
 def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
     """The push (3) that takes a hand whose wrist is at a place out of the body."""
     sx, sy, sz = x, y, z
@@ -162,7 +162,7 @@ def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
     return x - sx, y - sy, z - sz
 
 
-@jit
+@uncounted
 def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
     """The push (3) that takes a palm out of the scene, along the ray to the shoulder where that is short."""
     sx, sy, sz = x, y, z
@@ -184,7 +184,7 @@ def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
     return x - sx, y - sy, z - sz
 
 
-@jit
+@uncounted
 def swing_by(puppet, figure, arm, angle, work):
     """Swing the elbow about the line from shoulder to wrist; (3) that line's direction."""
     s = work.positions[0, figure.limbs[arm, 0]]
@@ -196,7 +196,7 @@ def swing_by(puppet, figure, arm, angle, work):
     return x, y, z
 
 
-@jit
+@uncounted
 def swing_elbow(puppet, figure, arm, tubes, trunk, swing, sweeps, margin, work):
     """Swing the elbow about the line from shoulder to wrist until it is out of the body; the hand stays.
 
@@ -220,7 +220,7 @@ def swing_elbow(puppet, figure, arm, tubes, trunk, swing, sweeps, margin, work):
     return swing
 
 
-@jit
+@uncounted
 def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, dt, started, limbs, work):
     """Both arms: elbows first, then hands, which may meet; then elbows again, with the hands where they are.
 
@@ -271,7 +271,7 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
             lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs, work)
 
 
-@jit
+@uncounted
 def shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limbs, work):
     """How a wrist is shifted for the body's sake: to what it touches, out of what it must not be in, without haste."""
     wrist, shift, state, give = work.wrists[arm], work.pushes[arm], limbs.hands[arm], limbs.gives[arm]
@@ -290,7 +290,7 @@ def shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limb
             state[k], state[3 + k] = wanted, 0.0
 
 
-@jit
+@uncounted
 def lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs, work):
     """Put a wrist where it goes and swing the elbow out of the body; where it cannot get out, the wrist gives way."""
     margin, state = work.margins[arm], limbs.swings[arm]

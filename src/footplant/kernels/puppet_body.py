@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from footplant.kernels import jit
 from footplant.kernels.balls import closest
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.fk import forward
 from footplant.kernels.importance import POINTS, contact_points, spring
 from footplant.kernels.puppet_tables import from_thing, soften, to_target
 from footplant.kernels.quaternion import exp, multiply
+from footplant.kernels.uncounted import uncounted
 
 LEAST = 0.05
 """Importance below which a limb's end has no say in where the root goes."""
@@ -33,7 +33,7 @@ KEEP_PLACE, KEEP_TURN = 1e-3, 1e-3
 """How unwilling the body step is to move and to turn, against reaching (α γ and α β of equation 5.5)."""
 
 
-@jit
+@uncounted
 def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work):
     """Where an ankle should be: the heel, ball or toe that the performer stands on stays put, whatever the foot's size.
 
@@ -84,7 +84,7 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
         keep_distance(first + c, share, near, things, poses, stage, goal, work)
 
 
-@jit
+@uncounted
 def keep_distance(n, share, near, things, poses, stage, goal, work):
     """Shift a goal so that contact point n is as far from its nearest thing as the performer's, or on its surface."""
     number = 0
@@ -102,7 +102,7 @@ def keep_distance(n, share, near, things, poses, stage, goal, work):
     goal[0], goal[1], goal[2] = goal[0] + push * nx, goal[1] + push * ny, goal[2] + push * nz
 
 
-@jit
+@uncounted
 def hand_goal(limb, near, importance, things, poses, stage, work):
     """Where a wrist should be for its palm to be where the performer's is."""
     goal = work.goals[limb]
@@ -112,7 +112,7 @@ def hand_goal(limb, near, importance, things, poses, stage, work):
         keep_distance(limb, 1.0, near, things, poses, stage, goal, work)
 
 
-@jit
+@uncounted
 def move_root(work, x, y, z):
     """Shift the whole figure."""
     work.root[0, 0] += x
@@ -124,7 +124,7 @@ def move_root(work, x, y, z):
         work.positions[0, j, 2] += z
 
 
-@jit
+@uncounted
 def estimate_root(puppet, figure, importance, work):
     """Move the root by the mean of what the ends ask for, then to the nearest place from which they reach (E4)."""
     total, rest, dx, dy, dz = 0.0, 1.0, 0.0, 0.0, 0.0
@@ -142,7 +142,7 @@ def estimate_root(puppet, figure, importance, work):
     move_root(work, share * dx, share * dy, share * dz)
 
 
-@jit
+@uncounted
 def lift_trunk(puppet, things, poses, stage, work):
     """Move the root so that trunk, head and knees are out of the scene."""
     for n in range(puppet.solids.shape[0]):
@@ -155,7 +155,7 @@ def lift_trunk(puppet, things, poses, stage, work):
                 move_root(work, push * nx, push * ny, push * nz)
 
 
-@jit
+@uncounted
 def unbend(puppet, figure, importance, work):
     """Draw the root towards goals for which a limb would have to be all but straight, before it would snap.
 
@@ -175,7 +175,7 @@ def unbend(puppet, figure, importance, work):
                 move_root(work, -pull * nx, -pull * ny, -pull * nz)
 
 
-@jit
+@uncounted
 def ease_root(x, y, z, dt, started, limbs, work):
     """Let the root's shift from where it was carried over (x, y, z) change without haste: the legs make up for it."""
     for k in range(3):
@@ -189,7 +189,7 @@ def ease_root(x, y, z, dt, started, limbs, work):
     move_root(work, work.vector[2, 0], work.vector[2, 1], work.vector[2, 2])
 
 
-@jit
+@uncounted
 def reach_from_root(puppet, figure, importance, work):
     """Move the root into the balls from which every end that matters can be reached (section 5.1)."""
     count = 0
@@ -224,7 +224,7 @@ def reach_from_root(puppet, figure, importance, work):
         count = kept if kept < count else count - 1
 
 
-@jit
+@uncounted
 def swap_balls(work, a, b):
     """Exchange two balls."""
     for k in range(3):
@@ -233,7 +233,7 @@ def swap_balls(work, a, b):
     work.order[a], work.order[b] = work.order[b], work.order[a]
 
 
-@jit
+@uncounted
 def too_short(puppet, figure, importance, limb, share, work):
     """(metres that a share of a limb is too short for its goal, unit direction from the goal to its shoulder)."""
     upper = figure.limbs[limb, 0]
@@ -246,7 +246,7 @@ def too_short(puppet, figure, importance, limb, share, work):
     return length - share * puppet.lengths[limb] / importance.scene[limb], x / length, y / length, z / length
 
 
-@jit
+@uncounted
 def bend_body(puppet, figure, importance, work):
     """Bend the body where the root alone does not let every end be reached; how many iterations it took (E5)."""
     hips, spine = puppet.spine[0], puppet.spine[1]
@@ -294,7 +294,7 @@ def bend_body(puppet, figure, importance, work):
     return MOST_ITERATIONS
 
 
-@jit
+@uncounted
 def turn_joint(puppet, work, joint, x, y, z):
     """Turn a joint by a small rotation vector given in world axes."""
     p = puppet.parents[joint]
@@ -307,13 +307,13 @@ def turn_joint(puppet, work, joint, x, y, z):
     local[0], local[1], local[2], local[3] = w * norm, i * norm, j * norm, k * norm
 
 
-@jit
+@uncounted
 def quaternion_of(row):
     """The four numbers of a row."""
     return row[0], row[1], row[2], row[3]
 
 
-@jit
+@uncounted
 def place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work):
     """Goals of hands and feet, the root, and the body step; how many iterations the last one took."""
     contact_points(figure, work.positions[0], work.rotations[0], work.points)

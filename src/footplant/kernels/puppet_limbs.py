@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from footplant.kernels import jit
 from footplant.kernels.hybrid import bend_limb, path_offset, path_turn
 from footplant.kernels.puppet_tables import from_thing, soften
 from footplant.kernels.quaternion import multiply, rotate
+from footplant.kernels.uncounted import uncounted
 
 GIVE = 0.006
 """Metres that a foot in the air may be in the scene."""
@@ -19,7 +19,7 @@ MOST_FLEXION = 2.9
 """Radians to which an elbow or knee bends at most."""
 
 
-@jit
+@uncounted
 def turn_upper(puppet, joint, work, w, x, y, z):
     """Turn a shoulder (hip) by a rotation given in world axes; only its local rotation changes."""
     local, p = work.local[0, joint], puppet.parents[joint]
@@ -32,7 +32,7 @@ def turn_upper(puppet, joint, work, w, x, y, z):
     local[0], local[1], local[2], local[3] = multiply(pw, -px, -py, -pz, qw, qx, qy, qz)
 
 
-@jit
+@uncounted
 def limb_places(puppet, figure, limb, work):
     """Where a limb's elbow (knee) and wrist (ankle) are as its local rotations stand: two places, and above its end.
 
@@ -59,7 +59,7 @@ def limb_places(puppet, figure, limb, work):
     return hx, hy, hz, hx + ex, hy + ey, hz + ez, lw, lx, ly, lz
 
 
-@jit
+@uncounted
 def keep_orientation(puppet, figure, limb, work):
     """Turn a hand (foot) so that it points as the performer's."""
     end = figure.limbs[limb, 2]
@@ -68,7 +68,7 @@ def keep_orientation(puppet, figure, limb, work):
     local[0], local[1], local[2], local[3] = multiply(w, -x, -y, -z, c[0], c[1], c[2], c[3])
 
 
-@jit
+@uncounted
 def stretch(far, easy):
     """How far a limb of length 1 is stretched for a goal so far away: as far up to `easy`, then less and less.
 
@@ -82,7 +82,7 @@ def stretch(far, easy):
     return math.sqrt(1.0 - off * off)
 
 
-@jit
+@uncounted
 def bend_to(puppet, figure, limb, easy, goal, work):
     """Put the end of a limb on a goal in closed form, its orientation as captured.
 
@@ -108,7 +108,7 @@ def bend_to(puppet, figure, limb, easy, goal, work):
     )  # fmt: skip
 
 
-@jit
+@uncounted
 def leg(puppet, figure, limb, importance, things, poses, stage, work):
     """A leg: its ankle goes to its goal by its importance, and out of the scene along the ray to the hip."""
     end, upper = figure.limbs[limb, 2], figure.limbs[limb, 0]
@@ -139,7 +139,7 @@ def leg(puppet, figure, limb, importance, things, poses, stage, work):
         bend_to(puppet, figure, limb, EASY_STEP, work.scratch[7], work)
 
 
-@jit
+@uncounted
 def note_angles(figure, work):
     """Note the captured angles of the limbs."""
     for limb in range(4):

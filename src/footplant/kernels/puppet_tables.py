@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.kernels import jit
 from footplant.kernels.scene import distance as thing_distance
 from footplant.kernels.surface import FAR
 from footplant.kernels.surface import distance as tube_distance
+from footplant.kernels.uncounted import uncounted
 
 BLEND = 0.02
 """Metres over which neighbouring segments of a body flow into one another."""
@@ -145,7 +145,7 @@ def new_work(performer: int, target: int) -> Work:
     )  # fmt: skip
 
 
-@jit
+@uncounted
 def soften(depth, margin):
     """max(depth, 0) with a rounded corner of so many metres on both sides: smooth where something begins to touch."""
     if depth <= -margin:
@@ -155,7 +155,7 @@ def soften(depth, margin):
     return (depth + margin) ** 2 / (4.0 * margin)
 
 
-@jit
+@uncounted
 def from_thing(things, number, pose, stage, x, y, z):
     """Distance (metres of the target's world) and direction of a place of the target's world from a thing."""
     s, about = stage.scale, stage.about
@@ -164,13 +164,13 @@ def from_thing(things, number, pose, stage, x, y, z):
     return s * d, nx, ny, nz
 
 
-@jit
+@uncounted
 def to_target(stage, k, value):
     """Coordinate k of a place of the performer's world, in the target's."""
     return stage.about[k] + stage.scale * (value - stage.about[k])
 
 
-@jit
+@uncounted
 def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin):
     """The push (3) that takes a ball out of the chosen tubes of a body, which flow into one another."""
     total, depth, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
