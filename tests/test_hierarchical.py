@@ -52,8 +52,14 @@ def plants(clip, shift=FIRST, ramp=(0.15, 0.15)) -> tuple[Footplant, ...]:
     return tuple(found)
 
 
+def uneven(clip) -> tuple[Footplant, ...]:
+    """Every step moved elsewhere: what they had in common the first guess would meet alone."""
+    shifts = [[0.02, 0.08, 0.05], [0.06, 0.02, 0.0], [0.0, 0.06, 0.06], [-0.04, 0.0, 0.05], [0.0, 0.05, 0.0]]
+    return tuple(replace(plant, place=plant.place + shifts[plant.frames[0] // 60]) for plant in plants(clip, (0, 0, 0)))
+
+
 def test_levels_close_in_and_the_last_pass_is_exact(walk):
-    problem = Problem(walk.motion, walk.character, plants(walk, (0.02, 0.08, 0.05)))
+    problem = Problem(walk.motion, walk.character, uneven(walk))
     loose = Hierarchical(exact=False).solve(problem)
     errors = [level.worst for level in loose.report.levels]
     assert errors[-1] < 0.25 * errors[1]
@@ -66,6 +72,27 @@ def test_levels_close_in_and_the_last_pass_is_exact(walk):
     assert exact.report.worst.worst < 1.0
     assert all(entry.met for entry in exact.report.constraints)
     assert [level.name for level in exact.report.levels[:-1]] == [level.name for level in loose.report.levels]
+
+
+def test_what_all_plants_have_in_common_is_met_by_the_first_guess(walk):
+    problem = Problem(walk.motion, walk.character, plants(walk, (0.02, 0.08, 0.05)))
+    guess = Hierarchical(spacings=(16.0,), exact=False).solve(problem)
+    assert guess.report.levels[0].name == "first guess"
+    assert guess.report.levels[0].worst < 1e-6
+    moved = guess.motion.root - walk.motion.root
+    assert np.abs(moved - moved.mean(axis=0)).max() < 0.001, "no ripples"
+
+
+def test_further_levels_are_taken_where_much_is_left(walk):
+    problem = Problem(walk.motion, walk.character, uneven(walk))
+    coarse = Hierarchical(spacings=(16.0,), exact=False)
+    alone, finer = (replace(coarse, further=number).solve(problem).report.levels for number in (0, 3))
+    assert [level.name for level in finer[1:]] == [f"{spacing} frames a knot" for spacing in (16, 8, 4)], (
+        "no more than needed"
+    )
+    assert finer[-1].worst < 0.5 * alone[-1].worst
+    easy = Problem(walk.motion, walk.character, plants(walk))
+    assert len(replace(coarse, further=3).solve(easy).report.levels) == 2
 
 
 def test_the_displacement_is_smooth_and_ends_where_nothing_is_asked(walk):

@@ -33,6 +33,8 @@ SPREAD = (0.1, 0.2, 0.35)
 """Seconds on either side of a peak that may change; wider each time that it was not enough."""
 STEPS = 3
 """How often each of them is tried at most."""
+SMOOTH = 0.02
+"""Seconds over which what is changed spreads, and two frames at the least."""
 LEAST_SPREAD = 9
 """Frames, at the least: so many knots it takes to come and go without a jerk."""
 EAGER, LESS_EAGER = 300.0, 10.0
@@ -78,17 +80,17 @@ def calm_down(motion: Motion, character: Character, constraints: Sequence[Constr
         for _ in range(STEPS):
             peaks = pace.peaks(motion, TOO_FAST * pace.most)
             half, helped = max(round(spread * motion.fps), LEAST_SPREAD), False
-            for first, last in _stretches(peaks, half):
+            for first, last in stretches(peaks, half):
                 begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
                 span = range(max(first - half, begin), min(last + half + 1, end))
-                found = _calmed(motion, character, constraints, pace, span)
+                found = calmed(motion, character, constraints, pace, span)
                 motion, helped = found, helped or found is not motion
             if not helped:
                 break
     return motion
 
 
-def _stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
+def stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
     """(first, last) of frames that are less than `half` apart."""
     if not len(frames):
         return []
@@ -96,7 +98,7 @@ def _stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
     return list(zip(frames[np.append(0, cuts + 1)].tolist(), frames[np.append(cuts, len(frames) - 1)].tolist()))
 
 
-def _calmed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, span: range) -> Motion:
+def calmed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, span: range) -> Motion:
     """The motion with a span of it solved again; as it was where that did not help."""
     frames = np.arange(span.start, span.stop)
     part = motion[frames]
@@ -116,7 +118,8 @@ def _calmed(motion: Motion, character: Character, constraints: Sequence[Constrai
     ]
     # at the ends of the clip there is nothing that it must go on from
     window = range(0 if span.start == 0 else 1, len(part) if span.stop == len(motion) else len(part) - 1)
-    method = Spacetime(spacing=0.25, least=1.0, smoothness=0.02, exact=False, window=window)
+    smoothness = max(SMOOTH, 2.0 / motion.fps)
+    method = Spacetime(spacing=0.25, least=1.0, smoothness=smoothness, exact=False, window=window)
     around = slice(max(span.start - 2, 0), span.stop + 2)
     highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
     fastest = before.max(initial=most)

@@ -15,7 +15,7 @@ from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, in_pieces, refuse_constraints
-from footplant.edits.calm import calmer, peak
+from footplant.edits.calm import calmer, peak, soothed
 from footplant.edits.calming import Pace, calm_down
 from footplant.edits.fit import editing_ik
 from footplant.edits.footsteps import (
@@ -99,12 +99,13 @@ def retarget(
     else:
         if method is None:
             # on a figure with the same bones what holds already stays as it is, straight knees too
-            method = Hierarchical(ik=editing_ik(copied, target) if alike(clip.character, target) else None)
+            method = Hierarchical(editing_ik(copied, target) if alike(clip.character, target) else None, further=3)
         solution = solve_soles(method, problem, soles, held, progress)
         touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
         touching = keep_palms_out(touching, target, stage.ground, palms, held)
         pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
-        solution = _finished(solution, touching, problem, above(target, soles, held), pace)
+        smooth = isinstance(method, Spacetime)
+        solution = _finished(solution, touching, problem, above(target, soles, held), pace, smooth)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
@@ -213,12 +214,14 @@ class _Levelled:
 
 
 def _finished(
-    solution: Solution, motion: Motion, problem: Problem, bounds: tuple[Above, ...], pace: Pace | None
+    solution: Solution, motion: Motion, problem: Problem, bounds: tuple[Above, ...], pace: Pace | None, smooth: bool
 ) -> Solution:
-    """The solution with its hands where they touch, at a pace that the source has too."""
+    """The solution with its hands where they touch, at a pace that the source has too; smooth: with lower peaks."""
     watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
     if pace is not None:
         calm = calm_down(motion, problem.character, watch.problem.constraints, pace)
+        if smooth:
+            calm = soothed(calm, problem.character, watch.problem.constraints, pace)
         if calm is not motion:
             watch.lap("calm", calm)
         motion = calm

@@ -21,6 +21,10 @@ from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
 """Frames a second of the paper, in which its knot spacings are told."""
+LITTLE = 0.007
+"""Body heights that constraints may be off after the smooth levels."""
+HELPS = 0.9
+"""Share of the error before it that a further level must leave at most to be followed by another one."""
 EASE_DOWN = 0.15
 """Seconds over which the root comes down before, and up again after, a goal that a leg would not reach."""
 
@@ -31,8 +35,10 @@ class Hierarchical:
 
     ik: Ik | None = None
     """What poses single frames; None: `Hybrid` for the problem's character."""
-    spacings: tuple[float, ...] = (16.0, 8.0, 4.0, 2.0, 2.0, 2.0)
+    spacings: tuple[float, ...] = (16.0, 8.0, 4.0, 2.0, 1.0, 1.0)
     """Knot spacing of each level, in frames of 1/30 s, so that it means the same at any rate."""
+    further: int = 0
+    """Levels beyond them at most, each of half the spacing, while more than `LITTLE` is left and they still help."""
     exact: bool = True
     """Whether a last pass enforces the constraints by IK alone: the trunk stays smooth, the limbs are exact."""
     first_guess: bool = True
@@ -48,14 +54,18 @@ class Hierarchical:
         if self.first_guess:
             motion = self._shift_root(motion, problem.constraints)
             watch.lap("first guess", motion)
-        reached = np.ones(len(frames), bool)
-        for number, spacing in enumerate(self.spacings):
+        reached, left = np.ones(len(frames), bool), np.inf
+        for number, spacing in enumerate(self._every_spacing(motion.fps)):
             if progress:
-                progress(f"level {number + 1}", number / (len(self.spacings) + self.exact))
+                progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
             answer = ik.solve(motion[frames], problem.constraints, frames=frames)
             motion = motion + self._fit(motion, answer.motion - motion[frames], frames, spacing)
+            before, left = left, watch.lap(f"{spacing:g} frames a knot", motion)
             reached = answer.reached
-            watch.lap(f"{spacing:g} frames a knot", motion)
+            if number + 1 >= len(self.spacings) and (
+                left <= LITTLE * problem.character.height or (number >= len(self.spacings) and left > HELPS * before)
+            ):
+                break
         if self.exact:
             if progress:
                 progress("exact", len(self.spacings) / (len(self.spacings) + 1))
@@ -67,6 +77,14 @@ class Hierarchical:
     def closing(self) -> Hierarchical | None:
         """Its last pass as a method of its own, for edits that change feet afterwards; None where it has none."""
         return replace(self, spacings=(), first_guess=False) if self.exact else None
+
+    def _every_spacing(self, fps: float) -> list[float]:
+        """The spacings, and further ones, not below two frames of the clip where the last one is not."""
+        if not self.spacings:
+            return []
+        last = self.spacings[-1]
+        least = min(2.0 * PAPER_RATE / fps, last)
+        return [*self.spacings, *(max(last * 0.5**number, least) for number in range(1, self.further + 1))]
 
     def _fit(self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float) -> NDArray:
         """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2)."""
@@ -99,8 +117,10 @@ class Hierarchical:
             return motion
         mean = shift[held] / total[held, None]
         spacing, count = self.spacings[0] * motion.fps / PAPER_RATE, len(motion)
-        splines = fit_multilevel(held, mean, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
-        return replace(motion, root=motion.root + sum(spline(np.arange(count)) for spline in splines))
+        # what all of them have in common is no matter of splines, which would ripple about it
+        common = mean.mean(axis=0)
+        splines = fit_multilevel(held, mean - common, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
+        return replace(motion, root=motion.root + common + sum(spline(np.arange(count)) for spline in splines))
 
     def enforce(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
         """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out.
