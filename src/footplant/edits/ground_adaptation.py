@@ -89,19 +89,27 @@ def foot_rows(
 ) -> Rows:
     """Ankles raised by the ground and soles tilted with it, as rows of the group solver, rank 0."""
     poses, blocks = np.arange(len(places)), []
-    clear = (places[..., 1] - floor.height(places[..., ::2])) / (TILTS_BELOW * height)
-    tilts = None
-    if (normals[..., 1] < 1.0 - 1e-12).any():
-        tilts = rotation.slerp(
-            rotation.identity(*clear.shape),
-            rotation.between(rotation.AXES["y"], normals),
-            np.clip(2.0 - 2.0 * clear, 0.0, 1.0),
-        )
+    places, turns = foot_targets(places, turns, shifts, normals, floor, height)
     for number, joint in enumerate(feet):
         target = np.zeros((len(poses), 4))
         target[:, :3] = places[:, number]
-        target[:, 1] += shifts[:, number]
         blocks.append({"poses": poses, "kind": POSITION, "joint": joint, "target": target})
-        turned = turns[:, number] if tilts is None else rotation.multiply(tilts[:, number], turns[:, number])
-        blocks.append({"poses": poses, "kind": ORIENTATION, "joint": joint, "target": turned})
+        blocks.append({"poses": poses, "kind": ORIENTATION, "joint": joint, "target": turns[:, number]})
     return make_rows(len(poses), blocks)
+
+
+def foot_targets(
+    places: NDArray, turns: NDArray, shifts: NDArray, normals: NDArray, floor: Ground, height: float
+) -> tuple[NDArray, NDArray]:
+    """Places (F, N, 3) of ankles raised by the ground, and turns (F, N, 4) of soles tilted with it."""
+    raised = places.copy()
+    raised[..., 1] += shifts
+    if not (normals[..., 1] < 1.0 - 1e-12).any():
+        return raised, turns
+    clear = (places[..., 1] - floor.height(places[..., ::2])) / (TILTS_BELOW * height)
+    tilts = rotation.slerp(
+        rotation.identity(*clear.shape),
+        rotation.between(rotation.AXES["y"], normals),
+        np.clip(2.0 - 2.0 * clear, 0.0, 1.0),
+    )
+    return raised, rotation.multiply(tilts, turns)

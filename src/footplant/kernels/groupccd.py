@@ -9,14 +9,14 @@ Few arrays, so that calls are cheap: world (J+1, WIDTH), one row a joint (column
 (where it is, where it came in); tree (J, 3) parent, limb, segment; used (U,) joints that are posed; limbs (4, 3+K)
 upper joint, hinge, end, then all joints; hinges (4, 5) axis and flexion; sweep (S,) and turns (S, 2) joints of the
 trunk, how far they may turn, and their gain; below (J, J) who carries whom; state (T,) joints that steps turn; kinds
-(N, 5) kind, joint, other joint, rank, what may move; asks (N, 11) point, target, other point, share; goals (n, 2, 4).
+(N, 5) kind, joint, other joint, rank, what may move; asks (N, 11) point, target, other point, share; goals (n, 4, 4),
+last two as they were before a step that may be refused, as are rows 4–7 of found and tasks.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from footplant.kernels import jit
 from footplant.kernels.groupccd_limb import (
     BASE,
     BEFORE,
@@ -28,22 +28,26 @@ from footplant.kernels.groupccd_limb import (
     LIMB,
     LOCAL,
     RANK,
+    STEADY,
     WIDTH,
     pose_joint,
-    shoulder_demand,
     solve_limb,
 )
-from footplant.kernels.groupccd_rows import distance_goals, ease_goals, mass_error, row_error
+from footplant.kernels.groupccd_reach import shoulder_demand
+from footplant.kernels.groupccd_rows import CENTER_KNOWN, distance_goals, ease_goals, mass_error, row_error
 from footplant.kernels.groupccd_trunk import (
     NEAR,
     ROOT_FIRST,
     STAYS_BEHIND,
     between_states,
     keep_lean,
+    keep_pose,
     keep_state,
     lean_as_before,
+    pose_as_kept,
     propose,
 )
+from footplant.kernels.uncounted import uncounted
 
 SLACK = 3e-4
 """Metres by which a step for a lower rank may worsen a higher one."""
@@ -53,13 +57,14 @@ FORGET = 0.96
 """Share of its lean that a live figure keeps from instant to instant when it reaches all it should."""
 
 
-@jit
+@uncounted
 def settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, may_drop, found, tasks):
     """Pose the figure: the trunk as its base has it, then all limbs under what is asked of them.
 
     may_drop: where a leg would not reach, the root comes down first (as in section 7: the lowest height wins).
     """
     root = world.shape[0] - 1
+    world[root, CENTER_KNOWN] = 0.0
     for again in range(2):
         moved = again == 1
         for k in range(3):
@@ -92,7 +97,15 @@ def settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, ma
                 solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, True, moved, found, tasks)
 
 
-@jit
+@uncounted
+def ask(world, kinds, asks, goals, first, begin, end, factor, found):
+    """Say what rows begin … end−1 ask for, `factor` of it; what limbs should do is looked up anew."""
+    ease_goals(world, kinds, asks, goals, first, begin, end, factor)
+    for limb in range(4):
+        found[limb, STEADY] = 0
+
+
+@uncounted
 def restore_mass(
     world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last, rank, rounds, found, tasks
 ):
@@ -116,7 +129,7 @@ def restore_mass(
         settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
 
 
-@jit
+@uncounted
 def judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best):
     """(sum of squares left of rows begin … end−1, whether a row before them is worse off than its best)."""
     for i in range(first, begin):
@@ -128,7 +141,7 @@ def judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end
     return total, False
 
 
-@jit
+@uncounted
 def climb(
     world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides, first, last,
     begin, end, begun, tries, shorter, found, tasks, demands, owners, system, saved, ahead, best,
@@ -141,6 +154,7 @@ def climb(
         if merit <= NEAR * NEAR or stalled > 1:
             break
         keep_state(world, state, saved)
+        keep_pose(world, used, goals, found, tasks)
         propose(
             world, tree, used, limbs, hinges, sweep, turns, below, kinds, asks, goals, polygons, f, sides, first, last,
             rank, step, found, tasks, demands, owners, system,
@@ -163,19 +177,19 @@ def climb(
             share *= 0.35
         if not taken:
             between_states(world, state, saved, ahead, 0.0)
-            settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, False, found, tasks)
+            pose_as_kept(world, used, goals, found, tasks)
             if step >= begun + ROOT_FIRST:
                 break
     return merit
 
 
-@jit
+@uncounted
 def solve_pose(
     world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides, first, last,
     leaning, tries, found, tasks, demands, owners, system, saved, ahead, best, residuals,
 ):  # fmt: skip
     """One pose: `world` holds bones and what came in, and is given back solved; True where no step was needed."""
-    ease_goals(world, kinds, asks, goals, first, first, last, 1.0)
+    ask(world, kinds, asks, goals, first, first, last, 1.0, found)
     settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
     keep_state(world, state, ahead)
     lowest = kinds[last - 1, RANK]
@@ -218,7 +232,7 @@ def solve_pose(
                 break
             # what comes after asks for less, so that the balance holds
             factor -= 0.5
-            ease_goals(world, kinds, asks, goals, first, end, last, factor)
+            ask(world, kinds, asks, goals, first, end, last, factor, found)
             settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
         for i in range(first, end):
             best[i - first] = row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i)
@@ -229,7 +243,7 @@ def solve_pose(
     return False
 
 
-@jit
+@uncounted
 def load_pose(world, tree, used, offsets, masses, centers, roots, turns, f, bone, mass):
     """Put figure or frame f into the workspace and pose it as it comes in."""
     root = world.shape[0] - 1
@@ -252,7 +266,7 @@ def load_pose(world, tree, used, offsets, masses, centers, roots, turns, f, bone
             world[j, 19 + k] = world[j, k]
 
 
-@jit
+@uncounted
 def solve_poses(
     tree, used, limbs, hinges, sweep, turns, below, state, offsets, masses, centers, roots, locals_, starts, kinds,
     asks, polygons, sides, leans, tries, world, goals, found, tasks, demands, owners, system, saved, ahead, best,
@@ -290,7 +304,7 @@ def workspace(joints, most_rows, states):
     """Arrays that a solve writes into, for figures of so many joints, rows and joints that steps turn."""
     rows = max(most_rows, 1)
     return (
-        np.zeros((joints + 1, WIDTH)), np.zeros((rows, 2, 4)), np.full((4, 12), -1), np.zeros((4, 4, 6)),
+        np.zeros((joints + 1, WIDTH)), np.zeros((rows, 4, 4)), np.full((8, 13), -1), np.zeros((8, 4, 6)),
         np.zeros((rows + 4, 9)), np.zeros((rows + 4, 2), np.int64), np.zeros((rows + 4, rows + 6)),
         np.zeros((states + 1, 4)),
         np.zeros((states + 1, 4)), np.zeros(rows),

@@ -9,39 +9,27 @@ from __future__ import annotations
 
 import math
 
-from footplant.kernels import jit
 from footplant.kernels.limb import aim, axis_turn, bend
 from footplant.kernels.quaternion import multiply, rotate
+from footplant.kernels.uncounted import uncounted
 
 POSITION, ORIENTATION, HALF_SPACE, DISTANCE, CENTER, BALANCE = 0, 1, 2, 3, 4, 5
-PLACE, TURN, LOCAL, BASE, CAME, CAME_PLACE, CAME_TURN, BONE, MASS, MIDDLE, WIDTH = (
-    0,
-    3,
-    7,
-    11,
-    15,
-    19,
-    22,
-    26,
-    29,
-    30,
-    33,
-)
+PLACE, TURN, LOCAL, BASE, CAME, CAME_PLACE, CAME_TURN, BONE, MASS, MIDDLE = 0, 3, 7, 11, 15, 19, 22, 26, 29, 30
+KEPT, WIDTH = 33, 44
 """Columns of a joint: world place and turn, local turn, the base it starts from, how it came in (local, world place
-and turn), its bone, mass share and centre of mass."""
+and turn), its bone, mass share and centre of mass; then place, turns as they were before a step that may be refused."""
 PARENT, LIMB, SEGMENT = 0, 1, 2
 KIND, JOINT, OTHER, RANK, ALLOW = 0, 1, 2, 3, 4
 POINT, TARGET, OTHER_POINT, SHARE = 0, 3, 7, 10
-END, SECOND, BEFORE, TURNED, BEFORE_FIRST, JOINTS, PLANES = 0, 1, 2, 3, 4, 5, 8
+END, SECOND, BEFORE, TURNED, BEFORE_FIRST, JOINTS, PLANES, STEADY = 0, 1, 2, 3, 4, 5, 8, 12
 """Places in what is found for a limb: rows that ask for its end, for a second point of it, for a point before the end,
-for a turn; whether the point before the end comes first; the joints of the three points; rows of planes."""
+for a turn; whether the point before the end comes first; the joints of the three points; rows of planes; whether all of
+this stays as it is while the figure moves."""
 FIRST_JOINT = 3
 """Column of `limbs` from which all joints of a limb are listed."""
-REACH = 0.995
-"""Share of a limb's full stretch up to which it reaches without help; beyond, elbows would snap straight."""
 
 
-@jit
+@uncounted
 def pose_joint(world, tree, j):
     """World place and turn of a joint whose parent is posed."""
     p = tree[j, PARENT]
@@ -60,23 +48,28 @@ def pose_joint(world, tree, j):
     )
 
 
-@jit
-def pose_limb(world, tree, limbs, limb):
-    """Pose all joints of a limb."""
+@uncounted
+def pose_limb(world, tree, limbs, limb, beyond):
+    """Pose the joints of a limb down to its end, or those from its end on."""
+    e = limbs[limb, 2]
     for n in range(FIRST_JOINT, limbs.shape[1]):
-        if limbs[limb, n] < 0:
+        j = limbs[limb, n]
+        if j < 0:
             break
-        pose_joint(world, tree, limbs[limb, n])
+        if (tree[j, SEGMENT] == 2) == beyond:
+            pose_joint(world, tree, j)
+    if not beyond:
+        pose_joint(world, tree, e)
 
 
-@jit
+@uncounted
 def carried(world, j, px, py, pz):
     """World place of a point of a segment."""
     x, y, z = rotate(world[j, 3], world[j, 4], world[j, 5], world[j, 6], px, py, pz)
     return world[j, 0] + x, world[j, 1] + y, world[j, 2] + z
 
 
-@jit
+@uncounted
 def set_turn(world, tree, j, w, x, y, z):
     """Give a joint a world turn, of unit length again, as its local one."""
     norm = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
@@ -87,16 +80,16 @@ def set_turn(world, tree, j, w, x, y, z):
     world[j, 7], world[j, 8], world[j, 9], world[j, 10] = w, x, y, z
 
 
-@jit
+@uncounted
 def turn_limb(world, tree, limbs, limb, w, x, y, z):
-    """Turn a whole limb about its upper joint by a world turn."""
+    """Turn a limb about its upper joint by a world turn; what is beyond its end is posed later."""
     u = limbs[limb, 0]
     w, x, y, z = multiply(w, x, y, z, world[u, 3], world[u, 4], world[u, 5], world[u, 6])
     set_turn(world, tree, u, w, x, y, z)
-    pose_limb(world, tree, limbs, limb)
+    pose_limb(world, tree, limbs, limb, False)
 
 
-@jit
+@uncounted
 def place_limb(world, tree, limbs, hinges, limb, px, py, pz, gx, gy, gz):
     """Bring what is at the world place p below the hinge onto a goal in closed form: bend, then the smallest turn."""
     u, m = limbs[limb, 0], limbs[limb, 1]
@@ -118,7 +111,7 @@ def place_limb(world, tree, limbs, hinges, limb, px, py, pz, gx, gy, gz):
     turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
 
 
-@jit
+@uncounted
 def swivel(world, tree, limbs, limb, ax, ay, az, px, py, pz, gx, gy, gz):
     """Figure 11b: turn the limb about an axis through its upper joint, the world place p towards a goal."""
     u = limbs[limb, 0]
@@ -139,14 +132,17 @@ def swivel(world, tree, limbs, limb, ax, ay, az, px, py, pz, gx, gy, gz):
     turn_limb(world, tree, limbs, limb, w, x, y, z)
 
 
-@jit
+@uncounted
 def limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks):
-    """What is asked of a limb, by priority: fills its rows of found and tasks (point, goal); True if anything is."""
+    """What is asked of a limb, by priority: fills its rows of found and tasks (point, goal)."""
     for k in range(PLANES):
         found[limb, k] = -1
+    found[limb, STEADY] = 1
     planes = 0
     for i in range(first, last):
         kind = kinds[i, KIND]
+        if kind in (HALF_SPACE, DISTANCE):
+            found[limb, STEADY] = 0
         if kind >= CENTER or (kind == DISTANCE and not with_distances):
             continue
         for side in range(2 if kind == DISTANCE else 1):
@@ -183,10 +179,9 @@ def limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_d
             tasks[limb, where, 3], tasks[limb, where, 4], tasks[limb, where, 5] = gx, gy, gz
     if planes > 0:
         respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks)
-    return found[limb, END] >= 0 or found[limb, BEFORE] >= 0 or found[limb, TURNED] >= 0
 
 
-@jit
+@uncounted
 def respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks):
     """Shift the goal of a limb's end, or make one, so that points of higher priority keep on their sides of planes."""
     free = found[limb, END] < 0
@@ -213,7 +208,7 @@ def respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks)
         found[limb, END] = found[limb, PLANES]
 
 
-@jit
+@uncounted
 def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, with_distances, stay, found, tasks):
     """One limb under all that is asked of it; `stay` asks a leg's foot to be where it came in."""
     u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
@@ -221,18 +216,22 @@ def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb
         world[u, LOCAL + k] = world[u, BASE + k]
         world[m, LOCAL + k] = world[m, BASE + k]
         world[e, LOCAL + k] = world[e, BASE + k]
-    pose_limb(world, tree, limbs, limb)
-    leg = limb < 2
-    if not limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks):
+    pose_limb(world, tree, limbs, limb, False)
+    leg, steady = limb < 2, found[limb, STEADY] == 1
+    if not steady or found[limb, JOINTS] != e or found[limb, SECOND] >= 0:
+        pose_limb(world, tree, limbs, limb, True)
+    if not steady:
+        limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks)
+    has_end, has_before, turned = found[limb, END] >= 0, found[limb, BEFORE] >= 0, found[limb, TURNED] >= 0
+    if not (has_end or has_before or turned):
         if leg and stay:
             place_limb(
                 world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2],
                 world[e, 19], world[e, 20], world[e, 21],
             )  # fmt: skip
             set_turn(world, tree, e, world[e, 22], world[e, 23], world[e, 24], world[e, 25])
-            pose_limb(world, tree, limbs, limb)
+            pose_limb(world, tree, limbs, limb, True)
         return
-    has_end, has_before, turned = found[limb, END] >= 0, found[limb, BEFORE] >= 0, found[limb, TURNED] >= 0
     # how the end is to be turned: as asked; a foot as it came in; a hand as the forearm carries it
     at = CAME_TURN if leg else TURN
     rw, rx, ry, rz = world[e, at], world[e, at + 1], world[e, at + 2], world[e, at + 3]
@@ -288,10 +287,10 @@ def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb
             )  # fmt: skip
     if held:
         set_turn(world, tree, e, rw, rx, ry, rz)
-        pose_limb(world, tree, limbs, limb)
+    pose_limb(world, tree, limbs, limb, True)
 
 
-@jit
+@uncounted
 def before_first(world, tree, limbs, hinges, limb, has_end, wx, wy, wz, found, tasks):
     """A point of the upper or lower bone comes first, the end of the limb after it."""
     u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
@@ -318,69 +317,6 @@ def before_first(world, tree, limbs, hinges, limb, has_end, wx, wy, wz, found, t
             world, tree, limbs, limb, x - world[u, 0], y - world[u, 1], z - world[u, 2],
             world[e, 0], world[e, 1], world[e, 2], wx, wy, wz,
         )  # fmt: skip
-
-
-@jit
-def apart(ax, ay, az, bx, by, bz):
-    """Metres between two places."""
-    return math.sqrt((ax - bx) ** 2 + (ay - by) ** 2 + (az - bz) ** 2)
-
-
-@jit
-def nearest(sx, sy, sz, gx, gy, gz, least, most):
-    """The place nearest to s that is between least and most away from g, and whether it is another one than s."""
-    length = apart(sx, sy, sz, gx, gy, gz)
-    wanted = min(max(length, least), most)
-    if length < 1e-9 or abs(wanted - length) < 1e-6:
-        return sx, sy, sz, False
-    share = wanted / length
-    return gx + share * (sx - gx), gy + share * (sy - gy), gz + share * (sz - gz), True
-
-
-@jit
-def folded(upper, lower, most):
-    """Distance of a limb's ends when its hinge is bent as far as it goes."""
-    return math.sqrt(max(upper * upper + lower * lower + 2.0 * upper * lower * math.cos(most), 0.0))
-
-
-@jit
-def shoulder_demand(world, tree, limbs, hinges, limb, found, tasks):
-    """Where a limb's upper joint should be, as near as may be, for it to do what is asked, and whether it must move."""
-    u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
-    sx, sy, sz = world[u, 0], world[u, 1], world[u, 2]
-    if found[limb, END] < 0 and found[limb, BEFORE] < 0:
-        return sx, sy, sz, False
-    upper = apart(sx, sy, sz, world[m, 0], world[m, 1], world[m, 2])
-    lower = apart(world[e, 0], world[e, 1], world[e, 2], world[m, 0], world[m, 1], world[m, 2])
-    wx, wy, wz = tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2]
-    # as straight as it came in is straight enough
-    came = apart(world[u, 19], world[u, 20], world[u, 21], world[e, 19], world[e, 20], world[e, 21])
-    least, most = folded(upper, lower, hinges[limb, 4]), max(REACH * (upper + lower), min(came, upper + lower))
-    if found[limb, BEFORE] < 0:
-        level = (sx - wx) ** 2 + (sz - wz) ** 2
-        if limb < 2 and sy > wy and level < most * most:
-            # hips come straight down: the way over the floor is the balance's
-            height = wy + math.sqrt(most * most - level)
-            if sy - height > 1e-6:
-                return sx, height, sz, True
-        return nearest(sx, sy, sz, wx, wy, wz, least, most)
-    j = found[limb, JOINTS + BEFORE]
-    gx, gy, gz = tasks[limb, BEFORE, 3], tasks[limb, BEFORE, 4], tasks[limb, BEFORE, 5]
-    x, y, z = carried(world, j, tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1], tasks[limb, BEFORE, 2])
-    end_first = found[limb, END] >= 0 and found[limb, BEFORE_FIRST] != 1
-    beyond = 0.0
-    if tree[j, SEGMENT] == 1:
-        beyond = apart(x, y, z, world[m, 0], world[m, 1], world[m, 2])
-    if beyond > 1e-4:
-        if end_first:
-            return nearest(sx, sy, sz, wx, wy, wz, least, most)
-        return nearest(sx, sy, sz, gx, gy, gz, folded(upper, beyond, hinges[limb, 4]), REACH * (upper + beyond))
-    if end_first:
-        # the hinge can only be on a ball about the end
-        share = lower / max(apart(gx, gy, gz, wx, wy, wz), 1e-12)
-        gx, gy, gz = wx + share * (gx - wx), wy + share * (gy - wy), wz + share * (gz - wz)
-    arm = apart(x, y, z, sx, sy, sz)
-    return nearest(sx, sy, sz, gx, gy, gz, arm, arm)
 
 
 WARMUP: dict = {}

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
 from footplant.kernels.groupccd_limb import (
     BALANCE,
     CENTER,
@@ -23,16 +22,20 @@ from footplant.kernels.groupccd_limb import (
     carried,
 )
 from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.uncounted import uncounted
+
+CENTER_KNOWN = 9
+"""Column of the root's row that says whether the centre of mass before it is that of the pose."""
 
 
-@jit
+@uncounted
 def came_from(world, j, px, py, pz):
     """World place of a point in the pose that came in."""
     x, y, z = rotate(world[j, 22], world[j, 23], world[j, 24], world[j, 25], px, py, pz)
     return world[j, 19] + x, world[j, 20] + y, world[j, 21] + z
 
 
-@jit
+@uncounted
 def ease_goals(world, kinds, asks, goals, first, begin, end, factor):
     """What rows begin … end−1 ask for: ramps lead from where the pose came in to where it should be, `factor` of it."""
     for i in range(begin, end):
@@ -62,9 +65,12 @@ def ease_goals(world, kinds, asks, goals, first, begin, end, factor):
             goals[n, 0, 3] = length + share * (asks[i, 6] - length)
 
 
-@jit
+@uncounted
 def center_of_mass(world, used):
-    """The centre of mass."""
+    """The centre of mass, worked out once for each pose."""
+    root = world.shape[0] - 1
+    if world[root, CENTER_KNOWN] == 1.0:
+        return world[root, 6], world[root, 7], world[root, 8]
     x = y = z = 0.0
     for n in range(used.shape[0]):
         j = used[n]
@@ -74,10 +80,11 @@ def center_of_mass(world, used):
             x += mass * cx
             y += mass * cy
             z += mass * cz
+    world[root, 6], world[root, 7], world[root, 8], world[root, CENTER_KNOWN] = x, y, z, 1.0
     return x, y, z
 
 
-@jit
+@uncounted
 def closest_in_polygon(polygons, f, count, x, z):
     """The place of a convex polygon (counter-clockwise over x and z) nearest to a place."""
     outside = count < 3
@@ -101,7 +108,7 @@ def closest_in_polygon(polygons, f, count, x, z):
     return nx, nz
 
 
-@jit
+@uncounted
 def mass_error(world, used, kinds, asks, polygons, f, sides, i):
     """Where the centre of mass should go, as row i asks: a shift in metres."""
     x, y, z = center_of_mass(world, used)
@@ -115,7 +122,7 @@ def mass_error(world, used, kinds, asks, polygons, f, sides, i):
     )  # fmt: skip
 
 
-@jit
+@uncounted
 def row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i):
     """How far a row is from being met, metres or radians."""
     n, j, kind = i - first, kinds[i, JOINT], kinds[i, KIND]
@@ -137,7 +144,7 @@ def row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i):
     return abs(math.sqrt((x - ox) ** 2 + (y - oy) ** 2 + (z - oz) ** 2) - goals[n, 0, 3])
 
 
-@jit
+@uncounted
 def distance_goals(world, tree, kinds, asks, goals, first, last):
     """Where the two points of each distance should be: both go half of the way, or the free one all of it."""
     found = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from footplant.kernels import jit
 from footplant.kernels.groupccd_limb import (
     ALLOW,
     BASE,
@@ -14,6 +13,7 @@ from footplant.kernels.groupccd_limb import (
     FIRST_JOINT,
     HALF_SPACE,
     JOINT,
+    KEPT,
     KIND,
     LIMB,
     ORIENTATION,
@@ -21,10 +21,11 @@ from footplant.kernels.groupccd_limb import (
     RANK,
     TURNED,
     carried,
-    shoulder_demand,
 )
-from footplant.kernels.groupccd_rows import mass_error
+from footplant.kernels.groupccd_reach import shoulder_demand
+from footplant.kernels.groupccd_rows import CENTER_KNOWN, mass_error
 from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.uncounted import uncounted
 
 ROOT = 1 << 62
 """The bit of what is allowed that lets the root move for a row; joint n of the sweep has bit 1 << n."""
@@ -45,7 +46,7 @@ STAYS_BEHIND = 1.15
 """How much farther the root goes than the centre of mass should: planted legs stay behind."""
 
 
-@jit
+@uncounted
 def demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank, found, tasks, demands, owners):
     """What limbs and points of the trunk need from the trunk down to a rank: places (0–2) and goals (3–5)."""
     count = 0
@@ -88,7 +89,7 @@ def demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank
     return count
 
 
-@jit
+@uncounted
 def turn_base(world, tree, j, cap, wx, wy, wz):
     """Turn a joint's base by a world rotation vector, no farther than `cap` from how it came in."""
     p = tree[j, PARENT]
@@ -108,7 +109,7 @@ def turn_base(world, tree, j, cap, wx, wy, wz):
     world[j, 11], world[j, 12], world[j, 13], world[j, 14] = w * norm, x * norm, y * norm, z * norm
 
 
-@jit
+@uncounted
 def freedom(world, j, cap):
     """How freely a joint still turns, 1 (as it came in) to nearly 0 (as far as it may)."""
     _, ax, ay, az = multiply(
@@ -120,7 +121,7 @@ def freedom(world, j, cap):
     return max(1.0 - share, 0.01)
 
 
-@jit
+@uncounted
 def lever(world, below, sweep, n, demands, owners, d):
     """How turning joint n of the sweep moves a demand along its way: lever × direction; zeros where it may not."""
     j, carrier = sweep[n], owners[d, CARRIER]
@@ -131,7 +132,7 @@ def lever(world, below, sweep, n, demands, owners, d):
     return ry * nz - rz * ny, rz * nx - rx * nz, rx * ny - ry * nx
 
 
-@jit
+@uncounted
 def bend_trunk(world, tree, sweep, turns, below, demands, owners, count, level_root, high_root, system):
     """The least turns of head, clavicles and spine (and shift of the root) that bring all demands on their way.
 
@@ -189,7 +190,7 @@ def bend_trunk(world, tree, sweep, turns, below, demands, owners, count, level_r
             world[root, 2] += level_root * system[a, count] * demands[a, 8]
 
 
-@jit
+@uncounted
 def swing_free_arms(world, tree, limbs, found, x, z):
     """Turn arms that nothing is asked of about their shoulders, to carry their mass where it is needed."""
     for limb in range(2, 4):
@@ -217,7 +218,7 @@ def swing_free_arms(world, tree, limbs, found, x, z):
         turn_base(world, tree, u, MOST_ARM, wx, wy, wz)
 
 
-@jit
+@uncounted
 def propose(
     world, tree, used, limbs, hinges, sweep, turns, below, kinds, asks, goals, polygons, f, sides, first, last, rank,
     step, found, tasks, demands, owners, system,
@@ -260,7 +261,7 @@ def propose(
     bend_trunk(world, tree, sweep, turns, below, demands, owners, count, 0.0 if mass_kept else helps, helps, system)
 
 
-@jit
+@uncounted
 def between_states(world, state, saved, ahead, share):
     """Put bases and root between two remembered states; rows of saved and ahead are those of `state`, then the root."""
     count = state.shape[0]
@@ -279,7 +280,7 @@ def between_states(world, state, saved, ahead, share):
         world[root, k] = saved[count, k] + share * (ahead[count, k] - saved[count, k])
 
 
-@jit
+@uncounted
 def keep_state(world, state, saved):
     """Remember bases and root."""
     for n in range(state.shape[0]):
@@ -290,7 +291,44 @@ def keep_state(world, state, saved):
         saved[state.shape[0], k] = world[root, k]
 
 
-@jit
+@uncounted
+def keep_pose(world, used, goals, found, tasks):
+    """Remember the pose and what is asked of limbs, for a step that may be refused."""
+    for n in range(used.shape[0]):
+        j = used[n]
+        for k in range(BASE):
+            world[j, KEPT + k] = world[j, k]
+    for n in range(goals.shape[0]):
+        for k in range(4):
+            goals[n, 2, k], goals[n, 3, k] = goals[n, 0, k], goals[n, 1, k]
+    for limb in range(4):
+        for k in range(found.shape[1]):
+            found[4 + limb, k] = found[limb, k]
+        for n in range(4):
+            for k in range(6):
+                tasks[4 + limb, n, k] = tasks[limb, n, k]
+
+
+@uncounted
+def pose_as_kept(world, used, goals, found, tasks):
+    """Take a step back: the pose and what is asked of limbs as remembered."""
+    for n in range(used.shape[0]):
+        j = used[n]
+        for k in range(BASE):
+            world[j, k] = world[j, KEPT + k]
+    for n in range(goals.shape[0]):
+        for k in range(4):
+            goals[n, 0, k], goals[n, 1, k] = goals[n, 2, k], goals[n, 3, k]
+    for limb in range(4):
+        for k in range(found.shape[1]):
+            found[limb, k] = found[4 + limb, k]
+        for n in range(4):
+            for k in range(6):
+                tasks[limb, n, k] = tasks[4 + limb, n, k]
+    world[world.shape[0] - 1, CENTER_KNOWN] = 0.0
+
+
+@uncounted
 def lean_as_before(world, state, leans, f):
     """Begin with the lean of the instant before: turns of bases against how they came in, and the root's shift."""
     count = state.shape[0]
@@ -311,7 +349,7 @@ def lean_as_before(world, state, leans, f):
     return True
 
 
-@jit
+@uncounted
 def keep_lean(world, state, leans, f, share):
     """Remember how far bases and root are from how they came in, a share of it, for the instant after."""
     count = state.shape[0]

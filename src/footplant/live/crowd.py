@@ -17,14 +17,15 @@ from footplant import rotation
 from footplant.analysis.ground import Ground
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.edits.ground_adaptation import GroundInTime, foot_rows, ground_shifts
+from footplant.edits.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.edits.sharing import share
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
 from footplant.ik.groupccd import GroupCcd, bodies_of, solve_rows
-from footplant.ik.grouprows import Rows, make_rows
+from footplant.ik.grouprows import Rows
 from footplant.kinematics import Kinematics
 from footplant.live.crowd_goals import Goal, GoalTable, supports_of
+from footplant.live.crowd_rows import Feet, Layout, key_of
 from footplant.motion import Motion
 from footplant.normalized import Normalized, convert, scale
 from footplant.skeleton import Character
@@ -120,10 +121,12 @@ class _Group:
         self.tree = solver.tree_with(joints)
         self.workspace = self.tree.workspace(4 + (self.goals.most if len(self.goals) else 0))
         self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
+        self.layout: Layout | None = None
 
     def kinematics(self, postures: Postures) -> Kinematics:
         """Where everything is, one row a figure."""
-        return Kinematics(self.like.like(postures.root.copy(), postures.local.copy(), self.bodies[0]))
+        # views, because a motion makes its arrays read-only
+        return Kinematics(self.like.like(postures.root.view(), postures.local.view(), self.bodies[0]))
 
 
 def timeline(actor: Actor, scene: Scene) -> Motion:
@@ -194,28 +197,27 @@ class Crowd:
         """Morphological adaptation (section 6): the posture with each body's lengths, put in when all was set up."""
         return [Postures(group.root[posture].copy(), group.local[posture].copy()) for group in self.groups]
 
-    def adapt_ground(self, scaled: list[Postures], seconds: float) -> tuple[list[Postures], list[Rows | None]]:
-        """Ground adaptation (section 7): roots rise with the ground; what feet must do is returned as rows."""
-        found: list[Rows | None] = []
+    def adapt_ground(self, scaled: list[Postures], seconds: float) -> tuple[list[Postures], list[Feet | None]]:
+        """Ground adaptation (section 7): roots rise with the ground; where feet should be is returned too."""
+        found: list[Feet | None] = []
         for group, postures in zip(self.groups, scaled, strict=True):
             if self.scene.feet is None or not group.feet:
                 found.append(None)
                 continue
             kinematics = group.kinematics(postures)
-            places = kinematics.positions[:, group.feet]
-            times = np.full(len(places), seconds)
+            places, turns = kinematics.positions[:, group.feet], kinematics.rotations[:, group.feet]
             if self.scene.ground is FLOOR:
                 postures.seen = kinematics
-                shifts, normals = np.zeros(places.shape[:2]), np.broadcast_to(rotation.AXES["y"], places.shape)
             else:
+                times = np.full(len(places), seconds)
                 shifts, normals = ground_shifts(places, self.scene.ground, FLOOR, times)
                 postures.root[:, 1] += shifts.mean(axis=1)
-            turns = kinematics.rotations[:, group.feet]
-            found.append(foot_rows(group.feet, places, turns, shifts, normals, FLOOR, float(group.heights.mean())))
+                places, turns = foot_targets(places, turns, shifts, normals, FLOOR, float(group.heights.mean()))
+            found.append(Feet(places, turns))
         return scaled, found
 
     def solve(
-        self, state: CrowdState, grounded: list[Postures], standing: list[Rows | None], seconds: float
+        self, state: CrowdState, grounded: list[Postures], standing: list[Feet | None], seconds: float
     ) -> list[Postures]:
         """The constraints (section 9), with targets on other figures as these stand after each round."""
         before = [
@@ -247,38 +249,28 @@ class Crowd:
         before: Kinematics,
         seen: list[Kinematics],
         firsts: list[Kinematics],
-        standing: Rows | None,
+        standing: Feet | None,
         seconds: float,
     ) -> tuple[Rows, NDArray]:
         """All rows of a group at an instant, and the goal that each comes from (−1: the ground)."""
-        blocks, polygons, sides = [], None, None
-        block, taken = group.goals.block(before, seen, firsts, self.owners, seconds)
-        if standing is not None:
-            # a foot that has somewhere to go does not stand
-            limb = group.tree.limb_of[standing.kinds[:, 1]]
-            free = ~taken[standing.owners, limb]
-            blocks.append(
-                {
-                    "poses": standing.owners[free],
-                    "kind": standing.kinds[free, 0],
-                    "joint": standing.kinds[free, 1],
-                    "rank": self.ranks[self.scene.feet or 0] if self.scene.feet is not None else 0,
-                    "target": standing.asks[free, 3:7],
-                    "source": np.full(int(free.sum()), -1),
-                }
-            )
-        if block is not None:
-            blocks.append(block)
-            if group.goals.balances:
-                polygons, sides = supports_of(group.goals, before, [self.scene.actors[n] for n in group.numbers])
-        rows = make_rows(len(group.numbers), blocks, polygons, sides)
-        sources = np.concatenate([b["source"] for b in blocks]) if blocks else np.zeros(0, np.int64)
-        return rows, sources[rows.order]
+        table = group.goals
+        share = table.shares(seconds)
+        if group.layout is None or group.layout.key != key_of(share):
+            feet = [] if standing is None else group.feet
+            rank = 0 if self.scene.feet is None else self.ranks[self.scene.feet]
+            group.layout = Layout.of(table, share, len(group.numbers), feet, group.tree.limb_of, rank)
+        layout, supports = group.layout, None
+        targets = table.targets(layout.at_work, before, seen, firsts, self.owners)
+        if table.balances and len(layout.at_work):
+            supports = supports_of(table, before, [self.scene.actors[n] for n in group.numbers])
+        return layout.fill(standing, targets, share, supports), layout.sources
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): joints as a renderer takes them, unit quaternions."""
+        from footplant.kernels import crowd as kernel
+
         for postures in solved:
-            postures.local /= np.linalg.norm(postures.local, axis=-1, keepdims=True)
+            kernel.unit_turns(postures.local)
         return solved
 
     def perform(self) -> Performance:

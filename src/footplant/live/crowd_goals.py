@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 KINDS = ("reach", "away", "apart", "above", "mass", "balance")
 """What a goal may ask: a point at a target; at least a distance away from it; two own points so far apart; at least a
 height; the centre of mass where the motion has it; or over the soles."""
+ROWS = np.array([POSITION, HALF_SPACE, DISTANCE, HALF_SPACE, CENTER, BALANCE])
+"""The solver's kind of row for each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,6 +111,8 @@ class GoalTable:
     kinds: NDArray
     """(n,) number in `KINDS`."""
     balances: bool
+    followed: bool
+    """Whether any of them follows another figure."""
 
     def __len__(self) -> int:
         """How many goals."""
@@ -154,6 +158,7 @@ class GoalTable:
             most=int(np.bincount(row).max()) if len(row) else 0,
             kinds=kinds,
             balances=any(goal.kind == "balance" for goal in kept),
+            followed=any(goal.of is not None for goal in kept),
         )
 
     def shares(self, seconds: float) -> NDArray:
@@ -165,62 +170,64 @@ class GoalTable:
         share = np.clip(np.where(seconds < start, before, np.where(seconds > stop, after, 1.0)), 0.0, 1.0)
         return share * share * (3.0 - 2.0 * share)
 
-    def block(
+    def block(self, at_work: NDArray) -> dict[str, Any]:
+        """What does not change with time of the solver's rows for some goals."""
+        point = self.point[at_work]
+        # of a centre of mass: which axes count
+        point[self.kinds[at_work] == KINDS.index("mass")] = [1.0, 0.0, 1.0]
+        return {
+            "poses": self.row[at_work], "kind": ROWS[self.kinds[at_work]], "joint": self.joint[at_work],
+            "other": self.other[at_work], "rank": self.rank[at_work], "allow": self.allow[at_work], "point": point,
+            "other_point": self.other_point[at_work],
+        }  # fmt: skip
+
+    def targets(
         self,
+        at_work: NDArray,
         before: Kinematics,
         seen: Sequence[Kinematics],
         firsts: Sequence[Kinematics],
         place: NDArray,
-        seconds: float,
-    ) -> tuple[dict[str, Any] | None, NDArray]:
-        """Rows for the solver, from where figures are seen now and where they came in, and which limbs are busy.
+    ) -> NDArray:
+        """(n, 4) what goals at work ask for, from where figures are seen now and where they came in.
 
-        place: (actors + 1, 2) group and row of each actor, last −1 for none. The second answer is (C, 5) bool: limbs of
-        figures that have somewhere to go; its last column is always False.
+        place: (actors + 1, 2) group and row of each actor, last −1 for none.
         """
-        taken = np.zeros((len(before.frames), 5), bool)
-        if not len(self):
-            return None, taken
-        share = self.shares(seconds)
-        at_work = np.flatnonzero(share > 0)
-        if not len(at_work):
-            return None, taken
-        row, kind = self.row[at_work], self.kinds[at_work]
-        taken[row, self.limb[at_work]] = self.limb[at_work] >= 0
-        place_of = self.target[at_work].copy()
-        behind = place_of.copy()
-        owners = place[self.follows[at_work]]
-        for group in range(len(seen) if (self.follows[at_work] >= 0).any() else 0):
-            for early, where in ((True, firsts), (False, seen)):
-                n = np.flatnonzero((owners[:, 0] == group) & (self.early[at_work] == early))
-                goal = at_work[n]
-                place_of[n] += _points(where[group], owners[n, 1], self.follow_joint[goal], self.follow_point[goal])
-                behind[n] = firsts[group].positions[owners[n, 1], 0]
-        kinds = np.array([POSITION, HALF_SPACE, DISTANCE, HALF_SPACE, CENTER, BALANCE])[kind]
-        target, point = np.zeros((len(at_work), 4)), self.point[at_work].copy()
-        target[:, :3] = place_of
-        values = self.value[at_work]
-        n = np.flatnonzero(kind == KINDS.index("away"))
-        if len(n):
-            # away from the body behind the fist: the fist itself may be where the head is
-            now = _points(before, row[n], self.joint[at_work[n]], point[n])
-            line = (now - behind[n]) * [1.0, 0.0, 1.0]
-            target[n, :3] = line / np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
-            target[n, 3] = np.sum(target[n, :3] * place_of[n], axis=1) + values[n]
-        above = kind == KINDS.index("above")
-        target[above] = [0.0, 1.0, 0.0, 0.0]
-        target[above, 3] = values[above]
-        target[kind == KINDS.index("apart"), 3] = values[kind == KINDS.index("apart")]
-        mass = np.flatnonzero(kind == KINDS.index("mass"))
-        if len(mass):
-            target[mass, :3] = self._centers(before)[row[mass]]
-            point[mass] = [1.0, 0.0, 1.0]
-        block = {
-            "poses": row, "kind": kinds, "joint": self.joint[at_work], "other": self.other[at_work],
-            "rank": self.rank[at_work], "allow": self.allow[at_work], "point": point, "target": target,
-            "other_point": self.other_point[at_work], "share": share[at_work], "source": self.source[at_work],
-        }  # fmt: skip
-        return block, taken
+        target = np.zeros((len(at_work), 4))
+        target[:, :3] = self.target[at_work]
+        behind = target[:, :3].copy()
+        if self.followed:
+            owners, early = place[self.follows[at_work]], self.early[at_work]
+            for group in range(len(seen)):
+                for is_early, where in ((True, firsts), (False, seen)):
+                    n = np.flatnonzero((owners[:, 0] == group) & (early == is_early))
+                    goal = at_work[n]
+                    target[n, :3] += _points(
+                        where[group], owners[n, 1], self.follow_joint[goal], self.follow_point[goal]
+                    )
+                    behind[n] = firsts[group].positions[owners[n, 1], 0]
+        for number in np.flatnonzero(np.bincount(self.kinds[at_work], minlength=len(KINDS))).tolist():
+            kind = KINDS[number]
+            if kind == "reach":
+                continue
+            n = np.flatnonzero(self.kinds[at_work] == number)
+            goal = at_work[n]
+            row = self.row[goal]
+            if kind == "away":
+                # away from the body behind the fist: the fist itself may be where the head is
+                now = _points(before, row, self.joint[goal], self.point[goal])
+                line = (now - behind[n]) * [1.0, 0.0, 1.0]
+                line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
+                target[n, 3] = np.sum(line * target[n, :3], axis=1) + self.value[goal]
+                target[n, :3] = line
+            elif kind == "above":
+                target[n] = [0.0, 1.0, 0.0, 0.0]
+                target[n, 3] = self.value[goal]
+            elif kind == "apart":
+                target[n, 3] = self.value[goal]
+            elif kind == "mass":
+                target[n, :3] = self._centers(before)[row]
+        return target
 
     masses: NDArray | None = None
     """(C, J) mass shares of the group's figures, where a goal asks for the centre of mass."""
@@ -231,8 +238,11 @@ class GoalTable:
         """(C, 3) centres of mass of all figures."""
         assert self.masses is not None
         assert self.centers is not None
-        places = before.positions + rotation.rotate(before.rotations, self.centers)
-        return np.einsum("cj,cjk->ck", self.masses, places)
+        from footplant.kernels import crowd as kernel
+
+        found = np.empty((len(before.frames), 3))
+        kernel.centers_of_mass(self.masses, self.centers, before.positions, before.rotations, found)
+        return found
 
 
 def _points(kinematics: Kinematics, rows: NDArray, joints: NDArray, offsets: NDArray) -> NDArray:
