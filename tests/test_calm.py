@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from footplant.constraints import Footplant
-from footplant.edits.calm import LOWER, calmer, peak
+from footplant.edits.calm import LEEWAY, LOWER, RARE, calmer, peak, soothed
+from footplant.edits.calming import KEPT, Pace
 from footplant.edits.retarget import retarget
 from footplant.io import load
 from footplant.kinematics import Kinematics
@@ -76,3 +77,41 @@ def test_limbs_close_what_is_unmet_and_nothing_else(walk):
     assert change[:60].max() < 1e-12
     met = replace(problem, motion=solved)
     assert WhereUnmet().solve(met).motion is solved
+
+
+def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):
+    pace = Pace.of(walk, walk.character)
+    assert pace is not None
+    spiky = np.array(walk.motion.root)
+    spiky[100] += [0.0, 0.003, 0.0]
+    motion, whole, held = replace(walk.motion, root=spiky), range(len(walk.motion)), (range(20, 60), range(80, 110))
+    plants = [plant_of(walk, frames) for frames in held]
+    calm = soothed(motion, walk.character, plants, pace)
+    assert peak(calm, walk.character, whole) < 0.8 * peak(motion, walk.character, whole)
+    before, after = Kinematics(motion), Kinematics(calm)
+    for own, frames in zip(plants, held):
+        moved = (after.point(own.point) - before.point(own.point))[list(frames)]
+        assert np.abs(moved).max() < 4 * 2 * KEPT
+    moved = np.linalg.norm(after.positions - before.positions, axis=2)
+    assert 0.0 < moved.max() <= LEEWAY * walk.character.height
+
+
+def test_what_is_fast_for_long_is_the_motion_itself(walk):
+    pace = Pace.of(walk, walk.character)
+    assert pace is not None
+    shaking = np.array(walk.motion.root)
+    shaking[::2] += [0.0, 0.01, 0.0]
+    motion = replace(walk.motion, root=shaking)
+    assert len(pace.peaks(motion, 0.9 * peak(motion, walk.character, range(len(motion))))) > RARE * len(motion)
+    assert soothed(motion, walk.character, [plant_of(walk)], pace) is motion
+
+
+def test_hands_that_may_be_off_by_more_are_closed_like_feet(walk):
+    palm = walk.character.contacts["left_palm"]
+    place = Kinematics(walk.motion).point(palm)[40] + [0.0, 0.004, 0.0]
+    reach = Footplant(point=palm, place=place, frames=range(40, 41), tolerance=0.01)
+    problem = Problem(walk.motion, walk.character, (reach,))
+    assert unmet_shares(problem, Kinematics(walk.motion))[40] == pytest.approx(4.0)
+    solution = Spacetime().solve(problem)
+    assert solution.report.worst is not None
+    assert solution.report.worst.worst <= 0.7

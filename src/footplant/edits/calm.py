@@ -1,17 +1,21 @@
 """Where a motion accelerates most, and the wish that it did so less: soft bounds that a whole-clip method can honour.
 
-Peaks of acceleration are single frames: the blow of a heel, a snap of a knee, a fault of the capture. To take a seventh
-of one away moves joints by millimetres on average, and by a centimetre or two around it; more is not asked for.
+Peaks of acceleration are single frames: the blow of a heel, a snap of a knee, a fault of the capture. `calmer` asks for
+lower ones in a solve of the whole clip. `soothed` solves again around those that are left, one after another, as long
+as they are few and joints move little: what is fast for long is the motion itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.analysis.smoothness import accelerations
 from footplant.constraints import AccelerationLimit, Constraint, Footplant
+from footplant.edits.calming import LEAST_SPREAD, SPREAD, WANTED, Pace, calmed, stretches
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Point
@@ -24,6 +28,17 @@ EAGER = 30.0
 """Weight of being twice as fast as wished for, beside a joint's turn by a radian."""
 MOST_WEIGHT = 1e5
 """Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre, which must not outweigh plants."""
+
+ROUNDS = 4
+"""How often the highest peaks are brought down."""
+LOWERING = (LOWER, 0.95)
+"""Share of the highest acceleration that is tried, and then where that would move joints too far."""
+LEEWAY = 0.03
+"""Body heights by which a joint may move for it."""
+RARE = 0.1
+"""Share of the frames up to which those near the highest acceleration are peaks of a motion and not its pace."""
+HELPS = 0.98
+"""Share of a peak that may be left of it; else it is stubborn, and to lower others would be in vain."""
 
 
 def peak(motion: Motion, character: Character, frames: range) -> float:
@@ -53,6 +68,58 @@ def calmer(
         )  # fmt: skip
         limits.append(limit)
     return tuple(limits)
+
+
+def soothed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
+    """The motion with its highest peaks brought down where they are; all that holds goes on holding."""
+    places = Kinematics(motion).positions
+    for _ in range(ROUNDS):
+        fast = _fastest(motion, pace)
+        highest = float(fast.max(initial=0.0))
+        near = np.flatnonzero(fast > NEAR * highest)
+        if highest <= 0.0 or len(near) > RARE * len(fast):
+            break
+        half = max(round(SPREAD[0] * motion.fps), LEAST_SPREAD)
+        for first, last in sorted(stretches(near, half), key=lambda s: -fast[s[0] : s[1] + 1].max()):
+            found = _lowered(motion, character, constraints, pace, (first, last), places)
+            if found is None:
+                return motion
+            motion = found
+    return motion
+
+
+def _lowered(
+    motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, peak: tuple[int, int],
+    places: NDArray,
+) -> Motion | None:  # fmt: skip
+    """The motion with one peak (its first and last frame) lower; None where that takes too much.
+
+    places (F, J, 3): where joints were before anything was lowered.
+    """
+    first, last = peak
+    begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
+    highest = float(_fastest(motion, pace)[first : last + 1].max())
+    for share in LOWERING:
+        lower = replace(pace, most=share * highest / WANTED)
+        for spread in SPREAD:
+            half = max(round(spread * motion.fps), LEAST_SPREAD)
+            span = range(max(first - half, begin), min(last + half + 1, end))
+            found = calmed(motion, character, constraints, lower, span)
+            if found is motion:
+                continue
+            around = slice(max(span.start - 2, 0), span.stop + 2)
+            moved = Kinematics(found[span.start : span.stop]).positions - places[span.start : span.stop]
+            if np.linalg.norm(moved, axis=2).max() > LEEWAY * character.height:
+                # wider, it would move others too
+                break
+            if _fastest(found, pace)[around].max() <= HELPS * highest:
+                return found
+    return None
+
+
+def _fastest(motion: Motion, pace: Pace) -> NDArray:
+    """(F,) how fast the fastest joint accelerates, m/s²."""
+    return accelerations(Kinematics(motion), pace.joints, pace.parts).max(axis=1, initial=0.0)
 
 
 def _accelerations(motion: Motion, character: Character, frames: range) -> tuple[list[int], NDArray]:

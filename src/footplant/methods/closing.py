@@ -43,11 +43,15 @@ class WhereUnmet:
 
 
 def unmet_shares(problem: Problem, kinematics: Kinematics) -> NDArray:
-    """(F,) the largest error of a hard constraint at each frame, in shares of its tolerance."""
+    """(F,) the largest error of a hard constraint at each frame, in shares of its tolerance.
+
+    What may be off by more than the problem's own tolerance (a hand's plant) is closed to that none the less.
+    """
     worst = np.zeros(len(kinematics.frames))
     for constraint in problem.constraints:
         if constraint.hard:
             rows, values = errors(constraint, kinematics)
             usual = (10.0 if constraint.unit == "rad" else 1.0) * problem.tolerance
-            np.maximum.at(worst, rows, values / (constraint.tolerance or usual))
+            own = constraint.tolerance or usual
+            np.maximum.at(worst, rows, values / (own if constraint.inequality else min(own, usual)))
     return worst

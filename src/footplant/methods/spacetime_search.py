@@ -108,7 +108,9 @@ class Search:
         self.speed = np.diag(np.repeat(rows.groups == 0, 3) * SWAY**2) * self.change
         self.bend = self.change * (slow * self.method.smoothness) ** 4
         usual = problem.tolerance * np.where(rows.scale < 1.0, 10.0, 1.0)
-        self.limits = np.where(np.isnan(rows.tolerances), usual, rows.tolerances)
+        # plants that may be off by more are none the less brought as near as others
+        given = np.where(rows.one_sided, rows.tolerances, np.fmin(rows.tolerances, usual))
+        self.limits = np.where(np.isnan(rows.tolerances), usual, given)
         self.far = np.where(rows.hard, FAR / rows.scale, np.inf)
         self.shifts = np.zeros((max(len(rows.free), 1), 3))
         self.others = np.zeros(0)
