@@ -120,7 +120,7 @@ def lift_toes(
     ground: Ground,
     clearances: Mapping[str, NDArray] | None = None,
 ) -> Motion:
-    """Toes bend up where their tips would be in the ground, smoothly; a planted ball's stay as they are.
+    """Toes bend up where their tips would be in the ground, smoothly; a planted ball's stay if they are hardly in it.
 
     clearances: as for `clear_ground`.
     """
@@ -138,6 +138,8 @@ def lift_toes(
         least = ground.height(tip[:, ::2]) + allowed - joint[:, 1]
         up = np.arcsin(np.clip(least / length, -1.0, 1.0)) - np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
         held = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
+        # long toes of a ball that stands on something hang down from there
+        held *= np.clip(1.0 - (least + joint[:, 1] - tip[:, 1]) / SHALLOW, 0.0, 1.0)
         if not ((up > 0) & (held < 1.0)).any():
             continue
         axis = np.cross(line, rotation.AXES["y"])

@@ -21,6 +21,8 @@ from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
 """Frames a second of the paper, in which its knot spacings are told."""
+LEAST_KNOTS = 2.0
+"""Frames of the clip between two knots at the least: with one for each frame nothing would be smooth."""
 LITTLE = 0.007
 """Body heights that constraints may be off after the smooth levels."""
 HELPS = 0.9
@@ -79,12 +81,12 @@ class Hierarchical:
         return replace(self, spacings=(), first_guess=False) if self.exact else None
 
     def _every_spacing(self, fps: float) -> list[float]:
-        """The spacings, and further ones, not below two frames of the clip where the last one is not."""
+        """The spacings and further ones, down to the least that there is."""
         if not self.spacings:
             return []
-        last = self.spacings[-1]
-        least = min(2.0 * PAPER_RATE / fps, last)
-        return [*self.spacings, *(max(last * 0.5**number, least) for number in range(1, self.further + 1))]
+        last, least = self.spacings[-1], LEAST_KNOTS * PAPER_RATE / fps
+        finer = [max(last * 0.5**number, min(least, last)) for number in range(1, self.further + 1)]
+        return [*self.spacings, *finer]
 
     def _fit(self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float) -> NDArray:
         """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2)."""
@@ -94,7 +96,7 @@ class Hierarchical:
         used = np.flatnonzero(np.abs(flat).max(axis=0) > 0)
         out = np.zeros((count, flat.shape[1]))
         if len(used):
-            spline = fit_spline(frames, flat[:, used], max(knots, 1.0), 0.0, max(count - 1.0, 1.0))
+            spline = fit_spline(frames, flat[:, used], max(knots, LEAST_KNOTS), 0.0, max(count - 1.0, 1.0))
             out[:, used] = spline(np.arange(count))
         return out.reshape(count, -1, 3)
 

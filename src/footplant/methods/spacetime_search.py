@@ -40,6 +40,8 @@ PENALTIES = (1e3, 1e4, 1e5)
 CAP = 300.0
 """Force (penalty times metres) up to which a multiplier of the lowest rank grows: what cannot be met gives up there."""
 MOST_DAMPING = 1e8
+PARTS = (0.3, 0.1, 0.03, 0.01)
+"""Shares of a step that are tried where no damping made it a good one."""
 TRUNK_SLOWER = 2.0
 """How many times longer the spread is of what moves the whole body: its root's place and turn."""
 SWAY = 2.0
@@ -187,16 +189,28 @@ class Search:
         """One Levenberg–Marquardt step: damped until it lowers the augmented Lagrangian."""
         rows, places = self.rows, int(self.rows.variables.max()) + 1
         value = system.value(control) + self._penalty(look, weights, multipliers)
+        first: tuple[NDArray, NDArray] | None = None
+
+        def tried(step: tuple[NDArray, NDArray], share: float) -> tuple[NDArray, NDArray, Look] | None:
+            trial, moved = control + share * step[0], others.copy()
+            moved[:places] += share * step[1][:places]
+            ahead = rows.look(system.knots, trial, moved)
+            reached = system.value(trial) + self._penalty(ahead, weights, multipliers)
+            return (trial, moved, ahead) if reached <= value else None
+
         while damping <= MOST_DAMPING:
             step = self._step(system, control, look, weights, multipliers, damping)
             if step is not None and np.isfinite(step[0]).all():
-                trial, moved = control + step[0], others.copy()
-                moved[:places] += step[1][:places]
-                ahead = rows.look(system.knots, trial, moved)
-                reached = system.value(trial) + self._penalty(ahead, weights, multipliers)
-                if reached <= value:
-                    return trial, moved, ahead, 0.1 * damping if damping > 1e-3 else 0.0
+                first = step if first is None else first
+                found = tried(step, 1.0)
+                if found is not None:
+                    return *found, 0.1 * damping if damping > 1e-3 else 0.0
             damping = max(8.0 * damping, 0.1)
+        # bounds that the step would break were not in it: a part of the way does not break them yet
+        for share in PARTS:
+            found = None if first is None else tried(first, share)
+            if found is not None:
+                return *found, 0.0
         return control, others, look, damping
 
     def _weights(self, stage: int, fps: float) -> NDArray:
