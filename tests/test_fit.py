@@ -266,3 +266,27 @@ def test_command_does_not_overwrite(capsys, files):
     assert code == 2
     assert "exists already" in err
     assert (files / "fitted.bvh").read_text() == "mine"
+
+
+@pytest.mark.parametrize("point", ["head", "left_hand"])
+@pytest.mark.parametrize("method", ["perframe", "hierarchical", "filtered"])
+def test_a_pin_for_a_moment_where_the_point_is_anyway_changes_nothing(method, point):
+    """What eases in and out is the correction: a figure that goes on is not drawn back to where it is pinned."""
+    where = Point(WALK.character.roles[point])
+    place = Kinematics(WALK.motion).point(where)[90]
+    pin = Position(point=where, target=place, frames=(90,), ramp=(0.3, 0.3))
+    solution = fit(WALK, [pin], method=method, keep_plants=False)
+    assert np.abs(solution.motion - WALK.motion).max() < 1e-6
+
+
+@pytest.mark.parametrize("point", ["head", "left_hand"])
+def test_a_pin_eases_in_by_its_share(point):
+    where = Point(WALK.character.roles[point])
+    before = Kinematics(WALK.motion).point(where)
+    pin = Position(point=where, target=before[90] - [0.0, 0.05, 0.0], frames=(90,), ramp=(0.3, 0.2))
+    solution = fit(WALK, [pin], method="perframe", keep_plants=False)
+    went = Kinematics(solution.motion).point(where) - before
+    share = pin.activation(np.arange(len(WALK.motion)), WALK.motion.fps)
+    # an arm goes its share of what the trunk has left it, which may be a little more
+    np.testing.assert_allclose(went[:, 1], -0.05 * share, atol=5e-3)
+    np.testing.assert_allclose(went[:, [0, 2]], 0.0, atol=2e-3)

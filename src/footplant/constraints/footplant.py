@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant.analysis.ground import Ground
 from footplant.constraints.base import AcrossFrames, Constraint, as_target
+from footplant.constraints.easing import eased
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
-GOING = 2
-"""Frames at the end of a plant that tell how its correction is changing."""
 SECOND = np.array([1.0, -2.0, 1.0])
 """What a second difference takes of three frames."""
 
@@ -52,21 +51,7 @@ class Footplant(Constraint):
         a foot that has left the ground is not drawn back to where it stood. The correction goes on first as it was
         going while held, so that the point comes and leaves without a jerk.
         """
-        slip = kinematics.point(self.point) - self._place(kinematics, place)
-        if self.frames is None or not any(self.ramp) or not len(self.frames):
-            return slip
-        held, rows = np.asarray(self.frames), kinematics.frames
-        if isinstance(self.frames, range) and len(rows) and self.frames[0] <= rows[0] and rows[-1] <= self.frames[-1]:
-            return slip
-        nearest = held[self.slot(rows)]
-        rows, found = rows_of(kinematics.frames, nearest)
-        away = kinematics.frames - nearest
-        inside = nearest - np.sign(away) * GOING
-        earlier, known = rows_of(kinematics.frames, inside)
-        known &= found & (inside >= held[0]) & (inside <= held[-1])
-        rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / GOING
-        going = coasting(away, np.where(away < 0, *self.ramp), kinematics.motion.fps)[:, None] * rate
-        return np.where(found[:, None], slip[rows] + going, slip)
+        return eased(self, kinematics.point(self.point) - self._place(kinematics, place), kinematics)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J) by the displacement; by the place it is minus the identity."""
@@ -180,18 +165,3 @@ class AccelerationLimit(AcrossFrames):
         along = np.where(length > 1e-12, bends / np.maximum(length, 1e-12), 0.0)
         moving = part.position_jacobian(self.point)[where]
         return np.einsum("ri,rtij->rtj", -along, moving * SECOND[:, None, None])[:, :, None, :]
-
-
-def coasting(away: NDArray, ramps: NDArray, fps: float) -> NDArray:
-    """(N,) frames by which a correction goes on at its rate, `away` frames from where it holds, in ramps of seconds.
-
-    Times the activation 3u² − 2u³ this is the cubic that leaves the hold at that rate and comes to rest at the far end.
-    """
-    gone = np.abs(away)
-    return gone / (1.0 + 2.0 * gone / np.maximum(ramps * fps, 1e-9))
-
-
-def rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:
-    """Where wanted frames are among sorted ones, and whether they are there at all."""
-    rows = np.minimum(np.searchsorted(frames, wanted), len(frames) - 1)
-    return rows, frames[rows] == wanted

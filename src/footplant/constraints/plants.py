@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints.base import Constraint
-from footplant.constraints.footplant import GOING, Footplant, coasting, rows_of
+from footplant.constraints.easing import GOING, coasting, rows_of
+from footplant.constraints.footplant import Footplant
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 

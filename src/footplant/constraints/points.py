@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.analysis.ground import Ground, normal_of
 from footplant.constraints.base import Constraint, Follow, Target, as_target
+from footplant.constraints.easing import eased
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Point
@@ -71,9 +72,14 @@ class Position(_AtPlace):
     axes: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """How much each world axis counts: (0, 1, 0) asks for a height only."""
 
+    def slip(self, kinematics: Kinematics) -> NDArray:
+        """(F, 3) point − target, metres; in the ramps, as `easing.eased` has it, unless the target follows a point."""
+        off = kinematics.point(self.point) - self.places(kinematics)
+        return off if isinstance(self.target, Follow) else eased(self, off, kinematics)
+
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) point − target, metres."""
-        return (kinematics.point(self.point) - self.places(kinematics)) * self.axes
+        """(F, 3) `slip` along the axes that count, metres."""
+        return self.slip(kinematics) * self.axes
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(F, 3, 3+3J)."""

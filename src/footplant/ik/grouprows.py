@@ -153,7 +153,7 @@ def _asked(constraint: Constraint, first: Kinematics, now: Kinematics, held: NDA
         if isinstance(constraint, Footplant):
             targets[:, :3] = part.point(point) - constraint.residual(first)[held]
         else:
-            targets[:, :3] = constraint.places(part)  # type: ignore[attr-defined]
+            targets[:, :3] = part.point(point) - constraint.slip(first)[held]  # type: ignore[attr-defined]
         return found | {"kind": POSITION, "target": targets}
     second = {"other": other.joint, "other_point": _offsets(other, part)}
     return found | second | {"kind": DISTANCE, "target": targets}

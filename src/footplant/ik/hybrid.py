@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.constraints import Above, Area, Constraint, Footplant, LookAt, Orientation, Position
+from footplant.constraints import Above, Area, Constraint, Follow, Footplant, LookAt, Orientation, Position
 from footplant.errors import MotionError, SkeletonError
 from footplant.geometry import Plane
 from footplant.ik.goals import LimbGoals, carriers, limb_goals, weight_of
 from footplant.ik.limb import LIMBS, Limb, Reach, limb_of
 from footplant.ik.parts import in_parts
+from footplant.ik.pins import part_of_turn, part_of_way
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import IkSolution
@@ -29,6 +30,9 @@ STIFFNESS = {"leg": 1.0, "arm": 0.01}
 """How much the trunk follows a limb's goal (1/m²): hips go with the feet, the trunk stays behind a reaching hand."""
 OVERSTRETCH = {"leg": 100.0, "arm": 100.0}
 """What it costs the trunk to leave a goal beyond a limb's reach (1/m²)."""
+EARLY = {"leg": 1.0, "arm": 0.0}
+"""How much of the way the trunk goes as soon as a goal of a limb begins to ease in. A foot that comes down finds the
+hips low enough; a hand that is about to reach for something does not pull the body along."""
 RIGIDITY = {"place": 0.03, "hips": 0.3, "spine": 0.4, "neck": 0.2, "head": 0.2, "clavicle": 0.3}
 """α of METHODS A3: what it costs to move the root (1/m²) and to turn each joint of the trunk (1/rad²)."""
 NEAR_ENOUGH = 0.001
@@ -148,7 +152,7 @@ class Hybrid:
     def _pass(
         self, first: Kinematics, now: Kinematics, goals: LimbGoals, on_trunk: Sequence[Constraint]
     ) -> tuple[Motion, NDArray]:
-        rows = _trunk_rows(now, on_trunk)
+        rows = _trunk_rows(first, now, on_trunk)
         motion, count = first.motion, len(first.frames)
         root, local = np.array(now.motion.root), np.array(now.motion.rotations)
         residuals, statuses = np.zeros((count, len(self.limbs))), np.zeros((count, len(self.limbs)), np.int64)
@@ -293,6 +297,7 @@ class Hybrid:
         rigidity = np.array([place, *(found[joint] for joint in body.tolist())])
         stiffness = np.array([self._stiffness(name) for name in self.limbs])
         overstretch = np.array([OVERSTRETCH[name.partition("_")[2]] for name in self.limbs])
+        early = np.array([EARLY[name.partition("_")[2]] for name in self.limbs])
         return _Plan(
             skeleton.parents,
             (
@@ -302,7 +307,7 @@ class Hybrid:
                 np.array([limb.flexion for limb in limbs]).reshape(-1, 2),
                 np.array([self.swivels.get(name, 0.0) for name in self.limbs]),
             ),
-            (stiffness, overstretch, self.softness, self.iterations),
+            (stiffness, overstretch, early, self.softness, self.iterations),
         )  # fmt: skip
 
     def _body(self, used: tuple[bool, ...], row_joints: tuple[int, ...]) -> dict[int, float]:
@@ -331,7 +336,7 @@ class _Plan:
     structure: tuple
     """trunk, body, column_of, rigidity, limbs, axes, flexions, swivels"""
     effort: tuple
-    """stiffness, overstretch, softness, iterations"""
+    """stiffness, overstretch, early, softness, iterations"""
 
     def solve_frames(self, offsets: NDArray, reaches: NDArray, *rest: NDArray) -> None:
         """Call the kernel."""
@@ -361,32 +366,34 @@ class _Rows:
     """(F, R)"""
 
 
-def _trunk_rows(kinematics: Kinematics, constraints: Sequence[Constraint]) -> _Rows:
+def _trunk_rows(first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> _Rows:
+    """What is asked of the trunk: of what eases in, its share of the way from the poses that the motion came with."""
     from footplant.kernels import hybrid as kernel
 
-    frames, count = len(kinematics.frames), len(constraints)
+    frames, count = len(now.frames), len(constraints)
     kinds, joints, offsets = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros((count, 3))
     targets, weights = np.zeros((frames, count, 4)), np.zeros((frames, count))
     for row, constraint in enumerate(constraints):
-        weights[:, row] = (
-            100.0 * weight_of(constraint) * constraint.activation(kinematics.frames, kinematics.motion.fps)
-        )
+        share = constraint.activation(now.frames, now.motion.fps)
+        weights[:, row] = 100.0 * weight_of(constraint) * share
         point = Point(constraint.joint) if isinstance(constraint, Orientation) else constraint.point  # type: ignore[attr-defined]
         joints[row], offsets[row] = point.joint, point.offset
         if isinstance(constraint, Orientation | LookAt):
             kinds[row] = kernel.ORIENTATION
-            targets[:, row] = (
-                constraint.turns(kinematics) if isinstance(constraint, Orientation) else _facing(constraint, kinematics)
-            )
+            goal = constraint.turns(now) if isinstance(constraint, Orientation) else _facing(constraint, now)
+            targets[:, row] = part_of_turn(first.rotations[:, point.joint], goal, share[:, None])
         elif isinstance(constraint, Area | Above):
             kinds[row] = kernel.HALF_SPACE
-            places = kinematics.point(point)
+            places = now.point(point)
             slope = constraint.slopes(places)
-            level = np.sum(slope * places, axis=1) - constraint.slack(places, kinematics.frames)
+            level = np.sum(slope * places, axis=1) - constraint.slack(places, now.frames)
             targets[:, row] = np.concatenate([slope, level[:, None]], axis=1)
         else:
             kinds[row] = kernel.POSITION
-            targets[:, row, :3] = kinematics.point(point) - constraint.residual(kinematics)
+            # a target that goes with the figure is where it is now; any other where it was
+            seen = now if isinstance(constraint, Position) and isinstance(constraint.target, Follow) else first
+            goal = seen.point(point) - constraint.residual(seen)
+            targets[:, row, :3] = part_of_way(first.point(point), goal, share[:, None])
     return _Rows(kinds, joints, offsets, targets, weights)
 
 

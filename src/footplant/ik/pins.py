@@ -57,7 +57,7 @@ def is_pin(constraint: Constraint) -> bool:
 def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
     """The pins of all constraints (positions, orientations, footplants) at the rows of a motion.
 
-    Targets that go with the figure are where they are now. Inside the ramps of a footplant the target goes with the
+    Targets that go with the figure are where they are now. Inside the ramps the target of a point goes with the
     motion: the point's own place, moved by what the nearest held frame needs.
     """
     frames, fps = kinematics.frames, kinematics.motion.fps
@@ -80,7 +80,7 @@ def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
             kind, joint = POSITION, point.joint
             offset = point.at(part.frames) if isinstance(point, MovingPoint) else point.offset
             if type(constraint) is Position:
-                table[:, 6:9], axes = constraint.places(part), constraint.axes
+                table[:, 6:9], axes = part.point(point) - constraint.slip(part), constraint.axes
             else:
                 table[:, 6:9] = part.point(constraint.point) - constraint.residual(part)
         table[:, 0:3] = offset
@@ -130,11 +130,21 @@ def eased_targets(pins: Pins, reference: Kinematics) -> NDArray:
         turned = reference.rotations[own]
         if kind == POSITION:
             stood = reference.positions[own] + rotation.rotate(turned, pins.offsets[part])
-            targets[part, :3] = stood + share * (targets[part, :3] - stood)
+            targets[part, :3] = part_of_way(stood, targets[part, :3], share)
         else:
-            way = rotation.log(rotation.multiply(targets[part], rotation.inverse(turned)))
-            targets[part] = rotation.multiply(rotation.exp(share * way), turned)
+            targets[part] = part_of_turn(turned, targets[part], share)
     return targets
+
+
+def part_of_way(stood: NDArray, goal: NDArray, share: NDArray) -> NDArray:
+    """(N, 3) a share (N, 1) of the way from where points stood to their goals."""
+    return stood + share * (goal - stood)
+
+
+def part_of_turn(turned: NDArray, goal: NDArray, share: NDArray) -> NDArray:
+    """(N, 4) a share (N, 1) of the turn from how segments were turned to how they should be."""
+    way = rotation.log(rotation.multiply(goal, rotation.inverse(turned)))
+    return rotation.multiply(rotation.exp(share * way), turned)
 
 
 def fade_together(pins: Pins, kinematics: Kinematics, constraints: Sequence[Constraint], carrier: NDArray) -> Pins:

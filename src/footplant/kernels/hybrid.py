@@ -264,14 +264,15 @@ def normalize_rows(local):
 @jit
 def solve_frames(
     parents, offsets, trunk, body, column_of, rigidity, limbs, axes, flexions, swivels, reaches, stiffness,
-    overstretch, softness, iterations, first_root, first_local, goals, turns, weights, turn_weights, pulls, row_kinds,
-    row_joints, row_offsets, row_targets, row_weights, root, local, residuals, statuses,
+    overstretch, early, softness, iterations, first_root, first_local, goals, turns, weights, turn_weights, pulls,
+    row_kinds, row_joints, row_offsets, row_targets, row_weights, root, local, residuals, statuses,
 ):  # fmt: skip
     """Poses (root (F, 3), local (F, J, 4), which hold the start of the search) nearest to the first ones given.
 
     offsets (1, J, 3) or (F, J, 3); limbs (L, 3): upper, lower, end; goals (F, L, 3), turns (F, L, 4) with weights
     (F, L) each, pulls (F, L) how much the trunk cares; rows on the trunk as in `assemble`, targets (F, R, 4), weights
-    (F, R); reaches (1, L) or (F, L); overstretch (L,): what a metre beyond its reach costs, where stiffness is above 0.
+    (F, R); reaches (1, L) or (F, L); overstretch (L,): what a metre beyond its reach costs, where stiffness is above 0;
+    early (L,): the share of the way to a goal that the trunk goes at once when the goal begins to ease in.
     """
     frames, joints, limb_count = local.shape[0], local.shape[1], limbs.shape[0]
     unknowns, count = 3 + 3 * body.shape[0], 4 * limb_count + 3 * row_kinds.shape[0]
@@ -285,7 +286,8 @@ def solve_frames(
     residual, jacobian, moved = np.zeros((2, count)), np.zeros((2, unknowns, count)), np.zeros((2, unknowns))
     row_weight, step = np.zeros(count), np.zeros(unknowns)
     one_sided, pressed = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    lines, beyond, scratch = np.zeros((limb_count, 3)), np.zeros(limb_count), np.zeros((7, 4))
+    lines, eased, beyond = np.zeros((limb_count, 3)), np.zeros((limb_count, 3)), np.zeros(limb_count)
+    scratch = np.zeros((7, 4))
     trial_root, trial_local = np.zeros(3), np.zeros((joints, 4))
     uppers = limbs[:, 0].copy()
     for f in range(frames):
@@ -307,8 +309,14 @@ def solve_frames(
                 if p >= 0:
                     x, y, z = rotate(rotations[p, 0], rotations[p, 1], rotations[p, 2], rotations[p, 3], x, y, z)
                 lines[m, 0], lines[m, 1], lines[m, 2] = x, y, z
-                x, y = goals[f, m, 0] - positions[upper, 0], goals[f, m, 1] - positions[upper, 1]
-                z = goals[f, m, 2] - positions[upper, 2]
+                share = max(weights[f, m], early[m])
+                for i in range(3):
+                    stood = positions[upper, i] + lines[m, i]
+                    eased[m, i] = stood + share * (goals[f, m, i] - stood)
+                x, y, z = (
+                    eased[m, 0] - positions[upper, 0], eased[m, 1] - positions[upper, 1],
+                    eased[m, 2] - positions[upper, 2],
+                )  # fmt: skip
                 beyond[m] = math.sqrt(x * x + y * y + z * z) - reaches[own_reach, m]
         for r in range(row_kinds.shape[0]):
             busy = busy or row_weights[f, r] > 0.0
@@ -318,7 +326,7 @@ def solve_frames(
         pose_trunk(parents, offsets[o], trunk, root[f], local[f], positions, rotations)
         now, then, damping, growth = 0, 1, 0.0, 2.0
         measure_trunk(
-            parents, column_of, uppers, reaches[own_reach], lines, goals[f], row_kinds, row_joints, row_offsets,
+            parents, column_of, uppers, reaches[own_reach], lines, eased, row_kinds, row_joints, row_offsets,
             row_targets[f], row_weight, positions, rotations, residual[now], jacobian[now],
         )  # fmt: skip
         moved_from(groups, first_root[f], first_local[f], root[f], local[f], moved[now])
@@ -333,7 +341,7 @@ def solve_frames(
                 break
             pose_trunk(parents, offsets[o], trunk, trial_root, trial_local, positions, rotations)
             measure_trunk(
-                parents, column_of, uppers, reaches[own_reach], lines, goals[f], row_kinds, row_joints, row_offsets,
+                parents, column_of, uppers, reaches[own_reach], lines, eased, row_kinds, row_joints, row_offsets,
                 row_targets[f], row_weight, positions, rotations, residual[then], jacobian[then],
             )  # fmt: skip
             moved_from(groups, first_root[f], first_local[f], trial_root, trial_local, moved[then])
@@ -375,8 +383,8 @@ def _smallest_call():
     return (
         parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
         np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
-        np.ones(1), np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)),
-        np.ones((1, 1)), np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)),
+        np.ones(1), np.ones(1), np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)),
+        np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)),
         np.zeros((1, 3)), np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),
     )  # fmt: skip
 
