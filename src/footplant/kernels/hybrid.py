@@ -384,8 +384,8 @@ def _smallest_call():
         parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
         np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
         np.ones(1), np.ones(1), np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)),
-        np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)), np.ones((1, 1)),
-        np.zeros((1, 3)), np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),
+        np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)),
+        np.ones((1, 1)), np.zeros((1, 3)), np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),
     )  # fmt: skip
 
 
