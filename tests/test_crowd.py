@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -160,6 +161,25 @@ def test_one_crowd_or_many_small_ones_are_the_same():
     assert rotation.angle(alone.motions[0].rotations, free.rotations).max() < 1e-4
     again = Crowd(repeated(stage, 2)).perform()
     assert rotation.angle(again.motions[4].rotations, three.motions[1].rotations).max() < 1e-9
+
+
+def test_targets_are_moved_while_a_scene_plays():
+    stage = scene("elbow_wrist")
+    number = next(n for n, goal in enumerate(stage.goals) if goal.kind == "reach" and goal.of is None)
+    goal = stage.goals[number]
+    elsewhere = np.asarray(goal.target) + [0.02, 0.03, -0.02]
+    crowd = Crowd(stage)
+    crowd.aim([number], elsewhere[None])
+    moved = crowd.perform()
+    goals = tuple(replace(g, target=elsewhere) if n == number else g for n, g in enumerate(stage.goals))
+    told = Crowd(replace(stage, goals=goals)).perform()
+    for one, two in zip(moved.motions, told.motions, strict=True):
+        np.testing.assert_array_equal(one.rotations, two.rotations)
+    still = played("elbow_wrist")
+    assert any((one.rotations != two.rotations).any() for one, two in zip(moved.motions, still.motions, strict=True))
+    for goals, targets, words in (([number], np.zeros((2, 3)), "1 finite places"), ([99], np.zeros((1, 3)), "99..99")):
+        with pytest.raises(ConstraintError, match=words):
+            crowd.aim(goals, targets)
 
 
 def test_all_figures_in_one_file(tmp_path):

@@ -133,7 +133,7 @@ def _bench(scene: Scene, rate: float) -> dict[str, Any]:
     from footplant.live.crowd import Crowd, repeated
 
     copies = max(1, BENCH_FIGURES // len(scene.actors))
-    played = Crowd(repeated(scene, copies), tries=1)
+    played = Crowd(repeated(scene, copies))
     state, times = played.init(), []
     for frame in range(0, scene.frames, max(1, round(scene.fps / rate))):
         begun = time.perf_counter()

@@ -149,10 +149,13 @@ def climb(
     """Meet the rows of one rank (begin … end−1) as far as higher ranks let trunk and root move; squares left over."""
     rank = kinds[begin, RANK]
     merit, _ = judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best)
-    stalled = 0
+    stalled, refused = 0, False
     for step in range(begun, begun + tries):
         if merit <= NEAR * NEAR or stalled > 1:
             break
+        if refused and step != ROOT_FIRST:
+            # from the same pose it would be the same step
+            continue
         keep_state(world, state, saved)
         keep_pose(world, used, goals, found, tasks)
         propose(
@@ -178,8 +181,9 @@ def climb(
         if not taken:
             between_states(world, state, saved, ahead, 0.0)
             pose_as_kept(world, used, goals, found, tasks)
-            if step >= begun + ROOT_FIRST:
+            if step >= ROOT_FIRST:
                 break
+        refused = not taken
     return merit
 
 

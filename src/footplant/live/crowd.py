@@ -171,6 +171,10 @@ class Crowd:
             self.groups.append(_Group(solver, numbers, scene, self.ranks))
             for row, number in enumerate(numbers):
                 self.place[number] = len(self.groups) - 1, row
+        self._goal_group, self._goal_row = np.zeros((2, len(scene.goals)), np.int64)
+        for index, group in enumerate(self.groups):
+            self._goal_group[group.goals.source] = index
+            self._goal_row[group.goals.source] = np.arange(len(group.goals))
         self.owners = np.array([*(self.place[number] for number in range(len(scene.actors))), (-1, -1)])
         follows = any(goal.of is not None for goal in scene.goals)
         self.rounds = (3 if follows else 1) if rounds is None else rounds
@@ -179,6 +183,17 @@ class Crowd:
         """Nobody leans."""
         leans = [group.tree.leans(len(group.numbers)) for group in self.groups]
         return CrowdState(leans, np.full(len(self.scene.goals), np.nan))
+
+    def aim(self, goals: Sequence[int] | NDArray, targets: NDArray) -> None:
+        """Give goals of the scene (their numbers) other targets (n, 3), from the next step on: what a player drags."""
+        goals, targets = np.asarray(goals, np.int64), np.asarray(targets, float)
+        if targets.shape != (len(goals), 3) or not np.isfinite(targets).all():
+            raise ConstraintError(f"expected {len(goals)} finite places, one a goal; got an array of {targets.shape}")
+        if len(goals) and not 0 <= goals.min() <= goals.max() < len(self.scene.goals):
+            raise ConstraintError(f"expected goals in 0..{len(self.scene.goals) - 1}, got {goals.min()}..{goals.max()}")
+        for number, group in enumerate(self.groups):
+            own = self._goal_group[goals] == number
+            group.goals.target[self._goal_row[goals[own]]] = targets[own]
 
     def step(self, state: CrowdState, frame: int) -> tuple[CrowdState, list[Postures]]:
         """One frame for all: the paper's figure 2."""
