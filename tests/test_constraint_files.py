@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,11 @@ def any_constraint(draw):
         c.Above: lambda: c.Above(point=point, ground=draw(grounds), clearance=values, **options),
         c.LookAt: lambda: c.LookAt(point=point, direction=draw(direction), target=target, **options),
         c.CenterOfMass: lambda: c.CenterOfMass(target=target, axes=draw(triple), **of_turns),
+        c.Balance: lambda: c.Balance(
+            support=draw(st.sampled_from([(), (CHARACTER.contacts["left_heel"], point, other)])),
+            margin=draw(st.floats(0.0, 0.1)),
+            **of_turns,
+        ),
         c.JointLimits: lambda: c.JointLimits(joints=draw(st.sampled_from([None, (joint,)])), **of_turns),
         c.ConeTwist: lambda: c.ConeTwist(joint=joint, axis=draw(direction), swing=0.7, twist=(-0.5, 1.0), **of_turns),
         c.Hinge: lambda: c.Hinge(joint=joint, axis=draw(direction), **of_turns),
@@ -201,6 +207,21 @@ def test_names_of_points():
     heel = np.array(CHARACTER.contacts["left_heel"].offset)
     np.testing.assert_array_equal(point(point="left_heel", offset=[0, 0.1, 0]).offset, heel + [0, 0.1, 0])
     np.testing.assert_array_equal(point(point={"point": "left_heel", "offset": [0, 0.1, 0]}).offset, heel + [0, 0.1, 0])
+
+
+def test_balance_over_named_points_or_the_soles():
+    soles, feet = from_data(
+        [{"kind": "balance"}, {"kind": "balance", "support": ["left_heel", {"point": "right_ball"}], "margin": 0.02}],
+        CHARACTER,
+    )
+    assert len(soles.support) > 2
+    assert soles.margin == 0.01
+    assert feet.support == (CHARACTER.contacts["left_heel"], CHARACTER.contacts["right_ball"])
+    assert feet.margin == 0.02
+    # another character's soles, where the file names none
+    assert "support" not in to_data([soles], CHARACTER)[0]
+    with pytest.raises(FormatError, match="no segment masses"):
+        from_data([{"kind": "balance"}], replace(CHARACTER, masses=None, mass_centers=None))
 
 
 def test_chains():
@@ -299,6 +320,14 @@ MISTAKES = {
         "constraints[1].ground.heights[1]",
         "expected 2 numbers",
     ),
+    "support": (
+        {"kind": "balance", "support": ["left_heel", "left_hel"]},
+        "constraints[1].support[1]",
+        "did you mean 'left_heel'",
+    ),
+    "no list of points": ({"kind": "balance", "support": "left_heel"}, "constraints[1].support", "a list of points"),
+    "no point": ({"kind": "balance", "support": [3]}, "constraints[1].support[0]", "expected a table, got 3"),
+    "margin": ({"kind": "balance", "margin": -0.1}, "constraints[1].margin", "from 0"),
     "distance": (
         {"kind": "distance", "point": "head", "other": "left_palm", "value": -1},
         "constraints[1]",

@@ -33,9 +33,7 @@ class Balance(Constraint):
     def __post_init__(self) -> None:
         """Find the soles where no support is named."""
         super().__post_init__()
-        support = tuple(self.support) or tuple(
-            point for name, point in self.character.contacts.items() if name.rpartition("_")[2] in SOLE
-        )
+        support = tuple(self.support) or soles(self.character)
         if not support:
             raise ConstraintError(f"{self.title}: expected points to stand on, {self.character.name!r} has none")
         object.__setattr__(self, "support", support)
@@ -86,6 +84,11 @@ class Balance(Constraint):
             # the nearest place of the edge is (1 − share)·a + share·b, and moving along the edge changes nothing
             slopes[0][row], slopes[1][row], slopes[2][row] = slope, -(1.0 - share) * slope, -share * slope
         return out, ends[0], ends[1], slopes
+
+
+def soles(character: Character) -> tuple[Point, ...]:
+    """Heels, balls and toes of both feet."""
+    return tuple(point for name, point in character.contacts.items() if name.rpartition("_")[2] in SOLE)
 
 
 def hull(points: NDArray) -> NDArray:

@@ -29,7 +29,26 @@ def read_point(fields: Fields, key: str, character: Character) -> Point:
     if isinstance(value, str):
         point = _named(fields, key, value, character)
         return _shifted(point, fields.vector("offset", 3, None)) if key == "point" else point
-    inner = fields.table(key)
+    return _point_of_table(fields.table(key), character)
+
+
+def read_points(fields: Fields, key: str, character: Character) -> tuple[Point, ...]:
+    """A list of points, each as `read_point` takes it."""
+    value = fields.get(key)
+    if not isinstance(value, list | tuple) or not value:
+        fields.fail(key, f"expected a list of points, got {describe(value)}")
+    found = []
+    for number, entry in enumerate(value):
+        place = f"{key}[{number}]"
+        if isinstance(entry, str):
+            found.append(_named(fields, place, entry, character))
+        else:
+            inner = Fields(entry, f"{fields.where}.{place}" if fields.where else place, fields.path)
+            found.append(_point_of_table(inner, character))
+    return tuple(found)
+
+
+def _point_of_table(inner: Fields, character: Character) -> Point:
     if "joint" in inner:
         point = Point(read_joint(inner, "joint", character, exact=True))
     else:

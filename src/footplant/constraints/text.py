@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from footplant.constraints.balance import Balance
 from footplant.constraints.base import Constraint, Follow
 from footplant.constraints.fields import Fields, describe, is_number
 from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, shoulder_rhythm, spine_shares
-from footplant.constraints.naming import read_chain, read_joint, read_joints, read_point
+from footplant.constraints.naming import read_chain, read_joint, read_joints, read_point, read_points
 from footplant.constraints.points import (
     Above,
     Area,
@@ -210,6 +211,14 @@ def _center_of_mass(fields: Fields, character: Character, common: Common) -> Cen
     return CenterOfMass(character=character, target=_target(fields, character), axes=axes, **common)
 
 
+def _balance(fields: Fields, character: Character, common: Common) -> Balance:
+    if character.masses is None:
+        fields.fail("kind", f"{character.name!r} has no segment masses; they come with human roles")
+    support = () if fields.get("support", None) is None else read_points(fields, "support", character)
+    margin = fields.number("margin", Balance.margin, low=0.0)
+    return Balance(character=character, support=support, margin=margin, **common)
+
+
 def _joint_limits(fields: Fields, character: Character, common: Common) -> JointLimits:
     if character.limits is None:
         fields.fail("kind", f"{character.name!r} has no joint limits; they come with human roles")
@@ -295,6 +304,7 @@ _READERS: dict[str, Callable[[Fields, Character, Common], Constraint | tuple[Con
     "above": _above,
     "look_at": _look_at,
     "center_of_mass": _center_of_mass,
+    "balance": _balance,
     "joint_limits": _joint_limits,
     "cone_twist": _cone_twist,
     "hinge": _hinge,

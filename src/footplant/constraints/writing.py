@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from footplant.constraints.balance import Balance, soles
 from footplant.constraints.base import Constraint, Follow
 from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
 from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation
@@ -37,6 +38,7 @@ _NAMES: dict[type[Constraint], str] = {
     Above: "above",
     LookAt: "look_at",
     CenterOfMass: "center_of_mass",
+    Balance: "balance",
     JointLimits: "joint_limits",
     ConeTwist: "cone_twist",
     Hinge: "hinge",
@@ -106,6 +108,8 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
     match constraint:
         case Area():
             out |= {"region": solid_data(constraint.region), "inside": constraint.inside}
+        case Balance() if constraint.support != soles(constraint.character):
+            out["support"] = [point_data(point, character) for point in constraint.support]
         case JointLimits():
             out |= (
                 {} if constraint.joints is None else {"joints": [joint_data(j, character) for j in constraint.joints]}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.constraints.balance import SOLE, hull
+from footplant.constraints.balance import hull, soles
 from footplant.errors import ConstraintError
 from footplant.ik.groupccd import GroupCcd
 from footplant.ik.grouprows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed, drawn_in
@@ -254,7 +254,7 @@ def supports_of(table: GoalTable, kinematics: Kinematics, actors: Sequence[Actor
     """What each figure stands on: corners (C, P, 2) and how many (C,)."""
     corners = []
     for row, actor in enumerate(actors):
-        points = [point for name, point in actor.character.contacts.items() if name.rpartition("_")[2] in SOLE]
+        points = soles(actor.character)
         joints, offsets = np.array([p.joint for p in points]), np.array([p.offset for p in points])
         places = _points(kinematics, np.full(len(points), row), joints, offsets)[:, ::2]
         corners.append(drawn_in(places[hull(places)], 0.01))
