@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.constraints import Above, Area, Constraint, Orientation
+from footplant.constraints import Above, Area, Balance, Constraint, LookAt, Orientation
+from footplant.geometry import Plane
 from footplant.ik.limb import Limb
 from footplant.ik.pins import collect, fade_together
 from footplant.kinematics import Kinematics
@@ -60,6 +61,20 @@ def carriers(skeleton: Skeleton, limbs: Sequence[Limb]) -> NDArray:
 def weight_of(constraint: Constraint) -> float:
     """What a constraint weighs in the trunk: tenfold for each step of priority, soft ones a hundredth."""
     return constraint.weight * 10.0 ** min(max(constraint.priority, -3), 3) * (1.0 if constraint.hard else 0.01)
+
+
+def is_curved(constraint: Constraint) -> bool:
+    """Whether what it asks of a point changes with the place: then its tangent is not all of it."""
+    if isinstance(constraint, Area):
+        return not isinstance(constraint.region, Plane)
+    return isinstance(constraint, Above | Balance | LookAt)
+
+
+def half_spaces(constraint: Area | Above, places: NDArray, frames: NDArray) -> NDArray:
+    """(F, 4) the half-space that an area or a ground is near places (F, 3): its slope there, and its level along it."""
+    slopes = constraint.slopes(places)
+    level = np.sum(slopes * places, axis=1) - constraint.slack(places, frames)
+    return np.concatenate([slopes, level[:, None]], axis=1)
 
 
 def _share(constraint: Constraint) -> float:

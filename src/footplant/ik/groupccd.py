@@ -26,10 +26,9 @@ from footplant.constraints import (
     Orientation,
     Position,
 )
-from footplant.errors import SkeletonError
-from footplant.geometry import Plane
+from footplant.ik.goals import is_curved
 from footplant.ik.grouprows import Rows, rows_of
-from footplant.ik.limb import LIMBS, Limb, limb_of
+from footplant.ik.limb import LIMBS, Limb, limbs_of
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import IkSolution, worst_error
@@ -60,17 +59,7 @@ class GroupCcd:
     @cached_property
     def limbs(self) -> dict[str, Limb]:
         """Arms and legs that hang together, by name."""
-        found = {}
-        for name in ORDER:
-            if all(role in self.character.require_roles() for role in LIMBS[name]):
-                try:
-                    limb = limb_of(self.character, name)
-                    self.character.skeleton.chain(limb.end, limb.lower)
-                    self.character.skeleton.chain(limb.lower, limb.upper)
-                except SkeletonError:
-                    continue
-                found[name] = limb
-        return found
+        return limbs_of(self.character, ORDER)
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Why it cannot honour a constraint; None when it can."""
@@ -152,7 +141,7 @@ class GroupCcd:
         """
         first = Kinematics(motion, frames)
         # areas are followed by their tangents, which a second look puts right
-        passes = 3 if any(_is_curved(c) for c in constraints) else 1
+        passes = 3 if any(is_curved(c) for c in constraints) else 1
         now = first if start is None else Kinematics(start, frames)
         solved = motion
         for _ in range(passes):
@@ -305,9 +294,3 @@ def _joints_of(constraint: Constraint) -> list[int]:
     if isinstance(constraint, Position) and isinstance(constraint.target, Follow) and constraint.target.motion is None:
         joints.append(constraint.target.point.joint)
     return joints
-
-
-def _is_curved(constraint: Constraint) -> bool:
-    if isinstance(constraint, Area):
-        return not isinstance(constraint.region, Plane)
-    return isinstance(constraint, Above | Balance)

@@ -21,7 +21,7 @@ from footplant.constraints import (
     Orientation,
     Position,
 )
-from footplant.ik.goals import SOFT
+from footplant.ik.goals import SOFT, half_spaces
 from footplant.kinematics import Kinematics
 from footplant.skeleton import MovingPoint, Point
 
@@ -137,10 +137,9 @@ def _asked(constraint: Constraint, first: Kinematics, now: Kinematics, held: NDA
     found: dict[str, Any] = {"joint": point.joint, "point": _offsets(point, part)}
     if isinstance(constraint, Area | Above):
         places = now[held].point(point)
-        slopes = constraint.slopes(places)
-        size = np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-12)
-        level = np.sum(slopes * places, axis=1) - constraint.slack(places, part.frames)
-        return found | {"kind": HALF_SPACE, "target": np.concatenate([slopes, level[:, None]], axis=1) / size}
+        planes = half_spaces(constraint, places, part.frames)
+        size = np.maximum(np.linalg.norm(planes[:, :3], axis=1, keepdims=True), 1e-12)
+        return found | {"kind": HALF_SPACE, "target": planes / size}
     if isinstance(constraint, Distance):
         values = np.asarray(constraint.value)
         targets[:, 3] = values[0 if len(values) == 1 else np.minimum(constraint.slot(part.frames), len(values) - 1)]

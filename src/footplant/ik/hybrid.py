@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints import Above, Area, Constraint, Follow, Footplant, LookAt, Orientation, Position
-from footplant.errors import MotionError, SkeletonError
-from footplant.geometry import Plane
-from footplant.ik.goals import LimbGoals, carriers, limb_goals, weight_of
-from footplant.ik.limb import LIMBS, Limb, Reach, limb_of
+from footplant.errors import MotionError
+from footplant.ik.goals import LimbGoals, carriers, half_spaces, is_curved, limb_goals, weight_of
+from footplant.ik.limb import LIMBS, Limb, Reach, limbs_of
 from footplant.ik.parts import in_parts
 from footplant.ik.pins import part_of_turn, part_of_way
 from footplant.kinematics import Kinematics
@@ -64,18 +63,7 @@ class Hybrid:
     @cached_property
     def limbs(self) -> dict[str, Limb]:
         """Arms and legs that hang together, by name."""
-        found = {}
-        for name, roles in LIMBS.items():
-            if not all(role in self.character.require_roles() for role in roles):
-                continue
-            try:
-                limb = limb_of(self.character, name)
-                self.character.skeleton.chain(limb.end, limb.lower)
-                self.character.skeleton.chain(limb.lower, limb.upper)
-            except SkeletonError:
-                continue
-            found[name] = limb
-        return found
+        return limbs_of(self.character)
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Why it cannot honour a constraint; None when it can."""
@@ -136,7 +124,7 @@ class Hybrid:
         now = first if start is None else Kinematics(start, frames)
         trunk = [c for c in constraints if self._joint_of(c) in self._trunk_joints]
         # areas and gazes of the trunk are followed by their tangents, which a second look puts right
-        passes = 3 if any(_is_curved(c) for c in trunk) else 1
+        passes = 3 if any(is_curved(c) for c in trunk) else 1
         solved, reached = motion, np.ones(len(motion), bool)
         for number in range(passes):
             now = now if number == 0 else Kinematics(solved, first.frames)
@@ -346,13 +334,6 @@ class _Plan:
         kernel.solve_frames(*arguments)
 
 
-def _is_curved(constraint: Constraint) -> bool:
-    """Whether what it asks of a point changes with the place: then its tangent is not all of it."""
-    if isinstance(constraint, Area):
-        return not isinstance(constraint.region, Plane)
-    return isinstance(constraint, LookAt | Above)
-
-
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """Constraints on the trunk as the kernel takes them."""
@@ -384,10 +365,7 @@ def _trunk_rows(first: Kinematics, now: Kinematics, constraints: Sequence[Constr
             targets[:, row] = part_of_turn(first.rotations[:, point.joint], goal, share[:, None])
         elif isinstance(constraint, Area | Above):
             kinds[row] = kernel.HALF_SPACE
-            places = now.point(point)
-            slope = constraint.slopes(places)
-            level = np.sum(slope * places, axis=1) - constraint.slack(places, now.frames)
-            targets[:, row] = np.concatenate([slope, level[:, None]], axis=1)
+            targets[:, row] = half_spaces(constraint, now.point(point), now.frames)
         else:
             kinds[row] = kernel.POSITION
             # a target that goes with the figure is where it is now; any other where it was

@@ -116,6 +116,22 @@ def limb_of(character: Character, name: str) -> Limb:
     return Limb(upper, lower, end, axis)
 
 
+def limbs_of(character: Character, names: Sequence[str] = tuple(LIMBS)) -> dict[str, Limb]:
+    """Arms and legs that a character has and whose joints hang together, by name, in the order of the names."""
+    found, roles = {}, character.require_roles()
+    for name in names:
+        if not all(role in roles for role in LIMBS[name]):
+            continue
+        try:
+            limb = limb_of(character, name)
+            character.skeleton.chain(limb.end, limb.lower)
+            character.skeleton.chain(limb.lower, limb.upper)
+        except SkeletonError:
+            continue
+        found[name] = limb
+    return found
+
+
 def place(
     motion: Motion,
     limb: Limb,
