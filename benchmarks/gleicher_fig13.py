@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from footplant.edits.transfer import transfer
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.methods import NAMES, method_of
-from footplant.problem import Method, Problem, Solution
+from footplant.problem import Method, Problem
 from footplant.samples import gait
 from timing import cpu_seconds, main
 
@@ -62,36 +63,41 @@ def _on_the_loop(intervals: Sequence[tuple[int, int]], laps: int) -> list[tuple[
 
 def run() -> dict[str, float]:
     """Seconds, peak memory and largest error of every method, from 890 to 13,350 frames."""
-    figures: dict[str, float] = {}
+    problems = {frames: looped_walk(frames) for frames in LENGTHS}
+    figures = {
+        f"gleicher_fig13.{frames}.scalar_constraints": float(sum(3 * len(c) for c in problem.constraints))
+        for frames, problem in problems.items()
+    }
+    first, last = LENGTHS[0], LENGTHS[-1]
     for name in NAMES:
         method = method_of(name)
-        method.solve(looped_walk(LENGTHS[0]))
-        seconds, memory = {}, {}
-        for frames in LENGTHS:
-            problem = looped_walk(frames)
-            seconds[frames], memory[frames], solution = _measured(method, problem)
-            worst = solution.report.worst
+        method.solve(problems[first])
+        memory = {frames: _megabytes(method, problem) for frames, problem in problems.items()}
+        seconds = {frames: float("inf") for frames in problems}
+        # one length after another, again and again: what else the machine does disturbs all of them alike
+        for _ in range(REPEATS):
+            for frames, problem in problems.items():
+                taken = cpu_seconds(partial(method.solve, problem), repeats=1, shortest=0.0)
+                seconds[frames] = min(seconds[frames], taken)
+        for frames, problem in problems.items():
+            worst = method.solve(problem).report.worst
             figures |= {
                 f"gleicher_fig13.{name}.{frames}.seconds": seconds[frames],
                 f"gleicher_fig13.{name}.{frames}.megabytes": memory[frames],
                 f"gleicher_fig13.{name}.{frames}.worst_mm": 0.0 if worst is None else worst.worst,
             }
-            figures[f"gleicher_fig13.{frames}.scalar_constraints"] = sum(3 * len(c) for c in problem.constraints)
-        first, last = LENGTHS[0], LENGTHS[-1]
         figures[f"gleicher_fig13.{name}.time_ratio"] = seconds[last] / seconds[first]
         figures[f"gleicher_fig13.{name}.memory_ratio"] = memory[last] / memory[first]
     return figures
 
 
-def _measured(method: Method, problem: Problem) -> tuple[float, float, Solution]:
-    """CPU seconds (the least of as many runs for every length), the most megabytes NumPy held, and the answer."""
-    solution = method.solve(problem)
-    seconds = cpu_seconds(lambda: method.solve(problem), repeats=REPEATS, shortest=0.0)
+def _megabytes(method: Method, problem: Problem) -> float:
+    """The most that NumPy held at once."""
     tracemalloc.start()
     method.solve(problem)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return seconds, most / 1e6, solution
+    return most / 1e6
 
 
 if __name__ == "__main__":
