@@ -41,13 +41,16 @@ def run() -> dict[str, float]:
     ours = cpu_seconds(lambda: solve_poses(body, bones, told.offsets, targets, start, warm=True, **options), repeats=3)
     first = solve_poses(body, bones, told.offsets, targets[:1], start[:1], **options)
 
+    mated = body.mates >= 0
+
     def residuals(step, target, pose):
         moved = pose.moved(step[None], body.active)
         away = (see(body, bones, told.offsets, moved).places[0] - target) / told.skin[:, None]
         turn = rotation.log(rotation.multiply(rotation.inverse(told.prior.rotations), moved.rotations[0]))[body.active]
         about = np.einsum("aij,aj->ai", body.axes, turn)
         spread = np.where(about * body.one_way < 0.0, BACK, body.spreads)
-        return np.concatenate([np.nan_to_num(away).ravel(), (about / spread).ravel()])
+        apart = (about[mated] - about[body.mates[mated]]) / body.alike[mated, None]
+        return np.concatenate([np.nan_to_num(away).ravel(), (about / spread).ravel(), apart.ravel()])
 
     def peer():
         pose = first

@@ -12,13 +12,22 @@ import pytest
 from footplant import rotation, samples
 from footplant.cli import main
 from footplant.edits import marker_calibration
-from footplant.edits.marker_body import BACK, LENGTHS, MarkerBody, Poses, length_changes, pose_changes, see
+from footplant.edits.marker_body import (
+    BACK,
+    LENGTHS,
+    MarkerBody,
+    Poses,
+    joint_changes,
+    length_changes,
+    pose_changes,
+    see,
+)
 from footplant.edits.marker_pose import Prior, normal_equations, solve_poses
 from footplant.edits.marker_sets import from_table, recognise
 from footplant.edits.markers import Solved, solve
 from footplant.errors import ConstraintError, MotionError
 from footplant.io import load, save_markers
-from footplant.kernels import marker_shared
+from footplant.kernels import marker_margin, marker_shared
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from markers_made import CMU_41, PLUG_IN_GAIT, Made, wear
@@ -55,15 +64,12 @@ def kicked() -> tuple[Made, Solved]:
 @pytest.mark.parametrize("take", [walked, kicked])
 def test_lengths_and_joints_of_made_takes(take) -> None:
     made, solved = take()
-    for name, pair in LEG.items():
+    for name, pair in {**LEG, **ARM}.items():
         assert abs(length(solved.clip.character, pair) - length(made.wearer, pair)) < 0.003, name
-    for name, pair in ARM.items():
-        assert abs(length(solved.clip.character, pair) - length(made.wearer, pair)) < 0.012, name
     errors = joint_errors(solved, made)
-    assert errors["hips"] < 5.0
+    assert errors["hips"] < 4.0
     assert max(errors[f"{side}_upper_leg"] for side in ("left", "right")) < 5.0
-    # what no marker tells: where along the foot it bends, and which of the vertebrae does
-    assert np.median(list(errors.values())) < 12.0
+    assert np.median(list(errors.values())) < 5.0
     assert solved.report.median < 2.0
 
 
@@ -126,6 +132,7 @@ def twin(body, seen, poses, targets, prior, spread, outlier):
     turn = rotation.log(rotation.multiply(rotation.inverse(prior), poses.rotations))[:, body.active]
     about = np.einsum("aij,faj->fai", body.axes, turn)
     stiff = 1.0 / np.where(about * body.one_way < 0.0, BACK, body.spreads)
+    changes: dict[int, np.ndarray] = {}
     for f in range(len(targets)):
         for row in range(len(body.active)):
             v = turn[f, row]
@@ -137,6 +144,16 @@ def twin(body, seen, poses, targets, prior, spread, outlier):
             hessian[f, part, part] += change.T @ change
             gradient[f, part] += change.T @ (stiff[f, row] * about[f, row])
             cost[f] += np.sum((stiff[f, row] * about[f, row]) ** 2)
+            changes[row] = body.axes[row] @ (np.eye(3) + 0.5 * skew + bend * skew @ skew)
+            mate = body.mates[row]
+            if mate >= 0:
+                apart, firm = about[f, row] - about[f, mate], body.alike[row] ** -2.0
+                other = slice(3 + 3 * mate, 6 + 3 * mate)
+                both = np.zeros((3, hessian.shape[-1]))
+                both[:, part], both[:, other] = changes[row], -changes[mate]
+                hessian[f] += firm * both.T @ both
+                gradient[f] += firm * both.T @ apart
+                cost[f] += firm * np.sum(apart**2)
     return hessian, gradient, cost
 
 
@@ -177,6 +194,51 @@ def test_elimination_is_the_schur_complement() -> None:
     np.testing.assert_allclose(out, follows, rtol=1e-8)
 
 
+def test_what_poses_swallow_and_how_it_changes_by_differences() -> None:
+    body, lengths, offsets, poses, targets = a_body()
+    # held at the poses themselves, alike about all axes: only the markers' part changes
+    body.__dict__.update(spreads=np.full_like(body.spreads, 0.02), one_way=np.zeros_like(body.spreads))
+    count, size = len(body.base.skeleton), 3 + 3 * len(body.active)
+
+    def swallowed(lengths, offsets, poses, spreads=None):
+        seen, held = see(body, body.bones(lengths), offsets, poses), Prior(poses.rotations)
+        hessian, held_only = (
+            normal_equations(body, seen, poses, t, held, spread=0.002, outlier=1e3)[0]
+            for t in (targets, np.full_like(targets, np.nan))
+        )
+        spreads, out = np.empty_like(hessian) if spreads is None else spreads, np.empty(2)
+        marker_margin.swallow(hessian, held_only, spreads, out)
+        inverse = np.linalg.inv(hessian)
+        np.testing.assert_allclose(out, size - np.einsum("fij,fji->f", inverse, held_only), rtol=1e-9)
+        np.testing.assert_allclose(spreads, inverse @ held_only @ inverse, rtol=1e-6, atol=1e-12)
+        return float(out.sum())
+
+    spreads = np.empty((2, size, size))
+    swallowed(lengths, offsets, poses, spreads)
+    seen = see(body, body.bones(lengths), offsets, poses)
+    by_joint, by_offset, by_pose = np.zeros((2, count, 3)), np.zeros_like(offsets), np.zeros((2, size))
+    marker_margin.swallow_changes(
+        body.base.skeleton.parents, body.segments, body.rows, seen.places, seen.joints, seen.turned, targets,
+        np.full(41, 0.002**-2.0), spreads, by_joint, by_offset, by_pose,
+    )  # fmt: skip
+    small, one = 1e-5, np.eye
+    for row in (0, 5, 20):
+        step = small * one(offsets.size)[3 * row].reshape(offsets.shape)
+        both = [swallowed(lengths, offsets + way * step, poses) for way in (1.0, -1.0)]
+        assert by_offset[row, 0] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-4, abs=1e-6)
+    moved = joint_changes(body, seen, body.bone_changes(lengths))
+    by_length = np.tensordot(moved, by_joint, ((0, 1, 2), (0, 1, 2)))
+    for row in (0, 1, 5, 7):
+        step = small * one(len(lengths))[row]
+        both = [swallowed(lengths + way * step, offsets, poses) for way in (1.0, -1.0)]
+        assert by_length[row] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-4, abs=1e-6)
+    for column in (7, 15, 20, 40):
+        step = np.zeros((2, size))
+        step[0, column] = small
+        both = [swallowed(lengths, offsets, poses.moved(way * step, body.active)) for way in (1.0, -1.0)]
+        assert by_pose[0, column] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-3, abs=1e-5)
+
+
 def test_poses_are_as_good_as_scipys() -> None:
     from scipy.optimize import least_squares
 
@@ -190,7 +252,9 @@ def test_poses_are_as_good_as_scipys() -> None:
         turn = rotation.log(rotation.multiply(rotation.inverse(body.neutral), moved.rotations[0]))[body.active]
         about = np.einsum("aij,aj->ai", body.axes, turn)
         stiff = np.where(about * body.one_way < 0.0, BACK, body.spreads)
-        return np.concatenate([np.nan_to_num(away).ravel(), (about / stiff).ravel()])
+        mated = body.mates >= 0
+        apart = (about[mated] - about[body.mates[mated]]) / body.alike[mated, None]
+        return np.concatenate([np.nan_to_num(away).ravel(), (about / stiff).ravel(), apart.ravel()])
 
     best = least_squares(residuals, np.zeros(3 + 3 * len(body.active)))
     seen = see(body, bones, offsets, found)

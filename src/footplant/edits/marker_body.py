@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +31,12 @@ _STIFF: dict[str, tuple[float, float, float]] = {
     "spine": (0.25, 0.2, 0.25),
     "neck": (0.4, 0.4, 0.4),
     "head": (0.4, 0.4, 0.4),
-    "clavicle": (0.1, 0.25, 0.25),
+    "clavicle": (0.05, 0.12, 0.12),
     "upper_arm": (ANY, ANY, ANY),
-    "lower_arm": (ANY, ANY, 0.05),
+    "lower_arm": (ANY, ANY, 0.3),
     "hand": (0.2, 0.4, 0.4),
     "upper_leg": (ANY, ANY, ANY),
-    "lower_leg": (ANY, 0.15, 0.05),
+    "lower_leg": (ANY, 0.2, 0.1),
     "foot": (0.6, 0.3, 0.3),
     "toes": (0.3, 0.05, 0.05),
 }
@@ -50,6 +51,9 @@ _ONE_WAY = {
 """Role → the axis about which it bends and the sign with which it does: knees and elbows do not bend back."""
 BACK = 0.03
 """Radians; the spread of a joint that bends the wrong way."""
+VERTEBRAE, HEAD = 0.04, 0.15
+"""Radians; how differently neighbouring vertebrae turn, and the head and the neck. A spine bends as a whole: were each
+joint free, it would buckle and swallow the noise along it."""
 GUESSED = 0.05
 """Metres; how far off a marker may be that was guessed from a pose."""
 _HANGING = 1.2
@@ -131,6 +135,20 @@ class MarkerBody:
         for role, (axis, sign) in _ONE_WAY.items():
             out[self.active == roles.get(role), axis] = sign
         return out
+
+    @cached_property
+    def mates(self) -> NDArray:
+        """(A,) the place among the active joints of what each one turns like (the vertebra below, the neck), or −1."""
+        roles, out = self.base.require_roles(), np.full(len(self.active), -1)
+        for below, above in (*pairwise(roles.joints.get("spine", ())), (roles.get("neck"), roles.get("head"))):
+            if below is not None:
+                out[self.active == above] = self.rows[below]
+        return out
+
+    @cached_property
+    def alike(self) -> NDArray:
+        """(A,) how differently each joint turns from its mate, radians."""
+        return np.where(self.active == self.base.require_roles().get("head"), HEAD, VERTEBRAE)
 
     @cached_property
     def axes(self) -> NDArray:
@@ -321,12 +339,17 @@ def _cross(a: NDArray, b: NDArray) -> NDArray:
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-2)
 
 
-def length_changes(body: MarkerBody, seen: Seen, changes: NDArray) -> NDArray:
-    """(F, M, 3, L) how the markers move with the lengths; changes: `MarkerBody.bone_changes`."""
+def joint_changes(body: MarkerBody, seen: Seen, changes: NDArray) -> NDArray:
+    """(F, J, 3, L) how the joints move with the lengths; changes: `MarkerBody.bone_changes`."""
     parents = body.base.skeleton.parents
     count, joints = seen.joints.shape[:2]
     moved = np.zeros((count, joints, 3, len(changes)))
     axes = rotation.to_matrix(seen.turned)
     for joint in range(1, joints):
         moved[:, joint] = moved[:, parents[joint]] + axes[:, parents[joint]] @ changes[:, joint].T
-    return moved[:, body.segments]
+    return moved
+
+
+def length_changes(body: MarkerBody, seen: Seen, changes: NDArray) -> NDArray:
+    """(F, M, 3, L) how the markers move with the lengths; changes: `MarkerBody.bone_changes`."""
+    return joint_changes(body, seen, changes)[:, body.segments]

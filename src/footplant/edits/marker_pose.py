@@ -61,7 +61,7 @@ def solve_poses(
     marker_pose.solve(
         body.base.skeleton.parents, np.array(bones)[None], body.segments, np.array(offsets), body.rows,
         np.array(targets), _each(body, 1.0 / np.square(spread)), _each(body, outlier), held, body.active, body.axes,
-        body.spreads, body.one_way, BACK, firm, warm, iterations, ENOUGH, root, local,
+        body.spreads, body.one_way, body.mates, body.alike, BACK, firm, warm, iterations, ENOUGH, root, local,
     )  # fmt: skip
     return Poses(root, local)
 
@@ -96,7 +96,7 @@ def normal_equations(
     marker_pose.equations(
         body.base.skeleton.parents, body.segments, body.rows, seen.places, seen.joints, seen.turned, targets,
         _each(body, 1.0 / np.square(spread)), _each(body, outlier), held, poses.rotations, body.active, body.axes,
-        body.spreads, body.one_way, BACK, firm, hessian, gradient, costs,
+        body.spreads, body.one_way, body.mates, body.alike, BACK, firm, hessian, gradient, costs,
     )  # fmt: skip
     below = np.tril(hessian, -1)
     return np.tril(hessian) + below.transpose(0, 2, 1), gradient, costs

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-NEAR, FAR = 0.02, 0.07
+NEAR, FAR = 0.008, 0.07
 """Metres that a marker may be from its landmark: one that sits on a bone's end, and one on the flesh of a segment."""
 
 
@@ -56,15 +56,15 @@ LANDMARKS: dict[str, Landmark] = {
     "shoulder": Landmark("clavicle", (0.17, 1.465, -0.02)),
     "back of the shoulder": Landmark("clavicle", (0.15, 1.42, -0.09), 0.04),
     "upper arm": Landmark("upper_arm", (0.31, 1.43, -0.065), FAR),
-    "elbow": Landmark("upper_arm", (0.455, 1.455, -0.025), 0.03),
-    "inner elbow": Landmark("upper_arm", (0.455, 1.385, -0.025), 0.03),
+    "elbow": Landmark("upper_arm", (0.455, 1.455, -0.025)),
+    "inner elbow": Landmark("upper_arm", (0.455, 1.385, -0.025)),
     "forearm": Landmark("lower_arm", (0.59, 1.45, -0.02), 0.05),
     "thumb side of the wrist": Landmark("lower_arm", (0.71, 1.43, 0.02)),
     "other side of the wrist": Landmark("lower_arm", (0.71, 1.43, -0.065)),
     "wrist": Landmark("lower_arm", (0.71, 1.445, -0.025), 0.04),
     "hand": Landmark("hand", (0.80, 1.44, -0.025), 0.04),
-    "front of the head": Landmark("head", (0.07, 1.66, 0.105), 0.04),
-    "back of the head": Landmark("head", (0.07, 1.66, -0.085), 0.04),
+    "front of the head": Landmark("head", (0.07, 1.66, 0.105), 0.02),
+    "back of the head": Landmark("head", (0.07, 1.66, -0.085), 0.02),
     "forehead": Landmark("head", (0.0, 1.68, 0.115), 0.04),
     "top of the head": Landmark("head", (0.0, 1.765, 0.005), 0.04),
     "side of the head": Landmark("head", (0.085, 1.66, 0.005), 0.05),

@@ -211,8 +211,12 @@ def _bridge_gaps(body: MarkerBody, bones: NDArray, calibration: Calibration, pos
         return poses
     rotations, root = np.array(poses.rotations), np.array(poses.root)
     every = np.arange(len(targets))
+    sure = np.array(told)
     for row, joint in enumerate(body.active):
-        known = np.flatnonzero(told[:, row])
+        # a foot on a shank that nothing tells has found its markers in some way, and not in the right one
+        above = body.rows[body.base.skeleton.parents[joint]] if body.base.skeleton.parents[joint] >= 0 else row
+        sure[:, row] &= sure[:, above]
+        known = np.flatnonzero(sure[:, row])
         if not len(known):
             rotations[:, joint] = calibration.prior.rotations[joint]
             continue

@@ -37,8 +37,31 @@ def held_turn(held, local, joint, axes, row, spreads, one_way, back, firm, out):
 
 
 @jit
-def cost_of(places, target, precision, outlier, held, local, active, axes, spreads, one_way, back, firm, room):
-    """What a pose costs: places (M, 3) of its markers, target (M, 3) with NaN where hidden."""
+def turn_changes(axes, row, vx, vy, vz, out):
+    """How a turn about the axes of the T-pose changes with a step: out (3, 3); vx, vy, vz as of `held_turn`."""
+    square = vx * vx + vy * vy + vz * vz
+    angle = math.sqrt(square)
+    bend = 1.0 / 12.0
+    if angle >= 1e-4:
+        bend = 1.0 / square - (1.0 + math.cos(angle)) / (2.0 * angle * math.sin(angle) + 1e-300)
+    for k in range(3):
+        sx, sy, sz = axes[row, k, 0], axes[row, k, 1], axes[row, k, 2]
+        # s·(I + ½[v] + c[v]²), row by row: s·[v] = s × v
+        cx, cy, cz = sy * vz - sz * vy, sz * vx - sx * vz, sx * vy - sy * vx
+        ex, ey, ez = cy * vz - cz * vy, cz * vx - cx * vz, cx * vy - cy * vx
+        out[k, 0] = sx + 0.5 * cx + bend * ex
+        out[k, 1] = sy + 0.5 * cy + bend * ey
+        out[k, 2] = sz + 0.5 * cz + bend * ez
+
+
+@jit
+def cost_of(
+    places, target, precision, outlier, held, local, active, axes, spreads, one_way, mates, alike, back, firm, room
+):
+    """What a pose costs: places (M, 3) of its markers, target (M, 3) with NaN where hidden.
+
+    mates (A,): the active joint that each one turns like, −1 where there is none; alike (A,): how far it is from that.
+    """
     total = 0.0
     for m in range(target.shape[0]):
         if not math.isnan(target[m, 0]):
@@ -48,19 +71,27 @@ def cost_of(places, target, precision, outlier, held, local, active, axes, sprea
     for row in range(active.shape[0]):
         held_turn(held, local, active[row], axes, row, spreads, one_way, back, firm[row], room)
         total += room[0] * room[0] + room[1] * room[1] + room[2] * room[2]
+        mate = mates[row]
+        if mate >= 0:
+            tx, ty, tz = room[0] / room[3], room[1] / room[4], room[2] / room[5]
+            held_turn(held, local, active[mate], axes, mate, spreads, one_way, back, firm[mate], room)
+            tx, ty, tz = tx - room[0] / room[3], ty - room[1] / room[4], tz - room[2] / room[5]
+            total += (tx * tx + ty * ty + tz * tz) / (alike[row] * alike[row])
     return total
 
 
 @jit
 def equations_of(
     parents, segments, rows, places, joints, turned, target, precision, outlier,
-    held, local, active, axes, spreads, one_way, back, firm, room, columns, jacobian, matrix, vector,
+    held, local, active, axes, spreads, one_way, mates, alike, back, firm, room, blocks, columns, jacobian,
+    matrix, vector,
 ):  # fmt: skip
     """The normal equations of a pose: the lower triangle of `matrix` (D, D), and `vector` (D,), half the gradient.
 
-    columns (D,) and jacobian (3, D) are room for the part of a marker's Jacobian that is not zero.
+    blocks (3, 3, 3), columns (D,) and jacobian (3, D) are room for what is not zero of the Jacobians.
     """
     size = vector.shape[0]
+    own, other, apart = blocks[0], blocks[1], blocks[2, 0]
     for i in range(size):
         vector[i] = 0.0
         for j in range(i + 1):
@@ -100,55 +131,63 @@ def equations_of(
             matrix[k, k] += weight
     for row in range(active.shape[0]):
         vx, vy, vz = held_turn(held, local, active[row], axes, row, spreads, one_way, back, firm[row], room)
-        square = vx * vx + vy * vy + vz * vz
-        angle = math.sqrt(square)
-        bend = 1.0 / 12.0
-        if angle >= 1e-4:
-            bend = 1.0 / square - (1.0 + math.cos(angle)) / (2.0 * angle * math.sin(angle) + 1e-300)
-        for k in range(3):
-            sx, sy, sz = room[3 + k] * axes[row, k, 0], room[3 + k] * axes[row, k, 1], room[3 + k] * axes[row, k, 2]
-            # s·(I + ½[v] + c[v]²), row by row: s·[v] = s × v
-            cx, cy, cz = sy * vz - sz * vy, sz * vx - sx * vz, sx * vy - sy * vx
-            ex, ey, ez = cy * vz - cz * vy, cz * vx - cx * vz, cx * vy - cy * vx
-            jacobian[k, 0] = sx + 0.5 * cx + bend * ex
-            jacobian[k, 1] = sy + 0.5 * cy + bend * ey
-            jacobian[k, 2] = sz + 0.5 * cz + bend * ez
+        turn_changes(axes, row, vx, vy, vz, own)
         first = 3 + 3 * row
         for k in range(3):
             for a in range(3):
-                vector[first + a] += jacobian[k, a] * room[k]
+                scaled = own[k, a] * room[3 + k]
+                vector[first + a] += scaled * room[k]
                 for b in range(a + 1):
-                    matrix[first + a, first + b] += jacobian[k, a] * jacobian[k, b]
+                    matrix[first + a, first + b] += scaled * own[k, b] * room[3 + k]
+        mate = mates[row]
+        if mate >= 0:
+            tx, ty, tz = room[0] / room[3], room[1] / room[4], room[2] / room[5]
+            vx, vy, vz = held_turn(held, local, active[mate], axes, mate, spreads, one_way, back, firm[mate], room)
+            turn_changes(axes, mate, vx, vy, vz, other)
+            apart[0], apart[1], apart[2] = tx - room[0] / room[3], ty - room[1] / room[4], tz - room[2] / room[5]
+            second, weight = 3 + 3 * mate, 1.0 / (alike[row] * alike[row])
+            for k in range(3):
+                for a in range(3):
+                    x, y = weight * own[k, a], weight * other[k, a]
+                    vector[first + a] += x * apart[k]
+                    vector[second + a] -= y * apart[k]
+                    for b in range(3):
+                        # parents come first, so this is below the diagonal
+                        matrix[first + a, second + b] -= x * other[k, b]
+                        if b <= a:
+                            matrix[first + a, first + b] += x * own[k, b]
+                            matrix[second + a, second + b] += y * other[k, b]
 
 
 @jit
 def equations(
     parents, segments, rows, places, joints, turned, targets, precision, outlier,
-    held, local, active, axes, spreads, one_way, back, firm, matrices, vectors, costs,
+    held, local, active, axes, spreads, one_way, mates, alike, back, firm, matrices, vectors, costs,
 ):  # fmt: skip
     """`equations_of` and `cost_of` for many poses: matrices (F, D, D) lower triangles, vectors (F, D), costs (F,).
 
     held (1 or F, J, 4) and firm (1 or F, A) are what poses are held to and how firmly.
     """
     size = vectors.shape[1]
-    room, columns, jacobian = np.empty(6), np.empty(size, np.int64), np.empty((3, size))
+    room, blocks = np.empty(6), np.empty((3, 3, 3))
+    columns, jacobian = np.empty(size, np.int64), np.empty((3, size))
     for f in range(targets.shape[0]):
         h, s = f if held.shape[0] > 1 else 0, f if firm.shape[0] > 1 else 0
         equations_of(
             parents, segments, rows, places[f], joints[f], turned[f], targets[f], precision, outlier,
-            held[h], local[f], active, axes, spreads, one_way, back, firm[s], room, columns, jacobian,
-            matrices[f], vectors[f],
+            held[h], local[f], active, axes, spreads, one_way, mates, alike, back, firm[s], room, blocks, columns,
+            jacobian, matrices[f], vectors[f],
         )  # fmt: skip
         costs[f] = cost_of(
-            places[f], targets[f], precision, outlier, held[h], local[f], active, axes, spreads, one_way, back,
-            firm[s], room,
+            places[f], targets[f], precision, outlier, held[h], local[f], active, axes, spreads, one_way, mates, alike,
+            back, firm[s], room,
         )  # fmt: skip
 
 
 @jit
 def solve(
-    parents, bones, segments, offsets, rows, targets, precision, outlier, held, active, axes, spreads, one_way, back,
-    firm, warm, iterations, enough, root, local,
+    parents, bones, segments, offsets, rows, targets, precision, outlier, held, active, axes, spreads, one_way, mates,
+    alike, back, firm, warm, iterations, enough, root, local,
 ):  # fmt: skip
     """Poses whose markers are at their targets, in place of root (F, 3) and local (F, J, 4), which say where to begin.
 
@@ -156,7 +195,8 @@ def solve(
     pose when that costs less than its own. A frame ends when a step gains less than the share `enough` of its cost.
     """
     count, markers, size = parents.shape[0], segments.shape[0], 3 + 3 * active.shape[0]
-    room, columns, jacobian = np.empty(6), np.empty(size, np.int64), np.empty((3, size))
+    room, blocks = np.empty(6), np.empty((3, 3, 3))
+    columns, jacobian = np.empty(size, np.int64), np.empty((3, size))
     matrix, lower, vector, step = np.zeros((size, size)), np.zeros((size, size)), np.empty(size), np.empty(size)
     places, joints, turned = np.empty((1, markers, 3)), np.empty((1, count, 3)), np.empty((1, count, 4))
     new_places, new_joints, new_turned = np.empty((1, markers, 3)), np.empty((1, count, 3)), np.empty((1, count, 4))
@@ -166,15 +206,15 @@ def solve(
         forward(parents, bones, root[f : f + 1], local[f : f + 1], joints, turned)
         carry(segments, offsets, joints, turned, places)
         cost = cost_of(
-            places[0], targets[f], precision, outlier, held[h], local[f], active, axes, spreads, one_way, back,
-            firm[s], room,
+            places[0], targets[f], precision, outlier, held[h], local[f], active, axes, spreads, one_way, mates, alike,
+            back, firm[s], room,
         )  # fmt: skip
         if warm and f > 0:
             forward(parents, bones, root[f - 1 : f], local[f - 1 : f], new_joints, new_turned)
             carry(segments, offsets, new_joints, new_turned, new_places)
             new = cost_of(
                 new_places[0], targets[f], precision, outlier, held[h], local[f - 1], active, axes, spreads, one_way,
-                back, firm[s], room,
+                mates, alike, back, firm[s], room,
             )  # fmt: skip
             if new < cost:
                 cost = new
@@ -185,8 +225,8 @@ def solve(
             if fresh:
                 equations_of(
                     parents, segments, rows, places[0], joints[0], turned[0], targets[f], precision, outlier,
-                    held[h], local[f], active, axes, spreads, one_way, back, firm[s], room, columns, jacobian,
-                    matrix, vector,
+                    held[h], local[f], active, axes, spreads, one_way, mates, alike, back, firm[s], room, blocks,
+                    columns, jacobian, matrix, vector,
                 )  # fmt: skip
             if not factor(matrix, damping, size, lower):
                 break
@@ -209,7 +249,7 @@ def solve(
             carry(segments, offsets, new_joints, new_turned, new_places)
             new = cost_of(
                 new_places[0], targets[f], precision, outlier, held[h], new_local[0], active, axes, spreads, one_way,
-                back, firm[s], room,
+                mates, alike, back, firm[s], room,
             )  # fmt: skip
             fresh = new < cost
             if not fresh:
@@ -243,6 +283,8 @@ def _smallest():
         "axes": np.array([np.eye(3), np.eye(3)]),
         "spreads": np.ones((2, 3)),
         "one_way": np.zeros((2, 3)),
+        "mates": np.array([-1, -1]),
+        "alike": np.ones(2),
         "firm": np.ones((1, 2)),
         "turns": turns,
     }
@@ -252,8 +294,8 @@ def _equations():
     b = _smallest()
     return (
         b["parents"], b["segments"], b["rows"], np.zeros((1, 1, 3)), np.zeros((1, 2, 3)), b["turns"], b["targets"],
-        b["precision"], b["outlier"], b["turns"], b["turns"], b["active"], b["axes"], b["spreads"], b["one_way"], 0.1,
-        b["firm"], np.zeros((1, 9, 9)), np.zeros((1, 9)), np.zeros(1),
+        b["precision"], b["outlier"], b["turns"], b["turns"], b["active"], b["axes"], b["spreads"], b["one_way"],
+        b["mates"], b["alike"], 0.1, b["firm"], np.zeros((1, 9, 9)), np.zeros((1, 9)), np.zeros(1),
     )  # fmt: skip
 
 
@@ -261,7 +303,8 @@ def _solve():
     b = _smallest()
     return (
         b["parents"], np.zeros((1, 2, 3)), b["segments"], np.zeros((1, 3)), b["rows"], b["targets"], b["precision"],
-        b["outlier"], b["turns"], b["active"], b["axes"], b["spreads"], b["one_way"], 0.1, b["firm"], True, 2, 1e-4,
+        b["outlier"], b["turns"], b["active"], b["axes"], b["spreads"], b["one_way"],
+        b["mates"], b["alike"], 0.1, b["firm"], True, 2, 1e-4,
         np.zeros((1, 3)), b["turns"].copy(),
     )  # fmt: skip
 
