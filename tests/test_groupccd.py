@@ -137,6 +137,23 @@ def test_feet_hold_whatever_two_hands_and_the_head_ask(name, seed):
 
 
 @EASY
+@given(st.sampled_from(BODIES), st.integers(0, 10_000), st.sampled_from([0.3, 1.0, 3.0]))
+def test_feet_hold_whatever_the_center_of_mass_asks(name, seed, far):
+    """A centre of mass that cannot be where it should moves the root only as far as the legs reach."""
+    character, pose, ik = figure(name)
+    rng, kinematics = np.random.default_rng(seed), Kinematics(pose)
+    feet = standing(character, pose)
+    away = kinematics.center_of_mass(character)[0] + rng.normal(scale=far, size=3) * [1.0, 0.0, 1.0]
+    hand = point(character, "right_hand")
+    asked = [
+        CenterOfMass(character=character, target=away, priority=2),
+        Position(point=hand, target=kinematics.point(hand)[0] + rng.normal(scale=0.3, size=3), priority=1),
+    ]
+    found = ik.solve(pose, [*feet, *asked])
+    assert max(off(foot, found.motion) for foot in feet) < 1e-3
+
+
+@EASY
 @given(st.sampled_from(BODIES), st.integers(0, 10_000))
 def test_a_target_in_the_arms_reach_leaves_the_trunk_exactly_as_it_was(name, seed):
     """Must be shown: not one bit of trunk, head, legs or the other arm changes."""

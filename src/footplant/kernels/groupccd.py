@@ -130,15 +130,40 @@ def restore_mass(
 
 
 @uncounted
-def judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best):
-    """(sum of squares left of rows begin … end−1, whether a row before them is worse off than its best)."""
+def spoilt(world, used, kinds, asks, goals, polygons, f, sides, first, begin, best):
+    """Whether a row before `begin` is worse off than its best."""
     for i in range(first, begin):
         if row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i) > best[i - first] + SLACK:
-            return np.inf, True
+            return True
+    return False
+
+
+@uncounted
+def judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best):
+    """(sum of squares left of rows begin … end−1, whether a row before them is worse off than its best)."""
+    if spoilt(world, used, kinds, asks, goals, polygons, f, sides, first, begin, best):
+        return np.inf, True
     total = 0.0
     for i in range(begin, end):
         total += row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i) ** 2
     return total, False
+
+
+@uncounted
+def restore_mass_if_it_may(
+    world, tree, used, limbs, hinges, state, kinds, asks, goals, polygons, f, sides, first, last, begin, rank, rounds,
+    found, tasks, saved, best,
+):  # fmt: skip
+    """As `restore_mass`, and back again where a row before `begin` would be worse off than its best."""
+    keep_state(world, state, saved)
+    keep_pose(world, used, goals, found, tasks)
+    restore_mass(
+        world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last, rank, rounds, found,
+        tasks,
+    )  # fmt: skip
+    if spoilt(world, used, kinds, asks, goals, polygons, f, sides, first, begin, best):
+        between_states(world, state, saved, saved, 0.0)
+        pose_as_kept(world, used, goals, found, tasks)
 
 
 @uncounted
@@ -223,9 +248,9 @@ def solve_pose(
         factor = 1.0
         for _ in range(1 if leaning else 3):
             if not leaning:
-                restore_mass(
-                    world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last,
-                    kinds[begin, RANK] - 1, 2, found, tasks,
+                restore_mass_if_it_may(
+                    world, tree, used, limbs, hinges, state, kinds, asks, goals, polygons, f, sides, first, last,
+                    begin, kinds[begin, RANK] - 1, 2, found, tasks, saved, best,
                 )  # fmt: skip
             merit = climb(
                 world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides,
@@ -235,7 +260,7 @@ def solve_pose(
             if not massive or end == last or merit < OUT_OF_PLACE * OUT_OF_PLACE:
                 break
             # what comes after asks for less, so that the balance holds
-            factor -= 0.5
+            factor = max(factor - 0.5, 0.0)
             ask(world, kinds, asks, goals, first, end, last, factor, found)
             settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
         for i in range(first, end):

@@ -1,0 +1,80 @@
+"""The compiled group solver and what crowds need beside it agree with their NumPy twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from footplant import rotation, samples
+from footplant.constraints import Area, Balance, CenterOfMass, Distance, Orientation, Position
+from footplant.geometry import Plane
+from footplant.ik.groupccd import solve_rows
+from footplant.ik.grouprows import rows_of
+from footplant.kernels import crowd as kernel
+from footplant.kinematics import Kinematics
+from test_groupccd import BODIES, figure, point, standing
+from twin_grouptrunk import solve_rows_numpy
+
+TRIES = 5
+
+
+def problem(seed: int):
+    """A body, its pose and constraints of all kinds, drawn at random."""
+    rng = np.random.default_rng(seed)
+    character, pose, ik = figure(BODIES[seed % len(BODIES)])
+    kinematics = Kinematics(pose)
+    places, roles = kinematics.positions[0], character.require_roles()
+    asked: list = list(standing(character, pose)) if seed % 3 else []
+    for role in rng.choice(["left_hand", "right_hand", "head", "right_lower_arm", "left_foot"], 1 + seed % 4, False):
+        target = places[roles[role]] + rng.normal(scale=0.3, size=3)
+        asked.append(Position(point=point(character, role), target=target, priority=int(rng.integers(0, 3))))
+    if seed % 4 == 1:
+        asked.append(CenterOfMass(character=character, target=kinematics.center_of_mass(character)[0], priority=2))
+    if seed % 4 == 2:
+        asked.append(Balance(character=character, priority=4))
+    if seed % 5 == 1:
+        hands = point(character, "left_hand"), point(character, "right_hand")
+        asked.append(Distance(point=hands[0], other=hands[1], value=0.4, priority=1))
+    if seed % 5 == 2:
+        turn = rotation.multiply(rotation.exp(rng.normal(scale=0.2, size=3)), kinematics.rotations[0, roles["head"]])
+        asked.append(Orientation(joint=roles["head"], target=turn, priority=1))
+    if seed % 5 == 3:
+        top = Plane((0.0, places[roles["left_hand"], 1] + 0.1, 0.0))
+        asked.append(Area(point=point(character, "left_hand"), region=top, priority=3))
+    rows = rows_of(ik, kinematics, kinematics, asked)
+    return ik.tree_with(rows.kinds[:, 1:3].ravel().tolist()), ik.bodies, pose, rows
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("live", [False, True])
+def test_the_solver_agrees_with_its_twin(seed, live):
+    tree, bodies, pose, rows = problem(seed)
+    leans = None
+    if live:
+        leans = tree.leans(1)
+        leans[:] = np.random.default_rng(seed).normal(scale=0.01, size=leans.shape)
+    root, local = np.array(pose.root), np.array(pose.rotations)
+    *expected, left = solve_rows_numpy(tree.arrays, bodies, root, local, rows, TRIES, leans)
+    residuals = solve_rows(tree, bodies, root, local, rows, TRIES, leans=leans)
+    for ours, theirs in zip((root, local, leans), expected, strict=True):
+        if theirs is not None:
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(residuals, left, rtol=0, atol=1e-9)
+
+
+def test_centers_of_mass_and_unit_turns_agree_with_their_twins():
+    rng = np.random.default_rng(1)
+    character = samples.load_character("mannequin")
+    joints = len(character.skeleton)
+    masses, centers = rng.uniform(size=(4, joints)), rng.normal(size=(4, joints, 3))
+    places, turns = rng.normal(size=(4, joints, 3)), rotation.normalize(rng.normal(size=(4, joints, 4)))
+    for array in (masses, centers, places, turns):
+        array.setflags(write=False)
+    found = np.empty((4, 3))
+    kernel.centers_of_mass(masses, centers, places, turns, found)
+    expected = np.einsum("cj,cjk->ck", masses, places + rotation.rotate(turns, centers))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    loose = rng.normal(size=(4, joints, 4))
+    expected = rotation.normalize(loose)
+    kernel.unit_turns(loose)
+    np.testing.assert_allclose(loose, expected, rtol=0, atol=1e-12)
