@@ -171,21 +171,28 @@ def test_samples_at_sixty_percent_of_the_size(name):
 # how a movement begins drowns in 5 mm of noise, and with few plants, short ones or slow departures each lost frame
 # weighs more; docs/contacts.md has the measured values, and what could be reached at best
 MISSED = {
-    (name, fps)
-    for name, rates in {"run": [30, 60], "sneak": [30, 60, 120], "limp": [30], "start": [30], "stop": [30]}.items()
-    for fps in rates
-}
-SLOW = {"sneak": (0.98, 0.955), "limp": (0.98, 0.97), "reach": (0.985, 0.97), "run": (0.99, 0.97)}
+    1.0: {
+        "walk": [30], "run": [60, 120], "sneak": [30, 60, 120], "limp": [60], "start": [30], "stop": [30],
+    },
+    0.6: {
+        "walk": [30], "run": [30, 60, 120], "sneak": [30, 60, 120], "limp": [30, 60, 120], "turn-left": [30],
+        "turn-right": [30], "start": [30, 60], "stop": [30, 60], "reach": [30, 120],
+    },
+}  # fmt: skip
+SEEDS, ENOUGH = 5, 4
+SLOW = {"sneak": (0.98, 0.95), "limp": (0.98, 0.97), "reach": (0.985, 0.97), "run": (0.99, 0.97)}
 
 
+@pytest.mark.parametrize("size", [1.0, 0.6])
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_each_sample_with_noise_meets_the_bar_of_clean_ones(name, fps, request):
-    """What noise should not change; the clips that it still does change are known, and shown as expected failures."""
-    if (name, fps) in MISSED:
+def test_each_sample_with_noise_meets_the_bar_of_clean_ones(name, fps, size, request):
+    """What noise should not change, in four of five noises; clips that it still does change are expected failures."""
+    if fps in MISSED[size].get(name, []):
         request.applymarker(pytest.mark.xfail(reason="below 98 % of frames or F1 0.97 with 5 mm of noise"))
-    truth, masks = noisy_sample(name, fps)
-    check_bars(truth, masks, 0.98, 0.97)
+    truth, masks = noisy_sample(name, fps, size)
+    met = [meets(one, found, 0.98, 0.97) for one, found in zip(np.split(truth, SEEDS), np.split(masks, SEEDS))]
+    assert sum(met) >= ENOUGH
 
 
 @pytest.mark.parametrize("name", SLOW)
@@ -194,30 +201,50 @@ def test_samples_that_suffer_most_from_noise_get_no_worse(name):
     check_bars(truth, masks, *SLOW[name])
 
 
+@pytest.mark.parametrize(("size", "agreement", "f1"), [(1.0, 0.975, 0.94), (0.6, 0.965, 0.92)])
+@pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_sample_is_far_below_the_bar_with_noise(name, fps, size, agreement, f1):
+    """All noises together; 5 mm on the 60 % figure are what 8 mm are on an adult."""
+    check_bars(*noisy_sample(name, fps, size), agreement, f1)
+
+
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 def test_all_samples_together_with_noise(fps):
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps) for name in SAMPLES)))
     check_bars(truth, masks, 0.985, 0.985)
 
 
-@pytest.mark.parametrize(("fps", "agreement"), [(30.0, 0.975), (60.0, 0.984), (120.0, 0.986)])
-def test_all_small_samples_together_with_noise(fps, agreement):
-    """5 mm on the 60 % figure are what 8 mm are on an adult."""
+@pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
+def test_all_small_samples_together_with_noise(fps):
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps, 0.6) for name in SAMPLES)))
-    check_bars(truth, masks, agreement, 0.97)
+    check_bars(truth, masks, 0.98, 0.97)
 
 
-@pytest.mark.parametrize("fps", [60.0, 120.0])
-def test_a_slow_rise_parts_two_rests_in_noise(fps):
-    """A heel that takes 0.6 s to rise by 5 cm and to sink again is never fast, but it does not stand meanwhile."""
+@pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
+def test_a_departure_that_the_clip_cuts_short_is_told_by_the_others(fps):
+    points, truth, pelvis = rolling_foot(fps, cycles=8)
+    last = np.flatnonzero(truth[:-1, 0] & ~truth[1:, 0])[-1] + 1
+    frames = last + round(0.1 * fps)
+    for seed in range(5):
+        noisy = points[:frames] + np.random.default_rng(seed).normal(0.0, 0.005, (frames, 2, 3))
+        found_last = found(noisy, fps, pelvis[:frames], ONE_FOOT).intervals("left_heel")[-1]
+        assert abs(found_last[1] - last) <= 0.04 * fps
+
+
+@pytest.mark.parametrize(
+    ("fps", "rise", "standing"), [(30.0, 0.03, 0.93), (60.0, 0.03, 0.96), (60.0, 0.05, 0.99), (120.0, 0.05, 0.99)]
+)
+def test_a_slow_rise_parts_two_rests_in_noise(fps, rise, standing):
+    """A heel that takes 0.6 s to rise by 3 or 5 cm and to sink again is never fast, but does not stand meanwhile."""
     t = np.arange(round(4.0 * fps)) / fps
     points, body = two_feet(len(t))
-    points[:, 0, 1] += 0.05 * (smooth((t - 1.0) / 0.6) - smooth((t - 2.4) / 0.6))
+    points[:, 0, 1] += rise * (smooth((t - 1.0) / 0.6) - smooth((t - 2.4) / 0.6))
     for seed in range(5):
         noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
         mask = found(noisy, fps, body).mask("left_heel")
         assert not mask[(t > 1.25) & (t < 1.45) | (t > 2.55) & (t < 2.75)].any()
-        assert mask[(t < 0.95) | (t > 3.05)].mean() > 0.99
+        assert mask[(t < 0.95) | (t > 3.05)].mean() > standing
 
 
 @pytest.mark.parametrize("fps", [60.0, 120.0])
@@ -260,7 +287,7 @@ def test_change_points_are_the_instants_of_leaving(power, bias):
 
 @cache
 def noisy_sample(name, fps, size=1.0):
-    """Truth and findings (3F, 4) with white noise of 5 mm per axis on every point, for three seeds."""
+    """Truth and findings (5F, 4) with white noise of 5 mm per axis on every point, for five seeds."""
     clip = samples.load(name)
     motion = clip.motion.resample(fps).scaled(size)
     character = shrunk(clip.character, size)
@@ -268,10 +295,10 @@ def noisy_sample(name, fps, size=1.0):
     points = kinematics.points([character.contacts[point] for point in FEET])
     body = kinematics.center_of_mass(character)
     masks = []
-    for seed in range(3):
+    for seed in range(SEEDS):
         noisy = points + np.random.default_rng(seed).normal(0.0, 0.005, points.shape)
         masks.append(contacts_of_points(noisy, fps, character.height, names=FEET, body=body).masks())
-    return np.concatenate([truth_of(name, fps, len(points))] * 3), np.concatenate(masks)
+    return np.concatenate([truth_of(name, fps, len(points))] * SEEDS), np.concatenate(masks)
 
 
 def truth_of(name, fps, frames):
@@ -293,12 +320,21 @@ def shrunk(character: Character, factor: float) -> Character:
     )  # fmt: skip
 
 
+def scores(truth, masks):
+    """Share of frames right, over heels and over balls, and the F1 scores of heels and of balls."""
+    parts = [[i for i, name in enumerate(FEET) if name.endswith(part)] for part in ("heel", "ball")]
+    return (truth == masks).mean(), *(f1_score(truth[:, columns], masks[:, columns]) for columns in parts)
+
+
+def meets(truth, masks, agreement, f1):
+    """Whether the frames right and both F1 scores are at least that high."""
+    right, *both = scores(truth, masks)
+    return right >= agreement and min(both) >= f1
+
+
 def check_bars(truth, masks, agreement, f1):
-    """Share of frames right, over heels and over balls, and the F1 score of each."""
-    assert (truth == masks).mean() >= agreement
-    for part in ("heel", "ball"):
-        columns = [i for i, name in enumerate(FEET) if name.endswith(part)]
-        assert f1_score(truth[:, columns], masks[:, columns]) >= f1, part
+    """The same as an assertion that shows the scores."""
+    assert meets(truth, masks, agreement, f1), scores(truth, masks)
 
 
 def test_standing_still_is_one_plant_each():

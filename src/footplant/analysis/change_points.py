@@ -40,6 +40,10 @@ _LOOSE = 0.05
 # how well the difference to the others may be explained by another departure, with three functions for each of three
 # axes, until a step counts as unlike: by chance more than this in one of 100
 _UNLIKE, _TELLING = 21.7, 3
+# how much more likely, as a logarithm, a departure that the clip cuts short must be than none
+_SURE = 1.0
+# headings, per half turn, that are tried for a departure of which too little is seen to tell its own
+_HEADINGS = 8
 # how many departures it takes to learn from each other, and how many ways of leaving are tried
 _FEWEST, _GROUPS = 2, 4
 # seconds; how finely one step's instant is shifted against the others' in each round, ten times to either side
@@ -75,6 +79,11 @@ class _Departure:
     path: NDArray
     """(bins + 1, 3) the departure in units of the noise: at its beginning, and in the middle of each bin after it."""
 
+    def at(self, after: NDArray) -> NDArray:
+        """(…, 3) the path at `after` (…) seconds since it begins; nothing before that."""
+        grid = np.insert((np.arange(len(self.path) - 1) + 0.5) * _BIN, 0, 0.0)
+        return np.stack([np.interp(after, grid, axis) for axis in self.path.T], axis=-1)
+
 
 def change_points(edges: Edges, kind: NDArray, fps: float) -> NDArray:
     """(B,) instants τ, in frames from the edge: alone, or together with departures that go alike.
@@ -85,13 +94,21 @@ def change_points(edges: Edges, kind: NDArray, fps: float) -> NDArray:
     near = edges.used & (np.cumsum(gone, axis=1) - gone == 0)
     instants, gain = _first_look(replace(edges, away=edges.away * near[..., None], used=near), fps)
     leaves = edges.open | (gain > _CLEAR)
-    paths, seconds = _turned(edges) / edges.scale[:, None, None], edges.k / fps
+    raw, paths, seconds = (
+        edges.away / edges.scale[:, None, None], _turned(edges) / edges.scale[:, None, None], edges.k / fps
+    )  # fmt: skip
     alone = leaves.copy()
     for one in np.unique(kind):
-        for group, found in _groups(
+        likely = np.full(len(kind), _SURE)
+        for group, found, common in _groups(
             paths, edges.used, seconds, instants, np.flatnonzero((kind == one) & leaves & edges.solid)
         ):
             instants[group], alone[group] = found, False
+            # where the clip ends soon after a departure, the others tell what little is seen of it
+            for row in np.flatnonzero((kind == one) & ~edges.open & (gain <= _CLEAR)):
+                instant, evidence = _cut_short(raw[row], edges.used[row], seconds, common)
+                if evidence > likely[row]:
+                    instants[row], likely[row], leaves[row] = instant, evidence, True
     for row in np.flatnonzero(alone):
         instants[row] = _together(paths[[row]], edges.used[[row]], seconds, instants[[row]])[0][0]
     first, last = _span(edges)
@@ -141,8 +158,8 @@ def _turned(edges: Edges) -> NDArray:
     return np.stack([x * cos + z * sin, y, z * cos - x * sin], axis=2)
 
 
-def _groups(paths, used, seconds, instants, members) -> list[tuple[NDArray, NDArray]]:
-    """The members in groups that leave alike, with their instants; who fits in none is in none.
+def _groups(paths, used, seconds, instants, members) -> list[tuple[NDArray, NDArray, _Departure]]:
+    """The members in groups that leave alike, with their instants and what they tell; who fits in none is in none.
 
     Those that differ too much are left for the next group: the feet of a limp, the steps into a walk.
     """
@@ -152,10 +169,10 @@ def _groups(paths, used, seconds, instants, members) -> list[tuple[NDArray, NDAr
         for _ in range(_GROUPS):
             if len(rest) < _FEWEST:
                 return found
-            placed, unlike = _together(paths[rest], used[rest], seconds, instants[rest])
+            placed, unlike, common = _together(paths[rest], used[rest], seconds, instants[rest])
             strangers = unlike >= _UNLIKE
             if not strangers.any():
-                found.append((rest, placed))
+                found.append((rest, placed, common))
                 break
             # a poor compromise may please nobody: only the worse half of the strangers leaves at a time
             rest = rest[unlike < max(_UNLIKE, float(np.median(unlike[strangers])))]
@@ -163,13 +180,15 @@ def _groups(paths, used, seconds, instants, members) -> list[tuple[NDArray, NDAr
     return found
 
 
-def _together(paths: NDArray, used: NDArray, seconds: NDArray, instants: NDArray) -> tuple[NDArray, NDArray]:
-    """Instants (n,) of departures (n, W, 3) that go alike, and how unlike (n,) the others each of them is.
+def _together(
+    paths: NDArray, used: NDArray, seconds: NDArray, instants: NDArray
+) -> tuple[NDArray, NDArray, _Departure]:
+    """Instants (n,) of departures (n, W, 3) that go alike, how unlike (n,) the others each of them is, and their path.
 
     `paths` are in units of the noise and seen at `seconds` (W,) where `used` (n, W). Unless all are alike, the instants
     are a by-product only.
     """
-    variance, place, unlike = np.ones(used.shape), None, np.zeros(len(paths))
+    variance, place, unlike, departure = np.ones(used.shape), None, np.zeros(len(paths)), None
     for fine in (*_FINE, 0.0):
         after = seconds - instants[:, None]
         if place is None:
@@ -180,20 +199,41 @@ def _together(paths: NDArray, used: NDArray, seconds: NDArray, instants: NDArray
         seen = used & (after < _LONGEST)
         pooled = after[seen], (paths - place[:, None])[seen], variance[seen]
         if not fine:
-            return instants + _departure(*pooled, _KINDS).median, unlike
+            departure = _departure(*pooled, _KINDS)
+            return instants + departure.median, unlike, departure
         departure = _departure(*pooled, _KINDS[:1])
         shifts = np.arange(-10, 11) * fine
-        shift, place, variance, unlike = _laid_over(paths, used, after - departure.begins, departure.path, shifts)
+        shift, place, variance, unlike = _laid_over(paths, used, after - departure.begins, departure, shifts)
         instants = instants + shift - np.median(shift)
-    return instants, unlike
+    assert departure is not None
+    return instants, unlike, departure
 
 
-def _laid_over(paths, used, after, path, shifts) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+def _cut_short(path: NDArray, used: NDArray, seconds: NDArray, common: _Departure) -> tuple[float, float]:
+    """The instant of a departure (W, 3) that the clip's end hides but for its beginning, seconds, and its evidence.
+
+    That is the log-likelihood gained over no departure, if it goes as others do, in any heading and at any instant in
+    the half of the rest that is nearer to the edge.
+    """
+    path, seconds = path[used], seconds[used]
+    instants = np.append(-np.arange(0.0, 0.5 * min(2.0 * _SOUGHT[0], -seconds[0]) + 1e-9, _BIN), np.inf)  # inf: never
+    at = common.at(seconds - instants[:, None] - (common.begins - common.median))
+    weight = 1.0 / (1.0 + _LOOSE**2 * np.einsum("swk,swk->sw", at, at))
+    level = np.exp(1j * np.arange(0.0, 2.0 * np.pi, np.pi / _HEADINGS))[:, None] * (path[:, 0] + 1j * path[:, 2])
+    turned = np.stack([level.real, np.broadcast_to(path[:, 1], level.shape), level.imag], axis=-1)
+    apart = turned[:, None] - at
+    apart = apart - (np.einsum("sw,hswk->hsk", weight, apart) / weight.sum(axis=1)[:, None])[:, :, None]
+    log = -0.5 * np.einsum("sw,hswk,hswk->hs", weight, apart, apart) + 1.5 * np.log(weight).sum(axis=1)
+    likelihood = np.exp(log - log.max()).mean(axis=0)
+    share = np.cumsum(likelihood[:-1]) / likelihood[:-1].sum()
+    return float(instants[np.searchsorted(share, 0.5)]), float(np.log(likelihood[:-1].mean() / likelihood[-1]))
+
+
+def _laid_over(paths, used, after, departure: _Departure, shifts) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Departures laid over a common one: shifts (n,), places (n, 3), variances (n, W), how unlike it (n,) each is."""
     rows = np.arange(len(paths))
-    grid = np.insert((np.arange(len(path) - 1) + 0.5) * _BIN, 0, 0.0)
     after = after[:, None] - shifts[:, None]
-    common = np.stack([np.interp(after, grid, axis) for axis in path.T], axis=-1)
+    common = departure.at(after)
     variance = 1.0 + _LOOSE**2 * np.einsum("nswk,nswk->nsw", common, common)
     seen = used & (after[:, 0] < _LONGEST)
     weight = seen[:, None] / variance

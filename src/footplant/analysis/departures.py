@@ -118,9 +118,24 @@ def rests_of(
     core's calmest window. In noise the window is longer, or slow movements would drown. Also returned is how far the
     calmest window strays, metres per axis.
     """
+    longest = max(round((0.15 if noise < wander else 0.35) * fps), 3)
+    rests, calmest = _calm(positions, core, longest, noise, wander)
+    if noise >= wander:
+        # what takes twice as long goes as far in steps that noise hides from the shorter window
+        rests = [part for rest in rests for part in _calm(positions, rest, 2 * longest, noise, wander, 0.5)[0]]
+    return rests, calmest
+
+
+def _calm(
+    positions: NDArray, core: tuple[int, int, int], longest: int, noise: float, wander: float, parted: float = 1.0
+) -> tuple[Intervals, float]:
+    """See `rests_of`; the window has `longest` frames, or a third of the core.
+
+    Windows that straddle a movement make a gap of about their length; a gap shorter than that times `parted` is chance.
+    """
     point, start, end = core
     track = positions[start:end, point] - positions[start, point]
-    length = int(np.clip(len(track) // 3, 3, max(round((0.15 if noise < wander else 0.35) * fps), 3)))
+    length = int(np.clip(len(track) // 3, 3, longest))
     if len(track) <= length:
         return [core], float(np.sqrt(track.var(axis=0).mean()))
     sums = np.cumsum(np.insert(np.column_stack([track, (track**2).sum(axis=1)]), 0, 0.0, axis=0), axis=0)
@@ -136,8 +151,7 @@ def rests_of(
         steady = shift <= max(_SHIFT * noise * np.sqrt(2.0 / half), 2.0 * wander)
         calm &= steady | ~(calm & steady).any()
     calm = np.flatnonzero(calm)
-    # windows that straddle a movement make a gap at least as long as they are; a shorter gap is chance
-    runs = np.split(calm, np.flatnonzero(np.diff(calm) >= length) + 1)
+    runs = np.split(calm, np.flatnonzero(np.diff(calm) >= parted * length) + 1)
     return [(point, start + int(run[0]), start + int(run[-1]) + length) for run in runs], calmest
 
 
