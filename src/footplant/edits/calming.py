@@ -42,8 +42,8 @@ EAGER, LESS_EAGER = 300.0, 10.0
 way to it."""
 MOST_WEIGHT = 1e6
 """Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
-KEPT = 0.0003
-"""Metres that what holds already may be off afterwards."""
+KEPT = 0.0005
+"""Metres that what holds already may be off afterwards; the search goes on for half of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def calmed(motion: Motion, character: Character, constraints: Sequence[Constrain
             )
             for joint in watched
         ]
-        solved = method.solve(Problem(part, character, (*held, *limits), tolerance=KEPT)).motion
+        solved = method.solve(Problem(part, character, (*held, *limits), tolerance=0.5 * KEPT)).motion
         if worst_error(Kinematics(solved), held).max(initial=0.0) > KEPT:
             continue
         root, rotations = np.array(motion.root), np.array(motion.rotations)

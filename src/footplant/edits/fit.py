@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.contacts import FEET, Contacts, find_contacts
+from footplant.analysis.ground import Ground, SteppingStones, Trodden
 from footplant.analysis.quality import measure
 from footplant.clip import Clip
 from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.edits.footsteps import EASE
+from footplant.edits.soles import SHALLOW, clear_ground, depths, lift_toes
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.ik.numeric import Numeric
@@ -25,7 +27,7 @@ from footplant.methods import method_of
 from footplant.methods.hierarchical import PAPER_RATE
 from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
-from footplant.problem import Ik, Method, Problem, Progress, Solution
+from footplant.problem import Ik, Method, Problem, Progress, Solution, Status, Stopwatch
 from footplant.skeleton import Character
 
 IkName = Literal["auto", "hybrid", "numeric"]
@@ -70,12 +72,42 @@ def fit(
         method = method_of(method, exact=exact, ik=chosen)
     solution = method.solve(problem, progress)
     if contacts is not None:
+        solution = _out_of_the_ground(solution, problem, method, contacts.ground)
         before, after = (
             measure(moving, character, contacts, against=(motion, character, contacts), ground=contacts.ground)
             for moving in (motion, solution.motion)
         )
         solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes)
+
+
+def _out_of_the_ground(solution: Solution, problem: Problem, method: Method, ground: Ground) -> Solution:
+    """Soles that an edit has pushed into the ground are lifted out of it, as far as the clip had them out of it.
+
+    Hips that are drawn down take the foot with them that swings. A ground that only plants tell is a guess between
+    them: nothing is lifted out of that.
+    """
+    last, character = getattr(method, "closing", None), problem.character
+    if last is None or character.roles is None or isinstance(ground, SteppingStones | Trodden):
+        return solution
+    allowed = depths(Kinematics(problem.motion), character, ground)
+    plants = [c for c in problem.constraints if isinstance(c, Footplant)]
+    motion, watch, reachable = solution.motion, Stopwatch(problem), solution.status is not Status.UNREACHABLE
+    for _ in range(2):
+        now = depths(Kinematics(motion), character, ground)
+        if not any((now[name] < least - SHALLOW).any() for name, least in allowed.items()):
+            break
+        motion = lift_toes(motion, character, plants, ground, allowed)
+        motion = clear_ground(motion, character, plants, ground, allowed)
+        again = last.solve(replace(problem, motion=motion))
+        motion, reachable = again.motion, again.status is not Status.UNREACHABLE
+        watch.lap("soles", motion)
+    if motion is solution.motion:
+        return solution
+    found = watch.finish(solution.report.method, motion, reachable=reachable, notes=solution.report.notes)
+    levels = (*solution.report.levels, *found.report.levels)
+    seconds = solution.report.seconds + found.report.seconds
+    return replace(found, report=replace(found.report, levels=levels, seconds=seconds))
 
 
 def settle(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[list[Constraint], list[str]]:

@@ -271,6 +271,22 @@ def at_tips(plants: Sequence[Footplant], target: Character, figure: Character, m
     return reconciled(tuple(found), figure)
 
 
+def balls_to_tips(
+    places: Sequence[Places], steps: Sequence[Step], target: Character, figure: Character, motion: Motion
+) -> list[Places]:
+    """Places of steps for a figure on tiptoe (see `on_tiptoe`): a ball that stands alone as far before where it was.
+
+    A whole foot is carried by its middle and has its length already. The way is as the foot mostly points.
+    """
+    kinematics, found = Kinematics(motion), list(places)
+    for number, (step, (heel, ball)) in enumerate(zip(steps, places)):
+        own, tip = (who.contacts[f"{step.side}_ball"] for who in (target, figure))
+        if heel is None and ball is not None and own != tip:
+            way = np.median((kinematics.point(tip) - kinematics.point(own))[step.start : step.end], axis=0)
+            found[number] = (None, ball + way * [1.0, 0.0, 1.0])
+    return found
+
+
 def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
     """The same plants, moved by the least so that a heel and a ball that stand at one time are a foot's length apart.
 

@@ -25,6 +25,7 @@ from footplant.edits.footsteps import (
     find_steps,
     foot_length,
     hip_width,
+    one_after_another,
     plants_at,
     wider_track,
 )
@@ -72,6 +73,7 @@ def morph(
     figure = change.character()
     moved = change.stand(clip, contacts, scale_footsteps)
     plants = plants_at(steps, change.places(clip, steps, contacts, scale_footsteps), figure)
+    plants = one_after_another(plants, clip.motion.fps)
     problem = Problem(level_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))
     held = range(lead, len(clip.motion))
     soles = Soles(plants, contacts.ground, unlevelled=moved)

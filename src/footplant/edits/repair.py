@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.contacts import Contacts
-from footplant.analysis.ground import Ground, as_ground
+from footplant.analysis.ground import Ground, SteppingStones, Trodden, as_ground
 from footplant.analysis.quality import Quality, measure
 from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.edits.attached import in_one_piece, in_pieces
+from footplant.edits.calming import Pace
 from footplant.edits.fit import editing_ik
-from footplant.edits.retarget import with_floor
+from footplant.edits.footsteps import reconciled, risen
+from footplant.edits.retarget import at_pace, with_floor
 from footplant.edits.soles import SOLE, clear_ground, lift_toes, stay_above
 from footplant.edits.stances import (
     Stance,
@@ -92,6 +94,7 @@ def repair(
             break
         stance = further
     assert solution is not None
+    solution = _calm(solution, Clip(source, character), stance)
     before, after = (
         measure(moving, character, stance.contacts, against=(source, character, stance.contacts), ground=floor)
         for moving in (source, solution.motion)
@@ -107,9 +110,36 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
     """The motion with its feet as a stance has them."""
     method = Hierarchical(ik=editing_ik(motion, character))
     ground = stance.contacts.ground
-    problem = Problem(lay_toes(motion, character, stance.plants, ground), character, stance.plants)
+    plants = _on_the_ground(stance.plants, character, ground)
+    problem = Problem(lay_toes(motion, character, plants, ground), character, plants)
     solution = method.solve(problem, progress)
-    return _clear(solution, problem, method, stance.plants, ground)
+    return _clear(solution, problem, method, plants, ground)
+
+
+def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: Ground) -> tuple[Footplant, ...]:
+    """The plants, none of them in a ground that is known: a foot that shakes may be found to stand below it."""
+    if isinstance(ground, SteppingStones | Trodden):
+        return plants
+    raised = risen(plants, ground)
+    higher = max((float(new.place[1] - old.place[1]) for new, old in zip(raised, plants)), default=0.0)  # type: ignore[index]
+    return reconciled(raised, character) if higher > DEPTH else plants
+
+
+def _calm(solution: Solution, source: Clip, stance: Stance) -> Solution:
+    """The solution with joints that are no more than a little faster than the clip's own fastest."""
+    pace = Pace.of(source, source.character)
+    if pace is None:
+        return solution
+    problem = Problem(solution.motion, source.character, stance.plants)
+    bounds = stay_above(
+        source.character, stance.contacts.ground, range(len(solution.motion)), _allowed(solution.motion)
+    )
+    return at_pace(solution, solution.motion, problem, bounds, pace)
+
+
+def _allowed(motion: Motion) -> dict[str, NDArray]:
+    """Contact point → (F,) metres, below 0, that it may be in the ground."""
+    return {f"{side}_{part}": np.full(len(motion), -DEPTH) for side in ("left", "right") for part in SOLE}
 
 
 def _without_t_pose(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
@@ -174,7 +204,7 @@ def _clear(
 ) -> Solution:
     """The feet brought out of the ground between and beside their plants, and the plants enforced again."""
     character, motion = problem.character, solution.motion
-    allowed = {f"{side}_{part}": np.full(len(motion), -DEPTH) for side in ("left", "right") for part in SOLE}
+    allowed = _allowed(motion)
     last = replace(method, spacings=(), first_guess=False)
     judged = stay_above(character, ground, range(len(motion)), allowed)
     whole = replace(problem, constraints=(*problem.constraints, *judged))

@@ -105,7 +105,7 @@ def retarget(
         touching = keep_palms_out(touching, target, stage.ground, palms, held)
         pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
         smooth = isinstance(method, Spacetime)
-        solution = _finished(solution, touching, problem, above(target, soles, held), pace, smooth)
+        solution = at_pace(solution, touching, problem, above(target, soles, held), pace, smooth)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
@@ -213,10 +213,18 @@ class _Levelled:
         return motion, reachable
 
 
-def _finished(
-    solution: Solution, motion: Motion, problem: Problem, bounds: tuple[Above, ...], pace: Pace | None, smooth: bool
+def at_pace(
+    solution: Solution,
+    motion: Motion,
+    problem: Problem,
+    bounds: tuple[Above, ...],
+    pace: Pace | None,
+    smooth: bool = False,
 ) -> Solution:
-    """The solution with its hands where they touch, at a pace that the source has too; smooth: with lower peaks."""
+    """The solution with a motion that was changed since, at a pace that the source has too (None: at any).
+
+    bounds: what holds beside the problem's own constraints. smooth: with lower peaks.
+    """
     watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
     if pace is not None:
         calm = calm_down(motion, problem.character, watch.problem.constraints, pace)

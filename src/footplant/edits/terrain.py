@@ -18,10 +18,21 @@ from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.edits.attached import attached, in_one_piece, in_pieces, refuse_constraints
+from footplant.edits.calming import Pace
 from footplant.edits.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.edits.footing import Footing, find_footing
-from footplant.edits.footsteps import carried_places, find_steps, foot_length, hip_width, plants_at, wider_track
-from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first
+from footplant.edits.footsteps import (
+    balls_to_tips,
+    carried_places,
+    find_steps,
+    foot_length,
+    hip_width,
+    on_tiptoe,
+    one_after_another,
+    plants_at,
+    wider_track,
+)
+from footplant.edits.retarget import Soles, Stage, above, at_pace, solve_soles, stand_first
 from footplant.edits.soles import level_toes
 from footplant.edits.swing import carry_feet
 from footplant.edits.transfer import transfer
@@ -70,9 +81,12 @@ def terrain(
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps or same else hip_width(target) / stage.scale - hip_width(clip.character)
     track = wider_track(steps, Kinematics(clip.motion), clip.character, extra)
-    level = carried_places(steps, target, stage.move, track)
+    figure = target if same else on_tiptoe(target)
+    level = balls_to_tips(carried_places(steps, figure, stage.move, track), steps, target, figure, motion)
+    target = figure
     footings = [find_footing(step, places, target, stage.ground, ground) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
+    plants = one_after_another(plants, motion.fps)
     carried = carry_feet(motion, target, steps, footings, stage.ground, ground)
     beams = pass_under(carried, target, doorways)
     wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
@@ -80,8 +94,10 @@ def terrain(
     if beams:
         # who bends comes under the beam sooner: a smooth answer first, from which the rest is little
         problem = replace(problem, motion=Hierarchical(exact=False).solve(problem).motion)
-    held = range(lead, len(motion))
-    solution = solve_soles(method or Hierarchical(), problem, Soles(plants, ground, unlevelled=carried), held, progress)
+    held, soles, method = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried), method or Hierarchical()
+    solution = solve_soles(method, problem, soles, held, progress)
+    pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
+    solution = at_pace(solution, solution.motion, problem, above(target, soles, held), pace)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, motion, target, ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"

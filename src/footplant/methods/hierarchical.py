@@ -119,8 +119,10 @@ class Hierarchical:
             return motion
         mean = shift[held] / total[held, None]
         spacing, count = self.spacings[0] * motion.fps / PAPER_RATE, len(motion)
-        # what all of them have in common is no matter of splines, which would ripple about it
-        common = mean.mean(axis=0)
+        # what all of them have in common is no matter of splines, which would ripple about it; but nothing has to move
+        # where nothing is held for long
+        apart = np.diff(np.concatenate([[0], held, [count - 1]])).max()
+        common = mean.mean(axis=0) if apart <= spacing else np.zeros(3)
         splines = fit_multilevel(held, mean - common, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
         return replace(motion, root=motion.root + common + sum(spline(np.arange(count)) for spline in splines))
 
