@@ -17,6 +17,7 @@ from footplant.analysis.quality import STANDS, shared_joints
 from footplant.analysis.smoothness import accelerations, uncut
 from footplant.clip import Clip
 from footplant.constraints import Above, AccelerationLimit, Constraint, Footplant, Orientation, Position
+from footplant.edits.soles import LEFT_ALONE
 from footplant.kinematics import Kinematics
 from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
@@ -174,7 +175,7 @@ def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:
     if isinstance(constraint, Above):
         places = part.point(constraint.point)
         height = places[:, 1] - constraint.ground.height(places[:, ::2])
-        least = height - np.maximum(constraint.slack(places, part.frames), 0.0)
+        least = np.minimum(height, height - constraint.slack(places, part.frames) - LEFT_ALONE)
         return Above(point=constraint.point, ground=constraint.ground, clearance=least, frames=frames, name=name)
     if isinstance(constraint, Position | Footplant) and not isinstance(constraint.point, MovingPoint):
         return Position(point=constraint.point, target=part.point(constraint.point), frames=frames, name=name)
