@@ -180,18 +180,32 @@ def test_normal_equations_are_those_of_numpy_and_the_costs_gradient() -> None:
 
 def test_elimination_is_the_schur_complement() -> None:
     rng = np.random.default_rng(0)
-    own, shared = rng.standard_normal((3, 9, 5)), rng.standard_normal((3, 9, 7))
-    coupling = np.zeros((3, 5, 7))
-    marker_shared.couple(own, shared, coupling)
-    np.testing.assert_allclose(coupling, own.transpose(0, 2, 1) @ shared, atol=1e-12)
-    hessian, gradient, step = own.transpose(0, 2, 1) @ own, rng.standard_normal((3, 5)), rng.standard_normal(7)
-    lower, left, right, out = np.zeros((3, 5, 5)), gradient.copy(), coupling.copy(), np.empty((3, 5))
-    marker_shared.eliminate(hessian, 0.0, left, right, lower)
-    expected = coupling.transpose(0, 2, 1) @ np.linalg.solve(hessian, coupling)
-    np.testing.assert_allclose(right.transpose(0, 2, 1) @ right, expected, rtol=1e-9)
-    marker_shared.follow(lower, left, right, step, out)
-    follows = -np.linalg.solve(hessian, (gradient + coupling @ step)[..., None])[..., 0]
-    np.testing.assert_allclose(out, follows, rtol=1e-8)
+    own, weights, residual = rng.standard_normal((3, 4, 3, 5)), rng.random((3, 4)), rng.standard_normal((3, 4, 3))
+    by_length, axes = rng.standard_normal((3, 4, 3, 2)), rng.standard_normal((3, 4, 3, 3))
+    own[:, 2, :, 3:], weights[1, 1] = 0.0, 0.0
+    shared = np.zeros((3, 4, 3, 14))
+    shared[..., :2] = by_length
+    for marker in range(4):
+        shared[:, marker, :, 2 + 3 * marker : 5 + 3 * marker] = axes[:, marker]
+    coupling, system, right = np.zeros((3, 5, 14)), np.zeros((14, 14)), np.zeros(14)
+    marker_shared.couple(own, weights, by_length, axes, residual, coupling, system, right)
+    np.testing.assert_allclose(coupling, np.einsum("fmri,fm,fmrs->fis", own, weights, shared), atol=1e-12)
+    expected = np.einsum("fmrs,fm,fmrt->st", shared, weights, shared)
+    np.testing.assert_allclose(np.tril(system), np.tril(expected), atol=1e-12)
+    np.testing.assert_allclose(right, np.einsum("fmrs,fm,fmr->s", shared, weights, residual), atol=1e-12)
+    hessian = np.einsum("fmri,fmrj->fij", own, own)
+    gradient, step = rng.standard_normal((3, 5)), rng.standard_normal(14)
+    lower, left, made, out = np.zeros((3, 5, 5)), gradient.copy(), coupling.copy(), np.empty((3, 5))
+    marker_shared.eliminate(hessian, 0.0, left, made, lower)
+    np.testing.assert_allclose(lower.transpose(0, 2, 1) @ lower, hessian, rtol=1e-9, atol=1e-9)
+    told = np.linalg.solve(hessian, np.concatenate([coupling, gradient[..., None]], axis=2))
+    marker_shared.reduce(left, made, system, right)
+    whole = expected - np.einsum("fis,fit->st", coupling, told[..., :-1])
+    np.testing.assert_allclose(np.tril(system), np.tril(whole), rtol=1e-8, atol=1e-9)
+    lesser = np.einsum("fmrs,fm,fmr->s", shared, weights, residual) - np.einsum("fis,fi->s", coupling, told[..., -1])
+    np.testing.assert_allclose(right, lesser, rtol=1e-8, atol=1e-9)
+    marker_shared.follow(lower, left, made, step, out)
+    np.testing.assert_allclose(out, -(told[..., -1] + told[..., :-1] @ step), rtol=1e-8)
 
 
 def test_what_poses_swallow_and_how_it_changes_by_differences() -> None:

@@ -99,8 +99,17 @@ def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
             narrow, damping = np.clip(FAR_OFF * state.skin, LEAST_OUTLIER, OUTLIER), 1e-4
             outlier = np.maximum(narrow, 0.5 * outlier)
     held = usual_prior(body, state)
-    spread = np.sqrt(np.maximum(np.diag(np.linalg.inv(known))[: len(lengths)], 0.0))
+    spread = np.sqrt(np.maximum(_variances(known, len(lengths)), 0.0))
     return Calibration(state.lengths, state.offsets, spread, frames, state.poses, state.skin, held, outlier)
+
+
+def _variances(known: NDArray, count: int) -> NDArray:
+    """(count,) of the first unknowns; known (S, S): the lower triangle of what is known of all."""
+    from footplant.kernels import dense
+
+    units, out = np.eye(count, len(known)), np.empty((count, len(known)))
+    dense.solve_damped(np.repeat(known[None], count, axis=0), units, np.zeros(count), out)
+    return np.diag(out[:, :count])
 
 
 def _without_odd(body: MarkerBody, state: State, targets: NDArray, frames: NDArray) -> tuple[NDArray, State]:

@@ -111,18 +111,19 @@ def usual_prior(body: MarkerBody, state: State) -> Prior:
 
 
 def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArray]:
-    """What people are like: residuals and their weights (both (P,)), and (P, P) how they change with what is shared."""
+    """What people are like: residuals and weights (both (S,)), and (3M, L) how landmarks move with the lengths.
+
+    Each residual grows with its own unknown; those of the offsets shrink with the lengths, too.
+    """
     lengths, count = state.lengths, len(state.lengths)
     shares = np.concatenate([[SCALE_SPREAD], np.full(count - 1, LENGTH_SPREAD)])
     off = state.offsets - body.landmarks.places(state.bones, lengths[0])
     residual = np.concatenate([lengths - 1.0, off.ravel(), state.usual.ravel()])
-    change = np.eye(len(residual))
-    moved = body.landmarks.changes(body.bone_changes(lengths))
-    change[count : count + off.size, :count] = -moved.reshape(off.size, -1)
+    moved = body.landmarks.changes(body.bone_changes(lengths)).reshape(off.size, -1)
     # there is no usual pose about an axis that is free to turn
     posture = np.where(body.spreads >= ANY, 1e-3, np.minimum(body.spreads, POSTURE))
     weights = np.concatenate([1.0 / shares, np.repeat(1.0 / body.landmarks.spread, 3), 1.0 / posture.ravel()])
-    return residual, weights, change
+    return residual, weights, moved
 
 
 def whole_cost(body: MarkerBody, state: State, targets: NDArray, outlier: NDArray) -> float:
@@ -138,44 +139,46 @@ def whole_cost(body: MarkerBody, state: State, targets: NDArray, outlier: NDArra
 def shared_step(
     body: MarkerBody, state: State, targets: NDArray, damping: float, outlier: NDArray
 ) -> tuple[State, float, NDArray]:
-    """The state after a step of all that is unknown, the cost before it, and what is known of what is shared (S, S)."""
-    from footplant.kernels import marker_shared
+    """The state after a step of all that is unknown, the cost before it, and (S, S) what is known of what is shared."""
+    from footplant.kernels import dense, marker_shared
 
     lengths, offsets, poses = state.lengths, state.offsets, state.poses
     seen = see(body, state.bones, offsets, poses)
     hidden = np.isnan(targets[..., :1])
     misfit = np.where(hidden, 0.0, seen.places - targets)
-    weights = np.sqrt(marker_weights(misfit, ~hidden[..., 0], outlier)) / state.skin
+    weights = marker_weights(misfit, ~hidden[..., 0], outlier) / state.skin**2
     hessian, gradient, costs = normal_equations(
         body, seen, poses, targets, usual_prior(body, state), spread=state.skin, outlier=outlier
     )
     noise, by_length, by_offset, by_pose = _noise_terms(body, state, seen, targets)
     gradient += by_pose
-    shared = _shared_changes(body, lengths, seen)
-    count, size = len(targets), shared.shape[-1]
-    own = (pose_changes(body, seen) * weights[..., None, None]).reshape(count, -1, hessian.shape[-1])
-    all_of = (shared * weights[..., None, None]).reshape(count, -1, size)
-    residual = (misfit * weights[..., None]).reshape(count, -1, 1)
+    count, size = len(targets), len(lengths) + offsets.size
     coupling = np.zeros((count, hessian.shape[-1], size + body.spreads.size))
-    marker_shared.couple(own, all_of, coupling)
-    with_usual, usual_system, usual_right = _usual_terms(body, state)
-    coupling[:, 3:, size:] = with_usual
+    system, right = np.zeros((coupling.shape[-1],) * 2), np.zeros(coupling.shape[-1])
+    marker_shared.couple(
+        pose_changes(body, seen), weights, length_changes(body, seen, body.bone_changes(lengths)),
+        rotation.to_matrix(seen.turned[:, body.segments]), misfit, coupling, system, right,
+    )  # fmt: skip
+    coupling[:, 3:, size:], usual_system, usual_right = _usual_terms(body, state)
     lower = np.zeros_like(hessian)
     marker_shared.eliminate(hessian, 1e-6, gradient, coupling, lower)
-    system = -np.tensordot(coupling, coupling, ((0, 1), (0, 1)))
-    right = -np.tensordot(coupling, gradient, ((0, 1), (0, 1)))
-    system[:size, :size] += np.tensordot(all_of, all_of, ((0, 1), (0, 1)))
-    right[:size] += np.tensordot(all_of, residual[..., 0], ((0, 1), (0, 1)))
+    marker_shared.reduce(gradient, coupling, system, right)
     right[: len(lengths)] += by_length
     right[len(lengths) : size] += by_offset.ravel()
     system[size:, size:] += usual_system
     right[size:] += usual_right
-    pull, firm, change = _prior_pull(body, state)
-    system += change.T @ (firm[:, None] ** 2 * change)
-    right += change.T @ (firm**2 * pull)
-    known = system.copy()
-    system[np.diag_indices(len(right))] *= 1.0 + damping
-    step = -np.linalg.solve(system, right)
+    pull, firm, moved = _prior_pull(body, state)
+    own, places = slice(len(lengths)), slice(len(lengths), size)
+    firmly = firm[places, None] ** 2 * moved
+    system[np.diag_indices(len(right))] += firm**2
+    system[own, own] += moved.T @ firmly
+    system[places, own] -= firmly
+    right += firm**2 * pull
+    right[own] -= firmly.T @ pull[places]
+    # Cholesky of ours and not NumPy's solver, which starts threads for systems as small as this
+    step = np.empty((1, len(right)))
+    dense.solve_damped(system[None], -right[None], np.array([damping]), step)
+    step = step[0]
     step[size:] = np.clip(step[size:], -LONGEST_TURN, LONGEST_TURN)
     new_lengths = np.clip(lengths + step[: len(lengths)], 0.3, 3.0)
     new_offsets = offsets + step[len(lengths) : size].reshape(-1, 3)
@@ -185,12 +188,12 @@ def shared_step(
     turns /= np.maximum(1.0, 2.0 * np.abs(turns[:, 3:]).max(axis=1, initial=0.0))[:, None]
     bones = body.bones(new_lengths)
     tried = replace(state, lengths=new_lengths, offsets=new_offsets, bones=bones, usual=usual)
-    moved = solve_poses(
+    posed = solve_poses(
         body, bones, new_offsets, targets, poses.moved(turns, body.active),
         spread=state.skin, prior=usual_prior(body, tried), outlier=outlier, iterations=30,
     )  # fmt: skip
     cost = float(costs.sum() + noise + np.sum((firm * pull) ** 2))
-    return replace(tried, poses=moved), cost, known
+    return replace(tried, poses=posed), cost, system
 
 
 def alone(body: MarkerBody) -> NDArray:
@@ -234,15 +237,3 @@ def _noise_terms(
     )  # fmt: skip
     moved = joint_changes(body, seen, body.bone_changes(state.lengths))
     return float(noise.sum()), np.tensordot(moved, by_joint, ((0, 1, 2), (0, 1, 2))), by_offset, by_pose
-
-
-def _shared_changes(body: MarkerBody, lengths: NDArray, seen: Seen) -> NDArray:
-    """(F, M, 3, L + 3M) how the markers move with the lengths and with their own offsets."""
-    count, markers = seen.places.shape[:2]
-    sizes = len(lengths)
-    out = np.zeros((count, markers, 3, sizes + 3 * markers))
-    out[..., :sizes] = length_changes(body, seen, body.bone_changes(lengths))
-    axes = rotation.to_matrix(seen.turned[:, body.segments])
-    for marker in range(markers):
-        out[:, marker, :, sizes + 3 * marker : sizes + 3 * marker + 3] = axes[:, marker]
-    return out

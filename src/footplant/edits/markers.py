@@ -248,14 +248,15 @@ def _bridge_gaps(body: MarkerBody, bones: NDArray, calibration: Calibration, pos
 def _tells(body: MarkerBody, row: int, seen: NDArray) -> NDArray:
     """(F,) whether an active joint's turn is told: by markers of its own segment, or of the next one that has some.
 
-    Two do, or all there are, or one with another on the segment beyond, which tells where the bone ends.
+    Two do, or all there are, or one with another on the segment beyond, which tells where the bone ends; and so do two
+    of that segment alone.
     """
     skeleton, waiting = body.base.skeleton, [int(body.active[row])]
     while waiting:
         on = np.isin(body.segments, waiting)
         below = [child for child in range(len(skeleton)) if skeleton.parents[child] in waiting]
         if on.any():
-            own, beyond = seen[:, on].sum(axis=1), seen[:, np.isin(body.segments, below)].any(axis=1)
-            return (own >= min(2, int(on.sum()))) | ((own >= 1) & beyond)
+            own, beyond = seen[:, on].sum(axis=1), seen[:, np.isin(body.segments, below)].sum(axis=1)
+            return (own >= min(2, int(on.sum()))) | ((own >= 1) & (beyond >= 1)) | (beyond >= 2)
         waiting = below
     return np.ones(len(seen), bool)
