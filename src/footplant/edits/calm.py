@@ -35,7 +35,7 @@ LOWERING = (LOWER, 0.95)
 """Share of the highest acceleration that is tried, and then where that would move joints too far."""
 LEEWAY = 0.03
 """Body heights by which a joint may move for it."""
-RARE = 0.1
+RARE = 0.15
 """Share of the frames up to which those near the highest acceleration are peaks of a motion and not its pace."""
 HELPS = 0.98
 """Share of a peak that may be left of it; else it is stubborn, and to lower others would be in vain."""
