@@ -72,6 +72,17 @@ def test_plants_are_kept_only_on_request():
     assert drifts[1] > 5.0, drifts
 
 
+@pytest.mark.parametrize("drop", [0.15, 0.25])
+def test_feet_that_swing_stay_out_of_the_ground_when_hips_are_drawn_down(drop):
+    hips = WALK.character.require_roles()["hips"]
+    low = Kinematics(WALK.motion).positions[160:240, hips] - [0.0, drop, 0.0]
+    solution = fit(WALK, [Position(point=Point(hips), target=low, frames=range(160, 240), ramp=(0.3, 0.3))])
+    assert solution.status is Status.SOLVED
+    assert solution.report.after.penetration_worst < 5.0
+    assert solution.report.after.worst_plant.drift < 1.0
+    assert solution.report.levels[-1].name == "soles"
+
+
 def test_far_frames_stay():
     wanted = rail(WALK, frames=range(80, 100), ramp=(0.1, 0.1))
     solution = fit(WALK, [wanted])

@@ -64,6 +64,14 @@ def test_clean_motions_stay(name):
     assert solution.status is Status.SOLVED
 
 
+def test_no_plant_is_in_the_ground():
+    clip = samples.load("walk")
+    contacts = find_contacts(clip)
+    deep = tuple(replace(plant, place=plant.place - [0.0, 0.02, 0.0]) for plant in contacts.plants[:2])
+    solution = repair(clip, ground=0.0, contacts=replace(contacts, plants=(*deep, *contacts.plants[2:])))
+    check(solution)
+
+
 def test_steps_are_found_though_they_skate():
     clean = samples.load("walk")
     for damage in (drifting, swaying, stretched, noisy_feet):

@@ -315,6 +315,16 @@ def test_stiff_feet_roll_over_their_tips():
     assert solution.report.unmet == ()
 
 
+def test_stiff_feet_roll_over_their_tips_on_terrain():
+    solution = terrain(clip("walk", 0, 260), slope(6.0), target=without_toes(load_character("sally")))
+    after = solution.report.after
+    assert after is not None
+    assert slides(solution) < 2.0
+    assert (after.penetration_worst or 0.0) < 5.0
+    assert (after.peak_acceleration_ratio or 0.0) < 1.5
+    assert solution.report.unmet == ()
+
+
 def test_a_plant_to_come_does_not_pull_at_one_that_holds():
     point = Point(3)
     plants = [
