@@ -21,6 +21,7 @@ from footplant.analysis.importance import Scene, Thing
 from footplant.clip import Clip
 from footplant.edits.puppet import as_shape
 from footplant.ik.puppet import PuppetEngine
+from footplant.kinematics import Kinematics
 from footplant.live.puppeteer import Frame, Puppeteer
 from timing import cpu_seconds, main
 
@@ -69,6 +70,7 @@ def run() -> dict[str, float]:
     every = clips()
     scenes = [floor_of(clip) for clip in every]
     figures["shin.clips"], figures["shin.frames"] = len(every), sum(len(clip.motion) for clip in every)
+    forward = sum(cpu_seconds(lambda clip=clip: Kinematics(clip.motion), repeats=3, shortest=0.0) for clip in every)
     for target in TARGETS:
         totals, seconds = [0, 0], 0.0
         for clip, scene in zip(every, scenes):
@@ -90,6 +92,7 @@ def run() -> dict[str, float]:
         figures[f"shin.all.{target}.iterations_with"] = with_estimate
         figures[f"shin.all.{target}.share_removed"] = 1.0 - with_estimate / max(without, 1)
         figures[f"shin.all.{target}.microseconds_a_frame"] = 1e6 * seconds / figures["shin.frames"]
+        figures[f"shin.all.{target}.times_faster_than_100_forward_kinematics"] = 100.0 * forward / seconds
         steps = live_microseconds(samples.load("walk"), target)
         figures[f"shin.live.{target}.median_microseconds"] = float(np.median(steps))
         figures[f"shin.live.{target}.p99_microseconds"] = float(np.percentile(steps, 99.0))
