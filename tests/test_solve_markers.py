@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from c3d_made import Made as MadeC3d
 from footplant import rotation, samples
 from footplant.cli import main
 from footplant.edits import marker_calibration
@@ -418,6 +419,55 @@ def test_bad_tables_are_one_line_and_code_two(take, tmp_path, capsys, table: str
     assert main(["solve", str(take), "-o", str(tmp_path / "out.bvh"), "--labels", str(file)]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out.bvh").exists()
+
+
+def bad_take(kind: str) -> Markers:
+    made = wear(CMU_41, "stand", hidden=0.0, swaps=0.0).markers[:12]
+    if kind == "no labels":
+        return replace(made, names=tuple(f"point{n}" for n in range(41)))
+    if kind == "too few":
+        return made.select(["LKNE", "LANK", "LTOE"])
+    if kind == "never seen":
+        return replace(made, positions=np.full_like(made.positions, np.nan))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("no labels", (), "expected 6 or more markers with known labels"),
+        ("too few", (), "expected 6 or more markers with known labels"),
+        ("never seen", (), "hidden in"),
+        ("whole", ("--units", "m"), "other units than it says"),
+        ("whole", ("--figure", "Zoe"), "expected a subject among"),
+        ("whole", ("--pose", "500"), ""),
+    ],
+)
+def test_bad_takes_are_one_line_and_code_two(kind, options, said, tmp_path, capsys) -> None:
+    file, out = tmp_path / "take.trc", tmp_path / "out.bvh"
+    save_markers(file, bad_take(kind), units="mm")
+    code = main(["solve", str(file), "-o", str(out), *options])
+    told = capsys.readouterr().err
+    if not said:
+        # a pose is asked for only where labels do not tell
+        assert code == 0
+        return
+    assert code == 2
+    assert not out.exists()
+    assert said in " ".join(told.split())
+    assert "Traceback" not in told
+
+
+def test_two_subjects_of_one_name_are_refused(tmp_path, capsys) -> None:
+    made = wear(CMU_41, "stand", hidden=0.0, swaps=0.0).markers[:12]
+    file = tmp_path / "two.c3d"
+    labels = [f"Ann:{label}" for label in CMU_41] * 2
+    both = np.concatenate([made.positions, made.positions + [2.0, 0.0, 0.0]], axis=1)
+    file.write_bytes(MadeC3d(1000.0 * both[..., [2, 0, 1]], labels).bytes())
+    code = main(["solve", str(file), "-o", str(tmp_path / "out.bvh")])
+    told = " ".join(capsys.readouterr().err.split())
+    assert code == 2
+    assert "expected each marker of 'Ann' once" in told
 
 
 def test_calibration_needs_a_frame_with_enough_markers() -> None:

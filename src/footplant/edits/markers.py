@@ -8,6 +8,7 @@ by the body, and markers whose labels were exchanged are found by their places.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -95,7 +96,9 @@ def find_people(
     found = []
     for name, numbers in groups.items():
         seen = [number for number in numbers if markers.visible[:, number].any()]
-        set_name, stuck = recognise([markers.labels[number] for number in seen])
+        labels = [markers.labels[number] for number in seen]
+        _one_person(name, labels)
+        set_name, stuck = recognise(labels)
         stuck = [replace(item, marker=seen[item.marker]) for item in stuck]
         if len(stuck) >= FEWEST:
             found.append((name, set_name, stuck))
@@ -110,6 +113,18 @@ def find_people(
         f"expected {FEWEST} or more markers with known labels (LASI, LKNE, LANK …), got {some}; say where they sit in "
         "a table (table=, --labels FILE), or name a frame in which the person stands in a T-pose (pose_frame=, --pose)"
     )
+
+
+def _one_person(name: str, labels: Sequence[str]) -> None:
+    """Refuse two persons under one name: readers put the place after a label that stands more than once."""
+    known = {labels[item.marker] for item in recognise(labels)[1]}
+    again = [label for label in labels if re.fullmatch(r".+_\d+", label) and label.rpartition("_")[0] in known]
+    if len(again) >= FEWEST:
+        whose = f"of {name!r}" if name else "without a name"
+        raise MotionError(
+            f"expected each marker {whose} once, got {again[0].rpartition('_')[0]} and {len(again) - 1} more again: "
+            "two subjects seem to have one name; give them different ones in the program that made the file"
+        )
 
 
 def _enough(stuck: Sequence[Stuck], markers: Markers) -> list[Stuck]:
