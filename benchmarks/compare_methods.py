@@ -101,12 +101,13 @@ def summary(rows: Iterable[dict]) -> dict[str, dict[str, float]]:
         own = [pair[method] for pair in pairs if method in pair and pair[method].get("failed") is None]
         fair = [pair for pair in reachable if method in pair]
         holding = [pair for pair in fair if holds(pair[method])]
+        # where the source all but stands still there is nothing to compare peaks with
+        moving = [pair for pair in holding if pair[method]["peak_acceleration"]]
         lowest = 0
-        for pair in holding:
+        for pair in moving:
             peaks = [row["peak_acceleration"] for row in pair.values() if holds(row) and row["peak_acceleration"]]
-            mine = pair[method]["peak_acceleration"]
             # within a hundredth is a tie
-            lowest += bool(mine is not None and peaks and mine <= 1.01 * min(peaks))
+            lowest += pair[method]["peak_acceleration"] <= 1.01 * min(peaks)
 
         def middle(key: str, own: list[dict] = own) -> float:
             values = [row[key] for row in own if row.get(key) is not None]
@@ -122,7 +123,7 @@ def summary(rows: Iterable[dict]) -> dict[str, dict[str, float]]:
             "median_worst_error_mm": middle("worst_error"),
             "median_peak_acceleration": middle("peak_acceleration"),
             "share_peak_under_1_5": float(np.mean(np.array(peaks) <= 1.5)) if peaks else float("nan"),
-            "share_lowest_peak_where_holding": lowest / max(len(holding), 1),
+            "share_lowest_peak_where_holding": lowest / max(len(moving), 1),
             "median_jerk": middle("jerk"),
             "median_joint_change_degrees": middle("joint_change"),
             "median_ms_per_100_frames": float(np.median([1e5 * row["seconds"] / row["frames"] for row in own]))
