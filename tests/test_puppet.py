@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from conftest import shared_files
 from footplant import rotation, samples
 from footplant.analysis.body_surface import SEGMENTS, BodySurface
-from footplant.analysis.importance import LIMBS, Scene, Thing, importance, importances
+from footplant.analysis.importance import Scene, Thing, importance, importances
 from footplant.clip import Clip
 from footplant.edits.compare import compare
 from footplant.edits.puppet import puppet
@@ -21,6 +25,9 @@ from footplant.live.puppeteer import Frame, Puppeteer
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+measured = importlib.import_module("puppet_measures")
+
 TARGETS = ("sally", "blubby")
 
 
@@ -31,22 +38,11 @@ def played(name: str, who: str) -> tuple[Clip, Character, PuppetMotion, Kinemati
 
 
 @pytest.mark.parametrize("who", TARGETS)
-@pytest.mark.parametrize("name", ["walk", "jump", "reach", "kick", "turn-left"])
+@pytest.mark.parametrize("name", ["walk", "run", "jump", "reach", "kick", "turn-left", "turn-right"])
 def test_planted_feet_hold_while_they_matter_fully(name, who):
     _, target, found, kinematics = played(name, who)
-    checked = 0
-    for point, intervals in samples.make(name).contacts.items():
-        if point.endswith("palm"):
-            continue
-        limb = LIMBS.index("left_leg" if point.startswith("left") else "right_leg")
-        place = kinematics.point(target.contacts[point])
-        for start, end in intervals:
-            full = np.arange(start, end)[found.scene[start:end, limb] >= 1.0]
-            if len(full) > 2:
-                checked += 1
-                drift = np.linalg.norm(place[full] - place[full].mean(axis=0), axis=1).max()
-                assert drift < 0.005, f"{point} {start}–{end} drifts {1000 * drift:.1f} mm"
-    assert checked >= 2
+    assert (found.scene[:, 2:] >= 1.0).mean() > 0.2
+    assert 0.0 < measured.drift(samples.make(name).contacts, found, measured.feet(kinematics, target)) < 0.005
 
 
 def test_a_figure_that_plays_itself_moves_as_it_did():
@@ -56,21 +52,13 @@ def test_a_figure_that_plays_itself_moves_as_it_did():
     assert (found.iterations == 0).all()
 
 
-@pytest.mark.parametrize("name", ["walk", "kick"])
+@pytest.mark.parametrize("name", ["walk", "kick", "stop", "limp", "jump", "punch", "turn-left", "turn-right"])
 def test_free_arms_keep_their_angles(name):
     clip, target, found, _ = played(name, "sally")
-    copied = transfer(clip.motion, clip.character, target)
-    roles = target.require_roles()
-    for arm, side in enumerate(("left", "right")):
-        busy = np.maximum(np.maximum(found.scene[:, arm], found.hands), found.body[:, [arm, 4 + arm]].max(axis=(1, 2)))
-        # half a second behind a touch an arm is on its way back
-        settled = np.array([busy[max(f - 60, 0) : f + 1].max() < 0.002 for f in range(len(busy))])
-        joints = [roles[f"{side}_{part}"] for part in ("upper_arm", "lower_arm", "hand")]
-        angle = np.degrees(rotation.angle(found.motion.rotations[:, joints], copied.rotations[:, joints]))
-        if name != "kick":
-            assert settled.mean() > 0.5
-        if settled.any():
-            assert angle[settled].max() < 1.0
+    angle, share = measured.free_arms(target, found, transfer(clip.motion, clip.character, target))
+    assert angle < 1.0
+    if name in ("walk", "kick"):
+        assert share > 0.5
 
 
 @pytest.mark.parametrize("who", TARGETS)
@@ -90,23 +78,7 @@ def test_clapping_hands_meet_and_do_not_pass(who):
 @pytest.mark.parametrize("name", ["walk", "run", "clap", "punch"])
 def test_arms_stay_out_of_the_belly(name):
     _, target, _, kinematics = played(name, "blubby")
-    assert deepest(target, kinematics) < 0.01
-
-
-def deepest(target: Character, kinematics: Kinematics) -> float:
-    """Metres that an elbow, wrist or palm is in the trunk or the head at most."""
-    from footplant.kernels import surface
-
-    tubes, roles = BodySurface.of(target).tables(), target.require_roles()
-    joints = [roles[f"{side}_{part}"] for side in ("left", "right") for part in ("lower_arm", "hand")]
-    palms = kinematics.points([target.contacts[f"{side}_palm"] for side in ("left", "right")])
-    worst = 0.0
-    for f in range(0, len(palms), 3):
-        points = np.concatenate([kinematics.positions[f, joints], palms[f]])
-        out = np.empty((len(points), len(SEGMENTS), 4))
-        surface.all_distances(tubes, np.array(kinematics.positions[f]), np.array(kinematics.rotations[f]), points, out)
-        worst = max(worst, float(-out[:, :4, 0].min()))
-    return worst
+    assert measured.depth(target, kinematics) < 0.01
 
 
 def test_the_live_puppeteer_plays_what_the_engine_plays():
@@ -130,18 +102,16 @@ def test_packed_tables_are_the_tables():
     from footplant.kernels import puppet_packed as packed
 
     engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
-    source, target = engine.packed
-    found, work = engine.room()
+    everything, analysis = engine.packed(), engine.analysis
     memory, limbs = engine.init()
-    analysis = engine.analysis
     parts = (
-        (packed.source_of(source), (
+        (packed.source_of(everything), (
             engine.performer.skeleton.parents, engine.performer.skeleton.offsets[None], analysis.figure,
             analysis.tubes, analysis.near, analysis.things, analysis.rules,
         )),
-        (packed.target_of(target), (*engine.tables, engine.stage, engine.counterparts.tables)),
+        (packed.target_of(everything), (*engine.tables, engine.stage, engine.counterparts.tables)),
         (packed.memory_of(memory.floats, memory.places), analysis.init()),
-        (packed.found_of(found), analysis.room()),
+        (packed.found_of(everything), analysis.room()),
     )  # fmt: skip
     for views, tables in parts:
         ours, theirs = list(flat(views)), list(flat(tables))
@@ -150,7 +120,7 @@ def test_packed_tables_are_the_tables():
             assert np.shape(view) == np.shape(table)
             assert np.array_equal(view, table)
     assert len(list(flat(packed.limbs_of(limbs.floats, limbs.places)))) == len(limbs.places)
-    assert len(list(flat(packed.work_of(work)))) == len(work.places)
+    assert len(list(flat(packed.work_of(everything)))) == len(everything.places) - packed.WORK
 
 
 def flat(parts):
@@ -187,7 +157,7 @@ def test_importance_of_the_scene_comes_before_a_touch_and_fades_after_it():
     assert feet[end - 1] == 1.0
     assert feet[end:landing].min() < 0.3
     assert feet[landing] > 0.95
-    assert np.abs(np.diff(feet)).max() < 0.15
+    assert np.abs(np.diff(feet)).max() < 0.08
 
 
 @pytest.mark.parametrize(
@@ -250,27 +220,41 @@ def test_the_surface_is_where_the_skin_is_and_places_are_found_again(who):
 
 
 def test_hands_approach_and_leave_without_a_jump():
-    """Arms swing to the belly and away again: what the importance does is never felt as a jerk."""
+    """Arms swing to one another and away again: what the importance does is never felt as a jerk."""
     clip, target, found, kinematics = played("clap", "sally")
-    copied = Kinematics(transfer(clip.motion, clip.character, target))
-    ours, theirs = (np.diff(k.positions, n=2, axis=0) * clip.motion.fps**2 for k in (kinematics, copied))
     assert found.hands.max() == 1.0
     assert found.hands.min() < 0.1
-    assert np.linalg.norm(ours, axis=2).max() < 1.5 * np.linalg.norm(theirs, axis=2).max()
+    assert np.abs(np.diff(found.hands)).max() < 0.06
+    assert np.abs(np.diff(found.hands, n=2)).max() < 0.02
+    copied = Kinematics(transfer(clip.motion, clip.character, target))
+    assert measured.acceleration(kinematics, copied, clip.motion.fps) < 1.5
 
 
-@pytest.mark.parametrize(
-    ("name", "who"),
-    [
-        *((name, "sally") for name in ("walk", "run", "limp", "turn-left", "jump", "stand", "reach", "waist", "stop")),
-        *((name, "blubby") for name in ("walk", "limp", "stop", "stand", "jump", "kick", "punch")),
-    ],
-)
+ROUGH = {"run": 3.8, "sneak": 2.2, "kick": 1.6, "clap": 2.2, "waist": 2.2, "climb": 1.8}
+"""Samples in which Blubby misses the aim of 1.5, and what may not be exceeded."""
+
+
+@pytest.mark.parametrize("who", TARGETS)
+@pytest.mark.parametrize("name", samples.MOTIONS)
 def test_smooth_motions_stay_smooth(name, who):
     clip, target, _, kinematics = played(name, who)
     copied = Kinematics(transfer(clip.motion, clip.character, target))
-    ours, theirs = (np.diff(k.positions, n=2, axis=0) * clip.motion.fps**2 for k in (kinematics, copied))
-    assert np.linalg.norm(ours, axis=2).max() < 1.5 * max(np.linalg.norm(theirs, axis=2).max(), 1.0)
+    most = ROUGH.get(name, 1.5) if who == "blubby" else 1.5
+    assert measured.acceleration(kinematics, copied, clip.motion.fps) < most
+
+
+@pytest.mark.parametrize("name", measured.REAL)
+def test_recorded_clips_keep_what_matters(name):
+    files = shared_files(f"bvh/cmu/{measured.REAL[name]}.bvh")
+    if not files:
+        pytest.skip("the folder shared/data with real clips is not beside the repository")
+    clip, scene, intervals = measured.real_clip(files[0])
+    for who in TARGETS:
+        found = measured.measures(clip, who, scene, intervals)
+        assert np.isfinite(list(found.values())).all()
+        if who == "sally":
+            assert found["depth_cm"] < 1.0
+            assert found["drift_mm"] < 5.0 + found["performer_drift_mm"]
 
 
 def test_the_root_estimate_spares_the_body_step():

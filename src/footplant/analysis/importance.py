@@ -33,11 +33,11 @@ NEAR_HANDS = 0.12
 """Body heights between the palms at which they begin to count."""
 PASSING = 0.3
 """Body heights a second along the body at which a touch does not count."""
-LOOKAHEAD, TOUCH_LOOKAHEAD = 0.15, 0.13
+LOOKAHEAD, TOUCH_LOOKAHEAD = 0.25, 0.14
 """Seconds by which an approach to the scene (λ, figure 4.3), and to the body or the other hand, counts ahead."""
 RATE = 0.02
 """Half-life in seconds of the filter on speeds."""
-RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.032, 0.1, 0.044, 0.8
+RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.055, 0.1, 0.1, 0.8
 """Half-lives in seconds in which importances of feet, and those of hands and of touches of the body, grow and fade."""
 
 

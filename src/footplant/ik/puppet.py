@@ -97,20 +97,6 @@ class PuppetEngine:
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
         return puppet_tables(self.target, self.surface), figure, self.surface.tables(), trunk, moves
 
-    @cached_property
-    def packed(self):
-        """The performer in its scene and the target as the kernels take them: two long tables (`Packed`)."""
-        from footplant.kernels.puppet_packed import pack
-
-        analysis, (puppet, figure, tubes, trunk, moves) = self.analysis, self.tables
-        return (
-            pack(
-                self.performer.skeleton.parents, self.performer.skeleton.offsets[None], analysis.figure,
-                analysis.tubes, analysis.near, analysis.things, analysis.rules,
-            ),
-            pack(puppet, figure, tubes, trunk, moves, self.stage, self.counterparts.tables),
-        )  # fmt: skip
-
     def init(self):
         """(memory, limbs): what is remembered before the first frame, as long tables."""
         from footplant.kernels.puppet_packed import pack
@@ -118,12 +104,17 @@ class PuppetEngine:
 
         return pack(self.analysis.init()), pack(new_limbs())
 
-    def room(self):
-        """(found, work): room for what is found in a frame and for its pose, to be used again, as long tables."""
+    def packed(self):
+        """The performer in its scene, the target, and room for a frame, to be used again: one long table (`Packed`)."""
         from footplant.kernels.puppet_packed import pack
         from footplant.kernels.puppet_tables import new_work
 
-        return pack(self.analysis.room()), pack(new_work(len(self.performer.skeleton), len(self.target.skeleton)))
+        analysis, performer = self.analysis, self.performer.skeleton
+        return pack(
+            performer.parents, performer.offsets[None], analysis.figure, analysis.tubes, analysis.near,
+            analysis.things, analysis.rules, *self.tables, self.stage, self.counterparts.tables, analysis.room(),
+            new_work(len(performer), len(self.target.skeleton)),
+        )  # fmt: skip
 
     def play(self, motion: Motion, poses: NDArray | None = None) -> PuppetMotion:
         """The target's motion for a whole clip of the performer.
@@ -147,8 +138,8 @@ class PuppetEngine:
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
         memory, limbs = self.init()
         kernel.play(
-            *self.packed, memory.floats, memory.places, limbs.floats, limbs.places, *self.room(), motion.root,
-            motion.rotations, poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
+            *self.packed(), memory.floats, memory.places, limbs.floats, limbs.places, motion.root, motion.rotations,
+            poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
         )  # fmt: skip
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
         return PuppetMotion(played, scene, body, hands, iterations)

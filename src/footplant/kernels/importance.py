@@ -21,6 +21,8 @@ POINTS = 8
 GENERAL = 8
 """What touches the body itself: left and right palm, left and right ball, left and right elbow, left and right knee."""
 
+NOTHING, ALL, CORNER = 1e-4, 0.98, 0.03
+"""What a follower of importance counts from, what is full importance, and the share in which it gets there."""
 UNMEANT = 0.5
 """How near to the body a palm or elbow may be (as a share of importance) without meaning to touch it."""
 
@@ -71,12 +73,12 @@ class Memory(NamedTuple):
     scene: NDArray
     """(8, O, 2) distance of each point from each thing and its rate, metres and m/s."""
     limbs: NDArray
-    """(4, 4) importance of each limb's end in the scene and its rate, and those of the spring before it."""
+    """(4, 6) importance of each limb's end in the scene, as in `follow`."""
     body: NDArray
-    """(8, S, 10) of each thing and segment: distance, rate, its place (3) seen from the segment, the speed at which it
-    slips along, and importance as in `limbs` (4)."""
+    """(8, S, 12) of each thing and segment: distance, rate, its place (3) seen from the segment, the speed at which it
+    slips along, and importance as in `follow` (6)."""
     hands: NDArray
-    """(10,) distance of the palms, rate, importance as in `limbs` (4), from the right one to the left (3), and the
+    """(12,) distance of the palms, rate, importance as in `follow` (6), from the right one to the left (3), and the
     speed at which they slip past each other."""
 
 
@@ -121,42 +123,49 @@ def spring(value, speed, goal, half_life, dt):
 
 @uncounted
 def follow(row, first, goal, rise, fall, dt):
-    """An importance that rises quickly and fades slowly, without a jerk: two springs, one after the other.
+    """An importance that rises quickly and fades slowly, without a jerk.
 
-    row[first …]: the value, its rate, and those of the spring before it. The last thousandth is rounded up.
+    What fades is held by a slow spring; two quick ones, one after the other, follow that whatever it does, so that
+    nothing coasts on when the goal turns back. row[first …]: the value, its rate, those of the quick spring before it,
+    and those of what is held.
     """
-    half_life = 0.6 * (rise if goal > row[first] else fall)
-    middle, speed = spring(row[first + 2], row[first + 3], goal, half_life, dt)
-    row[first + 2], row[first + 3] = within(middle, speed, goal)
-    value, speed = spring(row[first], row[first + 1], row[first + 2], half_life, dt)
-    row[first], row[first + 1] = within(value, speed, row[first + 2])
-    return row[first]
+    if goal >= row[first + 4]:
+        row[first + 4], row[first + 5] = goal, 0.0
+    else:
+        row[first + 4], row[first + 5] = spring(row[first + 4], row[first + 5], goal, fall, dt)
+    half_life = 0.6 * rise
+    row[first + 2], row[first + 3] = spring(row[first + 2], row[first + 3], row[first + 4], half_life, dt)
+    row[first], row[first + 1] = spring(row[first], row[first + 1], row[first + 2], half_life, dt)
+    return rounded(row[first])
 
 
 @uncounted
-def within(value, speed, goal):
-    """A follower kept in 0 … 1, and on its goal when that is at an end and all but reached."""
-    if value >= 1.0 or (goal >= 1.0 and value > 0.999):
-        return 1.0, 0.0
-    if value <= 0.0 or (goal <= 0.0 and value < 1e-5):
-        return 0.0, 0.0
-    return value, speed
+def rounded(value):
+    """0 or 1 where a follower all but is, without a corner at 1: springs take long over the last of their way."""
+    value = max(value - NOTHING, 0.0) / (ALL - CORNER)
+    short = 1.0 - value
+    if short >= CORNER:
+        return value
+    if short <= -CORNER:
+        return 1.0
+    return 1.0 - (short + CORNER) ** 2 / (4.0 * CORNER)
 
 
 @uncounted
 def begin(row, first, goal):
     """An importance before the first frame: it is what it is."""
-    row[first], row[first + 1], row[first + 2], row[first + 3] = goal, 0.0, goal, 0.0
-    return goal
+    for n in range(first, first + 6, 2):
+        row[n], row[n + 1] = goal, 0.0
+    return rounded(goal)
 
 
 @uncounted
-def ahead(distance, rate, seconds, reach):
-    """The distance some seconds ahead (equation 4.2); an approach counts for no more than the reach of what is near.
+def ahead(distance, rate, seconds, farthest):
+    """The distance some seconds ahead (equation 4.2); an approach counts for no more than so many metres.
 
     A hand that swings quickly through the air towards the floor does not mean it.
     """
-    return distance + max(seconds * rate, -reach)
+    return distance + max(seconds * rate, -farthest)
 
 
 @uncounted
@@ -196,7 +205,9 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
                     rate = rate_of(d, memory.scene[n, o, 0], memory.scene[n, o, 1], rules, dt)
                 memory.scene[n, o, 0], memory.scene[n, o, 1] = d, rate
                 out.nearest[n] = min(out.nearest[n], d)
-                most = max(most, share(ahead(d, rate, rules.lookahead, things.reaches[o]) / things.reaches[o]))
+                # a foot that comes down fast means to land
+                farthest = things.reaches[o] if limb < 2 else 2.0 * things.reaches[o]
+                most = max(most, share(ahead(d, rate, rules.lookahead, farthest) / things.reaches[o]))
         row, rise, fall = memory.limbs[limb], rules.rise, rules.fall
         if limb < 2:
             # hands reach out in their own time; a foot may land at any moment
@@ -253,21 +264,21 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
     if memory.started[0] > 0.0:
         rate, moved = rate_of(d, last[0], last[1], rules, dt), 0.0
         for k in range(3):
-            moved += (out.hands[1 + k] - last[6 + k]) ** 2
+            moved += (out.hands[1 + k] - last[8 + k]) ** 2
         slip = math.sqrt(max(moved - (d - last[0]) ** 2, 0.0)) / dt
-        last[9] += (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * (slip - last[9])
+        last[11] += (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * (slip - last[11])
         now = share(ahead(d, rate, rules.touch_lookahead, rules.hands) / rules.hands)
         # hands that swing past each other do not mean to meet
-        now *= share(0.5 * last[9] / rules.passing)
-        follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
+        now *= share(0.5 * last[11] / rules.passing)
+        value = follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
         last[0], last[1] = d, rate
     else:
-        begin(last, 2, share(d / rules.hands))
+        value = begin(last, 2, share(d / rules.hands))
         last[0], last[1] = d, 0.0
     for k in range(3):
-        last[6 + k] = out.hands[1 + k]
+        last[8 + k] = out.hands[1 + k]
     # hands that were together a moment ago and are far apart now have nothing to do with one another any more
-    out.hands[0] = last[2] * share((d / rules.hands - 0.8) / 2.4)
+    out.hands[0] = value * share((d / rules.hands - 1.0) / 4.0)
     if out.hands[0] <= 0.0:
         return
     x, y, z = (0.5 * (out.points[0, 0] + out.points[1, 0]), 0.5 * (out.points[0, 1] + out.points[1, 1]),
@@ -295,9 +306,9 @@ def new_memory(things: int, segments: int) -> Memory:
     return Memory(
         np.zeros(1),
         np.zeros((POINTS, things, 2)),
-        np.zeros((LIMBS, 4)),
-        np.zeros((GENERAL, segments, 10)),
-        np.zeros(10),
+        np.zeros((LIMBS, 6)),
+        np.zeros((GENERAL, segments, 12)),
+        np.zeros(12),
     )
 
 

@@ -19,7 +19,16 @@ from footplant.kernels.importance import (
 from footplant.kernels.puppet_arms import arms
 from footplant.kernels.puppet_body import place_body
 from footplant.kernels.puppet_limbs import leg, note_angles
-from footplant.kernels.puppet_packed import found_of, limbs_of, memory_of, pack, source_of, target_of, work_of
+from footplant.kernels.puppet_packed import (
+    Packed,
+    found_of,
+    limbs_of,
+    memory_of,
+    pack,
+    source_of,
+    target_of,
+    work_of,
+)
 from footplant.kernels.puppet_tables import Puppet, Stage, new_limbs, new_work, to_target
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
@@ -74,39 +83,47 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work):
 
 
 @jit
-def observe(source, memory, remembered, found, work, root, rotations, poses, dt):
-    """The second phase on packed tables; memory: the numbers of `remembered` that change, work: packed rooms."""
+def observe(floats, whole, places, memory, remembered, root, rotations, poses, dt):
+    """The second phase; all tables as `pack` lays them out, memory: the numbers of `remembered` that change."""
+    tables = Packed(floats, whole, places)
     observe_frame(
-        source_of(source), root, rotations, poses, dt, memory_of(memory, remembered), found_of(found), work_of(work)
+        source_of(tables), root, rotations, poses, dt, memory_of(memory, remembered), found_of(tables), work_of(tables)
     )
 
 
 @jit
-def pose(source, target, memory, remembered, limbs, limb_places, found, work, poses, dt):
-    """The third phase on packed tables; how many iterations the body took."""
-    near = memory_of(memory, remembered).scene
+def pose(floats, whole, places, memory, remembered, limbs, limb_places, poses, dt):
+    """The third phase, after `observe`; how many iterations the body took."""
+    tables, near = Packed(floats, whole, places), memory_of(memory, remembered).scene
     return pose_frame(
-        source_of(source), target_of(target), poses, found_of(found), near, dt, limbs_of(limbs, limb_places),
-        work_of(work),
+        source_of(tables), target_of(tables), poses, found_of(tables), near, dt, limbs_of(limbs, limb_places),
+        work_of(tables),
     )  # fmt: skip
 
 
 @jit
 def play(
-    source, target, memory, remembered, limbs, limb_places, found, work, roots, rotations, poses, seconds, new_roots,
+    floats, whole, places, memory, remembered, limbs, limb_places, roots, rotations, poses, seconds, new_roots,
     new_rotations, scene, body, hands, iterations,
 ):  # fmt: skip
     """A whole clip, frame by frame: `observe`, then `pose`; poses (F or 1, O, 7). Writes poses and importances."""
-    performer, character, mind = source_of(source), target_of(target), memory_of(memory, remembered)
-    arms_and_legs, out, room = limbs_of(limbs, limb_places), found_of(found), work_of(work)
+    tables, mind = Packed(floats, whole, places), memory_of(memory, remembered)
+    performer, character = source_of(tables), target_of(tables)
+    arms_and_legs, out, room = limbs_of(limbs, limb_places), found_of(tables), work_of(tables)
     for f in range(roots.shape[0]):
         here = poses[f if poses.shape[0] > 1 else 0]
         observe_frame(performer, roots[f : f + 1], rotations[f : f + 1], here, seconds, mind, out, room)
         iterations[f] = pose_frame(performer, character, here, out, mind.scene, seconds, arms_and_legs, room)
-        new_roots[f] = room.root[0]
-        new_rotations[f] = room.local[0]
-        scene[f] = out.scene
-        body[f] = out.body
+        for k in range(3):
+            new_roots[f, k] = room.root[0, k]
+        for j in range(room.local.shape[1]):
+            for k in range(4):
+                new_rotations[f, j, k] = room.local[0, j, k]
+        for n in range(out.body.shape[0]):
+            for k in range(out.body.shape[1]):
+                body[f, n, k] = out.body[n, k]
+        for limb in range(4):
+            scene[f, limb] = out.scene[limb]
         hands[f] = out.hands[0]
 
 
@@ -124,26 +141,21 @@ def _without_limbs() -> Figure:
 
 
 def _smallest_parts():
-    """(source, target, memory, remembered, limbs, limb_places, found, work) of a figure of one joint."""
+    """(floats, whole, places, memory, remembered, limbs, limb_places) of a figure of one joint."""
     rules = Rules(0.15, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
     turns, none = np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
     counterparts = (
         np.array([-1]), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), turns, turns, turns, none, none,
         np.zeros(0), np.zeros((0, 3)),
     )  # fmt: skip
-    source = pack(
+    tables = pack(
         np.array([-1]), np.zeros((1, 1, 3)), _without_limbs(), smallest_tubes(), np.zeros((8, 1), bool),
-        smallest_things(), rules,
-    )  # fmt: skip
-    target = pack(
-        smallest_puppet(), _without_limbs(), smallest_tubes(), np.zeros(1, bool), np.zeros((2, 1), bool),
-        Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01), counterparts,
+        smallest_things(), rules, smallest_puppet(), _without_limbs(), smallest_tubes(), np.zeros(1, bool),
+        np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01), counterparts, new_importance(1),
+        new_work(1, 1),
     )  # fmt: skip
     memory, limbs = pack(new_memory(1, 1)), pack(new_limbs())
-    return (
-        source, target, memory.floats, memory.places, limbs.floats, limbs.places, pack(new_importance(1)),
-        pack(new_work(1, 1)),
-    )  # fmt: skip
+    return *tables, memory.floats, memory.places, limbs.floats, limbs.places
 
 
 def _rest():
@@ -157,8 +169,7 @@ def _frozen(*shape):
 
 
 def _smallest_observe():
-    source, _, memory, remembered, _, _, found, work = _smallest_parts()
-    return source, memory, remembered, found, work, np.zeros((1, 3)), np.ones((1, 1, 4)), _rest(), 0.01
+    return *_smallest_parts()[:5], np.zeros((1, 3)), np.ones((1, 1, 4)), _rest(), 0.01
 
 
 def _smallest_pose():

@@ -14,12 +14,12 @@ from footplant.kernels.surface import place
 from footplant.kernels.uncounted import uncounted
 
 SWEEPS = 2
-"""How often a hand is pushed out of everything in turn; it goes on from where it was pushed before."""
+"""How often a hand is pushed out of everything in turn, and an elbow swung; they go on from where they were before."""
 FIRST_ROUNDS = 12
 """How often everything is done at the first frame, which has nothing to go on from."""
-RELEASE = 0.08
+RELEASE = 0.09
 """Half-life in seconds in which a push fades when nothing pushes any more."""
-EASE, GATHER, SWING = 0.025, 0.04, 0.05
+EASE, GATHER, SWING = 0.025, 0.04, 0.03
 """Half-lives in seconds in which hands, the place where they meet, and elbows take up a push."""
 LEARN = 0.5
 """Share of what a hand misses of its place, for being out of reach, by which the place is drawn in for the next."""
@@ -31,6 +31,8 @@ MEETINGS = 8
 """How often the place where hands meet is pushed out of the body and drawn back within reach, in turn."""
 STRETCH = 0.95
 """Share of its length to which an arm is stretched for hands that meet."""
+MEANT = 4
+"""The power of importance by which a hand that means to be somewhere is not pushed away from it."""
 EASY_REACH = 0.93
 """Share of its length from which an arm is stretched less than it is asked to."""
 
@@ -99,7 +101,8 @@ def meeting_place(tubes, trunk, importance, stage, work):
 def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work):
     """Bring the palms together as they are on the performer: in front of the body, within reach of both arms.
 
-    Where they meet is pushed out of the body and drawn within reach; that is carried on from frame to frame.
+    Where they meet is pushed out of the body and drawn within reach; that is carried on from frame to frame, and so
+    is the place itself, seen from the shoulders: both hands are late by as much.
     """
     w, state = importance.hands[0], limbs.middle
     if w <= 0.0:
@@ -111,7 +114,7 @@ def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
     sx, sy, sz = meeting_place(tubes, trunk, importance, stage, work)
     if state[6] <= 0.0:
         state[:] = 0.0
-    middle[0], middle[1], middle[2] = sx + keep * state[0], sy + keep * state[1], sz + keep * state[2]
+    middle[0], middle[1], middle[2] = sx + keep * state[7], sy + keep * state[8], sz + keep * state[9]
     # the middle must be in two balls, those that the arms reach, seen from the middle
     for arm in range(2):
         sign = 1.0 if arm == 0 else -1.0
@@ -132,13 +135,14 @@ def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
         if closest(middle, work.centers[:2], work.radii[:2], found):
             middle[0], middle[1], middle[2] = found[0], found[1], found[2]
     for k in range(3):
-        wanted = middle[k] - (sx if k == 0 else (sy if k == 1 else sz))
+        state[7 + k] = middle[k] - (sx if k == 0 else (sy if k == 1 else sz))
+        between = 0.5 * (work.positions[0, figure.limbs[0, 0], k] + work.positions[0, figure.limbs[1, 0], k])
         if state[6] > 0.0:
-            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, GATHER, dt)
+            state[k], state[3 + k] = spring(state[k], state[3 + k], middle[k] - between, GATHER, dt)
         else:
-            state[k], state[3 + k] = wanted, 0.0
+            state[k], state[3 + k] = middle[k] - between, 0.0
+        middle[k] = between + state[k]
     state[6] = 1.0
-    middle[0], middle[1], middle[2] = sx + state[0], sy + state[1], sz + state[2]
     for arm in range(2):
         sign = 1.0 if arm == 0 else -1.0
         wrist, r = work.wrists[arm], work.points[arm]
@@ -248,7 +252,7 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
         apart, together = 1.0, 0.0
         if figure.limbs[0, 2] >= 0 and figure.limbs[1, 2] >= 0:
             meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
-            apart -= importance.hands[0] ** 6
+            apart -= importance.hands[0] ** MEANT
             together = importance.hands[0] ** 2
         for arm in range(2):
             if figure.limbs[arm, 2] < 0:
@@ -256,7 +260,7 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
             w, wrist, goal = importance.scene[arm], work.wrists[arm], work.goals[arm]
             for k in range(3):
                 wrist[k] += w * (goal[k] - wrist[k])
-            work.free[arm] = apart * (1.0 - w**6)
+            work.free[arm] = apart * (1.0 - w**MEANT)
             shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limbs, work)
         for arm in range(2):
             if figure.limbs[arm, 2] < 0:
@@ -301,7 +305,7 @@ def lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs
     wrist, give = work.wrists[arm], limbs.gives[arm]
     give[0], give[1], give[2] = wrist[0], wrist[1], wrist[2]
     bend_to(puppet, figure, arm, EASY_REACH, wrist, work)
-    sweeps = 1 if started else FIRST_ROUNDS
+    sweeps = SWEEPS if started else FIRST_ROUNDS
     wanted = swing_elbow(puppet, figure, arm, tubes, trunk, keep * state[0], sweeps, margin, work)
     if started:
         before = wanted

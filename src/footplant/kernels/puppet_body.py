@@ -16,7 +16,10 @@ LEAST = 0.05
 """Importance below which a limb's end has no say in where the root goes."""
 SETTLE = 0.05
 """Half-life in seconds in which a foot in the air forgets how it was shifted."""
-SHARP = 0.004
+SETTLE_ALONG, CREEP = 3.0, 0.3
+"""How much of it a foot forgets a metre of its way, however near to the floor it goes (a body may turn meanwhile), and
+the metres a second below which it does so less and less: it may stand."""
+SHARP = 0.01
 """Metres of height between heel, ball and toe that decide which of them the foot stands on."""
 TOUCH = 0.004
 """Metres around a touch in which distances are rounded."""
@@ -47,13 +50,18 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     total, height, moved_x, moved_z = 0.0, 0.0, 0.0, 0.0
     base_x, base_z, before_x, before_z = 0.0, 0.0, 0.0, 0.0
-    ankles = limbs.ankles[foot]
+    ankles, soles, travel = limbs.ankles[foot], limbs.soles[foot], 0.0
     for c in range(3):
         n = first + c
         share = math.exp(-(importance.nearest[n] - least) / SHARP)
         ux = to_target(stage, 0, importance.points[n, 0]) - work.points[n, 0]
         uy = to_target(stage, 1, importance.points[n, 1]) - work.points[n, 1]
         uz = to_target(stage, 2, importance.points[n, 2]) - work.points[n, 2]
+        square = 0.0
+        for k in range(3):
+            square += (importance.points[n, k] - soles[c, k]) ** 2
+            soles[c, k] = importance.points[n, k]
+        travel += share * math.sqrt(square)
         total += share
         height += share * uy
         moved_x, moved_z = moved_x + share * (ux - ankles[c, 0]), moved_z + share * (uz - ankles[c, 2])
@@ -72,7 +80,9 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     if started:
         shift[0] += moved_x / total - (base_x - before_x)
         shift[2] += moved_z / total - (base_z - before_z)
-        settle = 1.0 - math.exp(-0.6931471805599453 * dt * (1.0 - weight) / SETTLE)
+        travel /= total
+        forgets = 0.6931471805599453 * dt * (1.0 - weight) / SETTLE
+        settle = 1.0 - math.exp(-forgets - SETTLE_ALONG * travel * travel / (travel + CREEP * dt))
         shift[0] += settle * (wanted_x - shift[0])
         shift[2] += settle * (wanted_z - shift[2])
     else:

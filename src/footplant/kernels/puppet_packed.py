@@ -1,8 +1,8 @@
 """The tables of computer puppetry in a few long arrays, taken apart in compiled code.
 
-Handing one array to compiled code costs a third of a microsecond, and a frame needs more than a hundred. So the tables
-are laid out one behind the other: `pack` does it, and `source_of`, `target_of`, `memory_of`, `limbs_of`, `found_of` and
-`work_of` make named views of them again.
+Handing one array to compiled code costs a third of a microsecond, a named tuple of them more, and a frame needs more
+than a hundred. So all tables are laid out one behind the other: `pack` does it, and `source_of`, `target_of`,
+`found_of`, `work_of`, `memory_of` and `limbs_of` make named views of them again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from footplant.kernels.importance import Figure, Importance, Memory, Rules
 from footplant.kernels.puppet_tables import Limbs, Puppet, Stage, Work
 from footplant.kernels.scene import Things
 from footplant.kernels.surface import Tubes
+
+TARGET, FOUND, WORK = 27, 64, 71
+"""The first array of the character, of what matters and of the room for a frame in `pack(performer, character, …)`."""
 
 
 class Packed(NamedTuple):
@@ -115,7 +118,7 @@ def source_of(p):
 @jit
 def target_of(p):
     """What `pack(puppet, figure, tubes, trunk, moves, stage, counterparts)` of the character was made of."""
-    f, w, q = p.floats, p.whole, p.places
+    f, w, q = p.floats, p.whole, p.places[TARGET:]
     puppet = Puppet(
         row(w, q, 0), block(f, q, 1), table(f, q, 2), row(f, q, 3), row(w, q, 4), block(f, q, 5), row(f, q, 6),
         table(f, q, 7),
@@ -127,7 +130,9 @@ def target_of(p):
         row(w, q, 26), row(w, q, 27), row(w, q, 28), row(f, q, 29), table(f, q, 30), table(f, q, 31), table(f, q, 32),
         row(w, q, 33), row(w, q, 34), row(f, q, 35), table(f, q, 36),
     )  # fmt: skip
-    return puppet, figure_at(p, 8), tubes_at(p, 12), row(w, q, 18), table(w, q, 19), stage, counterparts
+    return (
+        puppet, figure_at(p, TARGET + 8), tubes_at(p, TARGET + 12), row(w, q, 18), table(w, q, 19), stage, counterparts,
+    )  # fmt: skip
 
 
 @jit
@@ -141,14 +146,14 @@ def limbs_of(f, q):
     """What the limbs remember; f: the numbers of a packed `Limbs`, q: its places."""
     return Limbs(
         table(f, q, 0), block(f, q, 1), table(f, q, 2), table(f, q, 3), table(f, q, 4), row(f, q, 5), table(f, q, 6),
-        row(f, q, 7),
+        row(f, q, 7), block(f, q, 8),
     )  # fmt: skip
 
 
 @jit
 def found_of(p):
     """What matters: a packed `Importance`."""
-    f, q = p.floats, p.places
+    f, q = p.floats, p.places[FOUND:]
     return Importance(
         row(f, q, 0), table(f, q, 1), row(f, q, 2), table(f, q, 3), block(f, q, 4), row(f, q, 5), table(f, q, 6)
     )
@@ -157,7 +162,7 @@ def found_of(p):
 @jit
 def work_of(p):
     """Room for a frame: a packed `Work`."""
-    f, w, q = p.floats, p.whole, p.places
+    f, w, q = p.floats, p.whole, p.places[WORK:]
     return Work(
         block(f, q, 0), block(f, q, 1), block(f, q, 2), table(f, q, 3), block(f, q, 4), block(f, q, 5), table(f, q, 6),
         table(f, q, 7), table(f, q, 8), table(f, q, 9), row(f, q, 10), row(w, q, 11), table(f, q, 12),

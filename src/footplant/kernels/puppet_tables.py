@@ -70,11 +70,14 @@ class Limbs(NamedTuple):
     gives: NDArray
     """(2, 3) metres that a wrist gives way, for its elbow being in the body or its place being out of reach."""
     middle: NDArray
-    """(7,) how far the place where hands meet is pushed, metres, how fast that changes, and 1 while they do."""
+    """(10,) where hands meet, seen from the middle of the shoulders, metres, how fast that changes, 1 while they do,
+    and how far that place is pushed (3), metres."""
     swings: NDArray
     """(2, 2) how far each elbow is swung out of the body, radians, and how fast that changes."""
     started: NDArray
     """(1,) 0 before the first frame."""
+    soles: NDArray
+    """(2, 3, 3) the performer's heels, balls and toes, metres."""
 
 
 class Work(NamedTuple):
@@ -130,7 +133,7 @@ def new_limbs() -> Limbs:
     """The memory before the first frame."""
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
-        np.zeros((2, 3)), np.zeros(7), np.zeros((2, 2)), np.zeros(1),
+        np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
     )  # fmt: skip
 
 

@@ -103,14 +103,14 @@ class Puppeteer:
         than the performer's, the scene with it; None: as much as its legs are longer; 1.0: both share one world.
         about: (3,) the place that stays where it is, metres. filter: cleans the frames first; None: they are clean.
         """
-        from footplant.kernels.puppet_packed import view
+        from footplant.kernels.puppet_packed import FOUND, WORK, view
 
         self.performer, self.target, self.filter = performer, target, filter
         self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
-        self._found, self._work = self.engine.room()
+        self._tables = tables = self.engine.packed()
         self._memory, self._limbs = self.engine.init()
-        self._scene, self._body, self._hands = view(self._found, 0, 1), view(self._found, 3, 2), view(self._found, 5, 1)
-        self._local, self._root = view(self._work, 2, 3), view(self._work, 3, 2)
+        self._scene, self._body, self._hands = (view(tables, FOUND + n, axes) for n, axes in ((0, 1), (3, 2), (5, 1)))
+        self._local, self._root = view(tables, WORK + 2, 3), view(tables, WORK + 3, 2)
         self._rest = self.engine.analysis.scene.rest()
 
     def init(self) -> State:
@@ -141,8 +141,8 @@ class Puppeteer:
 
         memory = state.importance.copy()
         observe(
-            self.engine.packed[0], memory, self._memory.places, self._found, self._work, _row(frame.root),
-            _row(frame.rotations), self._things(frame), _seconds(frame),
+            *self._tables, memory, self._memory.places, _row(frame.root), _row(frame.rotations), self._things(frame),
+            _seconds(frame),
         )  # fmt: skip
         return memory, Importance(self._scene.copy(), self._body.copy(), float(self._hands[0]))
 
@@ -152,8 +152,8 @@ class Puppeteer:
 
         limbs = state.limbs.copy()
         iterations = kernel.pose(
-            *self.engine.packed, remembered, self._memory.places, limbs, self._limbs.places, self._found, self._work,
-            self._things(frame), _seconds(frame),
+            *self._tables, remembered, self._memory.places, limbs, self._limbs.places, self._things(frame),
+            _seconds(frame),
         )  # fmt: skip
         return limbs, Pose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
 
