@@ -117,12 +117,17 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
 
 
 def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: Ground) -> tuple[Footplant, ...]:
-    """The plants, none of them in a ground that is known: a foot that shakes may be found to stand below it."""
+    """The plants, none of them in a ground that is known, heels and balls as far apart as the foot is long.
+
+    A foot that shakes may be found to stand below it, and its ends in a row that no foot can meet all of. What is near
+    enough stays as it is.
+    """
     if isinstance(ground, SteppingStones | Trodden):
         return plants
-    raised = risen(plants, ground)
-    higher = max((float(new.place[1] - old.place[1]) for new, old in zip(raised, plants)), default=0.0)  # type: ignore[index]
-    return reconciled(raised, character) if higher > DEPTH else plants
+    agreed = reconciled(risen(plants, ground), character)
+    ways = [np.asarray(new.place) - np.asarray(old.place) for new, old in zip(agreed, plants)]
+    moved = max((float(np.abs(way).max()) for way in ways), default=0.0)
+    return agreed if moved > DEPTH else plants
 
 
 def _calm(solution: Solution, source: Clip, stance: Stance) -> Solution:
