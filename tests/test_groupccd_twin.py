@@ -7,9 +7,10 @@ import pytest
 
 from footplant import rotation, samples
 from footplant.constraints import Area, Balance, CenterOfMass, Distance, Orientation, Position
+from footplant.constraints.balance import hull
 from footplant.geometry import Plane
 from footplant.ik.groupccd import solve_rows
-from footplant.ik.grouprows import rows_of
+from footplant.ik.grouprows import drawn_in, rows_of
 from footplant.kernels import crowd as kernel
 from footplant.kinematics import Kinematics
 from test_groupccd import BODIES, figure, point, standing
@@ -78,3 +79,27 @@ def test_centers_of_mass_and_unit_turns_agree_with_their_twins():
     expected = rotation.normalize(loose)
     kernel.unit_turns(loose)
     np.testing.assert_allclose(loose, expected, rtol=0, atol=1e-12)
+
+
+def test_supports_agree_with_the_hull_of_the_soles():
+    rng = np.random.default_rng(2)
+    figures, most, joints = 40, 7, 5
+    counts = rng.integers(1, most + 1, figures)
+    of, offsets = rng.integers(0, joints, (figures, most)), rng.normal(scale=0.1, size=(figures, most, 3))
+    # some on one line, some at one place
+    offsets[3, :, 0], of[3], counts[3] = 0.0, 0, most
+    offsets[4], of[4], counts[4] = offsets[4, 0], 0, 3
+    counts[5] = 0
+    places, turns = rng.normal(size=(figures, joints, 3)), rotation.normalize(rng.normal(size=(figures, joints, 4)))
+    turns[3] = [1.0, 0, 0, 0]
+    for array in (places, turns):
+        array.setflags(write=False)
+    polygons, sides = np.zeros((figures, most, 2)), np.zeros(figures, np.int64)
+    room = np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64)
+    kernel.supports(of, offsets, counts, 0.01, places, turns, *room, polygons, sides)
+    for f in range(figures):
+        own = slice(0, counts[f])
+        flat = (places[f, of[f, own]] + rotation.rotate(turns[f, of[f, own]], offsets[f, own]))[:, ::2]
+        expected = drawn_in(flat[hull(flat)], 0.01) if len(flat) else flat
+        assert sides[f] == len(expected)
+        np.testing.assert_allclose(polygons[f, : sides[f]], expected, rtol=0, atol=1e-12)

@@ -1,6 +1,8 @@
-"""What a crowd needs of all its figures at every frame beside the solver: centres of mass, and turns of unit length."""
+"""What a crowd needs of all its figures at every frame beside the solver: masses, supports, turns of unit length."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -28,6 +30,82 @@ def centers_of_mass(masses, centers, positions, rotations, out):
 
 
 @jit
+def hull(flat, count, order, corners):
+    """Corners of the convex hull of places (P, 2), the first `count` of them, counter-clockwise; how many there are.
+
+    Andrew's monotone chain, there and back over the places in the order of x, then z; order (P,), corners (2P,).
+    """
+    for i in range(count):
+        k = i
+        while k > 0 and (
+            flat[order[k - 1], 0] > flat[i, 0]
+            or (flat[order[k - 1], 0] == flat[i, 0] and flat[order[k - 1], 1] > flat[i, 1])
+        ):
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = i
+    total = 0
+    for back in range(2):
+        first = total
+        for n in range(count):
+            i = order[count - 1 - n] if back == 1 else order[n]
+            while total - first > 1:
+                a, b = corners[total - 2], corners[total - 1]
+                ax, az = flat[b, 0] - flat[a, 0], flat[b, 1] - flat[a, 1]
+                bx, bz = flat[i, 0] - flat[a, 0], flat[i, 1] - flat[a, 1]
+                if ax * bz - az * bx > 1e-12:
+                    break
+                total -= 1
+            corners[total] = i
+            total += 1
+        # where one half ends, the other begins
+        total -= 1
+    if total == 0:
+        corners[0] = order[0]
+        total = 1
+    return total
+
+
+@jit
+def supports(joints, offsets, counts, margin, positions, rotations, flat, order, corners, polygons, sides):
+    """What figures stand on, drawn in by a margin: polygons (C, P, 2) over x and z, and how many corners each has (C,).
+
+    joints (C, P) and offsets (C, P, 3): points of the soles, counts (C,) of them; flat (P, 2), order (P,) and corners
+    (2P,) are room to work in. A polygon shrinks about its middle until every edge is the margin or more farther in.
+    """
+    for f in range(positions.shape[0]):
+        sides[f] = 0
+        if counts[f] == 0:
+            continue
+        for n in range(counts[f]):
+            j = joints[f, n]
+            x, _, z = rotate(
+                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
+                offsets[f, n, 0], offsets[f, n, 1], offsets[f, n, 2],
+            )  # fmt: skip
+            flat[n, 0], flat[n, 1] = positions[f, j, 0] + x, positions[f, j, 2] + z
+        found = hull(flat, counts[f], order, corners)
+        x = z = 0.0
+        for n in range(found):
+            x += flat[corners[n], 0]
+            z += flat[corners[n], 1]
+        x, z = x / found, z / found
+        share = 0.0 if margin > 0.0 else 1.0
+        if found > 2:
+            inner = np.inf
+            for n in range(found):
+                a, b = corners[n], corners[n + 1 if n + 1 < found else 0]
+                ex, ez = flat[b, 0] - flat[a, 0], flat[b, 1] - flat[a, 1]
+                away = ex * (z - flat[a, 1]) - ez * (x - flat[a, 0])
+                inner = min(inner, away / max(math.sqrt(ex * ex + ez * ez), 1e-12))
+            share = max(0.0, 1.0 - margin / max(inner, 1e-9))
+        for n in range(found):
+            polygons[f, n, 0] = x + share * (flat[corners[n], 0] - x)
+            polygons[f, n, 1] = z + share * (flat[corners[n], 1] - z)
+        sides[f] = found
+
+
+@jit
 def unit_turns(local):
     """Make the turns (C, J, 4) of all figures unit quaternions again, in place."""
     for f in range(local.shape[0]):
@@ -43,6 +121,11 @@ def _read_only(*shape):
 WARMUP = {
     "centers_of_mass": lambda: (
         _read_only(1, 1), _read_only(1, 1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3))
+    ),
+    "supports": lambda: (
+        np.zeros((1, 1), np.int64), np.zeros((1, 1, 3)), np.ones(1, np.int64), 0.01, _read_only(1, 1, 3),
+        _read_only(1, 1, 4), np.zeros((1, 2)), np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros((1, 1, 2)),
+        np.zeros(1, np.int64),
     ),
     "unit_turns": lambda: (np.ones((1, 1, 4)),),
 }  # fmt: skip

@@ -24,7 +24,7 @@ from footplant.geometry import Plane
 from footplant.ik.groupccd import GroupCcd, bodies_of, solve_rows
 from footplant.ik.grouprows import Rows
 from footplant.kinematics import Kinematics
-from footplant.live.crowd_goals import Goal, GoalTable, supports_of
+from footplant.live.crowd_goals import Goal, GoalTable, Soles
 from footplant.live.crowd_rows import Feet, Layout, key_of
 from footplant.motion import Motion
 from footplant.normalized import Normalized, convert, scale
@@ -121,6 +121,7 @@ class _Group:
         self.tree = solver.tree_with(joints)
         self.workspace = self.tree.workspace(4 + (self.goals.most if len(self.goals) else 0))
         self.feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
+        self.soles = Soles(actors)
         self.layout: Layout | None = None
 
     def kinematics(self, postures: Postures) -> Kinematics:
@@ -277,7 +278,7 @@ class Crowd:
         layout, supports = group.layout, None
         targets = table.targets(layout.at_work, before, seen, firsts, self.owners)
         if table.balances and len(layout.at_work):
-            supports = supports_of(table, before, [self.scene.actors[n] for n in group.numbers])
+            supports = group.soles.supports(before)
         return layout.fill(standing, targets, share, supports), layout.sources
 
     def convert(self, solved: list[Postures]) -> list[Postures]:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.constraints.balance import hull, soles
+from footplant.constraints.balance import soles
 from footplant.errors import ConstraintError
 from footplant.ik.groupccd import GroupCcd
-from footplant.ik.grouprows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed, drawn_in
+from footplant.ik.grouprows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
@@ -250,15 +250,31 @@ def _points(kinematics: Kinematics, rows: NDArray, joints: NDArray, offsets: NDA
     return kinematics.positions[rows, joints] + rotation.rotate(kinematics.rotations[rows, joints], offsets)
 
 
-def supports_of(table: GoalTable, kinematics: Kinematics, actors: Sequence[Actor]) -> tuple[NDArray, NDArray]:
-    """What each figure stands on: corners (C, P, 2) and how many (C,)."""
-    corners = []
-    for row, actor in enumerate(actors):
-        points = soles(actor.character)
-        joints, offsets = np.array([p.joint for p in points]), np.array([p.offset for p in points])
-        places = _points(kinematics, np.full(len(points), row), joints, offsets)[:, ::2]
-        corners.append(drawn_in(places[hull(places)], 0.01))
-    polygons = np.zeros((len(actors), max(len(c) for c in corners), 2))
-    for row, found in enumerate(corners):
-        polygons[row, : len(found)] = found
-    return polygons, np.array([len(found) for found in corners], np.int64)
+class Soles:
+    """The points that figures of a group stand on: heels, balls and toes."""
+
+    margin = 0.01
+    """Metres that a centre of mass keeps from the edge."""
+
+    def __init__(self, actors: Sequence[Actor]) -> None:
+        """Collect them."""
+        points = [soles(actor.character) for actor in actors]
+        most = max(1, *(len(own) for own in points))
+        self.counts = np.array([len(own) for own in points], np.int64)
+        self.joints, self.offsets = np.zeros((len(points), most), np.int64), np.zeros((len(points), most, 3))
+        for row, own in enumerate(points):
+            self.joints[row, : len(own)] = [point.joint for point in own]
+            self.offsets[row, : len(own)] = np.array([point.offset for point in own]).reshape(-1, 3)
+
+    def supports(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
+        """What each figure stands on: corners (C, P, 2) over x and z, metres, and how many (C,)."""
+        from footplant.kernels import crowd as kernel
+
+        figures, most = self.joints.shape
+        polygons, sides = np.zeros((figures, most, 2)), np.zeros(figures, np.int64)
+        arguments: tuple = (
+            self.joints, self.offsets, self.counts, self.margin, kinematics.positions, kinematics.rotations,
+            np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64), polygons, sides,
+        )  # fmt: skip
+        kernel.supports(*arguments)
+        return polygons, sides
