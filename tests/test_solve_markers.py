@@ -12,7 +12,7 @@ import pytest
 from c3d_made import Made as MadeC3d
 from footplant import rotation, samples
 from footplant.cli import main
-from footplant.edits import marker_calibration
+from footplant.edits import marker_calibration, marker_smooth
 from footplant.edits.marker_body import (
     BACK,
     LENGTHS,
@@ -81,6 +81,30 @@ def test_swaps_are_found_and_put_right() -> None:
     right = [frame for frame, _, _ in made.swapped if f"frame {frame}" in found]
     assert len(right) >= 0.6 * len({frame for frame, _, _ in made.swapped})
     assert len(solved.report.swaps) <= len(made.swapped) + 1
+
+
+def jerk(joints: np.ndarray) -> float:
+    return float(np.median(np.linalg.norm(np.diff(joints, n=3, axis=0), axis=-1)))
+
+
+def test_a_smooth_take_is_smoother_and_no_farther_from_markers_and_truth() -> None:
+    made, solved = walked()
+    smooth = solve(made.markers, smooth=True)
+    rough, calm = (Kinematics(x.clip.motion).positions for x in (solved, smooth))
+    assert jerk(calm) < 0.4 * jerk(rough)
+    assert smooth.report.median < solved.report.median + 0.5
+    before, after = (np.linalg.norm(x - made.joints, axis=-1) for x in (rough, calm))
+    assert np.sqrt(np.mean(after**2)) < np.sqrt(np.mean(before**2)) + 1e-4
+
+
+def test_windows_of_a_smooth_take_meet(monkeypatch) -> None:
+    made, _ = walked()
+    part = made.markers[:200]
+    whole = Kinematics(solve(part, smooth=True).clip.motion).positions
+    monkeypatch.setattr(marker_smooth, "WINDOW", 90)
+    monkeypatch.setattr(marker_smooth, "OVERLAP", 30)
+    pieces = Kinematics(solve(part, smooth=True).clip.motion).positions
+    assert np.abs(pieces - whole).max() < 0.003
 
 
 def a_body() -> tuple[MarkerBody, np.ndarray, np.ndarray, Poses, np.ndarray]:

@@ -45,6 +45,9 @@ def solve(
     figure: Annotated[
         str | None, typer.Option(metavar="SUBJECT", help="Which of several persons (default: who has most markers).")
     ] = None,
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="Pose all frames together, as smoothly as the markers allow.")
+    ] = False,
     units: Units = None,
     up: Up = None,
     report: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as JSON.")] = None,
@@ -69,7 +72,9 @@ def solve(
             refuse_to_overwrite(file, Path(extra), overwrite)
     with working(f"reading {skeleton}"):
         base = load_character(skeleton)
-    solved, markers = solve_file(file, base, labels=labels, pose=pose, subject=figure, units=units, up=up)
+    solved, markers = solve_file(
+        file, base, labels=labels, pose=pose, subject=figure, smooth=smooth, units=units, up=up
+    )
     if to is not None:
         from footplant.cli.solving import Answer
         from footplant.edits.retarget import retarget
@@ -100,6 +105,7 @@ def solve_file(
     labels: str | None = None,
     pose: int | None = None,
     subject: str | None = None,
+    smooth: bool = False,
     units: str | None = None,
     up: str | None = None,
 ) -> tuple[Solved, Any]:
@@ -113,7 +119,7 @@ def solve_file(
     with solving("solving markers") as progress:
         try:
             return solve_markers(
-                markers, base, table=table, pose_frame=pose, subject=subject, progress=progress
+                markers, base, table=table, pose_frame=pose, subject=subject, smooth=smooth, progress=progress
             ), markers
         except (MotionError, ConstraintError) as error:
             raise FormatError(str(error), path=file) from error

@@ -52,6 +52,7 @@ def solve(
     table: Mapping[str, str] | None = None,
     pose_frame: int | None = None,
     subject: str | None = None,
+    smooth: bool = False,
     progress: Progress | None = None,
 ) -> Solved:
     """The motion of who wore the markers, on a figure of their proportions.
@@ -59,6 +60,7 @@ def solve(
     character: the figure whose proportions are fitted (default: the mannequin). table: label → landmark or segment, for
     labels that are not known. pose_frame: a frame in which the person stands in a T-pose or with hanging arms, to guess
     from where markers without known labels sit. subject: which of several persons; the others become `clip.others`.
+    smooth: pose all frames together, as smoothly as the markers allow, instead of each by itself.
     """
     if character is None:
         from footplant.samples import load_character
@@ -75,7 +77,7 @@ def solve(
         label = f"{name or 'markers'}"
         if progress:
             progress(f"calibrating {label}", share)
-        solved.append(_solve_person(markers, character, name, set_name, stuck))
+        solved.append(_solve_person(markers, character, name, set_name, stuck, smooth=smooth))
     first, *rest = solved
     return Solved(
         replace(first[0], others=tuple(clip for clip, _ in rest)), first[1], tuple(report for _, report in rest)
@@ -135,7 +137,7 @@ def _enough(stuck: Sequence[Stuck], markers: Markers) -> list[Stuck]:
 
 
 def _solve_person(
-    markers: Markers, character: Character, name: str, set_name: str | None, stuck: Sequence[Stuck]
+    markers: Markers, character: Character, name: str, set_name: str | None, stuck: Sequence[Stuck], *, smooth: bool
 ) -> tuple[Clip, MarkerReport]:
     body = MarkerBody.of(character, stuck)
     targets = np.array(markers.positions[:, [item.marker for item in stuck]])
@@ -157,6 +159,13 @@ def _solve_person(
         )  # fmt: skip
         poses.root[rows], poses.rotations[rows] = again.root, again.rotations
     poses = _bridge_gaps(body, bones, told, poses, targets)
+    if smooth:
+        from footplant.edits.marker_smooth import smooth_poses
+
+        poses = smooth_poses(
+            body, bones, told.offsets, targets, poses, markers.fps,
+            spread=told.skin, prior=told.prior, outlier=told.outlier,
+        )  # fmt: skip
     wearer = replace(_with_skin(body, character, told.lengths), name=name or markers.name or character.name)
     motion = Motion(wearer.skeleton, poses.root, rotation.unroll(poses.rotations), markers.fps)
     clip = Clip(motion, wearer, name=name or markers.name, notes=markers.notes)
