@@ -37,7 +37,7 @@ LOOKAHEAD, TOUCH_LOOKAHEAD = 0.25, 0.14
 """Seconds by which an approach to the scene (λ, figure 4.3), and to the body or the other hand, counts ahead."""
 RATE = 0.02
 """Half-life in seconds of the filter on speeds."""
-RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.055, 0.1, 0.1, 0.8
+RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.055, 0.1, 0.1, 0.45
 """Half-lives in seconds in which importances of feet, and those of hands and of touches of the body, grow and fade."""
 
 
