@@ -145,14 +145,15 @@ def calmed(motion: Motion, character: Character, constraints: Sequence[Constrain
 
 
 def _own_arm(character: Character, pace: Pace, found: NDArray) -> tuple[int, ...] | None:
-    """The joints of the only arm that is too fast, fingers included; None where more than that is."""
+    """The joints of the only hand, or the only arm with its hand, that is too fast; None where more than that is."""
     fast = {joint for joint, peak in zip(pace.joints, found.max(axis=0, initial=0.0)) if peak > WANTED * pace.most}
     roles, skeleton = character.require_roles(), character.skeleton
-    for side in ("left", "right"):
-        upper = roles.get(f"{side}_upper_arm")
-        below = () if upper is None else tuple(skeleton.descendants(upper))
-        if fast <= set(below) - {upper}:
-            return below
+    for part in ("hand", "upper_arm"):
+        for side in ("left", "right"):
+            first = roles.get(f"{side}_{part}")
+            below = () if first is None else tuple(skeleton.descendants(first))
+            if fast <= set(below) - {first}:
+                return below
     return None
 
 
