@@ -49,7 +49,7 @@ class Calibration:
     offsets: NDArray
     """(M, 3) where each marker sits in its segment's frame, metres."""
     spread: NDArray
-    """(L,) how sure the lengths are: standard deviations, as shares."""
+    """(L,) how sure the scale is, and each of the others times it: standard deviations, as shares."""
     frames: NDArray
     """Frames that were looked at."""
     poses: Poses
@@ -99,17 +99,23 @@ def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
             narrow, damping = np.clip(FAR_OFF * state.skin, LEAST_OUTLIER, OUTLIER), 1e-4
             outlier = np.maximum(narrow, 0.5 * outlier)
     held = usual_prior(body, state)
-    spread = np.sqrt(np.maximum(_variances(known, len(lengths)), 0.0))
+    spread = _spread(known, state.lengths)
     return Calibration(state.lengths, state.offsets, spread, frames, state.poses, state.skin, held, outlier)
 
 
-def _variances(known: NDArray, count: int) -> NDArray:
-    """(count,) of the first unknowns; known (S, S): the lower triangle of what is known of all."""
+def _spread(known: NDArray, lengths: NDArray) -> NDArray:
+    """(L,) see `Calibration.spread`; known (S, S): the lower triangle of what is known of all, lengths first.
+
+    The scale and the other factors are found together, and what one gains the others lose.
+    """
     from footplant.kernels import dense
 
+    count = len(lengths)
     units, out = np.eye(count, len(known)), np.empty((count, len(known)))
     dense.solve_damped(np.repeat(known[None], count, axis=0), units, np.zeros(count), out)
-    return np.diag(out[:, :count])
+    shares = out[:, :count] / np.outer(lengths, lengths)
+    both = np.diag(shares) + np.where(np.arange(count) > 0, shares[0, 0] + 2.0 * shares[0], 0.0)
+    return np.sqrt(np.maximum(both, 0.0))
 
 
 def _without_odd(body: MarkerBody, state: State, targets: NDArray, frames: NDArray) -> tuple[NDArray, State]:

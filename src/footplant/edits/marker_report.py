@@ -145,7 +145,6 @@ def _lengths(body: MarkerBody, told: Calibration) -> tuple[Length, ...]:
         if first is None or second is None:
             return None
         metres = float(np.linalg.norm(places[first] - places[second]))
-        # the scale and the factor are found together, and what one gains the other loses
         return Length(name, metres, metres * float(spread[factor]))
 
     found = (
