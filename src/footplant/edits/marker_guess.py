@@ -1,19 +1,17 @@
 """Which marker sits on which segment, when labels do not tell: from a pose that people stand in to be calibrated.
 
-The mannequin stands in the same pose, as tall as the markers are high, turned to where most markers are near to its
-bones; every marker belongs to the bone that it is nearest to. Feet point forward, which tells front from back.
+The mannequin stands in the same pose, as tall as the markers are high, turned to where most markers are near to places
+that markers are stuck on; every marker belongs to the segment of the place that it is nearest to.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.edits.marker_body import MarkerBody
-from footplant.edits.marker_sets import Stuck
+from footplant.edits.marker_sets import LANDMARKS, MIDDLE, Stuck
 from footplant.errors import MotionError
 from footplant.markers import Markers
 from footplant.skeleton import Character
@@ -22,10 +20,15 @@ TURNS = 72
 """Sides from which the body is tried."""
 HEAD_ROOM = 0.03
 """Share of the height that the highest marker is below or above the crown, give or take."""
-SEGMENTS = (
-    "hips", "chest", "head", *(f"{side}_{part}" for side in ("left", "right") for part in
-    ("clavicle", "upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot"))
-)  # fmt: skip
+SLACK = 0.2
+"""Share of a landmark's spread that a marker may be off for nothing."""
+SPOTS = tuple(
+    (segment if segment in ("hips", "chest", "head") else f"{word}_{segment}", name, side)
+    for name, segment in ((name, landmark.segment) for name, landmark in LANDMARKS.items() if landmark.spread < 0.1)
+    for word, side in (("left", 1.0), ("right", -1.0))
+    if side > 0.0 or name not in MIDDLE
+)
+"""(role, landmark, side) of all places that markers are stuck on."""
 
 
 def guess(markers: Markers, character: Character, frame: int) -> list[Stuck]:
@@ -42,13 +45,13 @@ def guess(markers: Markers, character: Character, frame: int) -> list[Stuck]:
     body = MarkerBody.of(load_character("mannequin"), ())
     size = float(np.ptp(places[:, 1])) * (1.0 + HEAD_ROOM) / body.base.height
     stand = places - _middle(places)
-    best = np.inf
+    best, spreads = np.inf, np.array([LANDMARKS[name].spread for _, name, _ in SPOTS])
     for pose in (body.reference, body.neutral):
         posed = body.base.skeleton.posed(pose)
-        bones = _bones(body, *posed)
+        spots = _spots(body, *posed)
         for angle in np.linspace(0.0, 2.0 * np.pi, TURNS, endpoint=False):
             here = rotation.rotate(rotation.from_axis_angle([0.0, 1.0, 0.0], -angle), stand) / size
-            apart = np.stack([_distance(here, *ends) for ends in bones], axis=1)
+            apart = np.linalg.norm(here[:, None] - spots, axis=-1) - SLACK * spreads
             cost = float(np.sum(np.minimum(apart.min(axis=1), 0.3) ** 2))
             if cost < best:
                 best, gaps, local, (joints, turned) = cost, apart, here, posed
@@ -56,7 +59,7 @@ def guess(markers: Markers, character: Character, frame: int) -> list[Stuck]:
     rest = body.base.skeleton.posed(body.reference)[0]
     found = []
     for number, row, nearest in zip(seen, local, gaps.argmin(axis=1), strict=True):
-        role = SEGMENTS[int(nearest)]
+        role = SPOTS[int(nearest)][0]
         joint = roles.joints["spine"][-1] if role == "chest" else roles.get(role)
         assert joint is not None
         # back into the T-pose, in which places are told
@@ -72,27 +75,13 @@ def _middle(places: NDArray) -> NDArray:
     return np.array([np.median(places[:, 0]), places[:, 1].min(), np.median(places[:, 2])])
 
 
-def _bones(body: MarkerBody, joints: NDArray, turned: NDArray) -> list[tuple[NDArray, NDArray]]:
-    """Each segment as a line, in the order of `SEGMENTS`."""
-    roles, skeleton = body.base.require_roles(), body.base.skeleton
-    tips = {int(joint): joints[joint] + rotation.rotate(turned[joint], offset)
-            for joint, offset in zip(skeleton.end_parents, skeleton.end_offsets, strict=True)}  # fmt: skip
-    place = {role: joints[joint] for role in roles.joints if (joint := roles.get(role)) is not None}
-    spine = [joints[joint] for joint in roles.joints["spine"]]
-    lines = {"hips": (place["hips"], spine[0]), "chest": (spine[-1], place["neck"])}
-    lines["head"] = (place["head"], tips[int(roles["head"])])
-    for side in ("left", "right"):
-        chain = ("clavicle", "upper_arm", "lower_arm", "hand")
-        for first, second in pairwise(chain):
-            lines[f"{side}_{first}"] = (place[f"{side}_{first}"], place[f"{side}_{second}"])
-        lines[f"{side}_hand"] = (place[f"{side}_hand"], tips[int(roles[f"{side}_hand"])])
-        for first, second in (("upper_leg", "lower_leg"), ("lower_leg", "foot"), ("foot", "toes")):
-            lines[f"{side}_{first}"] = (place[f"{side}_{first}"], place[f"{side}_{second}"])
-    return [lines[role] for role in SEGMENTS]
-
-
-def _distance(points: NDArray, first: NDArray, second: NDArray) -> NDArray:
-    """(N,) how far points are from a line between two places."""
-    along = second - first
-    share = np.clip((points - first) @ along / max(float(along @ along), 1e-12), 0.0, 1.0)
-    return np.linalg.norm(points - first - share[:, None] * along, axis=1)
+def _spots(body: MarkerBody, joints: NDArray, turned: NDArray) -> NDArray:
+    """(S, 3) where `SPOTS` are on the posed mannequin."""
+    rest, roles = body.base.skeleton.posed(body.reference)[0], body.base.require_roles()
+    out = []
+    for role, name, side in SPOTS:
+        joint = roles.joints["spine"][-1] if role == "chest" else roles[role]
+        turn = rotation.multiply(turned[joint], rotation.inverse(body.frames[joint]))
+        place = np.array(LANDMARKS[name].place) * [side, 1.0, 1.0]
+        out.append(joints[joint] + rotation.rotate(turn, place - rest[joint]))
+    return np.array(out)

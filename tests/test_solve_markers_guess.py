@@ -1,0 +1,29 @@
+"""Which segment a marker without a known label sits on, guessed from a T-pose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from footplant import rotation, samples
+from footplant.edits.marker_guess import guess
+from footplant.edits.marker_sets import recognise
+from footplant.markers import Markers
+from markers_made import BODIES, CMU_41, PLUG_IN_GAIT, _put
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("labels", [CMU_41, PLUG_IN_GAIT], ids=["cmu", "gait"])
+@pytest.mark.parametrize("turn", [0.0, 2.0])
+def test_a_t_pose_tells_nearly_all_segments(body: str, labels: list[str], turn: float) -> None:
+    mannequin = samples.load_character("mannequin")
+    wearer = mannequin.with_proportions(BODIES[body])
+    segments, offsets = _put(wearer, labels, np.random.default_rng(7), 0.015)
+    joints, turned = wearer.skeleton.posed(wearer.skeleton.rest)
+    places = joints[segments] + rotation.rotate(turned[segments], offsets)
+    places = rotation.rotate(rotation.from_axis_angle([0.0, 1.0, 0.0], turn), places) + [3.0, 0.0, -1.0]
+    markers = Markers(tuple(f"p{n}" for n in range(len(labels))), places[None])
+    right = {item.marker: item.role for item in recognise(labels)[1]}
+    found = {item.marker: item.role for item in guess(markers, mannequin, 0)}
+    wrong = [labels[marker] for marker in right if found[marker] != right[marker]]
+    assert len(wrong) <= 4, wrong
