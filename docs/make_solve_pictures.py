@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from footplant import plot
+from footplant.cli import main
 from footplant.edits.markers import solve
 from footplant.errors import FootplantError
-from footplant.io import load_markers
+from footplant.io import load_markers, save_markers
 from markers_made import CMU_41, wear  # pyright: ignore[reportMissingImports]
 
 HERE = Path(__file__).parent
@@ -21,6 +23,15 @@ def pictures() -> None:
     made = wear(CMU_41, "kick", "tall", seed=1)
     solved = solve(made.markers)
     plot.marker_fit(solved.clip, made.markers, solved.report, HERE / "solve.png", dpi=90)
+
+
+def strip() -> None:
+    """Markers of a walk on a character of quite other proportions, through the commands."""
+    with TemporaryDirectory() as folder:
+        take, out = f"{folder}/take.trc", f"{folder}/blubby.glb"
+        save_markers(take, wear(CMU_41, "walk", seed=1).markers[:300])
+        main(["retarget", take, "--to", "sample:blubby", "-o", out])
+        main(["plot", out, "--dpi", "80", "-o", str(HERE / "solve_blubby.png")])
 
 
 def table(folder: Path) -> None:
@@ -38,5 +49,6 @@ def table(folder: Path) -> None:
 
 if __name__ == "__main__":
     pictures()
+    strip()
     for given in sys.argv[1:]:
         table(Path(given))
