@@ -91,9 +91,9 @@ def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):
     before, after = Kinematics(motion), Kinematics(calm)
     for own, frames in zip(plants, held):
         moved = (after.point(own.point) - before.point(own.point))[list(frames)]
-        assert np.abs(moved).max() < 4 * 2 * KEPT
+        assert np.abs(moved).max() < 10 * KEPT
     moved = np.linalg.norm(after.positions - before.positions, axis=2)
-    assert 0.0 < moved.max() <= LEEWAY * walk.character.height
+    assert 0.0 < moved.max() <= LEEWAY[0] * walk.character.height
 
 
 def test_what_is_fast_for_long_is_the_motion_itself(walk):

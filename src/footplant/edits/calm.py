@@ -29,14 +29,18 @@ EAGER = 30.0
 MOST_WEIGHT = 1e5
 """Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre, which must not outweigh plants."""
 
-ROUNDS = 4
-"""How often the highest peaks are brought down."""
+ROUNDS = (4, 10)
+"""How often the highest peaks are brought down at most, and where joints move by next to nothing for it."""
 LOWERING = (LOWER, 0.95)
 """Share of the highest acceleration that is tried, and then where that would move joints too far."""
-LEEWAY = 0.03
-"""Body heights by which a joint may move for it."""
+FEW = 3
+"""Peaks up to which the further rounds are made."""
+LEEWAY = (0.03, 0.01)
+"""Body heights by which a joint may move for it; by the second, peaks are faults of the capture."""
 RARE = 0.15
 """Share of the frames up to which those near the highest acceleration are peaks of a motion and not its pace."""
+BRIEF = 0.3
+"""Seconds that a peak lasts at most, bounces beside it included."""
 HELPS = 0.98
 """Share of a peak that may be left of it; else it is stubborn, and to lower others would be in vain."""
 
@@ -73,15 +77,20 @@ def calmer(
 def soothed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
     """The motion with its highest peaks brought down where they are; all that holds goes on holding."""
     places = Kinematics(motion).positions
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS[1]):
+        leeway = LEEWAY[0 if number < ROUNDS[0] else 1] * character.height
         fast = _fastest(motion, pace)
         highest = float(fast.max(initial=0.0))
         near = np.flatnonzero(fast > NEAR * highest)
         if highest <= 0.0 or len(near) > RARE * len(fast):
             break
         half = max(round(SPREAD[0] * motion.fps), LEAST_SPREAD)
-        for first, last in sorted(stretches(near, half), key=lambda s: -fast[s[0] : s[1] + 1].max()):
-            found = _lowered(motion, character, constraints, pace, (first, last), places)
+        peaks = sorted(stretches(near, half), key=lambda s: -fast[s[0] : s[1] + 1].max())
+        if number >= ROUNDS[0] and len(peaks) > FEW:
+            break
+        for first, last in peaks:
+            brief = last - first <= max(BRIEF * motion.fps, 2)
+            found = _lowered(motion, character, constraints, pace, (first, last), places, leeway) if brief else None
             if found is None:
                 return motion
             motion = found
@@ -90,11 +99,11 @@ def soothed(motion: Motion, character: Character, constraints: Sequence[Constrai
 
 def _lowered(
     motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, peak: tuple[int, int],
-    places: NDArray,
+    places: NDArray, leeway: float,
 ) -> Motion | None:  # fmt: skip
     """The motion with one peak (its first and last frame) lower; None where that takes too much.
 
-    places (F, J, 3): where joints were before anything was lowered.
+    places (F, J, 3): where joints were before anything was lowered; leeway: metres by which they may be off them.
     """
     first, last = peak
     begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
@@ -109,7 +118,7 @@ def _lowered(
                 continue
             around = slice(max(span.start - 2, 0), span.stop + 2)
             moved = Kinematics(found[span.start : span.stop]).positions - places[span.start : span.stop]
-            if np.linalg.norm(moved, axis=2).max() > LEEWAY * character.height:
+            if np.linalg.norm(moved, axis=2).max() > leeway:
                 # wider, it would move others too
                 break
             if _fastest(found, pace)[around].max() <= HELPS * highest:
