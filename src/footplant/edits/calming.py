@@ -36,6 +36,8 @@ STEPS = 3
 """How often each of them is tried at most."""
 SMOOTH = 0.02
 """Seconds over which what is changed spreads, and two frames at the least."""
+PATIENCE = 10
+"""How often it may be tried in vain: what is faster all over is no matter of peaks."""
 LEAST_SPREAD = 9
 """Frames, at the least: so many knots it takes to come and go without a jerk."""
 EAGER, LESS_EAGER = 300.0, 10.0
@@ -76,6 +78,7 @@ class Pace:
 
 def calm_down(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
     """The motion with its peaks of acceleration brought down to the pace, where what holds can go on holding."""
+    in_vain = 0
     for spread in SPREAD:
         # a jolt of many times the pace takes more than one step
         for _ in range(STEPS):
@@ -85,6 +88,9 @@ def calm_down(motion: Motion, character: Character, constraints: Sequence[Constr
                 begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
                 span = range(max(first - half, begin), min(last + half + 1, end))
                 found = calmed(motion, character, constraints, pace, span)
+                in_vain += found is motion
+                if in_vain > PATIENCE:
+                    return found
                 motion, helped = found, helped or found is not motion
             if not helped:
                 break
