@@ -138,8 +138,10 @@ def lift_toes(
         least = ground.height(tip[:, ::2]) + allowed - joint[:, 1]
         up = np.arcsin(np.clip(least / length, -1.0, 1.0)) - np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
         held = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
-        # long toes of a ball that stands on something hang down from there
-        held *= np.clip(1.0 - (least + joint[:, 1] - tip[:, 1]) / SHALLOW, 0.0, 1.0)
+        # long toes of a ball that stands on something hang down from there; a foot that stands in the ground does not
+        ball = kinematics.point(character.contacts.get(f"{side}_ball", point))
+        sunk = np.maximum(ground.height(ball[:, ::2]) - ball[:, 1], 0.0)
+        held *= np.clip(1.0 - (least + joint[:, 1] - tip[:, 1] - sunk) / SHALLOW, 0.0, 1.0)
         if not ((up > 0) & (held < 1.0)).any():
             continue
         axis = np.cross(line, rotation.AXES["y"])
