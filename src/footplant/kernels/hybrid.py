@@ -24,6 +24,7 @@ from footplant.kernels.least_squares import (
 )
 from footplant.kernels.limb import REACHED, SOFTENED, own_hinge, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.uncounted import uncounted
 
 POSITION = 0
 HALF_SPACE = 1
@@ -36,7 +37,7 @@ NO_MORE = 1e-8
 """Share of the objective below which a step gains nothing worth another one."""
 
 
-@jit
+@uncounted
 def pose_trunk(parents, offsets, trunk, root, local, positions, rotations):
     """World positions and rotations of the trunk's joints, parents before children."""
     for n in range(trunk.shape[0]):
@@ -58,7 +59,7 @@ def pose_trunk(parents, offsets, trunk, root, local, positions, rotations):
             )
 
 
-@jit
+@uncounted
 def place_rows(parents, column_of, joint, px, py, pz, sign, positions, rotations, jacobian, k):
     """Rows k … k+2: how a point at p, carried by a joint, moves with the trunk's unknowns, times a sign."""
     for i in range(3):
@@ -76,7 +77,7 @@ def place_rows(parents, column_of, joint, px, py, pz, sign, positions, rotations
         a = parents[a]
 
 
-@jit
+@uncounted
 def turn_rows(parents, column_of, joint, rotations, residual, jacobian, k):
     """Rows k … k+2: how the rotation vector `residual` from a target to a joint changes with the trunk's unknowns."""
     a = joint
@@ -91,7 +92,7 @@ def turn_rows(parents, column_of, joint, rotations, residual, jacobian, k):
         a = parents[a]
 
 
-@jit
+@uncounted
 def measure_trunk(
     parents, column_of, uppers, reaches, lines, goals, row_kinds, row_joints, row_offsets, row_targets, weights,
     positions, rotations, residual, jacobian,
@@ -148,7 +149,7 @@ def measure_trunk(
             residual[k], residual[k + 1], residual[k + 2] = px - tx, py - ty, pz - tz
 
 
-@jit
+@uncounted
 def weigh_trunk(pulls, stiffness, overstretch, beyond, row_kinds, row_weights, weights, one_sided):
     """How much each row of `measure_trunk` counts, and whether it is one-sided.
 
@@ -167,7 +168,7 @@ def weigh_trunk(pulls, stiffness, overstretch, beyond, row_kinds, row_weights, w
             one_sided[4 * limbs + 3 * r + i] = flat and i == 0
 
 
-@jit
+@uncounted
 def path_turn(parents, local, upper, joint):
     """The rotation of a joint's parent in the frame of a joint above it: the product of what lies between."""
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
@@ -178,7 +179,7 @@ def path_turn(parents, local, upper, joint):
     return w, x, y, z
 
 
-@jit
+@uncounted
 def path_offset(parents, offsets, local, upper, joint):
     """The place of a joint in the frame of one above it, twist joints in between included."""
     x, y, z = offsets[joint, 0], offsets[joint, 1], offsets[joint, 2]
@@ -190,7 +191,7 @@ def path_offset(parents, offsets, local, upper, joint):
     return x, y, z
 
 
-@jit
+@uncounted
 def bend_limb(
     parents, offsets, upper, lower, end, axis, least, most, swivel, softness, goal, turn, weight, turn_weight,
     positions, rotations, local, scratch,
@@ -251,7 +252,7 @@ def bend_limb(
     return residual, status
 
 
-@jit
+@uncounted
 def normalize_rows(local):
     """Rows of unit length again: rounding grows with every product."""
     for j in range(local.shape[0]):

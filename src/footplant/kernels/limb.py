@@ -12,6 +12,7 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import multiply, rotate
+from footplant.kernels.uncounted import uncounted
 
 REACHED = 0
 TOO_FAR = 1
@@ -135,7 +136,7 @@ def pole_angle(gx, gy, gz, nx, ny, nz, px, py, pz):
     return math.atan2(cross, bx * px + by * py + bz * pz)
 
 
-@jit
+@uncounted
 def reach(
     parent, upper, lower, upper_offset, lower_offset, axis, origin, goal, pole, use_pole, swivel, softness, least, most,
     new_upper, new_lower,
