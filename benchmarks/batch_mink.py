@@ -1,28 +1,37 @@
 """`batch retarget` beside per-frame retargeting with mink (MuJoCo): frames a second on one core, and how feet hold.
 
-mink gets what such retargeters do: the target's skeleton as a MuJoCo model with a ball at every joint, and for every
-frame the places of hips, head, hands and feet of the source, scaled by the legs, and the turns of the feet, as tasks of
-a differential inverse kinematics that goes on from the frame before. Both sides are judged by the same measure.
+mink gets what retargeters built on it do (General Motion Retargeting, GMR): the target's skeleton as a MuJoCo model
+with a ball at every joint, and for every frame the places and turns of fourteen body parts of the source, scaled by the
+legs, as tasks of a differential inverse kinematics that goes on from the frame before: first the turns, then the
+places, each until a step gains next to nothing. Both sides have one thread, and are judged by the same measure.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
+# waiting threads of BLAS would count as work: one each, as workers of a batch have it
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from timing import main
+from timing import main  # noqa: E402
 
 SAMPLES = ("walk", "run", "kick", "turn-left")
 CHARACTER, FRAMES, STEPS, STEP = "sally", 480, 10, 0.01
 ENOUGH = 1e-3
 """Where steps end that bring no more, as retargeters on mink do it."""
-ROLES = ("hips", "head", "left_hand", "right_hand", "left_foot", "right_foot")
+LIMB_PARTS = ("upper_leg", "lower_leg", "foot", "upper_arm", "lower_arm", "hand")
+ROLES = ("hips", "head", *(f"{side}_{part}" for side in ("left", "right") for part in LIMB_PARTS))
+STAGES = ((50.0, 0.0, 10.0), (100.0, 10.0, 5.0))
+"""What the places of hips and feet, all other places, and all turns count: first stage, second stage."""
 
 
 def model_of(character) -> str:
@@ -55,34 +64,36 @@ def retarget_with_mink(clip, character):
     guess = transfer(clip.motion, clip.character, character, about=(0.0, 0.0, 0.0))
     wanted, source = Kinematics(guess), Kinematics(clip.motion)
     scale = leg_ratio(clip.character, character)
-    tasks, targets = [], []
+    stages: tuple[list, ...] = ([], [])
+    targets = []
     for role in ROLES:
         joint, theirs = roles.get(role), clip.character.roles.get(role)
         foot = role.endswith("foot")
-        tasks.append(mink.FrameTask(f"b{joint}", "body", position_cost=10.0 if foot else 1.0,
-                                    orientation_cost=1.0 if foot or role == "hips" else 0.0))  # fmt: skip
+        for tasks, (ends, places, turns) in zip(stages, STAGES):
+            cost = ends if foot or role == "hips" else places
+            tasks.append(
+                mink.FrameTask(f"b{joint}", "body", position_cost=cost, orientation_cost=turns, lm_damping=1.0)
+            )
         places = scale * source.positions[:, theirs] if foot else wanted.positions[:, joint]
         targets.append((places, wanted.rotations[:, joint]))
-    posture = mink.PostureTask(model, cost=0.05)
     # MuJoCo numbers joints in the order of its tree
     order = np.argsort([0, *(model.joint(f"j{joint}").qposadr[0] for joint in range(1, len(skeleton)))])
     data = mink.Configuration(model)
     root, rotations = np.empty_like(guess.root), np.empty_like(guess.rotations)
     started = time.process_time()
     for frame in range(len(guess)):
-        start = np.concatenate([guess.root[frame], guess.rotations[frame, order].ravel()])
-        posture.set_target(start)
         if frame == 0:
-            data.update(start)
-        for task, (places, turns) in zip(tasks, targets, strict=True):
-            task.set_target(mink.SE3(np.concatenate([turns[frame], places[frame]])))
-        error = np.inf
-        for _ in range(STEPS):
-            velocity = mink.solve_ik(data, [*tasks, posture], STEP, "daqp", damping=1e-3, limits=[])
-            data.integrate_inplace(velocity, STEP)
-            before, error = error, sum(float(np.linalg.norm(task.compute_error(data))) for task in tasks)
-            if before - error < ENOUGH:
-                break
+            data.update(np.concatenate([guess.root[frame], guess.rotations[frame, order].ravel()]))
+        for tasks in stages:
+            for task, (places, turns) in zip(tasks, targets, strict=True):
+                task.set_target(mink.SE3(np.concatenate([turns[frame], places[frame]])))
+            error = np.inf
+            for _ in range(1 + STEPS):
+                velocity = mink.solve_ik(data, tasks, STEP, "daqp", damping=0.5, limits=[])
+                data.integrate_inplace(velocity, STEP)
+                before, error = error, float(np.linalg.norm([task.compute_error(data) for task in tasks]))
+                if before - error < ENOUGH:
+                    break
         root[frame], rotations[frame, order] = data.q[:3], data.q[3:].reshape(-1, 4)
     seconds = time.process_time() - started
     return Motion(skeleton, root, rotation.normalize(rotations), clip.motion.fps), seconds
