@@ -7,7 +7,7 @@ import math
 from footplant.kernels.balls import closest
 from footplant.kernels.importance import spring
 from footplant.kernels.limb import aim
-from footplant.kernels.puppet_limbs import GIVE, bend_to, keep_orientation, limb_places, turn_upper
+from footplant.kernels.puppet_limbs import GIVE, bend_to, drawn_out, keep_orientation, limb_places, turn_upper
 from footplant.kernels.puppet_tables import from_thing, out_of_body, soften
 from footplant.kernels.quaternion import exp, rotate
 from footplant.kernels.surface import place
@@ -177,14 +177,7 @@ def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
         )
         depth = soften(-d - GIVE, GIVE)
         if depth > 0.0:
-            hx, hy, hz = s[0] - x, s[1] - y, s[2] - z
-            length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-9)
-            slope = (hx * nx + hy * ny + hz * nz) / length
-            if slope > 0.5:
-                depth = depth / (slope * length)
-                x, y, z = x + depth * hx, y + depth * hy, z + depth * hz
-            else:
-                x, y, z = x + depth * nx, y + depth * ny, z + depth * nz
+            x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
     return x - sx, y - sy, z - sz
 
 

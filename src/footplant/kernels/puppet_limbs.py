@@ -109,6 +109,21 @@ def bend_to(puppet, figure, limb, easy, goal, work):
 
 
 @uncounted
+def drawn_out(depth, nx, ny, nz, x, y, z, sx, sy, sz):
+    """A point so deep in a surface with this normal, drawn out towards the joint that its limb hangs on.
+
+    Where that leads along the surface rather than out of it, along the normal.
+    """
+    hx, hy, hz = sx - x, sy - y, sz - z
+    length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-9)
+    slope = (hx * nx + hy * ny + hz * nz) / length
+    if slope > 0.5:
+        depth = depth / (slope * length)
+        return x + depth * hx, y + depth * hy, z + depth * hz
+    return x + depth * nx, y + depth * ny, z + depth * nz
+
+
+@uncounted
 def leg(puppet, figure, limb, importance, things, poses, stage, work):
     """A leg: its ankle goes to its goal by its importance, and out of the scene along the ray to the hip."""
     end, upper = figure.limbs[limb, 2], figure.limbs[limb, 0]
@@ -124,16 +139,8 @@ def leg(puppet, figure, limb, importance, things, poses, stage, work):
             d, nx, ny, nz = from_thing(things, o, poses[o], stage, x + rx, y + ry, z + rz)
             depth = soften(-d - GIVE, GIVE)
             if depth > 0.0:
-                hx = work.positions[0, upper, 0] - x
-                hy = work.positions[0, upper, 1] - y
-                hz = work.positions[0, upper, 2] - z
-                length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-9)
-                slope = (hx * nx + hy * ny + hz * nz) / length
-                if slope > 0.5:
-                    depth = depth / (slope * length)
-                    x, y, z = x + depth * hx, y + depth * hy, z + depth * hz
-                else:
-                    x, y, z = x + depth * nx, y + depth * ny, z + depth * nz
+                s = work.positions[0, upper]
+                x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
     work.scratch[7, 0], work.scratch[7, 1], work.scratch[7, 2] = x, y, z
     if abs(x - now[0]) + abs(y - now[1]) + abs(z - now[2]) > 1e-12:
         bend_to(puppet, figure, limb, EASY_STEP, work.scratch[7], work)
