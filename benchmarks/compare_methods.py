@@ -196,12 +196,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     parser.add_argument("--all", action="store_true", help="every human clip, not only a few samples")
     parser.add_argument("--every", type=int, default=1, help="only every so many of them")
+    parser.add_argument("--part", default="1/1", help="K/N: the Kth of N shares of them, for several processes at once")
     parser.add_argument("--longest", type=int, default=LONGEST, help="frames to which clips are cut")
     parser.add_argument("--methods", default=",".join(NAMES), help="which methods, with commas")
     parser.add_argument("--rows", type=Path, help="where to keep every row, as JSON lines, to go on from")
     parser.add_argument("--table", type=Path, help="write the table as Markdown")
     arguments = parser.parse_args()
     names = clips(True)[:: arguments.every] if arguments.all else list(FEW)
+    part, parts = map(int, arguments.part.split("/"))
+    names = names[part - 1 :: parts]
     rows = sweep(names, tuple(arguments.methods.split(",")), arguments.longest, arguments.rows)
     if arguments.table:
         arguments.table.write_text(table(rows, arguments.longest, arguments.every))

@@ -148,7 +148,7 @@ def test_derivatives_of_the_whole_system_agree_with_finite_differences(walk):
 
     look = rows.look(system.knots, control, others)
     shifted = search._shifted(look, weights, multipliers)
-    system.start(control, 0.0)
+    system.start(control)
     rows.assemble(system, look, shifted, search._heard(shifted, weights))
     # what is eliminated with a relation's multiplier is part of the gradient too: w·r·J
     slope, slope_others = -system.rhs.copy(), -system.var_rhs.copy()
@@ -176,15 +176,32 @@ def test_elimination_agrees_with_dense_algebra(walk, spacing):
     look = rows.look(system.knots, control, np.zeros(len(system.border)))
     weights = search._weights(0, 30.0)
     shifted = search._shifted(look, weights, np.zeros(rows.count))
-    system.start(control, 0.01)
+    system.start(control)
     rows.assemble(system, look, shifted, search._heard(shifted, weights))
     matrix, vector = dense_of(system)
     assert np.abs(matrix - matrix.T).max() < 1e-9 * np.abs(matrix).max()
-    expected = np.linalg.solve(matrix, vector)
-    step = system.solve()
-    assert step is not None
-    found = np.concatenate([step[0].ravel(), step[1]])
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    places, size = int(rows.variables.max()) + 1, control.size
+    costs = np.outer(system.mass[:, 0], np.diag(system.change)).ravel()
+    # what was assembled is solved more than once, and is the same each time
+    for damping in (0.01, 3.0, 0.0):
+        matrix_of = matrix.copy()
+        matrix_of[np.arange(size), np.arange(size)] += damping * costs
+        own = size + np.arange(places)
+        matrix_of[own, own] += damping * system.change[0, 0]
+        expected = np.linalg.solve(matrix_of, vector)
+        step = system.solve(damping, places)
+        assert step is not None
+        found = np.concatenate([step[0].ravel(), step[1]])
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    # relations that count nothing have no unknowns, which changes no step
+    heard = search._heard(shifted, weights)
+    few = System(system.knots, rows.border(system.knots, heard), search.change, search.speed, search.bend)
+    assert len(few.border) < len(system.border) or spacing > 3.0
+    few.start(control)
+    rows.assemble(few, look, shifted, heard)
+    again = few.solve(0.0, places)
+    assert again is not None
+    np.testing.assert_allclose(again[0].ravel(), found[:size], rtol=1e-6, atol=1e-9 * np.abs(expected).max())
 
 
 def test_elimination_of_long_and_overlapping_plants_agrees_with_dense_algebra(walk):
@@ -195,7 +212,7 @@ def test_elimination_of_long_and_overlapping_plants_agrees_with_dense_algebra(wa
     assert len(np.unique(system.border.slots)) < len(system.border)
     look = search.rows.look(system.knots, np.zeros(system.rhs.shape), np.zeros(len(system.border)))
     weights = search._weights(0, 30.0)
-    system.start(np.zeros(system.rhs.shape), 0.0)
+    system.start(np.zeros(system.rhs.shape))
     search.rows.assemble(system, look, look.residuals, weights)
     matrix, vector = dense_of(system)
     expected = np.linalg.solve(matrix, vector)
@@ -233,10 +250,10 @@ def test_splines_give_back_what_is_one():
 def test_the_objective_s_slope_is_its_matrix_times_control_points(walk):
     _, system = searching(walk, plants_of(walk))
     control = np.random.default_rng(3).normal(size=system.rhs.shape)
-    system.start(np.zeros_like(control), 0.0)
+    system.start(np.zeros_like(control))
     matrix = dense_of(system)[0][: control.size, : control.size]
     slope = (matrix @ control.ravel()).reshape(control.shape)
-    system.start(control, 0.0)
+    system.start(control)
     np.testing.assert_allclose(system.rhs, -slope, rtol=1e-12, atol=1e-12 * np.abs(slope).max())
     assert system.value(control) == pytest.approx(0.5 * np.sum(control * slope), rel=1e-12)
 
@@ -247,7 +264,7 @@ def test_rows_are_gathered_as_dense_algebra_would(walk):
     rows, knots = search.rows, system.knots
     look = rows.look(knots, np.zeros(system.rhs.shape), np.zeros(len(system.border)))
     count, width = system.rhs.shape
-    system.start(np.zeros(system.rhs.shape), 0.0)
+    system.start(np.zeros(system.rhs.shape))
     before = dense_of(system)[0]
     jacobian = rows.pin_jacobian(look)
     lines = np.zeros((len(jacobian), count * width + len(system.border)))

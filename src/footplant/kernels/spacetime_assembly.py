@@ -15,13 +15,11 @@ from footplant.kernels import jit
 
 
 @jit
-def start_band(mass, speeding, bending, change, speed, bend, damping, band):
-    """Begin the matrix with the objective, mass·change + speeding·speed + bending·bend, and the damping.
+def start_band(mass, speeding, bending, change, speed, bend, band):
+    """Begin the matrix with the objective, mass·change + speeding·speed + bending·bend.
 
     mass, speeding, bending (K, 4): products of the splines, of their first and of their second derivatives; change,
     speed, bend (n, n): what those of a displacement cost.
-
-    Damping is a share of what change costs: damping·mass·change on the diagonal.
     """
     width = change.shape[0]
     for k in range(mass.shape[0]):
@@ -33,8 +31,6 @@ def start_band(mass, speeding, bending, change, speed, bend, damping, band):
                     band[k, a * width + i, j] = (
                         mass[k, a] * change[i, j] + speeding[k, a] * speed[i, j] + bending[k, a] * bend[i, j]
                     )
-        for i in range(width):
-            band[k, i, i] += damping * mass[k, 0] * change[i, i]
 
 
 @jit
@@ -194,7 +190,7 @@ def _row():
 
 WARMUP = {
     "start_band": lambda: (
-        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), 0.0,
+        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)),
         np.zeros((1, 4, 1)),
     ),
     "slope_band": lambda: (

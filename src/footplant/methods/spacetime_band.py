@@ -152,8 +152,14 @@ class System:
         knots = self.knots
         self.mass, self.speeding, self.bending = map(knots.gram, (knots.basis, knots.speeding, knots.bending))
         self.band, self.rhs = np.empty((count, 4 * width, width)), np.empty((count, width))
-        self.side = np.empty((count, self.border.width, width))
-        self.var_corner, self.var_rhs = np.empty((len(self.border), 3)), np.empty(len(self.border))
+        self._factors = np.empty_like(self.band)
+        self.surround(self.border)
+
+    def surround(self, border: Border) -> None:
+        """Take another border."""
+        self.border = border
+        self.side = np.empty((*self.rhs.shape[:1], border.width, *self.rhs.shape[1:]))
+        self.var_corner, self.var_rhs = np.empty((len(border), 3)), np.empty(len(border))
 
     def value(self, control: NDArray) -> float:
         """The objective at control points: ½ ∫ change·|d|² + speed·|d′|² + bend·|d″|² dt."""
@@ -170,23 +176,34 @@ class System:
     def _costs(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
         return self.mass, self.speeding, self.bending, self.change, self.speed, self.bend
 
-    def start(self, control: NDArray, damping: float) -> None:
-        """Begin with the objective at control points; the damping is a share of what change costs."""
+    def start(self, control: NDArray) -> None:
+        """Begin with the objective at control points."""
         from footplant.kernels import spacetime_assembly as kernel
 
-        kernel.start_band(*self._costs, damping, self.band)
+        kernel.start_band(*self._costs, self.band)
         self.rhs[:] = -self._slope(control)
         self.side[:], self.var_corner[:], self.var_rhs[:] = 0.0, 0.0, 0.0
 
-    def solve(self) -> tuple[NDArray, NDArray] | None:
-        """The step: control points (K, n) and border variables (V,); None when the matrix is not definite."""
+    def solve(self, damping: float = 0.0, places: int = 0) -> tuple[NDArray, NDArray] | None:
+        """The step: control points (K, n) and border variables (V,); None when the matrix is not definite.
+
+        damping: a share of what change costs, on the diagonal; of the border only its first `places` variables are
+        damped. What was assembled stays as it is, to be solved again with another damping.
+        """
         from footplant.kernels import spacetime_factor as kernel
 
         border, count, width = self.border, *self.rhs.shape
+        band, side, rhs, corner = self._factors, self.side.copy(), self.rhs.copy(), self.var_corner
+        band[:] = self.band
+        if damping:
+            band[:, np.arange(width), np.arange(width)] += damping * self.mass[:, :1] * np.diag(self.change)
+            damped = np.arange(places)
+            corner = corner.copy()
+            corner[damped, damped - border.lead[:places]] += damping * self.change[0, 0]
         columns, pivots = np.empty((len(border), 3 * width + border.width)), np.empty(len(border))
         step, others = np.zeros((count, width)), np.zeros(len(border))
         arguments: tuple = (
-            self.band, self.side, self.rhs, border.opening, border.closing, border.first, border.last, border.lead,
-            border.slots, self.var_corner, self.var_rhs, columns, pivots, step, others,
+            band, side, rhs, border.opening, border.closing, border.first, border.last, border.lead, border.slots,
+            corner, self.var_rhs, columns, pivots, step, others,
         )  # fmt: skip
         return (step, others) if kernel.solve_bordered(*arguments) else None

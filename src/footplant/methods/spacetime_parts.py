@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import Above, AcrossFrames, Area, Constraint
+from footplant.constraints import Above, AccelerationLimit, AcrossFrames, Area, Constraint, Footplant, SpeedLimit
+from footplant.ik.pins import Pins
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
@@ -59,6 +60,11 @@ class Tie:
     begin: int
     allowed: NDArray
 
+    @property
+    def of_point(self) -> bool:
+        """Whether it bounds differences of one point's places, whose derivatives are compiled."""
+        return type(self.constraint) in (SpeedLimit, AccelerationLimit)
+
 
 def canonical(constraints: Sequence[Constraint]) -> list[Constraint]:
     """The constraints in an order of their own, so that no sum depends on the one in which they were given."""
@@ -79,3 +85,18 @@ def _text(value: object) -> str:
     if value is None or isinstance(value, str | int | float | tuple | list):
         return repr(value)
     return type(value).__name__
+
+
+def is_found(constraint: Constraint) -> bool:
+    """Whether it is a plant whose place is to be found."""
+    return type(constraint) is Footplant and constraint.free
+
+
+def only(pins: Pins, inside: NDArray) -> Pins:
+    """The pins at rows (F, bool) alone."""
+    if inside.all():
+        return pins
+    kept = np.repeat(inside, np.diff(pins.starts))
+    counts = np.where(inside, np.diff(pins.starts), 0)
+    parts = {entry.name: getattr(pins, entry.name)[kept] for entry in fields(pins) if entry.name != "starts"}
+    return Pins(starts=np.concatenate([[0], np.cumsum(counts)]), **parts)

@@ -8,7 +8,6 @@ and its Jacobian.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +15,12 @@ from numpy.typing import NDArray
 from footplant.analysis.ground import normal_of
 from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
-from footplant.ik.pins import Pins, collect, eased_targets, is_pin
+from footplant.ik.pins import collect, eased_targets, is_pin
 from footplant.kinematics import Kinematics
 from footplant.methods.spacetime_band import Border, Knots, System
-from footplant.methods.spacetime_parts import Look, Other, Tie, canonical
+from footplant.methods.spacetime_parts import Look, Other, Tie, canonical, is_found, only
 from footplant.problem import RADIAN
+from footplant.skeleton import Point
 
 SOFT = 10.0
 """Weight of a soft constraint of weight 1, per m², where turning a joint by a radian costs its rigidity."""
@@ -45,11 +45,11 @@ class Rows:
         motion = kinematics.motion
         self.skeleton, self.offsets = motion.skeleton, motion.offsets
         ordered = canonical(constraints)
-        self.free = [c for c in ordered if isinstance(c, Footplant) and _is_found(c) and self._is_held(c)]
+        self.free = [c for c in ordered if isinstance(c, Footplant) and is_found(c) and self._is_held(c)]
         settled = {id(c): c.settled(kinematics) for c in self.free}
         pinned = [c for c in ordered if is_pin(c) or id(c) in settled]
         self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
-        self.pins = _only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
+        self.pins = only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
         self.targets = eased_targets(self.pins, kinematics)
         of_plant = np.array([isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
         # a foot that leaves a plant goes on where it was put, and smoothness takes it to the next one; a hand goes back
@@ -72,7 +72,7 @@ class Rows:
         for constraint in ordered:
             if isinstance(constraint, AcrossFrames):
                 used |= self._tie(constraint)
-            elif not is_pin(constraint) and not _is_found(constraint):
+            elif not is_pin(constraint) and not is_found(constraint):
                 used |= self._other(constraint)
         self.groups = np.flatnonzero(used)
         self.group_of = np.full(1 + len(self.skeleton), -1)
@@ -136,9 +136,15 @@ class Rows:
         residual = np.asarray(constraint.residual(self.reference), float)
         if not np.isfinite(residual).all():
             raise ConstraintError(f"{constraint.title}: expected finite residuals, got NaN or infinity")
-        wide = residual.shape[1]
-        self.ties.append(Tie(constraint, groups, wide, self.count, self._allowed(constraint)))
+        tie = Tie(constraint, groups, residual.shape[1], self.count, self._allowed(constraint))
+        self.ties.append(tie)
         self.count += residual.size
+        if tie.of_point:
+            point: Point = constraint.point  # type: ignore[attr-defined]
+            path = self._path(point.joint) & tie.allowed
+            # a joint's own place does not move as it turns
+            path[1 + point.joint] &= any(point.offset)
+            return path
         return self._moves(constraint, np.asarray(constraint.jacobian(self.reference), float))
 
     def _weigh(self, pinned: Sequence[Constraint], ordered: Sequence[Constraint]) -> None:
@@ -178,8 +184,11 @@ class Rows:
         for tie in self.ties:
             tell(tie.constraint, slice(tie.begin, tie.begin + len(tie.frames) * tie.wide), 1.0)
 
-    def border(self, knots: Knots) -> Border:
-        """The unknowns beside control points: places of plants, multipliers of relations between distant frames."""
+    def border(self, knots: Knots, weights: NDArray | None = None) -> Border:
+        """The unknowns beside control points: places of plants, multipliers of relations between distant frames.
+
+        weights (R,): what rows count; relations that count nothing have no unknowns. None: all have.
+        """
         first, last, lead = [], [], []
         self.variables = np.full((max(len(self.free), 1), 3), -1)
         order = np.argsort(self.owners, kind="stable")
@@ -196,13 +205,16 @@ class Rows:
             touched = knots.first[tie.frames]
             far = touched.max(axis=1) > touched.min(axis=1)
             numbers = np.full((len(tie.frames), tie.wide), -1)
-            for row in np.flatnonzero(far):
-                for k in range(tie.wide):
-                    numbers[row, k] = len(first)
-                    lead.append(len(first))
-                    first.append(int(np.clip(touched[row].min(), 0, knots.count - 1)))
-                    last.append(int(np.clip(touched[row].max() + 3, 0, knots.count - 1)))
-            self.tie_variables.append(numbers.ravel())
+            counts = np.repeat(far[:, None], tie.wide, axis=1)
+            if weights is not None:
+                counts &= weights[tie.begin : tie.begin + counts.size].reshape(counts.shape) > 0
+            rows, columns = np.nonzero(counts)
+            own = np.arange(len(first), len(first) + len(rows))
+            numbers[rows, columns] = own
+            lead += own.tolist()
+            first += np.clip(touched[rows].min(axis=1), 0, knots.count - 1).tolist() if len(rows) else []
+            last += np.clip(touched[rows].max(axis=1) + 3, 0, knots.count - 1).tolist() if len(rows) else []
+            self.tie_variables.append(numbers)
         return Border.of(*(np.array(values, np.int64) for values in (first, last, lead)))
 
     def shifts(self, others: NDArray) -> NDArray:
@@ -252,10 +264,20 @@ class Rows:
             kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
         )  # fmt: skip
         for other in self.others:
-            values = np.asarray(other.constraint.residual(kinematics[other.rows]), float) - other.left_over
-            residuals[other.begin : other.begin + values.size] = values.ravel()
+            constraint = other.constraint
+            if other.of_point:
+                places = kinematics.point(constraint.point)[other.rows]  # type: ignore[attr-defined]
+                values = constraint.slack(places, kinematics.frames[other.rows])[:, None]  # type: ignore[attr-defined]
+            else:
+                values = np.asarray(constraint.residual(kinematics[other.rows]), float)
+            residuals[other.begin : other.begin + values.size] = (values - other.left_over).ravel()
         for tie in self.ties:
-            values = np.asarray(tie.constraint.residual(kinematics), float)
+            constraint = tie.constraint
+            if tie.of_point:
+                places = kinematics.point(constraint.point)[tie.frames]  # type: ignore[attr-defined]
+                values = constraint.slack(places, kinematics.motion.fps)  # type: ignore[attr-defined]
+            else:
+                values = np.asarray(constraint.residual(kinematics), float)
             residuals[tie.begin : tie.begin + values.size] = values.ravel()
         return residuals
 
@@ -305,8 +327,6 @@ class Rows:
 
     def _add_other(self, system: System, look: Look, other: Other, residuals: NDArray, weights: NDArray) -> None:
         """Ask for derivatives at the rows that have a say, so many at once that they fit."""
-        from footplant.kernels import spacetime_rows as kernel
-
         own = slice(other.begin, other.begin + other.left_over.size)
         shape = (len(other.rows), other.wide)
         values, shares = residuals[own].reshape(shape), weights[own].reshape(shape)
@@ -315,51 +335,57 @@ class Rows:
         for part in (heard[k : k + most] for k in range(0, len(heard), most)):
             rows = other.rows[part]
             if other.of_point:
-                point, kinematics = other.constraint.point, look.kinematics[rows]  # type: ignore[attr-defined]
-                places = kinematics.point(point)
-                slopes = np.ascontiguousarray(other.constraint.slopes(places))  # type: ignore[attr-defined]
-                jacobian = np.empty((len(rows), len(self.columns)))
-                kernel.differentiate_points(
-                    self.skeleton.parents, self.groups, self.group_of, rows, point.joint, places, slopes,
-                    other.allowed, look.displacements, look.kinematics.positions, look.kinematics.rotations, jacobian,
-                )  # fmt: skip
-                lines = rows
+                places = look.kinematics.point(other.constraint.point)[rows]  # type: ignore[attr-defined]
+                slopes = other.constraint.slopes(places)  # type: ignore[attr-defined]
+                lines, jacobian = rows, self._point_jacobian(other, look, rows, places, slopes)
             else:
-                asked = np.asarray(other.constraint.jacobian(look.kinematics[rows]), float)[..., self.columns]
-                jacobian = (asked * np.repeat(other.allowed[self.groups], 3)).reshape(-1, len(self.columns))
                 lines = np.repeat(rows, other.wide)
-                kernel.turn_columns(self.groups, lines, look.displacements, jacobian)
+                asked = np.asarray(other.constraint.jacobian(look.kinematics[rows]), float)
+                jacobian = self._turned(other, look, lines, asked)
             self._add(system, lines, values[part].ravel(), shares[part].ravel(), jacobian)
 
+    def _point_jacobian(self, part: Other | Tie, look: Look, rows: NDArray, places: NDArray, slopes) -> NDArray:
+        """(R, n) derivatives of what rises by slopes (R, 3) as a constraint's point moves from places (R, 3)."""
+        from footplant.kernels import spacetime_rows as kernel
+
+        out, kinematics = np.empty((len(rows), len(self.columns))), look.kinematics
+        kernel.differentiate_points(
+            self.skeleton.parents, self.groups, self.group_of, rows, part.constraint.point.joint,  # type: ignore[attr-defined]
+            places, np.ascontiguousarray(slopes), part.allowed, look.displacements, kinematics.positions,
+            kinematics.rotations, out,
+        )  # fmt: skip
+        return out
+
+    def _turned(self, part: Other | Tie, look: Look, rows: NDArray, asked: NDArray) -> NDArray:
+        """(R, n) derivatives by the unknowns from those (…, 3+3J) that a constraint gives, at rows (R,)."""
+        from footplant.kernels import spacetime_rows as kernel
+
+        allowed = np.repeat(part.allowed[self.groups], 3)
+        jacobian = (asked[..., self.columns] * allowed).reshape(-1, len(self.columns))
+        kernel.turn_columns(self.groups, rows, look.displacements, jacobian)
+        return jacobian
+
     def _add_tie(self, system, look: Look, tie: Tie, variables: NDArray, residuals: NDArray, weights: NDArray) -> None:
-        from footplant.kernels import spacetime_assembly, spacetime_rows
+        from footplant.kernels import spacetime_assembly
 
         own = slice(tie.begin, tie.begin + len(tie.frames) * tie.wide)
-        asked = np.asarray(tie.constraint.jacobian(look.kinematics), float)[..., self.columns]
-        asked = asked * np.repeat(tie.allowed[self.groups], 3)
-        # (r, T, wide, n) → a line for each residual with its T frames
-        jacobian = np.ascontiguousarray(np.moveaxis(asked, 2, 1)).reshape(-1, len(self.columns))
-        frames = np.repeat(tie.frames, tie.wide, axis=0)
-        spacetime_rows.turn_columns(self.groups, frames.ravel(), look.displacements, jacobian)
+        values, shares = residuals[own].reshape(-1, tie.wide), weights[own].reshape(-1, tie.wide)
+        heard = np.flatnonzero(((shares > 0) | (variables >= 0)).any(axis=1))
+        if not len(heard):
+            return
+        frames = np.repeat(tie.frames[heard], tie.wide, axis=0)
+        if tie.of_point:
+            places = look.kinematics.point(tie.constraint.point)[frames]  # type: ignore[attr-defined]
+            slopes = tie.constraint.slopes(places)  # type: ignore[attr-defined]
+            jacobian = self._point_jacobian(tie, look, frames.ravel(), places.reshape(-1, 3), slopes.reshape(-1, 3))
+        else:
+            # (r, T, wide, 3+3J) → a line for each residual with its T frames
+            asked = np.moveaxis(np.asarray(tie.constraint.jacobian(look.kinematics), float)[heard], 2, 1)
+            jacobian = self._turned(tie, look, frames.ravel(), asked)
         knots = system.knots
         arguments: tuple = (
-            knots.first, knots.basis, frames, residuals[own], weights[own],
-            jacobian.reshape(*frames.shape, len(self.columns)), variables, system.border.slots, system.band,
-            system.rhs, system.side, system.var_corner, system.var_rhs,
+            knots.first, knots.basis, frames, values[heard].ravel(), shares[heard].ravel(),
+            jacobian.reshape(*frames.shape, len(self.columns)), variables[heard].ravel(), system.border.slots,
+            system.band, system.rhs, system.side, system.var_corner, system.var_rhs,
         )  # fmt: skip
         spacetime_assembly.add_ties(*arguments)
-
-
-def _is_found(constraint: Constraint) -> bool:
-    """Whether it is a plant whose place is to be found."""
-    return type(constraint) is Footplant and constraint.free
-
-
-def _only(pins: Pins, inside: NDArray) -> Pins:
-    """The pins at rows (F, bool) alone."""
-    if inside.all():
-        return pins
-    kept = np.repeat(inside, np.diff(pins.starts))
-    counts = np.where(inside, np.diff(pins.starts), 0)
-    parts = {entry.name: getattr(pins, entry.name)[kept] for entry in fields(pins) if entry.name != "starts"}
-    return Pins(starts=np.concatenate([[0], np.cumsum(counts)]), **parts)

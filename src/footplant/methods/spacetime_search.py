@@ -139,11 +139,7 @@ class Search:
             control = np.zeros((knots.count, len(rows.columns)))
         else:
             control = knots.fitted(begun.reshape(len(begun), -1)[:, rows.columns])
-        if len(self.others) != len(system.border):
-            self.others = np.zeros(len(system.border))
-        placed = self.others[: rows.variables.max() + 1].copy()
-        others = np.zeros(len(system.border))
-        others[: len(placed)] = placed
+        others = self.others if len(self.others) else np.zeros(int(rows.variables.max()) + 1)
         look = rows.look(knots, control, others)
         multipliers = np.zeros(rows.count)
         stage, damping, idle, left, held, polished = 0, 0.0, 0, np.inf, 0, False
@@ -187,19 +183,19 @@ class Search:
         damping: float,
     ) -> tuple[NDArray, NDArray, Look, float]:  # fmt: skip
         """One Levenberg–Marquardt step: damped until it lowers the augmented Lagrangian."""
-        rows, places = self.rows, int(self.rows.variables.max()) + 1
+        rows, places = self.rows, len(others)
         value = system.value(control) + self._penalty(look, weights, multipliers)
         first: tuple[NDArray, NDArray] | None = None
 
         def tried(step: tuple[NDArray, NDArray], share: float) -> tuple[NDArray, NDArray, Look] | None:
-            trial, moved = control + share * step[0], others.copy()
-            moved[:places] += share * step[1][:places]
+            trial, moved = control + share * step[0], others + share * step[1][:places]
             ahead = rows.look(system.knots, trial, moved)
             reached = system.value(trial) + self._penalty(ahead, weights, multipliers)
             return (trial, moved, ahead) if reached <= value else None
 
+        self._assemble(system, control, look, weights, multipliers)
         while damping <= MOST_DAMPING:
-            step = self._step(system, control, look, weights, multipliers, damping)
+            step = system.solve(damping, places)
             if step is not None and np.isfinite(step[0]).all():
                 first = step if first is None else first
                 found = tried(step, 1.0)
@@ -242,15 +238,18 @@ class Search:
         heard = np.where(self.rows.one_sided & (shifted >= 0.0), 0.0, weights)
         return heard * np.where(size > self.far, self.far / np.maximum(size, 1e-12), 1.0)
 
-    def _step(self, system: System, control, look: Look, weights, multipliers, damping: float):
+    def _assemble(self, system: System, control, look: Look, weights, multipliers) -> None:
+        """The normal equations of a step, undamped."""
         shifted = self._shifted(look, weights, multipliers)
-        system.start(control, damping)
-        self.rows.assemble(system, look, shifted, self._heard(shifted, weights))
+        heard = self._heard(shifted, weights)
+        if self.rows.ties:
+            # few of many bounds are broken at a time, and each of those alone costs an unknown
+            system.surround(self.rows.border(system.knots, heard))
+        system.start(control)
+        self.rows.assemble(system, look, shifted, heard)
         places = self.rows.variables[self.rows.variables >= 0]
         if len(places):
-            lead = system.border.lead[places]
-            system.var_corner[places, places - lead] += 1e-9 + damping * self.change[0, 0]
-        return system.solve()
+            system.var_corner[places, places - system.border.lead[places]] += 1e-9
 
     def give_up(self, motion: Motion) -> bool:
         """Turn hard rows of the lowest rank that stayed far off into soft ones; whether there were any.
