@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from footplant import Kinematics, samples
+from footplant.analysis.ground import SteppingStones
 from footplant.clip import Clip
 from footplant.constraints import (
     Above,
+    AccelerationLimit,
     Area,
     AtMost,
     Constraint,
@@ -285,6 +287,39 @@ def test_rows_are_gathered_as_dense_algebra_would(walk):
         np.concatenate([system.rhs.ravel(), system.var_rhs]), -lines.T @ (weights * look.residuals[: len(lines)]),
         rtol=1e-10, atol=1e-12 * np.abs(lines.T @ weights).max(),
     )  # fmt: skip
+
+
+def test_compiled_heights_and_bounds_are_what_their_constraints_say(walk):
+    clip = replace(walk, motion=walk.motion[:62])
+    contacts, hand = clip.character.contacts, Point(clip.character.require_roles()["left_hand"], (0.02, 0.0, 0.03))
+    stones = SteppingStones(np.random.default_rng(8).uniform(-1.0, 1.0, (9, 3)), 0.3)
+    given = (
+        Above(point=contacts["left_toe"], ground=Bump(), clearance=np.linspace(0.0, 0.1, 40), frames=range(5, 45)),
+        Above(point=contacts["right_toe"], ground=stones, ramp=(0.1, 0.2), frames=range(20, 30)),
+        Above(point=contacts["right_heel"], ground=stones, clearance=0.02),
+        Area(point=hand, region=Plane((0.0, 1.2, 0.0))),
+        SpeedLimit(point=hand, most=0.3, frames=range(10, 40), chain=tuple(range(3, len(clip.motion.skeleton)))),
+        AccelerationLimit(point=hand, most=0.5),
+        AccelerationLimit(point=Point(hand.joint), most=1.0, frames=(3, 4, 30)),
+    )
+    search, system = searching(clip, given)
+    rows = search.rows
+    assert len(rows.heights) == 2
+    assert len(rows.points) == 5
+    control = 0.05 * np.random.default_rng(9).standard_normal(system.rhs.shape)
+    look = rows.look(system.knots, control, np.zeros(0))
+    for other in rows.others:
+        own = slice(other.begin, other.begin + other.left_over.size)
+        expected = other.constraint.residual(look.kinematics[other.rows]) - other.left_over
+        np.testing.assert_allclose(look.residuals[own], expected.ravel(), atol=1e-12)
+    for tie in rows.ties:
+        own = slice(tie.begin, tie.begin + len(tie.frames))
+        np.testing.assert_allclose(look.residuals[own], tie.constraint.residual(look.kinematics)[:, 0], atol=1e-12)
+        asked = rows._turned(tie, look, tie.frames.ravel(), tie.constraint.jacobian(look.kinematics)[:, :, 0])
+        places = look.places[tie.frames, tie.point]
+        slopes = tie.slopes(places).reshape(-1, 3)
+        found = rows._point_jacobian(tie, look, tie.frames.ravel(), places.reshape(-1, 3), slopes)
+        np.testing.assert_allclose(found, asked, atol=1e-12)
 
 
 def test_compiled_pins_are_what_their_constraints_say(walk):

@@ -15,10 +15,8 @@ from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
-FIRST = np.array([-1.0, 1.0])
-"""What a difference takes of two frames."""
 SECOND = np.array([1.0, -2.0, 1.0])
-"""And a second difference of three."""
+"""What a second difference takes of three frames."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,20 +120,19 @@ class SpeedLimit(AcrossFrames):
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(R, 1) metres to spare in one frame."""
-        places = kinematics.point(self.point)[self.groups(len(kinematics.frames))]
-        return self.slack(places, kinematics.motion.fps)[:, None]
+        return (self.most / kinematics.motion.fps - np.linalg.norm(self._steps(kinematics), axis=1))[:, None]
+
+    def _steps(self, kinematics: Kinematics) -> NDArray:
+        places, groups = kinematics.point(self.point), self.groups(len(kinematics.frames))
+        return places[groups[:, 1]] - places[groups[:, 0]]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(R, 2, 1, 3+3J)."""
-        return _across(self, kinematics)
-
-    def slack(self, places: NDArray, fps: float) -> NDArray:
-        """(R,) the residual if the point were at places (R, 2, 3)."""
-        return self.most / fps - np.linalg.norm(FIRST @ places, axis=1)
-
-    def slopes(self, places: NDArray) -> NDArray:
-        """(R, 2, 3) the gradient of `slack`."""
-        return _shorter(FIRST, places)
+        steps, groups = self._steps(kinematics), self.groups(len(kinematics.frames))
+        length = np.linalg.norm(steps, axis=1, keepdims=True)
+        along = np.where(length > 1e-12, steps / np.maximum(length, 1e-12), 0.0)
+        moving = kinematics.position_jacobian(self.point)[groups]
+        return np.einsum("ri,rtij->rtj", along, moving * np.array([1.0, -1.0])[:, None, None])[:, :, None, :]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -156,33 +153,15 @@ class AccelerationLimit(AcrossFrames):
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(R, 1) metres to spare in one frame."""
         places = kinematics.point(self.point)[self.groups(len(kinematics.frames))]
-        return self.slack(places, kinematics.motion.fps)[:, None]
+        return (self.most / kinematics.motion.fps**2 - np.linalg.norm(SECOND @ places, axis=1))[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
         """(R, 3, 1, 3+3J)."""
-        return _across(self, kinematics)
-
-    def slack(self, places: NDArray, fps: float) -> NDArray:
-        """(R,) the residual if the point were at places (R, 3, 3)."""
-        return self.most / fps**2 - np.linalg.norm(SECOND @ places, axis=1)
-
-    def slopes(self, places: NDArray) -> NDArray:
-        """(R, 3, 3) the gradient of `slack`."""
-        return _shorter(SECOND, places)
-
-
-def _shorter(difference: NDArray, places: NDArray) -> NDArray:
-    """(R, T, 3) how places (R, T, 3) move to make a difference of them, weighted (T,), shorter the fastest."""
-    steps = difference @ places
-    length = np.linalg.norm(steps, axis=1, keepdims=True)
-    along = np.where(length > 1e-12, steps / np.maximum(length, 1e-12), 0.0)
-    return -along[:, None, :] * difference[:, None]
-
-
-def _across(constraint: SpeedLimit | AccelerationLimit, kinematics: Kinematics) -> NDArray:
-    """(R, T, 1, 3+3J) the derivative of a bound on differences of a point's places."""
-    groups = constraint.groups(len(kinematics.frames))
-    frames, where = np.unique(groups, return_inverse=True)
-    part, where = kinematics[frames], where.reshape(groups.shape)
-    slopes = constraint.slopes(part.point(constraint.point)[where])
-    return np.einsum("rti,rtij->rtj", slopes, part.position_jacobian(constraint.point)[where])[:, :, None, :]
+        groups = self.groups(len(kinematics.frames))
+        frames, where = np.unique(groups, return_inverse=True)
+        part, where = kinematics[frames], where.reshape(groups.shape)
+        bends = SECOND @ part.point(self.point)[where]
+        length = np.linalg.norm(bends, axis=1, keepdims=True)
+        along = np.where(length > 1e-12, bends / np.maximum(length, 1e-12), 0.0)
+        moving = part.position_jacobian(self.point)[where]
+        return np.einsum("ri,rtij->rtj", -along, moving * SECOND[:, None, None])[:, :, None, :]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.ground import normal_of
-from footplant.constraints import AcrossFrames, Constraint, Footplant
+from footplant.constraints import Above, AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.ik.pins import collect, eased_targets, is_pin
 from footplant.kinematics import Kinematics
 from footplant.methods.spacetime_band import Border, Knots, System
-from footplant.methods.spacetime_parts import Look, Other, Tie, canonical, is_found, only
+from footplant.methods.spacetime_parts import Look, Other, Tie, canonical, heights_of, is_found, only, point_of
 from footplant.problem import RADIAN
 from footplant.skeleton import Point
 
@@ -68,6 +68,8 @@ class Rows:
         for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
             used |= self._path(joint) & self.chains[chain]
         self.others, self.ties = [], []
+        self.points: list[Point] = []
+        """Those that heights, distances and bounds are about."""
         self.count = 3 * len(self.pins)
         for constraint in ordered:
             if isinstance(constraint, AcrossFrames):
@@ -79,6 +81,7 @@ class Rows:
         self.group_of[self.groups] = np.arange(len(self.groups))
         self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
         self._weigh(pinned, ordered)
+        self.heights = heights_of(self.others, kinematics.points(self.points), kinematics.frames)
 
     def _is_held(self, constraint: Constraint) -> bool:
         rows, active = constraint.at_work(self.reference.frames, self.reference.motion.fps)
@@ -120,7 +123,7 @@ class Rows:
             )
         left = (1.0 - share) * (np.minimum(residual, 0.0) if constraint.inequality else residual)
         allowed = self._allowed(constraint)
-        other = Other(constraint, rows, residual.shape[1], left, self.count, allowed)
+        other = Other(constraint, rows, residual.shape[1], left, self.count, allowed, point_of(constraint, self.points))
         self.others.append(other)
         self.count += residual.size
         if other.of_point:
@@ -136,7 +139,8 @@ class Rows:
         residual = np.asarray(constraint.residual(self.reference), float)
         if not np.isfinite(residual).all():
             raise ConstraintError(f"{constraint.title}: expected finite residuals, got NaN or infinity")
-        tie = Tie(constraint, groups, residual.shape[1], self.count, self._allowed(constraint))
+        wide, allowed = residual.shape[1], self._allowed(constraint)
+        tie = Tie(constraint, groups, wide, self.count, allowed, point_of(constraint, self.points))
         self.ties.append(tie)
         self.count += residual.size
         if tie.of_point:
@@ -252,10 +256,14 @@ class Rows:
         kernel.pose_frames(self.groups, displacements, motion.root, motion.rotations, root, local)
         kinematics = Kinematics(motion.like(root, local, motion.offsets), self.reference.frames)
         shifts = self.shifts(others)
-        return Look(displacements, kinematics, shifts, self.look_at(kinematics, shifts))
+        places = kinematics.points(self.points)
+        return Look(displacements, kinematics, shifts, places, self.look_at(kinematics, shifts, places))
 
-    def look_at(self, kinematics: Kinematics, shifts: NDArray) -> NDArray:
-        """(R,) residuals of a figure and of plants shifted (P, 3) from where they were first thought."""
+    def look_at(self, kinematics: Kinematics, shifts: NDArray, places: NDArray) -> NDArray:
+        """(R,) residuals of a figure and of plants shifted (P, 3) from where they were first thought.
+
+        places (F, N, 3): where the points are that heights, distances and bounds are about.
+        """
         from footplant.kernels import spacetime_rows as kernel
 
         residuals, pins = np.zeros(self.count), self.pins
@@ -263,21 +271,17 @@ class Rows:
             pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, shifts,
             kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
         )  # fmt: skip
+        for heights in self.heights:
+            heights.measure(places, residuals)
         for other in self.others:
-            constraint = other.constraint
-            if other.of_point:
-                places = kinematics.point(constraint.point)[other.rows]  # type: ignore[attr-defined]
-                values = constraint.slack(places, kinematics.frames[other.rows])[:, None]  # type: ignore[attr-defined]
-            else:
-                values = np.asarray(constraint.residual(kinematics[other.rows]), float)
-            residuals[other.begin : other.begin + values.size] = (values - other.left_over).ravel()
+            if type(other.constraint) is not Above:
+                values = np.asarray(other.constraint.residual(kinematics[other.rows]), float) - other.left_over
+                residuals[other.begin : other.begin + values.size] = values.ravel()
         for tie in self.ties:
-            constraint = tie.constraint
             if tie.of_point:
-                places = kinematics.point(constraint.point)[tie.frames]  # type: ignore[attr-defined]
-                values = constraint.slack(places, kinematics.motion.fps)  # type: ignore[attr-defined]
+                values = tie.slack(places[tie.frames, tie.point], kinematics.motion.fps)
             else:
-                values = np.asarray(constraint.residual(kinematics), float)
+                values = np.asarray(tie.constraint.residual(kinematics), float)
             residuals[tie.begin : tie.begin + values.size] = values.ravel()
         return residuals
 
@@ -335,7 +339,7 @@ class Rows:
         for part in (heard[k : k + most] for k in range(0, len(heard), most)):
             rows = other.rows[part]
             if other.of_point:
-                places = look.kinematics.point(other.constraint.point)[rows]  # type: ignore[attr-defined]
+                places = look.places[rows, other.point]
                 slopes = other.constraint.slopes(places)  # type: ignore[attr-defined]
                 lines, jacobian = rows, self._point_jacobian(other, look, rows, places, slopes)
             else:
@@ -350,8 +354,8 @@ class Rows:
 
         out, kinematics = np.empty((len(rows), len(self.columns))), look.kinematics
         kernel.differentiate_points(
-            self.skeleton.parents, self.groups, self.group_of, rows, part.constraint.point.joint,  # type: ignore[attr-defined]
-            places, np.ascontiguousarray(slopes), part.allowed, look.displacements, kinematics.positions,
+            self.skeleton.parents, self.groups, self.group_of, rows, self.points[part.point].joint, places,
+             np.ascontiguousarray(slopes), part.allowed, look.displacements, kinematics.positions,
             kinematics.rotations, out,
         )  # fmt: skip
         return out
@@ -375,8 +379,8 @@ class Rows:
             return
         frames = np.repeat(tie.frames[heard], tie.wide, axis=0)
         if tie.of_point:
-            places = look.kinematics.point(tie.constraint.point)[frames]  # type: ignore[attr-defined]
-            slopes = tie.constraint.slopes(places)  # type: ignore[attr-defined]
+            places = look.places[frames, tie.point]
+            slopes = tie.slopes(places)
             jacobian = self._point_jacobian(tie, look, frames.ravel(), places.reshape(-1, 3), slopes.reshape(-1, 3))
         else:
             # (r, T, wide, 3+3J) → a line for each residual with its T frames

@@ -257,7 +257,8 @@ class Search:
         What is out of reach would else drag along what is not.
         """
         rows = self.rows
-        look = rows.look_at(Kinematics(motion, rows.reference.frames), self.shifts)
+        kinematics = Kinematics(motion, rows.reference.frames)
+        look = rows.look_at(kinematics, self.shifts, kinematics.points(rows.points))
         size = rows.scale * np.abs(np.where(rows.one_sided, np.minimum(look, 0.0), look))
         hopeless = rows.hard & (size > FAR) & (rows.rank <= rows.rank[rows.hard].min(initial=np.inf))
         rows.hard[hopeless], rows.soft[hopeless] = False, GIVEN_UP
