@@ -8,7 +8,7 @@ import pytest
 from footplant import rotation
 from footplant.analysis.contacts import find_contacts
 from footplant.constraints import Distance, Footplant
-from footplant.edits.calming import KEPT, TOO_FAST, Pace, calm_down
+from footplant.edits.calming import KEPT, TOO_FAST, Pace, calm_down, parts_that_may_move
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import load
@@ -24,7 +24,8 @@ def jolted(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
 
 
 @pytest.mark.parametrize(
-    ("role", "radians"), [("left_upper_arm", 0.05), ("right_lower_leg", 0.02), ("neck", 0.2), ("spine", 0.02)]
+    ("role", "radians"),
+    [("left_upper_arm", 0.05), ("right_lower_leg", 0.02), ("neck", 0.2), ("spine", 0.02), ("left_clavicle", 0.1)],
 )
 def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
     clip = load("walk")
@@ -51,6 +52,26 @@ def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
         held = list(plant.frames)
         moved = after.point(plant.point)[held] - before.point(plant.point)[held]
         assert np.abs(moved).max(initial=0.0) < 2 * KEPT
+
+
+@pytest.mark.parametrize(
+    ("fast", "parts"),
+    [
+        (["left_hand"], ["left_upper_arm", None, "spine"]),
+        (["right_upper_arm", "right_hand"], ["right_clavicle", None, "spine"]),
+        (["left_upper_arm", "right_upper_arm"], [None, "spine"]),
+        (["left_upper_arm", "left_foot"], [None]),
+    ],
+)
+def test_what_may_move(fast, parts):
+    """The part that is too fast, then the body, and the trunk where feet that have to stay do not let that."""
+    clip = load("walk")
+    pace, roles = Pace.of(clip, clip.character), clip.character.require_roles()
+    assert pace is not None
+    found = np.zeros((5, len(pace.joints)))
+    found[2, [pace.joints.index(roles[role]) for role in fast]] = 2.0 * pace.most
+    below = [part and tuple(clip.character.skeleton.descendants(roles[part])) for part in parts]
+    assert parts_that_may_move(clip.character, pace, found) == below
 
 
 def test_nothing_is_too_fast_for_its_own_pace():

@@ -95,6 +95,34 @@ def test_further_levels_are_taken_where_much_is_left(walk):
     assert len(replace(coarse, further=3).solve(easy).report.levels) == 2
 
 
+def test_what_a_shaking_source_holds_is_stilled_frame_by_frame(walk):
+    root, shaking = np.array(walk.motion.root), slice(140, 152)
+    root[shaking, 0] += 0.025 * (-1.0) ** np.arange(12)
+    shaken = replace(walk.motion, root=root)
+    problem = Problem(shaken, walk.character, plants(walk, (0, 0, 0)))
+    usual, finer = (Hierarchical(further=number, exact=False).solve(problem) for number in (0, 3))
+    assert usual.report.levels[-1].worst_share > 1.2
+    assert finer.report.levels[-1].worst_share < 0.8
+    away = np.abs(np.arange(len(root)) - 146) > 40
+    calm = Hierarchical(further=3, exact=False).solve(replace(problem, motion=walk.motion))
+    assert np.abs((finer.motion.root - calm.motion.root)[away]).max() < 1e-3, "and only there"
+
+
+def test_the_trunk_leans_to_where_limbs_alone_do_not_reach(walk):
+    character = walk.character
+    wrist = Point(character.require_roles()["left_hand"])
+    upper = character.require_roles()["left_upper_arm"]
+    kinematics = Kinematics(walk.motion)
+    goal = kinematics.positions[150, upper] + [0.25, 0.1, 0.56]
+    reach = Position(point=wrist, target=goal, frames=range(150, 160), ramp=(0.3, 0.3))
+    problem = Problem(walk.motion, character, (*plants(walk, (0, 0, 0)), reach))
+    far, near = (Hierarchical(spacings=(), first_guess=False, further=number).solve(problem) for number in (0, 3))
+    assert far.status is Status.UNREACHABLE
+    assert near.status is Status.SOLVED
+    moved = np.linalg.norm(near.motion.root - walk.motion.root, axis=1)
+    assert moved.max() < 0.05, "bending, not walking there"
+
+
 def test_the_displacement_is_smooth_and_ends_where_nothing_is_asked(walk):
     roles = walk.character.require_roles()
     hand = Point(roles["left_hand"])

@@ -97,12 +97,13 @@ def trunk_rows(
         return out
 
     residual, jacobian = [], []
-    for upper, reach, line, goal in zip(uppers, reaches, lines, goals):
+    for upper, (nearest, farthest), line, goal in zip(uppers, reaches, lines, goals):
         moving = places(parents[upper], positions[upper])
         away = goal - positions[upper]
         distance = np.linalg.norm(away)
-        residual += [*(away - line), reach - distance]
-        jacobian += [*-moving, away @ moving / distance]
+        folded = distance - nearest < farthest - distance
+        residual += [*(away - line), distance - nearest if folded else farthest - distance]
+        jacobian += [*-moving, (-1.0 if folded else 1.0) * (away @ moving) / distance]
     for kind, joint, offset, target in zip(kinds, joints, offsets, targets):
         point = positions[joint] + matrices[joint] @ offset
         moving = places(joint, point)
@@ -153,7 +154,7 @@ def test_the_trunk_is_measured_as_in_numpy_and_by_finite_differences(seed):
     targets = rng.normal(size=(3, 4))
     turn = rotation.exp(rng.normal(scale=0.5, size=3))
     targets[2] = rotation.multiply(turn, kinematics.rotations[0, row_joints[2]])
-    reaches, lines, goals = rng.uniform(size=3), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+    reaches, lines, goals = rng.uniform(0.5, 2.5, size=(3, 2)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
 
     def measure(kinematics):
         residual, jacobian = np.full(21, np.nan), np.empty((18, 21))
@@ -181,6 +182,24 @@ def test_the_trunk_is_measured_as_in_numpy_and_by_finite_differences(seed):
         ahead, behind = measure(Kinematics(motion + moved))[0], measure(Kinematics(motion + -moved))[0]
         change = (ahead - behind) / 2e-6
         np.testing.assert_allclose(jacobian[column, used], change[used], atol=1e-5)
+
+
+def test_the_trunk_makes_room_for_a_goal_that_is_too_near(walk):
+    """A hand that holds on where the shoulder would be: a folded arm is no shorter than it is."""
+    clip = replace(walk, motion=walk.motion[100:101])
+    roles, ik = clip.character.require_roles(), Hybrid(clip.character)
+    shoulder = Kinematics(clip.motion).positions[0, roles["left_upper_arm"]]
+    goal = Position(point=Point(roles["left_hand"]), target=shoulder + [0.0, 0.0, 0.04])
+    feet = [
+        Position(point=point, target=Kinematics(clip.motion).point(point)[0])
+        for point in (Point(roles["left_foot"]), Point(roles["right_foot"]))
+    ]
+    answer = ik.solve(clip.motion, [goal, *feet])
+    assert answer.reached.all()
+    assert off(goal, answer.motion).max() < 1e-3
+    limb = ik.limbs["left_arm"]
+    near = np.linalg.norm(np.diff(Kinematics(answer.motion).positions[0, [limb.upper, limb.end]], axis=0))
+    assert near > 0.06
 
 
 def horn(points, targets, share):

@@ -114,15 +114,7 @@ def calmed(motion: Motion, character: Character, constraints: Sequence[Constrain
     if any(found is NotImplemented for found in kept):
         return motion
     before = accelerations(Kinematics(part), pace.joints, [(0, len(part))])
-    own = _own_arm(character, pace, before)
-    held = [c for c in kept if c is not None and (own is None or _joint(c) in own)]
-    held = held if own is None else [replace(c, chain=own) for c in held]
     most = WANTED * pace.most
-    watched = [
-        joint
-        for joint, peak in zip(pace.joints, before.max(axis=0, initial=0.0))
-        if peak > WATCHED * most and (own is None or joint in own)
-    ]
     # at the ends of the clip there is nothing that it must go on from
     window = range(0 if span.start == 0 else 1, len(part) if span.stop == len(motion) else len(part) - 1)
     smoothness = max(SMOOTH, 2.0 / motion.fps)
@@ -130,37 +122,53 @@ def calmed(motion: Motion, character: Character, constraints: Sequence[Constrain
     around = slice(max(span.start - 2, 0), span.stop + 2)
     highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
     fastest = before.max(initial=most)
-    for beside, eager in ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER)):
-        weight = min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT)
-        limits = [
-            AccelerationLimit(
-                point=Point(joint), most=most, frames=range(1, len(part) - 1), hard=False, weight=weight, chain=own
-            )
-            for joint in watched
+    for own in parts_that_may_move(character, pace, before):
+        held = [c for c in kept if c is not None and (own is None or _joint(c) in own)]
+        held = held if own is None else [replace(c, chain=own) for c in held]
+        watched = [
+            joint
+            for joint, peak in zip(pace.joints, before.max(axis=0, initial=0.0))
+            if peak > WATCHED * most and (own is None or joint in own)
         ]
-        solved = method.solve(Problem(part, character, (*held, *limits), tolerance=0.5 * KEPT)).motion
-        if worst_error(Kinematics(solved), held).max(initial=0.0) > KEPT:
-            continue
-        root, rotations = np.array(motion.root), np.array(motion.rotations)
-        root[frames], rotations[frames] = solved.root, solved.rotations
-        found = replace(motion, root=root, rotations=rotations)
-        now = accelerations(Kinematics(found), pace.joints, pace.parts)[around].max(initial=0.0)
-        if now < highest:
-            return found
+        for beside, eager in ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER)):
+            weight = min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT)
+            limits = [
+                AccelerationLimit(
+                    point=Point(joint), most=most, frames=range(1, len(part) - 1), hard=False, weight=weight, chain=own
+                )
+                for joint in watched
+            ]
+            solved = method.solve(Problem(part, character, (*held, *limits), tolerance=0.5 * KEPT)).motion
+            if worst_error(Kinematics(solved), held).max(initial=0.0) > KEPT:
+                continue
+            root, rotations = np.array(motion.root), np.array(motion.rotations)
+            root[frames], rotations[frames] = solved.root, solved.rotations
+            found = replace(motion, root=root, rotations=rotations)
+            now = accelerations(Kinematics(found), pace.joints, pace.parts)[around].max(initial=0.0)
+            if now < highest:
+                return found
     return motion
 
 
-def _own_arm(character: Character, pace: Pace, found: NDArray) -> tuple[int, ...] | None:
-    """The joints of the only hand, or the only arm with its hand, that is too fast; None where more than that is."""
+def parts_that_may_move(character: Character, pace: Pace, found: NDArray) -> list[tuple[int, ...] | None]:
+    """Joints that may move to calm what is too fast, in the order of trying; None: all of them.
+
+    First the only hand, arm or arm with its shoulder that is; then the body; and where the feet, which have to stay,
+    do not let it, the trunk with all that it carries, if that alone is too fast. found: (F, n) accelerations of the
+    pace's joints, m/s².
+    """
     fast = {joint for joint, peak in zip(pace.joints, found.max(axis=0, initial=0.0)) if peak > WANTED * pace.most}
     roles, skeleton = character.require_roles(), character.skeleton
-    for part in ("hand", "upper_arm"):
-        for side in ("left", "right"):
-            first = roles.get(f"{side}_{part}")
-            below = () if first is None else tuple(skeleton.descendants(first))
-            if fast <= set(below) - {first}:
-                return below
-    return None
+
+    def below(role: str) -> tuple[int, ...] | None:
+        """All joints from one with a role on, if it moves what is too fast."""
+        first = roles.get(role)
+        joints = () if first is None else tuple(skeleton.descendants(first))
+        return joints if fast <= set(joints) - {first} else None
+
+    arms = [below(f"{side}_{part}") for part in ("hand", "upper_arm", "clavicle") for side in ("left", "right")]
+    trunk = below("spine")
+    return [*[arm for arm in arms if arm is not None][:1], None, *([] if trunk is None else [trunk])]
 
 
 def _joint(constraint: Constraint) -> int:

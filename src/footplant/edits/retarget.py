@@ -40,11 +40,15 @@ from footplant.methods.closing import CLOSED, unmet_shares
 from footplant.methods.hierarchical import Hierarchical
 from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
-from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch
+from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch, worst_error
 from footplant.skeleton import Character
 
 ABOVE_ONE_ANOTHER = 0.1
 """Body heights between plants at one place beyond which they do not stand on one floor."""
+ROUNDS = (2, 5)
+"""How often soles are put right at least, and at most while one is deeper in the ground than this:"""
+DEEP = 0.004
+"""Metres."""
 
 
 def retarget(
@@ -143,7 +147,8 @@ def solve_soles(
 ) -> Solution:
     """Solve a problem, then put the feet right between their plants: toes flat, soles out of the ground.
 
-    Both change the foot a little, so the last pass of the method is run again after each of two rounds.
+    Both change the foot a little, so the last pass of the method is run again after each of two rounds, and of a few
+    more where something is still in the ground.
     """
     character = problem.character
     if isinstance(method, Spacetime):
@@ -154,7 +159,10 @@ def solve_soles(
     unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
     last: Method | None = getattr(method, "closing", None)
     if last is not None:
-        for _ in range(2):
+        bounds = above(character, soles, frames)
+        for number in range(ROUNDS[1]):
+            if number >= ROUNDS[0] and worst_error(Kinematics(motion), bounds).max(initial=0.0) <= DEEP:
+                break
             motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
             motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
             motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)

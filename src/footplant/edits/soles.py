@@ -12,12 +12,12 @@ from footplant import humanoid, rotation
 from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, normal_of
 from footplant.constraints import Above, Footplant
 from footplant.errors import SkeletonError
-from footplant.ik.limb import limb_of
+from footplant.ik.limb import Reach, limb_of
 from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
-from footplant.spline import smooth_above
+from footplant.spline import smooth_above, smooth_envelope
 
 SOLE = ("heel", "ball", "toe")
 SHALLOW = 0.005
@@ -146,7 +146,10 @@ def lift_toes(
             continue
         axis = np.cross(line, rotation.AXES["y"])
         axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
-        angle = np.minimum(_beside(up, held, half), MOST_BEND)
+        # toes that swing through straight down would bend to one side and then to the other: there the foot is lifted
+        flips = np.zeros(len(motion))
+        flips[1:] = (up[1:] > 0.0) & (np.sum(axis[1:] * axis[:-1], axis=1) < 0.5)
+        angle = np.minimum(_beside(up, held, half), MOST_BEND) * (1.0 - smooth_envelope(flips, half))
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
         above = kinematics.rotations[:, skeleton.parents[toes]]
         rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
@@ -190,6 +193,7 @@ def clear_ground(
     clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `depths`).
     """
     half = round(EASE_UP * motion.fps)
+    rise = np.zeros(len(motion))
     for side in ("left", "right"):
         names = [f"{side}_{part}" for part in SOLE if f"{side}_{part}" in character.contacts]
         if len(names) < len(SOLE):
@@ -237,12 +241,20 @@ def clear_ground(
         if len(rows):
             # the rest stays to the bit: a knee that the source bends the wrong way is not put right in passing
             goals = ankle + lift[:, None] * rotation.AXES["y"]
-            placed = place_limb(motion[rows], limb, goals[rows], orientations=turn[rows]).motion
+            placed = place_limb(motion[rows], limb, goals[rows], orientations=turn[rows])
+            away = kinematics.positions[rows, limb.upper] - goals[rows]
+            nearest = np.linalg.norm(away, axis=1) + placed.residual
+            above = np.sqrt(np.maximum(nearest**2 - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0)) - away[:, 1]
+            folded = (placed.status == Reach.TOO_NEAR) & (away[:, 1] > 0.0)
+            rise[rows] = np.maximum(rise[rows], np.where(folded, above - LEFT_ALONE, 0.0))
             rotations = np.array(motion.rotations)
-            rotations[rows] = placed.rotations
+            rotations[rows] = placed.motion.rotations
             if toes is not None:
                 rotations[rows, toes] = rotation.multiply(rotation.inverse(turn[rows]), toe_turn[rows])
             motion = replace(motion, rotations=rotations)
+    if (rise > 1e-6).any():
+        # who sits on his heels gets up a little
+        motion = replace(motion, root=motion.root + smooth_envelope(rise, half)[:, None] * rotation.AXES["y"])
     return motion
 
 

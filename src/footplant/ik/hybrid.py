@@ -37,7 +37,8 @@ RIGIDITY = {"place": 0.03, "hips": 0.3, "spine": 0.4, "neck": 0.2, "head": 0.2, 
 NEAR_ENOUGH = 0.001
 """Metres from its goal at which a limb counts as having reached it."""
 REACH = 0.992
-"""The trunk is asked to come so near that a limb reaches its goal with this share of its full length."""
+"""The trunk is asked to come so near that a limb reaches its goal with this share of its full length, and to stay as
+far off as the limb is long when folded, over this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +217,7 @@ class Hybrid:
         legs = [number for number, name in enumerate(self.limbs) if name.endswith("leg")]
         hips = kinematics.positions[:, [limb.upper for name, limb in self.limbs.items() if name.endswith("leg")]]
         away = goals.places[:, legs] - hips
-        below = self._reaches(kinematics)[:, legs] ** 2 - away[..., 0] ** 2 - away[..., 2] ** 2
+        below = self._reaches(kinematics)[:, legs, 1] ** 2 - away[..., 0] ** 2 - away[..., 2] ** 2
         # the hip may be so much above the goal and no more
         need = -away[..., 1] - np.sqrt(np.maximum(below, 0.0))
         need = np.where((below > 0) & (goals.importance[:, legs] > 0), goals.weights[:, legs] * need, 0.0)
@@ -234,22 +235,30 @@ class Hybrid:
         return carriers(self.character.skeleton, list(self.limbs.values()))
 
     def _reaches(self, kinematics: Kinematics) -> NDArray:
-        """(F, L), or (1, L) where all rows are alike: how far each limb may be asked to stretch, metres."""
+        """(F, L, 2), or (1, L, 2) where all rows are alike: how near and how far each limb may be asked to reach."""
         moving = kinematics.motion.offsets
-        reaches = self._usual_reaches if moving is None else REACH * self._lengths(moving)
-        return reaches if self.as_straight_as is None else np.maximum(reaches, self._stretches[kinematics.frames])
+        reaches = self._usual_reaches if moving is None else self._spans(moving)
+        if self.as_straight_as is None:
+            return reaches
+        own = self._stretches[kinematics.frames]
+        return np.stack([np.minimum(reaches[..., 0], own), np.maximum(reaches[..., 1], own)], axis=-1)
 
     @cached_property
     def _usual_reaches(self) -> NDArray:
-        return REACH * self._lengths(self.character.skeleton.offsets[None])
+        return self._spans(self.character.skeleton.offsets[None])
 
-    def _lengths(self, offsets: NDArray) -> NDArray:
-        """(F, L) how long each limb is, metres, with bones (F, J, 3)."""
+    def _spans(self, offsets: NDArray) -> NDArray:
+        """(F, L, 2) how near and far each limb reaches with bones (F, J, 3), metres."""
         skeleton = self.character.skeleton
-        out = np.zeros((len(offsets), len(self.limbs)))
+        out = np.zeros((len(offsets), len(self.limbs), 2))
         for number, limb in enumerate(self.limbs.values()):
-            bones = (skeleton.chain(limb.lower, limb.upper), skeleton.chain(limb.end, limb.lower))
-            out[:, number] = sum(np.linalg.norm(offsets[:, joint], axis=1) for bone in bones for joint in bone[1:])
+            upper, lower = (
+                sum(np.linalg.norm(offsets[:, joint], axis=1) for joint in bone[1:])
+                for bone in (skeleton.chain(limb.lower, limb.upper), skeleton.chain(limb.end, limb.lower))
+            )
+            folded = upper**2 + lower**2 + 2.0 * upper * lower * np.cos(limb.flexion[1])
+            out[:, number, 0] = np.sqrt(np.maximum(folded, 0.0)) / REACH
+            out[:, number, 1] = REACH * (upper + lower)
         return out
 
     @cached_property

@@ -100,8 +100,9 @@ def measure_trunk(
     """Residuals and their derivatives of a posed trunk, where their weight is above 0.
 
     Rows of limb m are 4m … 4m+3: how much the line from its upper joint to its goal has changed (metres), and how much
-    of its reach is left (one-sided). Rows of trunk constraint r are 4L+3r …: point − target, the rotation vector from
-    the target, or one row with the metres to spare in a half-space (one-sided).
+    is left until its goal is too far or too near to reach (one-sided); reaches (L, 2): nearest and farthest. Rows of
+    trunk constraint r are 4L+3r …: point − target, the rotation vector from the target, or one row with the metres to
+    spare in a half-space (one-sided).
     """
     limbs = uppers.shape[0]
     jacobian[:, :] = 0.0
@@ -115,11 +116,12 @@ def measure_trunk(
         residual[k], residual[k + 1], residual[k + 2] = gx - lines[m, 0], gy - lines[m, 1], gz - lines[m, 2]
         place_rows(parents, column_of, parents[s], sx, sy, sz, -1.0, positions, rotations, jacobian, k)
         distance = math.sqrt(gx * gx + gy * gy + gz * gz)
-        residual[k + 3] = reaches[m] - distance
+        sign = 1.0 if distance - reaches[m, 0] < reaches[m, 1] - distance else -1.0
+        residual[k + 3] = distance - reaches[m, 0] if sign > 0.0 else reaches[m, 1] - distance
         if distance > 0.0:
             for c in range(jacobian.shape[0]):
                 jacobian[c, k + 3] = (
-                    -(gx * jacobian[c, k] + gy * jacobian[c, k + 1] + gz * jacobian[c, k + 2]) / distance
+                    sign * (gx * jacobian[c, k] + gy * jacobian[c, k + 1] + gz * jacobian[c, k + 2]) / distance
                 )
     for r in range(row_kinds.shape[0]):
         k = 4 * limbs + 3 * r
@@ -272,8 +274,9 @@ def solve_frames(
 
     offsets (1, J, 3) or (F, J, 3); limbs (L, 3): upper, lower, end; goals (F, L, 3), turns (F, L, 4) with weights
     (F, L) each, pulls (F, L) how much the trunk cares; rows on the trunk as in `assemble`, targets (F, R, 4), weights
-    (F, R); reaches (1, L) or (F, L); overstretch (L,): what a metre beyond its reach costs, where stiffness is above 0;
-    early (L,): the share of the way to a goal that the trunk goes at once when the goal begins to ease in.
+    (F, R); reaches (1, L, 2) or (F, L, 2): nearest and farthest; overstretch (L,): what a metre beyond them costs,
+    where stiffness is above 0; early (L,): the share of the way to a goal that the trunk goes at once when the goal
+    begins to ease in.
     """
     frames, joints, limb_count = local.shape[0], local.shape[1], limbs.shape[0]
     unknowns, count = 3 + 3 * body.shape[0], 4 * limb_count + 3 * row_kinds.shape[0]
@@ -318,7 +321,7 @@ def solve_frames(
                     eased[m, 0] - positions[upper, 0], eased[m, 1] - positions[upper, 1],
                     eased[m, 2] - positions[upper, 2],
                 )  # fmt: skip
-                beyond[m] = math.sqrt(x * x + y * y + z * z) - reaches[own_reach, m]
+                beyond[m] = math.sqrt(x * x + y * y + z * z) - reaches[own_reach, m, 1]
         for r in range(row_kinds.shape[0]):
             busy = busy or row_weights[f, r] > 0.0
         if not busy:
@@ -383,7 +386,7 @@ def _smallest_call():
     numbers = np.zeros(1, np.int64)
     return (
         parents, offsets, np.array([0, 1]), np.array([0]), np.array([3, -1, -1, -1]), np.ones(2),
-        np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1)),
+        np.array([[1, 2, 3]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 2.8]]), np.zeros(1), np.ones((1, 1, 2)),
         np.ones(1), np.ones(1), np.ones(1), 0.01, 3, root, local, np.zeros((1, 1, 3)), np.ones((1, 1, 4)),
         np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), numbers, numbers, np.zeros((1, 3)), np.ones((1, 1, 4)),
         np.ones((1, 1)), np.zeros((1, 3)), np.ones((1, 4, 4)), np.zeros((1, 1)), np.zeros((1, 1), np.int64),

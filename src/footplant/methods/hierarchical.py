@@ -16,7 +16,7 @@ from footplant.constraints import Constraint, Footplant
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured, worst_error
 from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
@@ -27,8 +27,16 @@ LITTLE = 0.007
 """Body heights that constraints may be off after the smooth levels."""
 HELPS = 0.9
 """Share of the error before it that a further level must leave at most to be followed by another one."""
+FINEST = 3
+"""Levels at most with a knot for each frame, around frames at which a source that shakes leaves more than that."""
+EASE_IN = 0.05
+"""Seconds over which what they change comes and goes."""
 EASE_DOWN = 0.15
 """Seconds over which the root comes down before, and up again after, a goal that a leg would not reach."""
+LEANING = (4.0, 2.0, 1.0)
+"""Knot spacings, in frames of 1/30 s, with which the trunk leans to where a limb would not reach."""
+STAYS = 3.0
+"""What it costs the root to move then (1/m²): rather than that, the spine bends."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,8 @@ class Hierarchical:
                 left <= LITTLE * problem.character.height or (number >= len(self.spacings) and left > HELPS * before)
             ):
                 break
+        if self.spacings and self.further and left > LITTLE * problem.character.height:
+            motion = self._settled(ik, motion, problem, frames, watch)
         if self.exact:
             if progress:
                 progress("exact", len(self.spacings) / (len(self.spacings) + 1))
@@ -88,15 +98,45 @@ class Hierarchical:
         finer = [max(last * 0.5**number, min(least, last)) for number in range(1, self.further + 1)]
         return [*self.spacings, *finer]
 
-    def _fit(self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float) -> NDArray:
-        """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2)."""
+    def _settled(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray, watch: Stopwatch) -> Motion:
+        """The motion with a knot a frame where a source that shakes would shake what it holds, and only there.
+
+        What shakes from frame to frame while it stands has to be stilled frame by frame, too.
+        """
+        spacing = PAPER_RATE / motion.fps
+        for _ in range(FINEST):
+            unmet = worst_error(Kinematics(motion), problem.constraints) > LITTLE * problem.character.height
+            if not unmet.any():
+                break
+            motion = self._fitted_near(ik, motion, problem, frames, unmet, EASE_IN, spacing)
+            watch.lap(f"{spacing:g} frames a knot", motion)
+        return motion
+
+    def _fitted_near(
+        self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray, unmet: NDArray, ease: float, spacing: float
+    ) -> Motion:
+        """One more level around frames (F,) where something is unmet; what it changes comes and goes over `ease` s."""
+        half = max(round(ease * motion.fps), 1)
+        share = np.minimum(smooth_envelope(unmet.astype(float), half), 1.0)[frames]
+        near = frames[share > 0.0]
+        answer = ik.solve(motion[near], problem.constraints, frames=near)
+        away = share[share > 0.0, None, None] * (answer.motion - motion[near])
+        return motion + self._fit(motion, away, near, spacing, least=1.0)
+
+    def _fit(
+        self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float, least: float = LEAST_KNOTS
+    ) -> NDArray:
+        """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2).
+
+        least: frames of the clip between two knots at the least.
+        """
         count = len(motion)
         knots = spacing * motion.fps / PAPER_RATE
         flat = displacement.reshape(len(frames), -1)
         used = np.flatnonzero(np.abs(flat).max(axis=0) > 0)
         out = np.zeros((count, flat.shape[1]))
         if len(used):
-            spline = fit_spline(frames, flat[:, used], max(knots, LEAST_KNOTS), 0.0, max(count - 1.0, 1.0))
+            spline = fit_spline(frames, flat[:, used], max(knots, least), 0.0, max(count - 1.0, 1.0))
             out[:, used] = spline(np.arange(count))
         return out.reshape(count, -1, 3)
 
@@ -131,7 +171,7 @@ class Hierarchical:
 
         A leg that cannot reach is helped first: the root comes down, smoothly and never by less than is needed.
         """
-        last = ik
+        last = bending = ik
         if isinstance(ik, Hybrid):
             need = np.zeros(len(motion))
             need[frames] = ik.overreach(Kinematics(motion[frames], frames), problem.constraints)
@@ -139,7 +179,15 @@ class Hierarchical:
                 down = smooth_envelope(need, round(EASE_DOWN * motion.fps))
                 motion = replace(motion, root=motion.root - down[:, None] * [0.0, 1.0, 0.0])
             last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0})
+            bending = replace(ik, rigidity={**ik.rigidity, "place": STAYS})
         answer = last.solve(motion[frames], problem.constraints, frames=frames)
+        if self.further and not answer.reached.all():
+            # what limbs alone do not reach they may reach with the trunk; hips are as low as feet need them
+            unmet = np.zeros(len(motion), bool)
+            unmet[frames] = ~answer.reached
+            for spacing in LEANING:
+                motion = self._fitted_near(bending, motion, problem, frames, unmet, EASE_DOWN, spacing)
+            answer = last.solve(motion[frames], problem.constraints, frames=frames)
         root, rotations = np.array(motion.root), np.array(motion.rotations)
         root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
         return replace(motion, root=root, rotations=rotations), answer.reached

@@ -1,0 +1,73 @@
+"""Soles between plants: out of the ground where legs are folded, and toes that swing through straight down."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from footplant import rotation
+from footplant.edits.soles import LEFT_ALONE, clear_ground, lift_toes
+from footplant.geometry import Plane
+from footplant.ik.limb import limb_of, place
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion, rest_motion
+from footplant.samples import load_character
+from footplant.skeleton import Character
+
+FLOOR = Plane((0.0, 0.0, 0.0))
+FRAMES = 60
+
+
+@pytest.fixture(scope="module")
+def mannequin() -> Character:
+    return load_character("mannequin")
+
+
+def standing(character: Character) -> Motion:
+    """A figure that stands on the floor, at 60 frames a second."""
+    motion = rest_motion(character.skeleton, FRAMES, 60.0)
+    heights = Kinematics(motion).points(list(character.contacts.values()))[..., 1]
+    feet = [n for n, name in enumerate(character.contacts) if not name.endswith("palm")]
+    return replace(motion, root=motion.root - [0.0, heights[0, feet].min(), 0.0])
+
+
+def test_who_sits_on_folded_legs_gets_up_where_feet_would_be_in_the_ground(mannequin):
+    """Lifting a foot takes a leg that can be folded further; else the hips have to rise."""
+    motion = standing(mannequin)
+    limb = limb_of(mannequin, "left_leg")
+    hip = Kinematics(motion).positions[:, limb.upper]
+    folded = place(motion, limb, hip - [0.0, 0.05, 0.1])
+    assert folded.residual.min() > 0.001, "as near as it goes"
+    sole = Kinematics(folded.motion).points([mannequin.contacts[f"left_{part}"] for part in ("heel", "ball", "toe")])
+    wave = 0.02 * np.sin(np.linspace(0.0, np.pi, FRAMES))
+    down = sole[..., 1].min() + wave
+    sunk = replace(folded.motion, root=folded.motion.root - down[:, None] * [0.0, 1.0, 0.0])
+    other = limb_of(mannequin, "right_leg")
+    away = Kinematics(sunk).positions[:, other.upper] + [0.0, -0.3, 0.3]
+    sunk = place(sunk, other, np.maximum(away, [-9.0, 0.3, -9.0])).motion
+    cleared = clear_ground(sunk, mannequin, (), FLOOR)
+    points = [mannequin.contacts[f"left_{part}"] for part in ("heel", "ball", "toe")]
+    before, after = (Kinematics(m).points(points)[..., 1].min() for m in (sunk, cleared))
+    assert before < -0.015
+    assert after > -2.2 * LEFT_ALONE
+    risen = (cleared.root - sunk.root)[:, 1]
+    assert risen.max() > 0.01
+    assert np.abs(np.diff(risen, n=2)).max() < 0.001, "smoothly"
+
+
+def test_toes_that_swing_through_straight_down_do_not_flip(mannequin):
+    """They would bend to one side and, a frame later, to the other."""
+    motion, toes = standing(mannequin), mannequin.require_roles()["left_toes"]
+    pitch = np.interp(np.arange(FRAMES), [0, 28, 32, FRAMES - 1], [1.2, 1.25, 1.7, 1.75])
+    rotations = np.array(motion.rotations)
+    rotations[:, toes] = rotation.exp(pitch[:, None] * [1.0, 0.0, 0.0])
+    steep = replace(motion, rotations=rotations)
+    tip = mannequin.contacts["left_toe"]
+    line = Kinematics(steep).point(tip) - Kinematics(steep).positions[:, toes]
+    assert line[0, 2] > 0.0 > line[-1, 2], "through straight down"
+    bent = lift_toes(steep, mannequin, (), FLOOR)
+    turned = rotation.angle(bent.rotations[1:, toes], bent.rotations[:-1, toes])
+    assert turned.max() < 0.5
+    moved = rotation.angle(bent.rotations[:, toes], steep.rotations[:, toes])
+    assert moved[[0, -1]].min() > 0.3, "elsewhere they bend"
+    assert moved[np.abs(line[:, 2]).argmin()] < 0.3
