@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from footplant.constraints import Footplant
+from footplant import rotation
+from footplant.constraints import Footplant, Position
 from footplant.edits.calm import LEEWAY, LOWER, RARE, calmer, peak, soothed
 from footplant.edits.calming import KEPT, Pace
 from footplant.edits.retarget import retarget
+from footplant.humanoid import reference_pose
+from footplant.ik.limb import limb_of
 from footplant.io import load
 from footplant.kinematics import Kinematics
 from footplant.methods.closing import CLOSED, WhereUnmet, unmet_shares
@@ -77,6 +80,32 @@ def test_limbs_close_what_is_unmet_and_nothing_else(walk):
     assert change[:60].max() < 1e-12
     met = replace(problem, motion=solved)
     assert WhereUnmet().solve(met).motion is solved
+
+
+def backwards(walk):
+    """The walk with its left knee bent the wrong way by 15 degrees."""
+    limb, pose = limb_of(walk.character, "left_leg"), reference_pose(walk.character.skeleton, walk.character.roles)
+    hinge = rotation.rotate(rotation.inverse(pose[limb.lower]), limb.axis)
+    bent = np.array(walk.motion.rotations)
+    bent[:, limb.lower] = rotation.from_axis_angle(hinge, np.radians(-15.0))
+    return replace(walk.motion, rotations=bent)
+
+
+def test_knees_that_bend_the_wrong_way_are_not_torn_by_closing(walk):
+    motion, heel = backwards(walk), walk.character.contacts["left_heel"]
+    places = Kinematics(motion).point(heel)[80:111]
+    off = np.zeros((31, 3))
+    off[15] = [0.0, 0.002, 0.0]
+    held = Position(point=heel, target=places + off, frames=range(80, 111))
+    problem = Problem(motion, walk.character, (held,))
+    assert unmet_shares(problem, Kinematics(motion)).max() == pytest.approx(2.0)
+    limbs = WhereUnmet().solve(problem).motion
+    assert unmet_shares(problem, Kinematics(limbs)).max() <= 2.0 + 1e-9
+    finer = Spacetime()._finer(problem, range(len(motion)))
+    assert unmet_shares(problem, Kinematics(finer)).max() <= 1.0
+    change = np.abs(finer - motion).max(axis=(1, 2))
+    assert change[:50].max() < 1e-12
+    assert change[140:].max() < 1e-12
 
 
 def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):

@@ -32,14 +32,31 @@ class WhereUnmet:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion with its unmet frames closed, eased in and out."""
         watch, motion = Stopwatch(problem), problem.motion
-        unmet = unmet_shares(problem, Kinematics(motion)) > CLOSED
+        before = unmet_shares(problem, Kinematics(motion))
+        unmet = before > CLOSED
         if not unmet.any():
             return watch.finish("limbs", motion)
         answer = Hierarchical(self.ik, spacings=(), first_guess=False).solve(problem, progress)
         share = np.minimum(smooth_envelope(unmet.astype(float), max(round(EASE * motion.fps), 1)), 1.0)
-        closed = motion + share[:, None, None] * (answer.motion - motion)
+        change = answer.motion - motion
+        closed = motion + share[:, None, None] * change
+        worse = _worse(share, before, unmet_shares(problem, Kinematics(closed)))
+        if worse.any():
+            closed = motion + np.where(worse, 0.0, share)[:, None, None] * change
         watch.lap("limbs", closed)
         return watch.finish("limbs", closed, reachable=False)
+
+
+def _worse(share: NDArray, before: NDArray, after: NDArray) -> NDArray:
+    """(F,) which frames lie in a stretch with a share in the change that has left it worse than it was.
+
+    Half of a change is no half of a way where a knee that the capture bends the wrong way is bent the right way.
+    """
+    out = np.zeros(len(share), bool)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], share > 0, [False]])))
+    for first, end in edges.reshape(-1, 2):
+        out[first:end] = after[first:end].max() > max(before[first:end].max(), 1.0)
+    return out
 
 
 def unmet_shares(problem: Problem, kinematics: Kinematics) -> NDArray:

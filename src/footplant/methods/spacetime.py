@@ -19,7 +19,7 @@ from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
-from footplant.methods.closing import CLOSED, WhereUnmet
+from footplant.methods.closing import CLOSED, WhereUnmet, unmet_shares
 from footplant.methods.hierarchical import PAPER_RATE
 from footplant.methods.spacetime_rows import Rows
 from footplant.methods.spacetime_search import Search
@@ -28,6 +28,10 @@ from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, S
 
 OUT_OF_REACH = 0.1
 """Metres that the search is off at least where it gave up: nothing is closed there by limbs."""
+AROUND = 0.3
+"""Seconds on either side of what limbs could not close that may change for it."""
+LEAST_AROUND = 9
+"""And frames, at the least: so many knots it takes to come and go without a jerk."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,10 @@ class Spacetime:
         reachable = search.progressing and not gave_up
         if closing is not None and search.worst > CLOSED:
             settled = _within_reach(_settled(problem, rows.free, places), Kinematics(solved))
-            answer = closing.solve(replace(problem, motion=solved, constraints=settled))
-            solved = answer.motion if self.window is None else _within(solved, answer.motion, span)
+            asked = replace(problem, motion=solved, constraints=settled)
+            closed = closing.solve(asked).motion
+            closed = self._finer(replace(asked, motion=closed), span)
+            solved = closed if self.window is None else _within(solved, closed, span)
             watch.lap("exact", solved)
             reachable = False
         return watch.finish("spacetime", solved, reachable=reachable, notes=notes)
@@ -123,6 +129,21 @@ class Spacetime:
             if not isinstance(c, AcrossFrames)
         ]
         return self.start.solve(replace(problem, constraints=tuple(kept)), progress).motion
+
+    def _finer(self, problem: Problem, span: range) -> Motion:
+        """The problem's motion with a knot a frame around frames that limbs could not close, where that helps."""
+        motion = problem.motion
+        half = max(round(AROUND * motion.fps), LEAST_AROUND)
+        shares = unmet_shares(problem, Kinematics(motion))
+        unmet = np.flatnonzero(shares > 1.0)
+        for part in np.split(unmet, np.flatnonzero(np.diff(unmet) > half) + 1) if len(unmet) else []:
+            window = range(max(int(part[0]) - half, span.start), min(int(part[-1]) + half + 1, span.stop))
+            method = replace(self, spacing=0.0, least=1.0, exact=False, window=window, start=None)
+            found = method.solve(replace(problem, motion=motion)).motion
+            own = slice(window.start, window.stop)
+            if unmet_shares(problem, Kinematics(found))[own].max() < shares[own].max():
+                motion = found
+        return motion
 
     def _closing(self, problem: Problem) -> Method | None:
         """A last pass that enforces by limbs alone what splines leave, where it honours everything."""
