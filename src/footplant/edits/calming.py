@@ -45,6 +45,8 @@ EAGER, LESS_EAGER = 300.0, 10.0
 way to it."""
 MOST_WEIGHT = 1e6
 """Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
+AROUND = 4
+"""Frames beside a span that what is done there depends on."""
 KEPT = 0.0005
 """Metres that what holds already may be off afterwards; the search goes on for half of it."""
 
@@ -79,6 +81,7 @@ class Pace:
 def calm_down(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
     """The motion with its peaks of acceleration brought down to the pace, where what holds can go on holding."""
     in_vain = 0
+    stubborn: dict[range, Motion] = {}
     for spread in SPREAD:
         # a jolt of many times the pace takes more than one step
         for _ in range(STEPS):
@@ -87,14 +90,26 @@ def calm_down(motion: Motion, character: Character, constraints: Sequence[Constr
             for first, last in stretches(peaks, half):
                 begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
                 span = range(max(first - half, begin), min(last + half + 1, end))
+                if span in stubborn and _alike(stubborn[span], motion, span):
+                    continue
                 found = calmed(motion, character, constraints, pace, span)
-                in_vain += found is motion
+                if found is motion:
+                    in_vain, stubborn[span] = in_vain + 1, motion
                 if in_vain > PATIENCE:
                     return found
                 motion, helped = found, helped or found is not motion
             if not helped:
                 break
     return motion
+
+
+def _alike(first: Motion, second: Motion, span: range) -> bool:
+    """Whether two motions are the same over a span, and so far around it as accelerations there depend on it."""
+    around = slice(max(span.start - AROUND, 0), span.stop + AROUND)
+    return bool(
+        np.array_equal(first.root[around], second.root[around])
+        and np.array_equal(first.rotations[around], second.rotations[around])
+    )
 
 
 def stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
@@ -130,8 +145,9 @@ def calmed(motion: Motion, character: Character, constraints: Sequence[Constrain
             for joint, peak in zip(pace.joints, before.max(axis=0, initial=0.0))
             if peak > WATCHED * most and (own is None or joint in own)
         ]
-        for beside, eager in ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER)):
-            weight = min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT)
+        wishes = ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER))
+        weights = [min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT) for beside, eager in wishes]
+        for weight in dict.fromkeys(weights):
             limits = [
                 AccelerationLimit(
                     point=Point(joint), most=most, frames=range(1, len(part) - 1), hard=False, weight=weight, chain=own
