@@ -28,6 +28,9 @@ from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, S
 
 OUT_OF_REACH = 0.1
 """Metres that the search is off at least where it gave up: nothing is closed there by limbs."""
+PATIENCE = (1, 4)
+"""Steps in a row that may gain next to nothing, where limbs close what is left and where they do not. Bounds that are
+broken and met again by turns make errors rise and fall on their way down."""
 AROUND = 0.3
 """Seconds on either side of what limbs could not close that may change for it."""
 LEAST_AROUND = 9
@@ -79,7 +82,7 @@ class Spacetime:
         while True:
             knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
             if knots.count:
-                patience = 1 if closing or not self.exact else 4
+                patience = PATIENCE[0 if closing else 1]
                 found, moved = search.run(knots, found, patience)
                 if search.give_up(moved):
                     gave_up = True
