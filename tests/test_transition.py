@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from footplant.edits.transition import fade, transition
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
-from footplant.problem import Problem
+from footplant.problem import Problem, Status
 
 
 def accelerations(motion):
@@ -136,3 +137,21 @@ def test_commands_say_what_is_wrong(capsys, tmp_path, monkeypatch, arguments, wo
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert words in captured.err
+
+
+def sloping(clip, rise):
+    """The clip as a capture volume has it whose floor slopes by so much, metres a metre."""
+    root = np.array(clip.motion.root)
+    root[:, 1] += rise * (root[:, 2] - root[:, 2].mean())
+    return replace(clip, motion=replace(clip.motion, root=root))
+
+
+@pytest.mark.parametrize("rise", [0.015, 0.25])
+def test_feet_stand_on_floors_that_slope(rise):
+    """A floor that is all but level is level, and another is a slope; none is above the feet on it."""
+    solution = transition(*(sloping(samples.load(name), rise) for name in ("walk", "sneak")))
+    assert solution.status is Status.SOLVED, [(entry.name, entry.worst) for entry in solution.report.unmet]
+    after = solution.report.after
+    assert after is not None
+    assert after.penetration_worst is not None
+    assert after.penetration_worst < 5.0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.analysis.contacts import Contacts, Plant
-from footplant.analysis.ground import Ground
+from footplant.analysis.ground import NEAR, Ground, estimate_ground, trodden
 from footplant.analysis.quality import measure
 from footplant.constraints import Footplant
 from footplant.edits.footsteps import EASE, reconciled
@@ -164,6 +164,32 @@ def _overlap(group: list[_Span], span: _Span) -> float:
     return max(min(span.stop, other.stop) - max(span.start, other.start) for other in group)
 
 
+def on_ground(
+    plants: tuple[Footplant, ...], blended: Motion, character: Character, level: float
+) -> tuple[tuple[Footplant, ...], Ground]:
+    """Plants of a blend on its ground: a level floor where all are near to it, else the slope or stones under them."""
+    near, feet = NEAR * character.height, [plant for plant in plants if _is_foot(plant, character)]
+    places = np.array([plant.place for plant in feet]).reshape(-1, 3)
+    ground: Ground = Plane((0.0, level, 0.0))
+    if np.abs(places[:, 1] - level).max(initial=0.0) > near:
+        ground = estimate_ground(places, [len(plant) for plant in feet], character.height)
+        if not isinstance(ground, Plane):
+            soles = [point for name, point in character.contacts.items() if not name.endswith("_palm")]
+            return plants, trodden(ground, Kinematics(blended).points(soles), character.height)
+    found = []
+    for plant in plants:
+        place = np.array(plant.place, float)
+        height = float(ground.height(place[None, ::2])[0])
+        if _is_foot(plant, character) and abs(place[1] - height) <= near:
+            place[1] = height
+        found.append(replace(plant, place=place))
+    return reconciled(tuple(found), character) if character.roles is not None else tuple(found), ground
+
+
+def _is_foot(plant: Footplant, character: Character) -> bool:
+    return any(plant.point == point for name, point in character.contacts.items() if not name.endswith("_palm"))
+
+
 def hold(
     blended: Motion,
     character: Character,
@@ -173,11 +199,12 @@ def hold(
     method: str | Method | None = "hierarchical",
     progress: Progress | None = None,
 ) -> Solution:
-    """The blend with its plants held and its soles out of a level ground, with how they drifted before and after.
+    """The blend with its plants held and its soles out of the ground, with how they drifted before and after.
 
+    level: metres, the mean height of the ground. Plants near to it stand on it: floors of captures slope a little.
     method: a name of `methods.NAMES` or one that is set up already; None holds nothing and only measures.
     """
-    ground: Ground = Plane((0.0, level, 0.0))
+    plants, ground = on_ground(plants, blended, character, level)
     problem = Problem(blended, character, plants)
     if method is None or not plants:
         solution = Stopwatch(problem).finish("blend", blended)

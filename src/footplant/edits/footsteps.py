@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
 from footplant.analysis.contacts import Contacts, Plant
@@ -96,14 +96,19 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
     )
     toes = roles.get(f"{side}_toes")
     if slope > 0.0 and toes is not None and points[1].joint in skeleton.descendants(toes):
-        # the foot turns about the toes' joint, which is not where the ball is
-        joint = places[toes]
-        raised = joint + rotation.rotate(rotation.exp(np.linspace(0.0, 1.4, 29)[:, None] * _pitch_axis(heel, ball)),
-                                         np.broadcast_to(heel - joint, (29, 3)))  # fmt: skip
-        away = raised - ball
-        slopes = np.arctan2(away[:, 1], np.linalg.norm(away[:, ::2], axis=1))
+        # the foot turns about the toes' joint, which is not where the ball is, and takes them along a part of the way
+        joint, flat = places[toes], float(in_one_piece(np.sin(slope)))
+        turns = np.linspace(0.0, 1.4, 29)
+        bends = rotation.exp((1.0 - flat) * turns[:, None] * _pitch_axis(heel, ball))
+        away = joint + rotation.rotate(bends, np.broadcast_to(heel - joint, (29, 3))) - ball
+        slopes = np.arctan2(away[:, 1], np.linalg.norm(away[:, ::2], axis=1)) + flat * turns
         return float(np.interp(slope, slopes - slopes[0], np.linalg.norm(away, axis=1)))
     return float(np.linalg.norm(ball - heel))
+
+
+def in_one_piece(rise: ArrayLike) -> NDArray:
+    """How much foot and toes are one piece, 0 to 1, by how much higher the heel is than the ball, in foot lengths."""
+    return np.clip((0.2 - np.asarray(rise, float)) / 0.1, 0.0, 1.0)
 
 
 def _pitch_axis(heel: NDArray, ball: NDArray) -> NDArray:

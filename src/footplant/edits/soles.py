@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import humanoid, rotation
 from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, normal_of
 from footplant.constraints import Above, Footplant
+from footplant.edits.footsteps import in_one_piece
 from footplant.errors import SkeletonError
 from footplant.ik.limb import Reach, limb_of
 from footplant.ik.limb import place as place_limb
@@ -109,7 +110,7 @@ def _flat(kinematics: Kinematics, character: Character, side: str, plants: Seque
             if first.place is not None and second.place is not None:
                 planned = float(np.asarray(first.place)[1] - np.asarray(second.place)[1])
                 rise = np.where(both < 1.0, np.maximum(rise, planned), planned)
-            found = np.maximum(found, both * np.clip((0.2 - rise / length) / 0.1, 0.0, 1.0))
+            found = np.maximum(found, both * in_one_piece(rise / length))
     return found
 
 
@@ -148,7 +149,7 @@ def lift_toes(
         axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
         # toes that swing through straight down would bend to one side and then to the other: there the foot is lifted
         flips = np.zeros(len(motion))
-        flips[1:] = (up[1:] > 0.0) & (np.sum(axis[1:] * axis[:-1], axis=1) < 0.5)
+        flips[1:] = (up[1:] > 0.0) & (np.sum(axis[1:] * axis[:-1], axis=1) < 0.0)
         angle = np.minimum(_beside(up, held, half), MOST_BEND) * (1.0 - smooth_envelope(flips, half))
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
         above = kinematics.rotations[:, skeleton.parents[toes]]

@@ -183,9 +183,10 @@ class Hierarchical:
         answer = last.solve(motion[frames], problem.constraints, frames=frames)
         if self.further and not answer.reached.all():
             # what limbs alone do not reach they may reach with the trunk; hips are as low as feet need them
+            off = worst_error(Kinematics(answer.motion, frames), problem.constraints)
             unmet = np.zeros(len(motion), bool)
-            unmet[frames] = ~answer.reached
-            for spacing in LEANING:
+            unmet[frames] = ~answer.reached & (off > problem.tolerance)
+            for spacing in LEANING if unmet.any() else ():
                 motion = self._fitted_near(bending, motion, problem, frames, unmet, EASE_DOWN, spacing)
             answer = last.solve(motion[frames], problem.constraints, frames=frames)
         root, rotations = np.array(motion.root), np.array(motion.rotations)
