@@ -31,8 +31,8 @@ def run() -> dict[str, float]:
     made = wear(CMU_41, "walk", seed=1)
     targets = np.array(made.markers.positions)
     body = MarkerBody.of(samples.load_character("mannequin"), recognise(CMU_41)[1])
-    told = calibrate(body, targets)
-    calibrating = cpu_seconds(lambda: calibrate(body, targets), repeats=1, shortest=0.0)
+    told = calibrate(body, targets, made.markers.fps)
+    calibrating = cpu_seconds(lambda: calibrate(body, targets, made.markers.fps), repeats=1, shortest=0.0)
     bones = body.bones(told.lengths)
     targets = targets[told.frames[0] : told.frames[0] + FRAMES]
     start = told.poses[np.zeros(len(targets), int)]

@@ -499,4 +499,4 @@ def test_calibration_needs_a_frame_with_enough_markers() -> None:
     targets = np.full((5, 41, 3), np.nan)
     targets[:, :4] = 1.0
     with pytest.raises(MotionError, match="6 or more markers in some frame, got at most 4"):
-        marker_calibration.calibrate(body, targets)
+        marker_calibration.calibrate(body, targets, 120.0)

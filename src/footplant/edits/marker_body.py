@@ -49,6 +49,8 @@ _ONE_WAY = {
     "right_lower_arm": (1, 1.0),
 }
 """Role → the axis about which it bends and the sign with which it does: knees and elbows do not bend back."""
+_LIMBS = ("lower_arm", "hand", "lower_leg", "foot", "toes")
+"""Ends of roles whose joints are beyond shoulder and hip."""
 BACK = 0.03
 """Radians; the spread of a joint that bends the wrong way."""
 VERTEBRAE, HEAD = 0.04, 0.15
@@ -127,6 +129,13 @@ class MarkerBody:
         for role, joints in self.base.require_roles().joints.items():
             kind |= dict.fromkeys(joints, role.removeprefix("left_").removeprefix("right_"))
         return np.array([_STIFF.get(kind.get(int(joint), ""), (0.02, 0.02, 0.02)) for joint in self.active])
+
+    @cached_property
+    def limbs(self) -> NDArray:
+        """(A,) bool: whether a joint is one of an arm or a leg, beyond shoulder and hip."""
+        roles = self.base.require_roles()
+        own = {joint for role, joints in roles.joints.items() if role.endswith(_LIMBS) for joint in joints}
+        return np.array([int(joint) in own for joint in self.active])
 
     @cached_property
     def one_way(self) -> NDArray:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from footplant.edits.marker_body import LENGTHS, MarkerBody, Poses, see
 from footplant.edits.marker_pose import OUTLIER, SKIN, Prior
 from footplant.edits.marker_start import body_size, first_poses
-from footplant.edits.marker_step import State, alone, shared_step, swallowed, usual_prior, whole_cost
+from footplant.edits.marker_step import State, alone, leverage, shared_step, usual_prior, whole_cost
 from footplant.errors import MotionError
 
 FRAMES = 96
@@ -34,6 +34,18 @@ CAMERAS = 0.0015
 """Metres that cameras are off, one way, at most; what is left over beyond that is skin."""
 SLIDES = 10.0
 """Skin slides with the pose, in all frames alike, so what is left over tells but a part of it: this many times less."""
+FINEST = 0.0002
+"""Metres that cameras are off at least, after smoothing."""
+EXCHANGED = 25.0
+"""Times the median square of what is left over of a marker, beyond which it is another one."""
+SAME = 1.5
+"""Times as much, squared, is left over of one marker as of all by chance."""
+WINDOW = 0.04
+"""Seconds before and after a frame that tell the places of its markers."""
+REPEATED = 4.0
+"""How many frames tell what one would: neighbours are smoothed together, and turns that are but noise count, too."""
+POSES = 50.0
+"""All frames tell as much of how joints are held as this many poses that have nothing to do with each other."""
 MEDIAN_OF_SQUARES = 2.366
 """The median of the sum of three squared normal numbers."""
 FEWEST = 6
@@ -62,12 +74,13 @@ class Calibration:
     """(M,) metres from which on a marker is taken for something else."""
 
 
-def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
+def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
     """Lengths, places of the markers and poses of some frames of a take; targets (F, M, 3), NaN where hidden.
 
     How far markers move on the skin is not known beforehand: it is measured from what is left over when all else is
     found, and found again with that.
     """
+    rough, targets = targets, _calm(targets, fps)
     frames = _choose_frames(targets)
     chosen = targets[frames]
     lengths = np.ones(1 + len(LENGTHS))
@@ -75,7 +88,7 @@ def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
     bones = body.bones(lengths)
     offsets = body.landmarks.places(bones, lengths[0])
     poses, skin = first_poses(body, bones, offsets, chosen), np.full(len(offsets), SKIN)
-    state = State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads))
+    state = State(lengths, offsets, poses, skin, bones, _firm(frames), np.zeros_like(body.spreads))
     known = np.eye(len(lengths))
     narrow = np.full(len(offsets), OUTLIER)
     outlier, damping, measured = 4.0 * narrow, 1e-2, 0
@@ -94,13 +107,16 @@ def calibrate(body: MarkerBody, targets: NDArray) -> Calibration:
                 break
             frames, state = _without_odd(body, state, targets, frames)
             chosen = targets[frames]
-            state = replace(state, skin=_measure_skin(body, state, chosen), adjusted=True)
+            skin, repeated = _measure_skin(body, state, chosen)
+            state = replace(state, skin=skin, repeated=repeated, adjusted=True)
             measured += 1
             narrow, damping = np.clip(FAR_OFF * state.skin, LEAST_OUTLIER, OUTLIER), 1e-4
             outlier = np.maximum(narrow, 0.5 * outlier)
-    held = usual_prior(body, state)
+    held = Prior(usual_prior(body, state).rotations)
     spread = _spread(known, state.lengths)
-    return Calibration(state.lengths, state.offsets, spread, frames, state.poses, state.skin, held, outlier)
+    # what was smoothed away is there again when every frame is posed by itself
+    skin = np.hypot(state.skin, _roughness(rough - targets))
+    return Calibration(state.lengths, state.offsets, spread, frames, state.poses, skin, held, outlier)
 
 
 def _spread(known: NDArray, lengths: NDArray) -> NDArray:
@@ -131,6 +147,47 @@ def _without_odd(body: MarkerBody, state: State, targets: NDArray, frames: NDArr
     return frames[good], replace(state, poses=state.poses[good])
 
 
+def _calm(targets: NDArray, fps: float) -> NDArray:
+    """Places of the markers without most of the cameras' noise: parabolas over the frames around each.
+
+    Noise makes limbs seem to turn, and what turns by itself seems to tell where its joint is (Savitzky & Golay,
+    Smoothing and differentiation of data by simplified least squares procedures, 1964).
+    """
+    half = round(WINDOW * fps)
+    if half < 2 or len(targets) <= 2 * half:
+        return targets
+    seen = ~np.isnan(targets[..., 0])
+    # who is somewhere else for a frame has another one's name
+    around = np.pad(targets, ((2, 2), (0, 0), (0, 0)), mode="edge")
+    near = np.stack([around[k : k + len(targets)] for k in range(5)])
+    near = np.nanmedian(np.where(seen[..., None], near, 0.0), axis=0)
+    seen &= ~(np.linalg.norm(targets - near, axis=-1) > ODD)
+    sums, moments = np.zeros((*seen.shape, 5)), np.zeros((*targets.shape, 3))
+    padded = np.pad(np.where(seen[..., None], targets, 0.0), ((half, half), (0, 0), (0, 0)))
+    there = np.pad(seen, ((half, half), (0, 0)))
+    for k in range(-half, half + 1):
+        rows = slice(half + k, half + k + len(targets))
+        powers = (k / half) ** np.arange(5.0)
+        sums += there[rows, :, None] * powers
+        moments += padded[rows, ..., None] * powers[:3]
+    system = sums[..., np.add.outer(np.arange(3), np.arange(3))]
+    enough = seen & (sums[..., 0] >= 5)
+    out = np.where(seen[..., None], targets, np.nan)
+    out[enough] = np.linalg.solve(system[enough], moments[enough].swapaxes(-1, -2))[:, 0]
+    return out
+
+
+def _roughness(noise: NDArray) -> NDArray:
+    """(M,) the standard deviation, one way, of noise (F, M, 3) with NaN where it is not known."""
+    squares = np.sum(noise**2, axis=-1)
+    return np.sqrt(np.nanmedian(np.where(np.isnan(squares).all(axis=0), 0.0, squares), axis=0) / MEDIAN_OF_SQUARES)
+
+
+def _firm(frames: NDArray) -> float:
+    """See `State.firm`."""
+    return float(min(1.0, np.sqrt(POSES / len(frames))))
+
+
 def _choose_frames(targets: NDArray) -> NDArray:
     """Frames spread over the take, of those that have most of their markers."""
     seen = np.sum(~np.isnan(targets[..., 0]), axis=1)
@@ -140,26 +197,26 @@ def _choose_frames(targets: NDArray) -> NDArray:
     return good[np.unique(np.linspace(0, len(good) - 1, min(FRAMES, len(good))).round().astype(int))]
 
 
-def _measure_skin(body: MarkerBody, state: State, targets: NDArray) -> NDArray:
-    """(M,) how far each marker moves on its segment, one way, metres, from what is left over of it.
+def _measure_skin(body: MarkerBody, state: State, targets: NDArray) -> tuple[NDArray, float]:
+    """(M,) how far each marker moves on its segment, one way, metres, from what is left over of it; `State.repeated`.
 
-    Unknowns swallow a part of that: as many numbers as poses, lengths and offsets have, less what is known of them.
-    No marker is taken for better than all of them together: one that is alone on its segment is always met.
+    Its pose swallows a part of that, and the place of the marker another. No marker is taken for better than all of
+    them together: one that is alone on its segment is always met.
     """
     seen = see(body, state.bones, state.offsets, state.poses)
     left = np.sum((seen.places - targets) ** 2, axis=-1)
-    numbers = 3.0 * np.sum(~np.isnan(left))
-    kept = max(
-        1.0
-        - (swallowed(body, state, seen, targets)[0].sum() + len(state.lengths) + state.offsets.size)
-        / max(numbers, 1.0),
-        0.1,
-    )
-    each = np.array(
-        [np.median(column[~np.isnan(column)]) if np.isfinite(column).any() else np.nan for column in left.T]
-    )
-    each = each / (MEDIAN_OF_SQUARES * kept)
-    together = float(np.nanmean(each))
-    found = np.maximum(np.sqrt(np.fmax(each, together)), CAMERAS)
-    found = np.minimum(np.hypot(found, SLIDES * (found - CAMERAS)), 3.0 * SKIN)
-    return np.where(alone(body), np.maximum(found, SKIN), found)
+    # markers that are another one are left out
+    usual = np.nanmedian(np.where(np.isnan(left).all(axis=0), 0.0, left), axis=0)
+    left = np.where(left > EXCHANGED * usual, np.nan, left)
+    known = ~np.isnan(left)
+    kept = 3.0 - np.where(known, leverage(body, state, seen, targets), 3.0)
+    numbers = np.maximum(kept.sum(axis=0) - 3.0, 0.1 * 3.0 * known.sum(axis=0))
+    each = np.nansum(left, axis=0) / np.maximum(numbers, 1.0)
+    others = ~alone(body) & known.any(axis=0)
+    together = float(np.nansum(left[:, others]) / np.maximum(numbers[others].sum(), 1.0))
+    each = np.where(each > SAME * together, each, together)
+    left_over = np.maximum(np.sqrt(each), FINEST)
+    skin = np.minimum(np.hypot(left_over, SLIDES * np.maximum(left_over - CAMERAS, 0.0)), 3.0 * SKIN)
+    # skin that slides is allowed for ten times, which is more than enough
+    repeated = max(1.0, REPEATED * float(np.median(left_over / skin)) ** 2)
+    return np.where(alone(body), np.maximum(skin, SKIN), skin), repeated

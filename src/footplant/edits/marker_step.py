@@ -28,7 +28,7 @@ from footplant.edits.marker_pose import Prior, marker_weights, normal_equations,
 SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.05
 """How far people's size and proportions are from the mean, as shares."""
 POSTURE = 0.1
-"""Radians; how far people's usual pose is from the neutral one at a joint that is not free to turn."""
+"""Radians; how far people's usual pose is from the neutral one at a joint of the trunk."""
 LONGEST_TURN = 0.3
 """Radians that a usual pose turns in one step at most."""
 NEVER = 1e3
@@ -45,8 +45,13 @@ class State:
     skin: NDArray
     bones: NDArray
     """(J, 3) that follow from the lengths."""
+    firm: float
+    """How firmly poses are held to the usual one, of 1: frames that follow each other tell hardly more than one."""
     usual: NDArray
     """(A, 3) turns from the neutral pose to the one that this person usually has, about the axes of the T-pose."""
+    repeated: float = 1.0
+    """How many times less frames tell than they would if they did not repeat each other: what is known of people counts
+    as many times more."""
     adjusted: bool = False
     """Whether what poses swallow of the noise is counted; it is known when the skin is."""
 
@@ -81,7 +86,8 @@ def _usual_terms(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDAr
         right[first] += np.einsum("fki,fk,fk->i", by_usual[:, first], stiff, turns[:, second])
 
     for row, mate in enumerate(body.mates):
-        add(row, row, np.where(turns[:, row] * body.one_way[row] < 0.0, BACK, body.spreads[row]) ** -2.0)
+        spread = np.where(turns[:, row] * body.one_way[row] < 0.0, BACK, body.spreads[row])
+        add(row, row, (state.firm / spread) ** 2.0)
         if mate >= 0:
             stiff = np.full((count, 3), body.alike[row] ** -2.0)
             add(row, row, stiff)
@@ -107,7 +113,7 @@ def usual_prior(body: MarkerBody, state: State) -> Prior:
     held = np.array(body.neutral)
     turn = (body.axes.transpose(0, 2, 1) @ state.usual[..., None])[..., 0]
     held[body.active] = rotation.multiply(held[body.active], rotation.exp(turn))
-    return Prior(held)
+    return Prior(held, np.full((1, len(body.active)), state.firm))
 
 
 def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArray]:
@@ -120,10 +126,11 @@ def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArr
     off = state.offsets - body.landmarks.places(state.bones, lengths[0])
     residual = np.concatenate([lengths - 1.0, off.ravel(), state.usual.ravel()])
     moved = body.landmarks.changes(body.bone_changes(lengths)).reshape(off.size, -1)
-    # there is no usual pose about an axis that is free to turn
-    posture = np.where(body.spreads >= ANY, 1e-3, np.minimum(body.spreads, POSTURE))
+    # a trunk is held as it usually is, limbs are anywhere; there is no usual pose about an axis that is free to turn
+    posture = np.where(body.limbs[:, None], body.spreads, np.minimum(body.spreads, POSTURE))
+    posture = np.where(body.spreads >= ANY, 1e-3, posture)
     weights = np.concatenate([1.0 / shares, np.repeat(1.0 / body.landmarks.spread, 3), 1.0 / posture.ravel()])
-    return residual, weights, moved
+    return residual, np.sqrt(state.repeated) * weights, moved
 
 
 def whole_cost(body: MarkerBody, state: State, targets: NDArray, outlier: NDArray) -> float:
@@ -204,6 +211,18 @@ def alone(body: MarkerBody) -> NDArray:
     """
     parents, segments = body.base.skeleton.parents[body.active], body.segments
     return np.array([np.sum(segments == joint) == 1 and joint not in parents for joint in segments], bool)
+
+
+def leverage(body: MarkerBody, state: State, seen: Seen, targets: NDArray) -> NDArray:
+    """(F, M) how many of the three numbers of each marker its pose swallows."""
+    held = usual_prior(body, state)
+    hessian, _, _ = normal_equations(body, seen, state.poses, targets, held, spread=state.skin, outlier=NEVER)
+    moved = pose_changes(body, seen)
+    out = np.empty(targets.shape[:2])
+    for f, matrix in enumerate(hessian):
+        columns = moved[f].reshape(-1, len(matrix)).T
+        out[f] = np.sum(columns * np.linalg.solve(matrix, columns), axis=0).reshape(-1, 3).sum(axis=1)
+    return out / state.skin**2
 
 
 def swallowed(body: MarkerBody, state: State, seen: Seen, targets: NDArray) -> tuple[NDArray, NDArray]:

@@ -141,7 +141,7 @@ def _solve_person(
 ) -> tuple[Clip, MarkerReport]:
     body = MarkerBody.of(character, stuck)
     targets = np.array(markers.positions[:, [item.marker for item in stuck]])
-    told = calibrate(body, targets)
+    told = calibrate(body, targets, markers.fps)
     bones = body.bones(told.lengths)
     poses = _start(body, bones, told, targets)
     # first from wherever it is, then without what is far off
