@@ -147,10 +147,7 @@ def lift_toes(
             continue
         axis = np.cross(line, rotation.AXES["y"])
         axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
-        # toes that swing through straight down would bend to one side and then to the other: there the foot is lifted
-        flips = np.zeros(len(motion))
-        flips[1:] = (up[1:] > 0.0) & (np.sum(axis[1:] * axis[:-1], axis=1) < 0.0)
-        angle = np.minimum(_beside(up, held, half), MOST_BEND) * (1.0 - smooth_envelope(flips, half))
+        angle = np.minimum(_beside(up, held, half), MOST_BEND)
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
         above = kinematics.rotations[:, skeleton.parents[toes]]
         rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
