@@ -117,11 +117,12 @@ def test_many_footplants_at_once_are_as_one_by_one(walk, data):
             )
         )
     rows_given = np.array(sorted(data.draw(st.sets(st.integers(0, 99), min_size=1))))
-    part = Kinematics(walk.motion[rows_given], rows_given)
+    part = Kinematics(replace(walk.motion, fps=40.0)[rows_given], rows_given)
     table = Plants(plants)
     assert all(map(is_plain, plants))
-    rows, which, active = table.at_work(part.frames, 40.0)
-    residuals = table.residuals(part, rows, which)
+    busy = table.over(part.frames, 40.0)
+    rows, which, active = busy.rows, busy.which, busy.activation
+    residuals = busy.residuals(part)
     for number, plant in enumerate(plants):
         held, activation = plant.at_work(part.frames, 40.0)
         own = which == number

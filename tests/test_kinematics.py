@@ -109,3 +109,13 @@ def test_a_figure_without_masses_has_no_center_of_mass():
     motion = random_motion()
     with pytest.raises(SkeletonError, match="no segment masses"):
         Kinematics(motion).center_of_mass(Character(motion.skeleton))
+
+
+def test_points_each_at_a_row_of_its_own():
+    motion = random_motion(6, 9, 3)
+    kinematics, rng = Kinematics(motion), np.random.default_rng(3)
+    rows, joints, offsets = rng.integers(0, 6, 20), rng.integers(0, 9, 20), rng.normal(size=(20, 3))
+    arms = rotation.rotate(kinematics.rotations[rows, joints], offsets)
+    np.testing.assert_allclose(
+        kinematics.at(rows, joints, offsets), kinematics.positions[rows, joints] + arms, atol=1e-12
+    )

@@ -224,6 +224,31 @@ def test_joint_jerk_of_a_known_turn():
     assert smooth.joint_jerk_p95 == pytest.approx(3.0, rel=1e-6)
 
 
+def smoothness_numpy(kinematics, height, joints, parts):
+    """Jerk, peak acceleration and joint jerks (RMS, 95th percentile), each derivative an array."""
+    fps, rotations = kinematics.motion.fps, kinematics.motion.rotations
+    bends, jerks, turns = [], [], []
+    for first, last in parts:
+        places = kinematics.positions[first:last, joints] / height
+        bends.append(np.linalg.norm(np.diff(places, n=2, axis=0), axis=2).ravel() * fps**2)
+        jerks.append(np.linalg.norm(np.diff(places, n=3, axis=0), axis=2).ravel() * fps**3)
+        own = rotations[first:last, joints]
+        velocity = rotation.log(rotation.multiply(rotation.inverse(own[:-1]), own[1:])) * fps
+        turns.append(np.linalg.norm(np.diff(velocity, n=2, axis=0), axis=2).ravel() * fps**2)
+    bend, jerk, turn = map(np.concatenate, (bends, jerks, turns))
+    return np.sqrt(np.mean(jerk**2)), bend.max(), np.sqrt(np.mean(turn**2)), np.percentile(turn, 95)
+
+
+def test_smoothness_agrees_with_its_numpy_twin():
+    clip = samples.load("kick")
+    kinematics, parts = Kinematics(clip.motion), [(0, 40), (41, 44), (50, 200)]
+    joints = [clip.character.require_roles()[role] for role in ("hips", "left_upper_leg", "right_lower_leg")]
+    found = smoothness(kinematics, 1.7, joints, parts)
+    expected = smoothness_numpy(kinematics, 1.7, joints, parts)
+    values = (found.jerk, found.peak_acceleration, found.joint_jerk_rms, found.joint_jerk_p95)
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+
+
 def test_a_cut_between_takes_is_no_jerk():
     figure = stilts()
     path = np.zeros((100, 3))

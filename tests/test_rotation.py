@@ -132,3 +132,28 @@ def test_zero_quaternions_become_the_identity_and_headings_are_turns_about_y():
     assert rotation.normalize([[0.0, 0, 0, 0], [0, 2.0, 0, 0]]).tolist() == [[1.0, 0, 0, 0], [0, 1.0, 0, 0]]
     assert rotation.heading(rotation.exp([0.0, 0.7, 0.0])) == pytest.approx(0.7)
     assert rotation.angle(rotation.exp([0.0, 0.7, 0.0]), rotation.IDENTITY) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((600,), (600,)), ((40, 20), (20,)), ((), (700,)), ((700,), ()), ((30, 1), (1, 30))]
+)
+def test_many_at_once_are_as_one_by_one_to_the_bit(shapes):
+    rng = np.random.default_rng(5)
+    a, b, v = (rng.normal(size=(*shape, width)) for shape, width in zip((*shapes, shapes[1]), (4, 4, 3)))
+    shape = np.broadcast_shapes(*shapes)
+    firsts, seconds, vectors = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (a, b, v))
+    products, turned = rotation.multiply(a, b), rotation.rotate(a, v)
+    assert products.shape == (*shape, 4)
+    assert turned.shape == (*shape, 3)
+    for place in list(np.ndindex(shape))[::37]:
+        np.testing.assert_array_equal(products[place], rotation.multiply(firsts[place], seconds[place]))
+        np.testing.assert_array_equal(turned[place], rotation.rotate(firsts[place], vectors[place]))
+    many = np.array(np.broadcast_to(a, (*shape, 4)))
+    many[(0,) * len(shape)] = 0.0
+    units = rotation.normalize(many)
+    for place in list(np.ndindex(shape))[::37]:
+        np.testing.assert_array_equal(units[place], rotation.normalize(many[place]))
+    assert rotation.are_unit(units)
+    assert not rotation.are_unit(many)
+    units[(-1,) * len(shape)] = np.nan
+    assert not rotation.are_unit(units)

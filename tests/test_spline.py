@@ -137,3 +137,16 @@ def test_smooth_above_nothing_is_nothing():
     assert np.argmax(curve) == 50
     assert abs(curve[0]) < 1e-3
     assert np.abs(np.diff(curve, n=2)).max() < 0.02
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_a_calm_curve_is_the_solution_of_its_dense_system(seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(3, 40))
+    weights, wanted, bend, rest = rng.random(count) + 0.1, rng.normal(size=(count, 2)), 30.0 * rng.random(), 0.1
+    second, first = np.diff(np.eye(count), n=2, axis=0), np.diff(np.eye(count), axis=0)
+    matrix = np.diag(weights) + bend * second.T @ second + 2.0 * np.sqrt(bend * rest) * first.T @ first
+    expected = np.linalg.solve(matrix, wanted)
+    np.testing.assert_allclose(spline.calm_curve(weights, bend, wanted, rest), expected, atol=1e-12)
+    np.testing.assert_allclose(spline.calm_curve(weights, bend, wanted[:, 0], rest), expected[:, 0], atol=1e-12)

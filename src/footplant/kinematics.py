@@ -61,6 +61,14 @@ class Kinematics:
                 out[:, number] = self.positions[:, point.joint] + arm
         return out
 
+    def at(self, rows: NDArray, joints: NDArray, offsets: NDArray) -> NDArray:
+        """World positions (N, 3), metres, of points each at a row of its own: rows, joints (N,), offsets (N, 3)."""
+        from footplant.kernels import fk
+
+        out = np.empty((len(rows), 3))
+        fk.carry_some(rows, joints, offsets, self.positions, self.rotations, out)
+        return out
+
     def point(self, point: Point) -> NDArray:
         """World positions (F, 3) of one point, metres."""
         return self.points([point])[:, 0]

@@ -43,13 +43,14 @@ class Motion:
             arrays["offsets"] = np.asarray(self.offsets, float)
             if arrays["offsets"].shape != (frames, joints, 3):
                 raise MotionError(f"expected offsets of shape ({frames}, {joints}, 3), got {arrays['offsets'].shape}")
+        unit = rotation.are_unit(rotations)
         for label, array in arrays.items():
-            if not np.isfinite(array).all():
+            if not ((label == "rotations" and unit) or np.isfinite(array).all()):
                 bad = np.argwhere(~np.isfinite(array))[0]
                 joint = f", joint {self.skeleton.names[bad[1]]!r}" if array.ndim == 3 else ""
                 raise MotionError(f"expected finite {label}, got NaN or infinity at frame {bad[0]}{joint}")
-        norms = np.einsum("fjk,fjk->fj", rotations, rotations)
-        if frames and np.abs(norms - 1.0).max() > 1e-6:
+        if not unit:
+            norms = np.einsum("fjk,fjk->fj", rotations, rotations)
             frame, joint = np.unravel_index(np.argmax(np.abs(norms - 1.0)), norms.shape)
             raise MotionError(
                 f"expected unit quaternions, got norm {norms[frame, joint] ** 0.5:.6g} at frame {frame}, "

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from footplant.analysis.quality import ConstraintQuality, Quality
 from footplant.constraints import AcrossFrames, Constraint
-from footplant.constraints.plants import Plants, is_plain
+from footplant.constraints.plants import PlantRows, Plants, is_plain
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -61,6 +62,12 @@ class Problem:
                 raise ConstraintError(
                     f"{constraint.title}: expected frames in 0..{frames - 1}, got {max(constraint.frames)}"
                 )
+
+    @cached_property
+    def held_plants(self) -> PlantRows:
+        """Its plain footplants (see `is_plain`) where they hold fully, in their order: levels are judged by them."""
+        plants = Plants([c for c in self.constraints if is_plain(c)])  # type: ignore[misc]
+        return plants.over(np.arange(len(self.motion)), self.motion.fps).held
 
     def constrained_frames(self) -> NDArray:
         """Frames at which any constraint is at work, ramps included, in order."""
@@ -261,15 +268,18 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
     return rows, np.sqrt(np.sum(values**2, axis=tuple(range(1, values.ndim))))
 
 
-def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
-    """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres)."""
+def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint], held: PlantRows | None = None) -> NDArray:
+    """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres).
+
+    held: the plain ones of all constraints at these rows, where they are known already.
+    """
     worst = np.zeros(len(kinematics.frames))
-    plain = [constraint for constraint in constraints if constraint.hard and is_plain(constraint)]
-    if plain:
-        plants = Plants(plain)  # type: ignore[arg-type]
-        rows, which, active = plants.at_work(kinematics.frames, kinematics.motion.fps)
-        rows, which = rows[active >= 1.0], which[active >= 1.0]
-        np.maximum.at(worst, rows, np.linalg.norm(plants.residuals(kinematics, rows, which), axis=1))
+    if held is None:
+        plain = [constraint for constraint in constraints if is_plain(constraint)]
+        held = Plants(plain).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
+    if len(held.rows):
+        off = np.linalg.norm(held.residuals(kinematics), axis=1)
+        np.maximum.at(worst, held.rows, off * held.plants.hard[held.which])
     for constraint in constraints:
         if constraint.hard and not is_plain(constraint):
             rows, values = errors(constraint, kinematics)
@@ -279,30 +289,40 @@ def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> ND
 
 def judge_constraints(problem: Problem, kinematics: Kinematics) -> tuple[ConstraintQuality, ...]:
     """Every constraint of a problem on a motion that was found: how far off, where, and whether that is met."""
-    height = problem.character.height or 1.0
+    held = problem.held_plants
+    off = np.linalg.norm(held.residuals(kinematics), axis=1)
+    bounds = np.searchsorted(held.which, np.arange(len(held.plants.plants) + 1)).tolist()
+    plain = (slice(first, last) for first, last in pairwise(bounds))
     found = []
     for constraint in problem.constraints:
-        rows, values = errors(constraint, kinematics)
-        worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
-        turn = constraint.unit == "rad"
-        factor = 180.0 / np.pi if turn else 1000.0
-        share = np.nan if turn else 100.0 / height
-        found.append(
-            ConstraintQuality(
-                name=constraint.title,
-                kind=type(constraint).__name__.lower(),
-                unit="degrees" if turn else "mm",
-                frames=len(rows),
-                worst=factor * worst,
-                mean=factor * mean,
-                worst_share=share * worst,
-                mean_share=share * mean,
-                worst_frame=int(kinematics.frames[rows[int(values.argmax())]]) if values.size else None,
-                hard=constraint.hard,
-                met=worst <= (constraint.tolerance or (10.0 if turn else 1.0) * problem.tolerance),
-            )
-        )
+        if is_plain(constraint):
+            part = next(plain)
+            rows, values = held.rows[part], off[part]
+        else:
+            rows, values = errors(constraint, kinematics)
+        found.append(_judged(constraint, rows, values, problem))
     return tuple(found)
+
+
+def _judged(constraint: Constraint, rows: NDArray, values: NDArray, problem: Problem) -> ConstraintQuality:
+    """How well a constraint is met whose errors at rows, frames of the clip, are known in its own unit."""
+    worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
+    turn = constraint.unit == "rad"
+    factor = 180.0 / np.pi if turn else 1000.0
+    share = np.nan if turn else 100.0 / (problem.character.height or 1.0)
+    return ConstraintQuality(
+        name=constraint.title,
+        kind=type(constraint).__name__.lower(),
+        unit="degrees" if turn else "mm",
+        frames=len(rows),
+        worst=factor * worst,
+        mean=factor * mean,
+        worst_share=share * worst,
+        mean_share=share * mean,
+        worst_frame=int(rows[int(values.argmax())]) if values.size else None,
+        hard=constraint.hard,
+        met=worst <= (constraint.tolerance or (10.0 if turn else 1.0) * problem.tolerance),
+    )
 
 
 @dataclass(eq=False)
@@ -317,8 +337,9 @@ class Stopwatch:
     def lap(self, name: str, motion: Motion) -> float:
         """Note a level that has just ended, with its error; return the error in metres. Judging is not timed."""
         seconds = time.perf_counter() - self._lap
-        worst = float(worst_error(Kinematics(motion), self.problem.constraints).max(initial=0.0))
-        height = self.problem.character.height or 1.0
+        problem, kinematics = self.problem, Kinematics(motion)
+        worst = float(worst_error(kinematics, problem.constraints, problem.held_plants).max(initial=0.0))
+        height = problem.character.height or 1.0
         self.levels.append(Level(name, 1000.0 * worst, 100.0 * worst / height, seconds))
         self._lap = time.perf_counter()
         return worst

@@ -12,6 +12,8 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 IDENTITY.setflags(write=False)
 AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0.0, 1, 0]), "z": np.array([0.0, 0, 1])}
 """Unit axes by name, used by Euler orders such as "zxy"."""
+MANY = 512
+"""Rows from which on a compiled loop is quicker than NumPy, which goes over them once for each term."""
 
 
 def identity(*shape: int) -> NDArray:
@@ -21,9 +23,29 @@ def identity(*shape: int) -> NDArray:
     return out
 
 
+def _is_many(a: NDArray, b: NDArray) -> bool:
+    """Whether arrays are worth a compiled loop, and one's leading shape is the end of the other's."""
+    first, second = a.shape[:-1], b.shape[:-1]
+    short, long = (first, second) if len(first) <= len(second) else (second, first)
+    return max(a.size, b.size) >= 4 * MANY and min(a.size, b.size) > 0 and long[len(long) - len(short) :] == short
+
+
+def _rows(array: NDArray) -> NDArray:
+    """Rows (N, …) of the last axis, read-only: numba compiles for that apart from arrays that may be written."""
+    rows = np.ascontiguousarray(array).reshape(-1, array.shape[-1]).view()
+    rows.setflags(write=False)
+    return rows
+
+
 def normalize(quaternions: ArrayLike) -> NDArray:
     """Divide by the norm; a quaternion of zero length becomes the identity."""
     quaternions = np.asarray(quaternions, float)
+    if quaternions.size >= 4 * MANY:
+        from footplant.kernels.rows import normalize_rows
+
+        unit = np.empty(quaternions.shape)
+        normalize_rows(_rows(quaternions), unit.reshape(-1, 4))
+        return unit
     w, x, y, z = np.moveaxis(quaternions, -1, 0)
     # summed by hand: a reduction adds in an order that depends on the shape, and one frame must equal one of many
     norm = np.sqrt(w * w + x * x + y * y + z * z)[..., None]
@@ -31,9 +53,26 @@ def normalize(quaternions: ArrayLike) -> NDArray:
     return np.where(norm > 0, quaternions / safe, IDENTITY)
 
 
+def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
+    """Whether all are finite and their squared norms 1, within a tolerance."""
+    quaternions = np.asarray(quaternions, float)
+    if quaternions.size >= 4 * MANY:
+        from footplant.kernels.rows import first_odd
+
+        rows = _rows(quaternions)
+        return bool(first_odd(rows, tolerance) == len(rows))
+    return bool((np.abs(np.einsum("...k,...k->...", quaternions, quaternions) - 1.0) <= tolerance).all())
+
+
 def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
     """The Hamilton product a·b: first b, then a."""
     a, b = np.asarray(a, float), np.asarray(b, float)
+    if _is_many(a, b):
+        from footplant.kernels.rows import multiply_rows
+
+        out = np.empty((*max(a.shape[:-1], b.shape[:-1], key=len), 4))
+        multiply_rows(_rows(a), _rows(b), out.reshape(-1, 4))
+        return out
     aw, ax, ay, az = (a[..., k] for k in range(4))
     bw, bx, by, bz = (b[..., k] for k in range(4))
     w = aw * bw - ax * bx - ay * by - az * bz
@@ -53,6 +92,12 @@ def inverse(quaternions: ArrayLike) -> NDArray:
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
     """Turn vectors (…, 3) by unit quaternions (…, 4)."""
     quaternions, vectors = np.asarray(quaternions, float), np.asarray(vectors, float)
+    if _is_many(quaternions, vectors):
+        from footplant.kernels.rows import rotate_rows
+
+        out = np.empty((*max(quaternions.shape[:-1], vectors.shape[:-1], key=len), 3))
+        rotate_rows(_rows(quaternions), _rows(vectors), out.reshape(-1, 3))
+        return out
     w, x, y, z = (quaternions[..., k] for k in range(4))
     a, b, c = (vectors[..., k] for k in range(3))
     # by hand: for a single bone, which is what this is called with most, np.cross takes ten times as long

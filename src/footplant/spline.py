@@ -124,6 +124,21 @@ def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
     return filter_fir(highest, kernel / kernel.sum())
 
 
+def calm_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0) -> NDArray:
+    """Curves (F,) or (F, k) without haste, F ≥ 3: they minimize Σ w·x² − 2·x·wanted and `bend` times |x″|², in frames.
+
+    weights: (F,), at least `rest` each; wanted: (F,) or (F, k), what is asked for times its weight. As much of the
+    squared speed counts too as keeps them from swinging where only `rest` draws them to 0.
+    """
+    from footplant.kernels import smooth as kernel
+
+    columns = np.ascontiguousarray(wanted, float).reshape(len(wanted), -1)
+    out, room = np.empty_like(columns), np.empty((len(weights), 3))
+    # the speed's factor is that of critical damping
+    kernel.calm_curve(np.ascontiguousarray(weights, float), bend, 2.0 * np.sqrt(bend * rest), columns, room, out)
+    return out.reshape(np.shape(wanted))
+
+
 CLINGING = (1e4, 1e6)
 """What it costs `smooth_above` to be below the values, and to be off 0 where it is held, over being off 0 at all."""
 CHANGES = 8
@@ -137,26 +152,16 @@ def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
     ±half frames without swinging: an obstacle problem, by an active set. Values may be negative, where the curve may
     be so too; where nothing asks for more it is 0.
     """
-    from scipy.linalg import solveh_banded
-
     values, held = np.asarray(values, float), np.asarray(held, bool)
     count = len(values)
     pressed = (values > 0.0) & ~held
     if count < 3 or half < 1 or not pressed.any():
         return np.where(pressed, values, 0.0)
     bend = (0.5 * half) ** 4
-    bands = np.zeros((3, count))
-    for taps, factor in (((1.0, -2.0, 1.0), bend), ((-1.0, 1.0), 2.0 * np.sqrt(bend))):
-        for first in range(len(taps)):
-            for second in range(first, len(taps)):
-                rows = slice(second, count - len(taps) + 1 + second)
-                bands[2 - (second - first), rows] += factor * taps[first] * taps[second]
     curve = np.zeros(count)
     for _ in range(CHANGES):
         weight = 1.0 + CLINGING[0] * pressed + CLINGING[1] * held
-        matrix = bands.copy()
-        matrix[2] += weight
-        curve = solveh_banded(matrix, CLINGING[0] * pressed * values, check_finite=False)
+        curve = calm_curve(weight, bend, CLINGING[0] * pressed * values)
         # what presses against the curve goes on; what it has left behind lets go
         now = ~held & (curve <= values)
         if np.array_equal(now, pressed):

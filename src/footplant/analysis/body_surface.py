@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.humanoid.reference import reference_pose
+from footplant.humanoid.reference import reference_world
 from footplant.humanoid.sole import carried_vertices
 from footplant.skeleton import Character
 
@@ -93,7 +93,7 @@ def _terms(angles: NDArray) -> NDArray:
 def _segment(character: Character, name: str) -> tuple[int, NDArray, NDArray, float, NDArray]:
     """(joint, origin, turn, length, rings) of one segment."""
     skeleton, roles = character.skeleton, character.require_roles()
-    places, turned = skeleton.posed(reference_pose(skeleton, roles))
+    places, turned = reference_world(skeleton, roles)
     part = name.removeprefix("left_").removeprefix("right_")
     if name in ("hips", "waist", "chest"):
         found = _trunk_part(character, places, turned, ("hips", "waist", "chest").index(name))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
 from footplant.analysis.stillness import continuous_segments, lead_in
 from footplant.kinematics import Kinematics
 
@@ -51,25 +50,23 @@ def smoothness(
 
     parts: (first, end) of the frames to measure; None: the motion's own, see `uncut`.
     """
-    motion, positions = kinematics.motion, kinematics.positions
-    fps = motion.fps
+    from footplant.kernels import smoothness as kernel
+
+    motion, fps = kinematics.motion, kinematics.motion.fps
     parts = uncut(kinematics, height) if parts is None else parts
     chosen = np.arange(len(motion.skeleton)) if joints is None else np.array(joints, np.int64)
-    jerks, accelerations, turns = [], [], []
-    moving = np.intersect1d(_moving_joints(motion.rotations[parts[0][0] :] if parts else motion.rotations), chosen)
+    moving = np.intersect1d(_moving_joints(motion.rotations, parts[0][0] if parts else 0), chosen)
+    places, turns = np.zeros(2), [np.zeros(0)]
     for first, last in parts:
-        places = positions[first:last, chosen] / height
-        accelerations.append(np.linalg.norm(np.diff(places, n=2, axis=0), axis=2).ravel() * fps**2)
-        jerks.append(np.linalg.norm(np.diff(places, n=3, axis=0), axis=2).ravel() * fps**3)
+        kernel.place_differences(kinematics.positions, chosen, first, last, places)
         if last - first > 3:
-            turns.append(_rotation_jerk(motion.rotations[first:last, moving], fps).ravel())
-    jerk, acceleration, turn = (
-        np.concatenate(parts) if parts else np.zeros(0) for parts in (jerks, accelerations, turns)
-    )
+            turns.append(_rotation_jerk(motion.rotations, moving, first, last, fps).ravel())
+    turn = np.concatenate(turns)
+    seconds, thirds = (sum(max(last - first - order, 0) for first, last in parts) * len(chosen) for order in (2, 3))
     return Smoothness(
-        jerk=_rms(jerk),
-        peak_acceleration=float(acceleration.max()) if acceleration.size else None,
-        joint_jerk_rms=_rms(turn),
+        jerk=float(np.sqrt(places[1] / thirds)) * fps**3 / height if thirds else None,
+        peak_acceleration=float(places[0]) * fps**2 / height if seconds else None,
+        joint_jerk_rms=float(np.sqrt(np.mean(turn**2))) if turn.size else None,
         joint_jerk_p95=float(np.percentile(turn, 95)) if turn.size else None,
     )
 
@@ -84,19 +81,21 @@ def accelerations(kinematics: Kinematics, joints: Sequence[int], parts: Sequence
     return out
 
 
-def _moving_joints(rotations: NDArray) -> NDArray:
-    """Joints that turn at all: counting fixed ones would make a figure with more of them look smoother."""
-    if len(rotations) == 0:
+def _moving_joints(rotations: NDArray, first: int) -> NDArray:
+    """Joints that turn at all since a frame: counting fixed ones would make a figure with more of them smoother."""
+    from footplant.kernels import smoothness as kernel
+
+    if len(rotations) <= first:
         return np.zeros(0, np.int64)
-    same = np.abs(np.einsum("fjk,jk->fj", rotations, rotations[0]))
-    return np.flatnonzero(same.min(axis=0) < 1.0 - 1e-10)
+    same = np.empty(rotations.shape[1])
+    kernel.least_alike(rotations, first, same)
+    return np.flatnonzero(same < 1.0 - 1e-10)
 
 
-def _rotation_jerk(rotations: NDArray, fps: float) -> NDArray:
-    """(F−3, J) rad/s³: second differences of the angular velocity between frames, in the joint's own frame."""
-    velocity = rotation.log(rotation.multiply(rotation.inverse(rotations[:-1]), rotations[1:])) * fps
-    return np.linalg.norm(np.diff(velocity, n=2, axis=0), axis=2) * fps**2
+def _rotation_jerk(rotations: NDArray, joints: NDArray, first: int, last: int, fps: float) -> NDArray:
+    """(F−3, n) rad/s³: second differences of the angular velocity between frames, in the joint's own frame."""
+    from footplant.kernels import smoothness as kernel
 
-
-def _rms(values: NDArray) -> float | None:
-    return float(np.sqrt(np.mean(values**2))) if values.size else None
+    out = np.empty((last - first - 3, len(joints)))
+    kernel.turn_differences(rotations, joints, first, last, np.empty((3, len(joints), 3)), out)
+    return out * fps**3

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.departures import NOISY, creep_of, drifts, place_ends, rests_of
+from footplant.analysis.departures import NOISY, creep_of, drifts, middle, place_ends, rests_of
 
 # the 20 % quantile of the length of a standard normal 3-vector, and its median
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
@@ -99,7 +99,7 @@ def find_stays(
         rests = np.sqrt(track.var(axis=0).mean()) <= 1.35 * noise + settings.rest * height
         enough = 2 if rests and not edges.isdisjoint((start, end)) else shortest
         if end - start >= enough - 0.5:
-            stays.append(Stay(point, start, end, np.median(track, axis=0)))
+            stays.append(Stay(point, start, end, middle(track)))
     return stays, noise
 
 
@@ -258,8 +258,8 @@ def _bridge(intervals, positions, fps, height, noise, settings: Stillness) -> li
             # in a moment too short to go anywhere, a point may be carried on by its creeping
             apart = settings.gone * height + jitter if start - gap > 0.05 * fps else 0.02 * height
             near = max(4.0 * noise / np.sqrt(min(reach, gap - before, end - start)), apart)
-            left = np.median(positions[max(before, gap - reach) : gap, point], axis=0)
-            right = np.median(positions[start : min(end, start + reach), point], axis=0)
+            left = middle(positions[max(before, gap - reach) : gap, point])
+            right = middle(positions[start : min(end, start + reach), point])
             between = positions[gap:start, point] - 0.5 * (left + right)
             excursion = np.linalg.norm(between, axis=1).max(initial=0.0)
             if np.linalg.norm(right - left) < near and excursion < near + 3.0 * noise:

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
 from footplant.constraints.base import Constraint
 from footplant.constraints.easing import GOING, coasting, rows_of
 from footplant.constraints.footplant import Footplant
@@ -26,6 +25,16 @@ def is_plain(constraint: Constraint) -> bool:
         and len(constraint.frames) > 0
         and type(constraint.point) is Point
     )
+
+
+def at_work_of(plants: Sequence[Footplant], points: Sequence[Point | None], frames: NDArray, fps: float) -> NDArray:
+    """(F,) how much any plant of some points is at work at frames (ascending), 0 to 1."""
+    share = np.zeros(len(frames))
+    for plant in plants:
+        if plant.point in points:
+            rows, active = plant.at_work(frames, fps)
+            share[rows] = np.maximum(share[rows], active)
+    return share
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +65,13 @@ class Plants:
         """(N, 3) where each stands, metres."""
         return np.array([plant.place for plant in self.plants], float).reshape(-1, 3)
 
-    def at_work(self, frames: NDArray, fps: float) -> tuple[NDArray, NDArray, NDArray]:
-        """(rows, which, activation): each pair of a row of frames (ascending) and a plant that is at work there."""
+    @cached_property
+    def hard(self) -> NDArray:
+        """(N,) bool."""
+        return np.array([plant.hard for plant in self.plants], bool)
+
+    def over(self, frames: NDArray, fps: float) -> PlantRows:
+        """Where they are at work among rows, which are `frames` of the clip (ascending)."""
         starts, stops, ramps = self._intervals
         before, after = np.ceil(ramps * fps).astype(np.int64).T
         first = np.searchsorted(frames, starts - before)
@@ -72,32 +86,69 @@ class Plants:
             share = np.maximum(share, np.where((gap > 0) & (length > 0), rising, 0.0))
         active = share * share * (3.0 - 2.0 * share)
         working = active > 0
-        return rows[working], which[working], active[working]
+        return PlantRows(self, frames, fps, rows[working], which[working], active[working])
 
-    def points(self, kinematics: Kinematics, rows: NDArray, which: NDArray) -> NDArray:
-        """(K, 3) world places of points at rows, metres."""
-        joints = self.joints[which]
-        arms = rotation.rotate(kinematics.rotations[rows, joints], self.offsets[which])
-        return kinematics.positions[rows, joints] + arms
 
-    def residuals(self, kinematics: Kinematics, rows: NDArray, which: NDArray) -> NDArray:
-        """(K, 3) metres, as `Footplant.residual` has them, at the rows where plants are at work."""
-        starts, stops, ramps = self._intervals
-        slip = self.points(kinematics, rows, which) - self.places[which]
-        frame = kinematics.frames[rows]
-        nearest = np.clip(frame, starts[which], stops[which] - 1)
+@dataclass(frozen=True, eq=False)
+class PlantRows:
+    """Each pair of a row and a plant that is at work there, K of them by plant and row: made once, for many poses."""
+
+    plants: Plants
+    frames: NDArray
+    """(F,) the clip's frame of each row, ascending."""
+    fps: float
+    rows: NDArray
+    """(K,)"""
+    which: NDArray
+    """(K,) which of the plants."""
+    activation: NDArray
+    """(K,) above 0, up to 1."""
+
+    @cached_property
+    def points_of(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Joints (K,), offsets (K, 3) and places (K, 3) of the plants."""
+        plants, which = self.plants, self.which
+        return plants.joints[which], plants.offsets[which], plants.places[which]
+
+    @cached_property
+    def held(self) -> PlantRows:
+        """Those that are fully at work."""
+        fully = self.activation >= 1.0
+        return PlantRows(
+            self.plants, self.frames, self.fps, self.rows[fully], self.which[fully], self.activation[fully]
+        )
+
+    @cached_property
+    def _easing(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+        """Of those inside ramps: where they are, rows of their nearest held frames and of some inside them, whether
+        the former are there (n, 1), and frames (n, 1) by which their corrections go on.
+        """
+        starts, stops, ramps = self.plants._intervals
+        frame = self.frames[self.rows]
+        nearest = np.clip(frame, starts[self.which], stops[self.which] - 1)
         easing = np.flatnonzero(nearest != frame)
-        if not len(easing):
-            return slip
-        nearest, own = nearest[easing], which[easing]
+        nearest, own = nearest[easing], self.which[easing]
         away = frame[easing] - nearest
-        row, found = rows_of(kinematics.frames, nearest)
+        row, found = rows_of(self.frames, nearest)
         inside = nearest - np.sign(away) * GOING
-        earlier, known = rows_of(kinematics.frames, inside)
+        earlier, known = rows_of(self.frames, inside)
         known &= found & (inside >= starts[own]) & (inside < stops[own])
-        there, before = (self.points(kinematics, at, own) - self.places[own] for at in (row, earlier))
         length = ramps[own, (away > 0).astype(np.int64)]
-        frames = coasting(away, length, kinematics.motion.fps)
-        going = frames[:, None] * np.where(known[:, None], there - before, 0.0) / GOING
-        slip[easing] = np.where(found[:, None], there + going, slip[easing])
+        going = np.where(known, coasting(away, length, self.fps) / GOING, 0.0)
+        return easing, row, earlier, found[:, None], going[:, None]
+
+    def points(self, kinematics: Kinematics) -> NDArray:
+        """(K, 3) world places of points at rows, metres."""
+        joints, offsets, _ = self.points_of
+        return kinematics.at(self.rows, joints, offsets)
+
+    def residuals(self, kinematics: Kinematics) -> NDArray:
+        """(K, 3) metres, as `Footplant.residual` has them."""
+        joints, offsets, places = self.points_of
+        slip = kinematics.at(self.rows, joints, offsets) - places
+        easing, row, earlier, found, going = self._easing
+        if len(easing):
+            joints, offsets, places = joints[easing], offsets[easing], places[easing]
+            there, before = kinematics.at(row, joints, offsets), kinematics.at(earlier, joints, offsets)
+            slip[easing] = np.where(found, there - places + going * (there - before), slip[easing])
         return slip

@@ -73,7 +73,7 @@ def crown(character: Character) -> Point:
     """The top of the head, from the height of the figure as it stands straight."""
     roles, skeleton = character.require_roles(), character.skeleton
     head = roles.joints["head"][-1]
-    places, turned = skeleton.posed(humanoid.reference_pose(skeleton, roles))
+    places, turned = humanoid.reference_world(skeleton, roles)
     soles = [
         places[point.joint][1] + rotation.rotate(turned[point.joint], np.array(point.offset))[1]
         for name, point in character.contacts.items()

@@ -89,7 +89,7 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
     slope: radians by which the line from heel to ball then goes down, more than in the reference pose.
     """
     skeleton, roles = character.skeleton, character.require_roles()
-    places, turned = skeleton.posed(humanoid.reference_pose(skeleton, roles))
+    places, turned = humanoid.reference_world(skeleton, roles)
     points = [character.contacts[f"{side}_{part}"] for part in ("heel", "ball")]
     heel, ball = (
         places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset)) for point in points

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from footplant.analysis.contacts import HANDS, Contacts, Plant
 from footplant.analysis.ground import Ground
 from footplant.clip import Clip
 from footplant.constraints import Footplant
+from footplant.constraints.plants import at_work_of
 from footplant.edits.footsteps import EASE
 from footplant.errors import SkeletonError
 from footplant.ik.limb import limb_of
@@ -24,7 +26,7 @@ from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
-from footplant.spline import smooth_envelope
+from footplant.spline import calm_curve, smooth_envelope
 
 NEAR_HANDS = 0.15
 """Body heights between the palms below which they begin to count as together."""
@@ -130,6 +132,10 @@ class _Segment:
     """Metres."""
 
 
+_KNOWN_SEGMENTS: WeakKeyDictionary[Character, dict[str, list[_Segment]]] = WeakKeyDictionary()
+"""What each figure's hands may touch, by side: measuring its skin takes a while, and batches ask for every clip."""
+
+
 def keep_touches(
     motion: Motion, target: Character, source: Motion, character: Character, plants: tuple[Footplant, ...] = ()
 ) -> Motion:
@@ -211,30 +217,16 @@ def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
     The curve that minimizes what it misses of the shift, by share, its acceleration, by `QUICK`, and as much of its
     speed as keeps it from swinging; where nothing counts it goes back to 0 over `FORGET`.
     """
-    from scipy.linalg import solveh_banded
-
-    count = len(shift)
-    if count < 5:
+    if len(shift) < 5:
         return shift
     rest = (QUICK / FORGET) ** 4
-    bend, weight = (QUICK * fps) ** 4, rest + share
-    # the matrix of squared differences, by its upper diagonals; the speed's factor is that of critical damping
-    bands = np.zeros((3, count))
-    for taps, factor in (((1.0, -2.0, 1.0), bend), ((-1.0, 1.0), 2.0 * np.sqrt(bend * rest))):
-        for first in range(len(taps)):
-            for second in range(first, len(taps)):
-                rows = slice(second, count - len(taps) + 1 + second)
-                bands[2 - (second - first), rows] += factor * taps[first] * taps[second]
-    bands[2] += weight
-    return solveh_banded(bands, weight[:, None] * shift)
+    weight = rest + share
+    return calm_curve(weight, (QUICK * fps) ** 4, weight[:, None] * shift, rest)
 
 
 def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float) -> NDArray:
     """(F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after it."""
-    share = np.zeros(len(kinematics.frames))
-    for plant in plants:
-        if plant.point == target.contacts[name]:
-            share = np.maximum(share, plant.activation(kinematics.frames, fps))
+    share = at_work_of(plants, [target.contacts[name]], kinematics.frames, fps)
     return 1.0 - np.minimum(smooth_envelope(share, round(0.5 * FORGET * fps)), 1.0)
 
 
@@ -278,6 +270,13 @@ def _not_straighter(goals: NDArray, bones: NDArray, softness: float) -> NDArray:
 
 def _segments(character: Character, side: str) -> list[_Segment]:
     """The bones of the body that the hand of a side may touch: all but its own arm."""
+    known = _KNOWN_SEGMENTS.setdefault(character, {})
+    if side not in known:
+        known[side] = _find_segments(character, side)
+    return known[side]
+
+
+def _find_segments(character: Character, side: str) -> list[_Segment]:
     roles, skeleton = character.require_roles(), character.skeleton
     other = "right" if side == "left" else "left"
     wanted = [("hips", "spine"), ("spine", "neck"), ("neck", "head")]
@@ -396,5 +395,5 @@ def _speed(kinematics: Kinematics, joint: int, places: NDArray) -> NDArray:
 
 def _turns(kinematics: Kinematics, character: Character) -> NDArray:
     """(F, J, 4) how each joint has turned from the reference pose, world."""
-    pose = humanoid.reference_pose(character.skeleton, character.require_roles())
-    return rotation.multiply(kinematics.rotations, rotation.inverse(character.skeleton.posed(pose)[1]))
+    reference = humanoid.reference_world(character.skeleton, character.require_roles())[1]
+    return rotation.multiply(kinematics.rotations, rotation.inverse(reference))

@@ -35,6 +35,7 @@ from footplant.edits.soles import clear_ground, level_toes, lift_toes, stay_abov
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.errors import MotionError
 from footplant.geometry import Plane
+from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.methods.closing import CLOSED, unmet_shares
 from footplant.methods.hierarchical import Hierarchical
@@ -43,6 +44,8 @@ from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch, worst_error
 from footplant.skeleton import Character
 
+FURTHER = 3
+"""Levels of hierarchical fitting beyond its usual ones at most, for figures whose legs are of another length."""
 ABOVE_ONE_ANOTHER = 0.1
 """Body heights between plants at one place beyond which they do not stand on one floor."""
 ROUNDS = (2, 5)
@@ -101,9 +104,10 @@ def retarget(
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     else:
-        if method is None:
+        if method is None or (isinstance(method, Hierarchical) and method.ik is None):
             # on a figure with the same bones what holds already stays as it is, straight knees too
-            method = Hierarchical(editing_ik(copied, target) if alike(clip.character, target) else None, further=3)
+            ik = editing_ik(copied, target) if alike(clip.character, target) else Hybrid(target)
+            method = replace(method or Hierarchical(), ik=ik, further=FURTHER)
         solution = solve_soles(method, problem, soles, held, progress)
         touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
         touching = keep_palms_out(touching, target, stage.ground, palms, held)

@@ -79,8 +79,7 @@ class _Carrier:
             for role, chain in source.require_roles().joints.items() for number, joint in enumerate(chain)
         }  # fmt: skip
         self.turned = [
-            figure.skeleton.posed(humanoid.reference_pose(figure.skeleton, figure.require_roles()))[1]
-            for figure in (source, target)
+            humanoid.reference_world(figure.skeleton, figure.require_roles())[1] for figure in (source, target)
         ]
 
     def place(self, place: NDArray) -> NDArray:

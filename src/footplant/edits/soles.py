@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import humanoid, rotation
 from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, normal_of
 from footplant.constraints import Above, Footplant
+from footplant.constraints.plants import at_work_of
 from footplant.edits.footsteps import in_one_piece
 from footplant.errors import SkeletonError
 from footplant.ik.limb import Reach, limb_of
@@ -50,7 +51,7 @@ def level_toes(
         motion = replace(motion, rotations=rotations)
     kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
     pose = humanoid.reference_pose(skeleton, roles)
-    reference = skeleton.posed(pose)[1]
+    reference = humanoid.reference_world(skeleton, roles)[1]
     every = plants
     plants = [plant for plant in plants if _is_on(plant, ground, NEAR * character.height)]
     for side in ("left", "right"):
@@ -61,8 +62,9 @@ def level_toes(
         heels = [plant.frames for plant in every if plant.point == character.contacts.get(f"{side}_heel")]
         whole = [plant for plant in every if plant.point == point and any(_meet(plant.frames, own) for own in heels)]
         plants = [*plants, *(plant for plant in whole if plant not in plants)]
-        share = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
-        if not share.any() and not _flat(kinematics, character, side, every).any():
+        share = at_work_of(plants, [character.contacts.get(f"{side}_ball")], kinematics.frames, motion.fps)
+        flat = _flat(kinematics, character, side, every)
+        if not share.any() and not flat.any():
             continue
         world = kinematics.rotations[:, toes]
         up = rotation.rotate(world, rotation.rotate(rotation.inverse(reference[toes]), rotation.AXES["y"]))
@@ -70,7 +72,6 @@ def level_toes(
         turned = rotation.multiply(rotation.exp(share[:, None] * rotation.log(turn)), world)
         above = kinematics.rotations[:, skeleton.parents[toes]]
         local = rotation.multiply(rotation.inverse(above), turned)
-        flat = _flat(kinematics, character, side, every)
         if f"{side}_toe" in character.contacts:
             # but not where that would push the tip into the ground: there the toes bend
             tip = np.array(character.contacts[f"{side}_toe"].offset)
@@ -91,26 +92,23 @@ def _flat(kinematics: Kinematics, character: Character, side: str, plants: Seque
     if names[0] not in character.contacts:
         return found
     points = [character.contacts[name] for name in names]
+    frames, fps = kinematics.frames, kinematics.motion.fps
     heels, balls = (
-        [
-            (plant, plant.activation(kinematics.frames, kinematics.motion.fps))
-            for plant in plants
-            if plant.point == point
-        ]
+        [(p, *work) for p in plants if p.point == point and len((work := p.at_work(frames, fps))[0])]
         for point in points
     )
     heel, ball = (kinematics.point(point) for point in points)
     length = np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
-    for first, at_heel in heels:
-        for second, at_ball in balls:
-            both = np.minimum(at_heel, at_ball)
-            if not both.any():
+    for first, heel_rows, at_heel in heels:
+        for second, ball_rows, at_ball in balls:
+            if heel_rows[0] > ball_rows[-1] or ball_rows[0] > heel_rows[-1]:
                 continue
-            rise = heel[:, 1] - ball[:, 1]
+            rows, own, others = np.intersect1d(heel_rows, ball_rows, assume_unique=True, return_indices=True)
+            both, rise = np.minimum(at_heel[own], at_ball[others]), heel[rows, 1] - ball[rows, 1]
             if first.place is not None and second.place is not None:
                 planned = float(np.asarray(first.place)[1] - np.asarray(second.place)[1])
                 rise = np.where(both < 1.0, np.maximum(rise, planned), planned)
-            found = np.maximum(found, both * in_one_piece(rise / length))
+            found[rows] = np.maximum(found[rows], both * in_one_piece(rise / length[rows]))
     return found
 
 
@@ -138,7 +136,7 @@ def lift_toes(
         allowed = _allowed(clearances, f"{side}_toe")
         least = ground.height(tip[:, ::2]) + allowed - joint[:, 1]
         up = np.arcsin(np.clip(least / length, -1.0, 1.0)) - np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
-        held = _at_work(plants, character, [f"{side}_ball"], kinematics, motion.fps)
+        held = at_work_of(plants, [character.contacts.get(f"{side}_ball")], kinematics.frames, motion.fps)
         # long toes of a ball that stands on something hang down from there; a foot that stands in the ground does not
         ball = kinematics.point(character.contacts.get(f"{side}_ball", point))
         sunk = np.maximum(ground.height(ball[:, ::2]) - ball[:, 1], 0.0)
@@ -203,7 +201,8 @@ def clear_ground(
         kinematics = Kinematics(motion)
         places = [kinematics.point(character.contacts[name]) for name in names]
         held, on_heel, on_ball = (
-            _at_work(plants, character, own, kinematics, motion.fps) for own in (names, names[:1], names[1:2])
+            at_work_of(plants, [character.contacts[name] for name in own], kinematics.frames, motion.fps)
+            for own in (names, names[:1], names[1:2])
         )
         ankle, turn = kinematics.positions[:, limb.end], kinematics.rotations[:, limb.end]
         pitched = np.zeros(len(motion), bool)
@@ -271,18 +270,6 @@ def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
         nearest = np.where(np.abs(at[before] - frames) < np.abs(at[after] - frames), at[before], at[after])
         need = need - held * np.maximum(need[nearest], 0.0)
     return smooth_above(need, fully, half)
-
-
-def _at_work(
-    plants: Sequence[Footplant], character: Character, names: Sequence[str], kinematics: Kinematics, fps: float
-) -> NDArray:
-    """(F,) how much any plant of some contact points is at work, 0 to 1."""
-    points = [character.contacts[name] for name in names]
-    share = np.zeros(len(kinematics.frames))
-    for plant in plants:
-        if plant.point in points:
-            share = np.maximum(share, plant.activation(kinematics.frames, fps))
-    return share
 
 
 def _pitch(pivot: NDArray, end: NDArray, ground: Ground, allowed: ArrayLike = 0.0) -> tuple[NDArray, NDArray]:

@@ -60,7 +60,7 @@ def reach_ratio(character: Character, target: Character) -> float:
 def _standing_reach(character: Character) -> float:
     """Metres from the soles to the wrists of arms held straight up."""
     skeleton, roles = character.skeleton, character.require_roles()
-    places = skeleton.posed(humanoid.reference_pose(skeleton, roles))[0]
+    places = humanoid.reference_world(skeleton, roles)[0]
     arms = [
         float(np.linalg.norm(np.diff(places[[roles[f"{side}_{part}"] for part in ARM]], axis=0), axis=1).sum())
         for side in ("left", "right")

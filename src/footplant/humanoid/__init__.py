@@ -2,7 +2,7 @@
 
 roles        find_roles, read_corrections: which joints are what   (names, shape, limb, body_plan, details)
 measure      standing_height, find_up, find_units
-reference    reference_pose, mirror_map: one T-pose for all figures   (posture, alignment)
+reference    reference_pose, reference_world, mirror_map: one T-pose for all figures   (posture, alignment)
 body         make_character: contact points (sole), masses, limits
 """
 
@@ -12,7 +12,7 @@ from footplant.humanoid.body import make_character
 from footplant.humanoid.limits import anatomical_turns, joint_limits, limit_violations
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import find_units, find_up, leg_length, standing_height
-from footplant.humanoid.reference import mirror_map, reference_pose, with_reference
+from footplant.humanoid.reference import mirror_map, reference_pose, reference_world, with_reference
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
 from footplant.humanoid.sole import contact_points
 
@@ -31,6 +31,7 @@ __all__ = [
     "mirror_map",
     "read_corrections",
     "reference_pose",
+    "reference_world",
     "segment_masses",
     "standing_height",
     "with_reference",

@@ -9,7 +9,7 @@ import numpy as np
 from footplant.humanoid.limits import joint_limits
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import standing_height
-from footplant.humanoid.reference import reference_pose
+from footplant.humanoid.reference import reference_world
 from footplant.humanoid.sole import carried_vertices, contact_points
 from footplant.skeleton import Character, Roles, Skeleton, Skin, frozen
 
@@ -42,7 +42,7 @@ def _height(skeleton: Skeleton, roles: Roles, skin: Skin | None) -> float:
     feet = [roles[role] for role in ("left_foot", "right_foot") if role in roles]
     if skin is None or "head" not in roles or not feet:
         return height
-    places, turned = skeleton.posed(reference_pose(skeleton, roles))
+    places, turned = reference_world(skeleton, roles)
     head = carried_vertices(skin, places, turned, set(skeleton.descendants(roles["head"])))
     soles = carried_vertices(skin, places, turned, {joint for foot in feet for joint in skeleton.descendants(foot)})
     if len(head) < 12 or len(soles) < 12:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.humanoid.measure import leg_length
-from footplant.humanoid.reference import reference_pose
+from footplant.humanoid.reference import reference_pose, reference_world
 from footplant.skeleton import Character
 
 _BELOW = {"spine": "hips", "neck": "spine"}
@@ -53,7 +53,7 @@ class Counterparts:
         """The counterparts of two human-like figures, by their roles."""
         from_roles, to_roles = character.require_roles(), target.require_roles()
         skeleton = target.skeleton
-        source_pose = reference_pose(character.skeleton, from_roles)
+        unposed = rotation.inverse(reference_world(character.skeleton, from_roles)[1])
         pose = reference_pose(skeleton, to_roles)
         first, second = np.full((2, len(skeleton)), -1)
         shares = np.zeros(len(skeleton))
@@ -70,7 +70,7 @@ class Counterparts:
         twists = _twists(target, pose)
         return cls(
             np.array(skeleton.parents), first, second, shares,
-            rotation.inverse(character.skeleton.posed(source_pose)[1]), skeleton.posed(pose)[1], pose,
+            unposed, reference_world(skeleton, to_roles)[1], pose,
             np.array([joint for joint, _, _, _ in twists], np.int64),
             np.array([hand for _, hand, _, _ in twists], np.int64),
             np.array([share for _, _, share, _ in twists], float),
@@ -101,7 +101,7 @@ class Counterparts:
 def standing_hips(character: Character) -> float:
     """Metres from the sole to the hips in the reference pose."""
     skeleton, roles = character.skeleton, character.require_roles()
-    places, turned = skeleton.posed(reference_pose(skeleton, roles))
+    places, turned = reference_world(skeleton, roles)
     hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
     soles = [
         places[point.joint][1] + rotation.rotate(turned[point.joint], np.array(point.offset))[1]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.humanoid.reference import reference_pose
+from footplant.humanoid.reference import reference_world
 from footplant.skeleton import Character, Limits, Roles, Skeleton
 
 _FINGERS = ("index", "middle", "ring", "little")
@@ -61,7 +61,7 @@ def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
 def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
     """(F, J, 3) rotation vectors of all joints against their parents, from the reference pose, in its axes, radians."""
     skeleton, roles = character.skeleton, character.require_roles()
-    world = skeleton.posed(reference_pose(skeleton, roles))[1]
+    world = reference_world(skeleton, roles)[1]
     above = np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]])
     local = np.asarray(rotations, float)
     return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))

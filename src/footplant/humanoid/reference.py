@@ -22,8 +22,9 @@ from footplant.skeleton import Roles, Skeleton
 _GOOD_STANCE = 0.3
 """A rest pose whose stance (see `posture.stance`) is below this is not taken as a pose."""
 _MOST_FRAMES = 400
-_STRAIGHT: WeakKeyDictionary[Skeleton, tuple[Roles, NDArray]] = WeakKeyDictionary()
-"""The last reference pose of each skeleton, with the roles it is for: every step of an edit asks for it."""
+_KNOWN: WeakKeyDictionary[Skeleton, tuple[Roles, NDArray, NDArray, NDArray]] = WeakKeyDictionary()
+"""The last reference pose of each skeleton, after the roles it is for: local rotations, world places and world
+rotations. Every step of an edit asks for it."""
 
 
 def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
@@ -39,12 +40,23 @@ def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
     Where the rest pose is no pose (all bones along one axis), `with_reference` lets a motion tell; without one, what
     the lengths can tell has to do.
     """
-    if roles.reference is not None:
-        return np.array(roles.reference)
-    known = _STRAIGHT.get(skeleton)
+    return np.array(_known(skeleton, roles)[1])
+
+
+def reference_world(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
+    """World places (J, 3), metres, and world rotations (J, 4) of a figure in the reference pose."""
+    _, _, places, turned = _known(skeleton, roles)
+    return np.array(places), np.array(turned)
+
+
+def _known(skeleton: Skeleton, roles: Roles) -> tuple[Roles, NDArray, NDArray, NDArray]:
+    known = _KNOWN.get(skeleton)
     if known is None or known[0] is not roles:
-        known = _STRAIGHT[skeleton] = (roles, _straighten(skeleton, roles, skeleton.rest))
-    return np.array(known[1])
+        pose = roles.reference
+        if pose is None:
+            pose = _straighten(skeleton, roles, skeleton.rest)
+        known = _KNOWN[skeleton] = (roles, pose, *skeleton.posed(pose))
+    return known
 
 
 def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Roles:
@@ -127,7 +139,7 @@ def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
     Partners are the same role of the other side; joints without a role go by name, then by place in the reference pose
     (below partners only), else they are their own.
     """
-    places, world = skeleton.posed(reference_pose(skeleton, roles))
+    places, world = reference_world(skeleton, roles)
     partner = np.full(len(skeleton), -1)
     for role, chain in roles.joints.items():
         side, _, part = role.partition("_")

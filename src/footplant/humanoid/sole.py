@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.humanoid.measure import leg_length, standing_height
-from footplant.humanoid.reference import reference_pose
+from footplant.humanoid.reference import reference_world
 from footplant.skeleton import Point, Roles, Skeleton, Skin
 
 # shares of the way from the ankle to the tip of the toes over the floor, and of the leg or height: a foot is 0.152 of
@@ -32,8 +32,7 @@ def contact_points(skeleton: Skeleton, roles: Roles, skin: Skin | None = None) -
     vertices of foot and toes, the heel is the hindmost of the sole and the toe its foremost; without, the plane is as
     far below ankle, ball and toes as in people, and heel and toe come from the line from ankle to toes.
     """
-    pose = reference_pose(skeleton, roles)
-    places, turned = skeleton.posed(pose)
+    places, turned = reference_world(skeleton, roles)
     found: dict[str, Point] = {}
     for side in ("left", "right"):
         foot = roles.get(f"{side}_foot")

@@ -16,7 +16,7 @@ from footplant import rotation
 from footplant.constraints import Above, Area, Balance, Constraint, LookAt, Orientation
 from footplant.geometry import Plane
 from footplant.ik.limb import Limb
-from footplant.ik.pins import collect, fade_together
+from footplant.ik.pins import FadingTogether, PinTable
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Skeleton
 
@@ -85,42 +85,64 @@ def _share(constraint: Constraint) -> float:
 def limb_goals(
     kinematics: Kinematics, limbs: Sequence[Limb], constraints: Sequence[Constraint], carrier: NDArray | None = None
 ) -> LimbGoals:
-    """Goals for the ends of limbs from all constraints that act on them; others are left out.
-
-    carrier: (J,) of `carriers`, where it is known already.
-    """
-    from footplant.kernels import goals as kernel
-
+    """Goals for the ends of limbs from all constraints that act on them: see `LimbAims`."""
     carrier = carriers(kinematics.motion.skeleton, limbs) if carrier is None else carrier
-    own = [c for c in constraints if carrier[_joint(c)] >= 0]
-    bounds = [c for c in own if isinstance(c, Above | Area)]
-    pinned = [c for c in own if not isinstance(c, Above | Area)]
-    pins = fade_together(collect(kinematics, pinned), kinematics, pinned, carrier)
-    weights, shares = np.array([[weight_of(c), _share(c)] for c in pinned], float).reshape(-1, 2)[pins.sources].T
-    ranks = np.array([c.priority for c in pinned], float)[pins.sources]
-    shape = (len(kinematics.frames), len(limbs))
-    goals = LimbGoals(
-        places=np.empty((*shape, 3)),
-        turns=np.empty((*shape, 4)),
-        weights=np.empty(shape),
-        turn_weights=np.empty(shape),
-        importance=np.empty(shape),
-        pivots=np.zeros((*shape, 3)),
-        held=np.empty(shape),
-        several=np.empty(shape, bool),
-    )
-    kernel.aim_limbs(
-        pins.starts, pins.kinds, pins.joints, pins.offsets, pins.targets, pins.axes, pins.activations,
-        pins.activations * shares, pins.activations * weights, ranks, carrier,
-        np.array([limb.end for limb in limbs], np.int64), kinematics.positions, kinematics.rotations, goals.places,
-        goals.turns, goals.weights, goals.turn_weights, goals.importance, goals.pivots, goals.held, goals.several,
-    )  # fmt: skip
-    for number, limb in enumerate(limbs):
-        near = [c for c in bounds if carrier[_joint(c)] == number]
-        # a second time, for what the first push brought to the wrong side
-        if near and _push(kinematics, goals, number, limb, near):
-            _push(kinematics, goals, number, limb, near)
-    return goals
+    return LimbAims(limbs, constraints, carrier, kinematics.frames, kinematics.motion.fps).at(kinematics)
+
+
+class LimbAims:
+    """What constraints ask of the ends of limbs at rows of a clip: made once, for many poses."""
+
+    def __init__(
+        self, limbs: Sequence[Limb], constraints: Sequence[Constraint], carrier: NDArray, frames: NDArray, fps: float
+    ) -> None:
+        """Constraints that act on no limb's end are left out; carrier: see `carriers`; frames (F,) of the rows."""
+        self.limbs, self.frames, self.fps = limbs, frames, fps
+        own = [c for c in constraints if carrier[_joint(c)] >= 0]
+        pinned = [c for c in own if not isinstance(c, Above | Area)]
+        self._carrier, self._ends = carrier, np.array([limb.end for limb in limbs], np.int64)
+        self._bounds = [
+            [c for c in own if isinstance(c, Above | Area) and carrier[_joint(c)] == number]
+            for number in range(len(limbs))
+        ]
+        self._table = PinTable(pinned, frames, fps)
+        self._fading = FadingTogether(self._table, carrier)
+        told = np.array([[weight_of(c), _share(c), c.priority] for c in pinned], float).reshape(-1, 3)
+        weights, shares, ranks = told[self._table.sources].T
+        active = self._table.activations
+        self._counts = active * shares, active * weights, np.ascontiguousarray(ranks)
+
+    def is_for(self, frames: NDArray, fps: float) -> bool:
+        """Whether it was made for these rows."""
+        return self.fps == fps and np.array_equal(self.frames, frames)
+
+    def at(self, kinematics: Kinematics) -> LimbGoals:
+        """Goals for poses, one for each row."""
+        from footplant.kernels import goals as kernel
+
+        pins = self._fading.apply(self._table.at(kinematics), kinematics)
+        shape = (len(kinematics.frames), len(self.limbs))
+        goals = LimbGoals(
+            places=np.empty((*shape, 3)),
+            turns=np.empty((*shape, 4)),
+            weights=np.empty(shape),
+            turn_weights=np.empty(shape),
+            importance=np.empty(shape),
+            pivots=np.zeros((*shape, 3)),
+            held=np.empty(shape),
+            several=np.empty(shape, bool),
+        )
+        kernel.aim_limbs(
+            pins.starts, pins.kinds, pins.joints, pins.offsets, pins.targets, pins.axes, pins.activations,
+            *self._counts, self._carrier, self._ends, kinematics.positions, kinematics.rotations, goals.places,
+            goals.turns, goals.weights, goals.turn_weights, goals.importance, goals.pivots, goals.held, goals.several,
+        )  # fmt: skip
+        for number, limb in enumerate(self.limbs):
+            near = self._bounds[number]
+            # a second time, for what the first push brought to the wrong side
+            if near and _push(kinematics, goals, number, limb, near):
+                _push(kinematics, goals, number, limb, near)
+        return goals
 
 
 def _joint(constraint: Constraint) -> int:

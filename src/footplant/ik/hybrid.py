@@ -6,7 +6,7 @@ Lee & Shin, "A hierarchical approach to interactive motion editing for human-lik
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.constraints import Above, Area, Constraint, Follow, Footplant, LookAt, Orientation, Position
 from footplant.errors import MotionError
-from footplant.ik.goals import LimbGoals, carriers, half_spaces, is_curved, limb_goals, weight_of
+from footplant.ik.goals import LimbAims, LimbGoals, carriers, half_spaces, is_curved, weight_of
 from footplant.ik.limb import LIMBS, Limb, Reach, limbs_of
 from footplant.ik.parts import in_parts
 from footplant.ik.pins import part_of_turn, part_of_way
@@ -65,6 +65,11 @@ class Hybrid:
     def limbs(self) -> dict[str, Limb]:
         """Arms and legs that hang together, by name."""
         return limbs_of(self.character)
+
+    @cached_property
+    def limbs_alone(self) -> Hybrid:
+        """The same with a trunk that follows no limb: what is left goes into arms and legs."""
+        return replace(self, stiffness={"leg": 0.0, "arm": 0.0})
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Why it cannot honour a constraint; None when it can."""
@@ -135,8 +140,15 @@ class Hybrid:
 
     def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> LimbGoals:
         """Where constraints want the ends of all limbs; those on the trunk are left out."""
+        known, frames, fps = self._aims.get("last"), kinematics.frames, kinematics.motion.fps
+        if known is not None and known[0] is constraints and known[1].is_for(frames, fps):
+            return known[1].at(kinematics)
         on_limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
-        return limb_goals(kinematics, list(self.limbs.values()), on_limbs, self._carrier)
+        aims = LimbAims(list(self.limbs.values()), on_limbs, self._carrier, frames, fps)
+        if isinstance(constraints, tuple):
+            # a list may have others in it by the next time
+            self._aims["last"] = (constraints, aims)
+        return aims.at(kinematics)
 
     def _pass(
         self, first: Kinematics, now: Kinematics, goals: LimbGoals, on_trunk: Sequence[Constraint]
@@ -229,6 +241,11 @@ class Hybrid:
     def _stiffness(self, limb: str) -> float:
         kind = limb.partition("_")[2]
         return self.stiffness.get(kind, STIFFNESS[kind])
+
+    @cached_property
+    def _aims(self) -> dict[str, tuple[tuple[Constraint, ...], LimbAims]]:
+        """What was made of the last constraints: methods ask for the same ones level by level."""
+        return {}
 
     @cached_property
     def _carrier(self) -> NDArray:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.constraints import Constraint, Follow, Footplant, Orientation, Position
@@ -55,66 +55,93 @@ def is_pin(constraint: Constraint) -> bool:
 
 
 def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
-    """The pins of all constraints (positions, orientations, footplants) at the rows of a motion.
+    """The pins of all constraints (positions, orientations, footplants) at the rows of a motion: see `PinTable`."""
+    return PinTable(constraints, kinematics.frames, kinematics.motion.fps).at(kinematics)
 
-    Targets that go with the figure are where they are now. Inside the ramps the target of a point goes with the
-    motion: the point's own place, moved by what the nearest held frame needs.
-    """
-    frames, fps = kinematics.frames, kinematics.motion.fps
-    plain = np.array([is_plain(constraint) for constraint in constraints], bool)
-    rows, parts = _plants(kinematics, constraints, np.flatnonzero(plain)) if plain.any() else ([], [])
-    for number in np.flatnonzero(~plain).tolist():
-        constraint = constraints[number]
-        held, activation = constraint.at_work(frames, fps)
-        if not len(held):
-            continue
-        part = kinematics if len(held) == len(frames) else kinematics[held]
-        table = np.zeros((len(held), 13))
-        offset, axes = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
-        if isinstance(constraint, Orientation):
-            kind, joint = ORIENTATION, constraint.joint
-            table[:, 6:10] = constraint.turns(part)
-        else:
-            assert isinstance(constraint, Position | Footplant)
-            point = constraint.point
-            kind, joint = POSITION, point.joint
-            offset = point.at(part.frames) if isinstance(point, MovingPoint) else point.offset
-            if type(constraint) is Position:
-                table[:, 6:9], axes = part.point(point) - constraint.slip(part), constraint.axes
+
+class PinTable:
+    """The pins of constraints at rows of a clip, but for their targets: made once, for many poses."""
+
+    def __init__(self, constraints: Sequence[Constraint], frames: NDArray, fps: float) -> None:
+        """frames: (F,) the clip's frame of each row, ascending."""
+        self.constraints, self.frames = constraints, frames
+        plain = np.array([is_plain(constraint) for constraint in constraints], bool)
+        numbers = np.flatnonzero(plain)
+        self._plants = Plants([constraints[number] for number in numbers]).over(frames, fps)  # type: ignore[misc]
+        joints, offsets, _ = self._plants.points_of
+        rows, sources = [self._plants.rows], [numbers[self._plants.which]]
+        kinds, activations = [np.full(len(joints), POSITION)], [self._plants.activation]
+        every_joint, every_offset, axes = [joints], [offsets], [np.ones((len(joints), 3))]
+        self._others: list[tuple[Constraint, NDArray]] = []
+        for number in np.flatnonzero(~plain).tolist():
+            constraint = constraints[number]
+            held, activation = constraint.at_work(frames, fps)
+            if not len(held):
+                continue
+            self._others.append((constraint, held))
+            kind, joint, offset, axis = _static(constraint, frames[held])
+            for parts, value, shape in (
+                (sources, number, ()), (kinds, kind, ()), (every_joint, joint, ()), (every_offset, offset, (3,)),
+                (axes, axis, (3,)),
+            ):  # fmt: skip
+                parts.append(np.broadcast_to(value, (len(held), *shape)))
+            rows.append(held)
+            activations.append(activation)
+        row, source = np.concatenate(rows), np.concatenate(sources)
+        order = np.lexsort((source, row))
+        self._order, self.rows = order, row[order]
+        self._made = Pins(
+            starts=np.searchsorted(self.rows, np.arange(len(frames) + 1)),
+            kinds=np.concatenate(kinds)[order],
+            joints=np.concatenate(every_joint)[order],
+            offsets=np.concatenate(every_offset)[order],
+            targets=np.zeros((len(order), 4)),
+            axes=np.concatenate(axes)[order],
+            activations=np.concatenate(activations)[order],
+            sources=source[order],
+        )
+
+    @property
+    def sources(self) -> NDArray:
+        """(N,) which of the constraints each pin is of."""
+        return self._made.sources
+
+    @property
+    def activations(self) -> NDArray:
+        """(N,) above 0, up to 1."""
+        return self._made.activations
+
+    def at(self, kinematics: Kinematics) -> Pins:
+        """The pins as poses have them.
+
+        Targets that go with the figure are where they are now. Inside the ramps the target of a point goes with the
+        motion: the point's own place, moved by what the nearest held frame needs.
+        """
+        targets, done = np.zeros((len(self._order), 4)), len(self._plants.rows)
+        if done:
+            targets[:done, :3] = self._plants.points(kinematics) - self._plants.residuals(kinematics)
+        for constraint, held in self._others:
+            part = kinematics if len(held) == len(self.frames) else kinematics[held]
+            own = targets[done : done + len(held)]
+            done += len(held)
+            if isinstance(constraint, Orientation):
+                own[:] = constraint.turns(part)
             else:
-                table[:, 6:9] = part.point(constraint.point) - constraint.residual(part)
-        table[:, 0:3] = offset
-        table[:, 3:6] = axes
-        table[:, 10], table[:, 11], table[:, 12] = activation, kind, joint
-        rows.append(np.stack([held, np.full(len(held), number)], axis=1))
-        parts.append(table)
-    where = np.concatenate(rows) if rows else np.zeros((0, 2), np.int64)
-    values = np.concatenate(parts) if parts else np.zeros((0, 13))
-    order = np.lexsort((where[:, 1], where[:, 0]))
-    where, values = where[order], values[order]
-    return Pins(
-        starts=np.searchsorted(where[:, 0], np.arange(len(frames) + 1)),
-        kinds=values[:, 11].astype(np.int64),
-        joints=values[:, 12].astype(np.int64),
-        offsets=np.ascontiguousarray(values[:, 0:3]),
-        targets=np.ascontiguousarray(values[:, 6:10]),
-        axes=np.ascontiguousarray(values[:, 3:6]),
-        activations=np.ascontiguousarray(values[:, 10]),
-        sources=np.ascontiguousarray(where[:, 1]),
-    )
+                assert isinstance(constraint, Position | Footplant)
+                exact = type(constraint) is Position
+                off = constraint.slip(part) if exact else constraint.residual(part)  # type: ignore[union-attr]
+                own[:, :3] = part.point(constraint.point) - off
+        return replace(self._made, targets=targets[self._order])
 
 
-def _plants(
-    kinematics: Kinematics, constraints: Sequence[Constraint], numbers: NDArray
-) -> tuple[list[NDArray], list[NDArray]]:
-    """The rows and the table of `collect` for those of the constraints that are plain footplants, all at once."""
-    plants = Plants([constraints[number] for number in numbers])  # type: ignore[misc]
-    rows, which, activation = plants.at_work(kinematics.frames, kinematics.motion.fps)
-    table = np.zeros((len(rows), 13))
-    table[:, 0:3], table[:, 3:6] = plants.offsets[which], 1.0
-    table[:, 6:9] = plants.points(kinematics, rows, which) - plants.residuals(kinematics, rows, which)
-    table[:, 10], table[:, 11], table[:, 12] = activation, POSITION, plants.joints[which]
-    return [np.stack([rows, numbers[which]], axis=1)], [table]
+def _static(constraint: Constraint, frames: NDArray) -> tuple[int, int, ArrayLike, ArrayLike]:
+    """Kind, joint, offset and axes of the pins of a constraint at frames of the clip."""
+    if isinstance(constraint, Orientation):
+        return ORIENTATION, constraint.joint, np.zeros(3), np.ones(3)
+    assert isinstance(constraint, Position | Footplant)
+    point = constraint.point
+    offset = point.at(frames) if isinstance(point, MovingPoint) else point.offset
+    return POSITION, point.joint, offset, constraint.axes if type(constraint) is Position else np.ones(3)
 
 
 def eased_targets(pins: Pins, reference: Kinematics) -> NDArray:
@@ -147,47 +174,54 @@ def part_of_turn(turned: NDArray, goal: NDArray, share: NDArray) -> NDArray:
     return rotation.multiply(rotation.exp(share * way), turned)
 
 
-def fade_together(pins: Pins, kinematics: Kinematics, constraints: Sequence[Constraint], carrier: NDArray) -> Pins:
-    """The pins, those of a plant that fades going along with what holds its foot by now.
+class FadingTogether:
+    """Pins of plants that fade going along with what holds their foot by now.
 
     What fades is the correction of the plant's nearest frame. Where the whole foot has been moved otherwise since, by a
     plant that held it then and holds it still, so has that correction: else a shaking foot would turn about its ball.
-    carrier: (J,) which limb's end carries a joint, or −1.
     """
-    plants = np.array([type(c) is Footplant and c.frames is not None and any(c.ramp) for c in constraints], bool)
-    fading = np.flatnonzero(plants[pins.sources] & (pins.activations < 1.0)) if len(pins) else np.zeros(0, np.int64)
-    if not len(fading):
-        return pins
-    rows = np.repeat(np.arange(len(kinematics.frames)), np.diff(pins.starts))
-    places = np.flatnonzero(pins.kinds == POSITION)
-    # of each foot in each row, the pin that holds it most
-    foot = rows * (int(carrier.max()) + 1) + carrier[pins.joints]
-    order = places[np.lexsort((pins.activations[places], foot[places]))]
-    last = order[np.flatnonzero(np.append(np.diff(foot[order]) != 0, True))]
-    leads = last[np.searchsorted(foot[last], foot[fading])]
-    more = pins.activations[leads] > pins.activations[fading]
-    fading, leads = fading[more], leads[more]
-    nearest, sources = np.array(kinematics.frames[rows[fading]]), pins.sources[fading]
-    bounds = np.array([(c.frames[0], c.frames[-1]) if c.frames else (0, 0) for c in constraints])[sources]
-    scattered = np.array([isinstance(c.frames, tuple) for c in constraints], bool)[sources]
-    nearest = np.clip(nearest, bounds[:, 0], bounds[:, 1])
-    for source in np.unique(sources[scattered]).tolist():
-        own = sources == source
-        nearest[own] = np.asarray(constraints[source].frames)[constraints[source].slot(nearest[own])]
-    then = np.minimum(np.searchsorted(kinematics.frames, nearest), len(kinematics.frames) - 1)
-    # pins are sorted by row and, within one, by constraint: where the lead's own pin of that time is
-    keys, count = rows * len(constraints) + pins.sources, len(constraints)
-    wanted = then * count + pins.sources[leads]
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    held = (kinematics.frames[then] == nearest) & (keys[found] == wanted)
-    fading, leads, found = fading[held], leads[held], found[held]
-    targets = np.array(pins.targets)
-    targets[fading, :3] += _corrections(pins, kinematics, rows, leads) - _corrections(pins, kinematics, rows, found)
-    return replace(pins, targets=targets)
 
+    def __init__(self, table: PinTable, carrier: NDArray) -> None:
+        """carrier: (J,) which limb's end carries a joint, or −1."""
+        none = np.zeros(0, np.int64)
+        self.rows, self._fading, self._leads, self._then = table.rows, none, none, none
+        pins, constraints, rows, frames = table._made, table.constraints, table.rows, table.frames
+        plants = np.array([type(c) is Footplant and c.frames is not None and any(c.ramp) for c in constraints], bool)
+        fading = np.flatnonzero(plants[pins.sources] & (pins.activations < 1.0)) if len(pins) else none
+        if not len(fading):
+            return
+        places = np.flatnonzero(pins.kinds == POSITION)
+        # of each foot in each row, the pin that holds it most
+        foot = rows * (int(carrier.max()) + 1) + carrier[pins.joints]
+        order = places[np.lexsort((pins.activations[places], foot[places]))]
+        last = order[np.flatnonzero(np.append(np.diff(foot[order]) != 0, True))]
+        leads = last[np.searchsorted(foot[last], foot[fading])]
+        more = pins.activations[leads] > pins.activations[fading]
+        fading, leads = fading[more], leads[more]
+        nearest, sources = np.array(frames[rows[fading]]), pins.sources[fading]
+        bounds = np.array([(c.frames[0], c.frames[-1]) if c.frames else (0, 0) for c in constraints])[sources]
+        scattered = np.array([isinstance(c.frames, tuple) for c in constraints], bool)[sources]
+        nearest = np.clip(nearest, bounds[:, 0], bounds[:, 1])
+        for source in np.unique(sources[scattered]).tolist():
+            own = sources == source
+            nearest[own] = np.asarray(constraints[source].frames)[constraints[source].slot(nearest[own])]
+        then = np.minimum(np.searchsorted(frames, nearest), len(frames) - 1)
+        # pins are sorted by row and, within one, by constraint: where the lead's own pin of that time is
+        keys, count = rows * len(constraints) + pins.sources, len(constraints)
+        wanted = then * count + pins.sources[leads]
+        found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        held = (frames[then] == nearest) & (keys[found] == wanted)
+        self._fading, self._leads, self._then = fading[held], leads[held], found[held]
 
-def _corrections(pins: Pins, kinematics: Kinematics, rows: NDArray, chosen: NDArray) -> NDArray:
-    """(n, 3) how far the points of some pins are from their targets, metres."""
-    row, joint = rows[chosen], pins.joints[chosen]
-    arms = rotation.rotate(kinematics.rotations[row, joint], pins.offsets[chosen])
-    return pins.targets[chosen, :3] - kinematics.positions[row, joint] - arms
+    def apply(self, pins: Pins, kinematics: Kinematics) -> Pins:
+        """The pins of poses, with the targets of those that fade moved along."""
+        if not len(self._fading):
+            return pins
+        targets = np.array(pins.targets)
+        now, then = (self._corrections(pins, kinematics, chosen) for chosen in (self._leads, self._then))
+        targets[self._fading, :3] += now - then
+        return replace(pins, targets=targets)
+
+    def _corrections(self, pins: Pins, kinematics: Kinematics, chosen: NDArray) -> NDArray:
+        """(n, 3) how far the points of some pins are from their targets, metres."""
+        return pins.targets[chosen, :3] - kinematics.at(self.rows[chosen], pins.joints[chosen], pins.offsets[chosen])

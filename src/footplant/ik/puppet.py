@@ -151,7 +151,7 @@ def puppet_tables(target: Character, surface: BodySurface):
 
     skeleton, roles = target.skeleton, target.require_roles()
     axes, lengths = np.tile(rotation.AXES["x"], (4, 1)), np.ones(4)
-    places, turned = skeleton.posed(humanoid.reference_pose(skeleton, roles))
+    places, turned = humanoid.reference_world(skeleton, roles)
     for number, name in enumerate(LIMBS):
         try:
             limb = limb_of(target, name)
@@ -192,5 +192,5 @@ def _probes(target: Character, surface: BodySurface, side: str, places: NDArray,
 def _hip_width(character: Character) -> float:
     """Metres between the hip joints in the reference pose."""
     skeleton, roles = character.skeleton, character.require_roles()
-    places = skeleton.posed(humanoid.reference_pose(skeleton, roles))[0]
+    places = humanoid.reference_world(skeleton, roles)[0]
     return float(np.linalg.norm(places[roles["left_upper_leg"]] - places[roles["right_upper_leg"]]))

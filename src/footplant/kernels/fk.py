@@ -53,6 +53,20 @@ def carry(joints, offsets, positions, rotations, out):
 
 
 @jit
+def carry_some(rows, joints, offsets, positions, rotations, out):
+    """World positions (N, 3) of points fixed to segments, each at its own row: rows, joints (N,), offsets (N, 3)."""
+    for n in range(rows.shape[0]):
+        f, j = rows[n], joints[n]
+        x, y, z = rotate(
+            rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
+            offsets[n, 0], offsets[n, 1], offsets[n, 2],
+        )  # fmt: skip
+        out[n, 0] = positions[f, j, 0] + x
+        out[n, 1] = positions[f, j, 1] + y
+        out[n, 2] = positions[f, j, 2] + z
+
+
+@jit
 def world_axis(w, x, y, z, k):
     """Axis k of a turned frame, in the world."""
     return rotate(w, x, y, z, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
@@ -145,6 +159,10 @@ WARMUP = {
     ),
     "carry": lambda: (
         np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 1, 3))
+    ),
+    "carry_some": lambda: (
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4),
+        np.zeros((1, 3)),
     ),
     "position_jacobian": lambda: (
         _FROZEN_PARENTS, 0, np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3, 6))

@@ -38,7 +38,7 @@ class Avatar:
         order = {bone: number for number, bone in enumerate(bones)}
         self._above = np.array([-1 if (a := bone_above(bone, bones)) is None else order[a] for bone in bones])
         self._joints = np.array(list(bones.values()))
-        reference = skeleton.posed(humanoid.reference_pose(skeleton, roles))[1][self._joints]
+        reference = humanoid.reference_world(skeleton, roles)[1][self._joints]
         self._back = np.ascontiguousarray(rotation.inverse(rotation.multiply(_HALF_TURN, reference)))
         self._places = np.empty((1, len(skeleton), 3))
         self._world = np.empty((1, len(skeleton), 4))

@@ -173,14 +173,19 @@ class Hierarchical:
         """
         last = bending = ik
         if isinstance(ik, Hybrid):
+            last, kinematics = ik.limbs_alone, Kinematics(motion[frames], frames)
+            bending = replace(ik, rigidity={**ik.rigidity, "place": STAYS})
+            aimed = last.aim(kinematics, problem.constraints)
             need = np.zeros(len(motion))
-            need[frames] = ik.overreach(Kinematics(motion[frames], frames), problem.constraints)
+            need[frames] = last.overreach(kinematics, problem.constraints, aimed)
             if need.any():
                 down = smooth_envelope(need, round(EASE_DOWN * motion.fps))
                 motion = replace(motion, root=motion.root - down[:, None] * [0.0, 1.0, 0.0])
-            last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0})
-            bending = replace(ik, rigidity={**ik.rigidity, "place": STAYS})
-        answer = last.solve(motion[frames], problem.constraints, frames=frames)
+                kinematics = Kinematics(motion[frames], frames)
+                aimed = last.aim(kinematics, problem.constraints)
+            answer = last.solve(kinematics.motion, problem.constraints, aimed=(kinematics, aimed))
+        else:
+            answer = ik.solve(motion[frames], problem.constraints, frames=frames)
         if self.further and not answer.reached.all():
             # what limbs alone do not reach they may reach with the trunk; hips are as low as feet need them
             off = worst_error(Kinematics(answer.motion, frames), problem.constraints)

@@ -1,0 +1,80 @@
+"""Quaternions by rows, each rounded exactly as NumPy rounds it: one of many is the same as one alone.
+
+`quaternion` has the same formulas for other kernels, which may round a·b + c once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels.rounded import rounded
+
+
+@rounded
+def multiply_rows(a, b, out):
+    """out = a·b, row by row; (N, 4), (M, 4) → (max(N, M), 4), the rows of the shorter one over and over."""
+    i = j = 0
+    for row in range(out.shape[0]):
+        aw, ax, ay, az = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
+        bw, bx, by, bz = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
+        out[row, 0] = aw * bw - ax * bx - ay * by - az * bz
+        out[row, 1] = aw * bx + ax * bw + ay * bz - az * by
+        out[row, 2] = aw * by - ax * bz + ay * bw + az * bx
+        out[row, 3] = aw * bz + ax * by - ay * bx + az * bw
+        i = i + 1 if i + 1 < a.shape[0] else 0
+        j = j + 1 if j + 1 < b.shape[0] else 0
+
+
+@rounded
+def rotate_rows(quaternions, vectors, out):
+    """Vectors turned, row by row; (N, 4), (M, 3) → (max(N, M), 3), the rows of the shorter one over and over."""
+    i = j = 0
+    for row in range(out.shape[0]):
+        w, x, y, z = quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3]
+        a, b, c = vectors[j, 0], vectors[j, 1], vectors[j, 2]
+        ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+        out[row, 0] = a + w * ta + (y * tc - z * tb)
+        out[row, 1] = b + w * tb + (z * ta - x * tc)
+        out[row, 2] = c + w * tc + (x * tb - y * ta)
+        i = i + 1 if i + 1 < quaternions.shape[0] else 0
+        j = j + 1 if j + 1 < vectors.shape[0] else 0
+
+
+@rounded
+def normalize_rows(quaternions, out):
+    """Each row (N, 4) by its norm; one of zero length, or none at all, becomes the identity."""
+    for i in range(quaternions.shape[0]):
+        w, x, y, z = quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3]
+        norm = math.sqrt(w * w + x * x + y * y + z * z)
+        if norm > 0.0:
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = w / norm, x / norm, y / norm, z / norm
+        else:
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = 1.0, 0.0, 0.0, 0.0
+
+
+@rounded
+def first_odd(quaternions, tolerance):
+    """The first row (N, 4) whose squared norm is not 1 within a tolerance, or not finite; N where there is none."""
+    for i in range(quaternions.shape[0]):
+        square = 0.0
+        for k in range(4):
+            square += quaternions[i, k] * quaternions[i, k]
+        if not abs(square - 1.0) <= tolerance:
+            return i
+    return quaternions.shape[0]
+
+
+def _read_only(width):
+    array = np.zeros((1, width))
+    array.setflags(write=False)
+    return array
+
+
+WARMUP = {
+    "multiply_rows": lambda: (_read_only(4), _read_only(4), np.zeros((1, 4))),
+    "rotate_rows": lambda: (_read_only(4), _read_only(3), np.zeros((1, 3))),
+    "normalize_rows": lambda: (_read_only(4), np.zeros((1, 4))),
+    "first_odd": lambda: (_read_only(4), 1e-6),
+}
