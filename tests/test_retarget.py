@@ -27,6 +27,7 @@ from footplant.errors import ConstraintError, MotionError, SkeletonError
 from footplant.grounds import slope
 from footplant.io import load_character as read_character
 from footplant.kinematics import Kinematics
+from footplant.methods import method_of
 from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
 from footplant.problem import Solution, Status
@@ -50,6 +51,14 @@ def contacts(name: str, first: int = 0, last: int | None = None) -> Contacts:
 
 def solved(name: str, figure: str, **options) -> Solution:
     return retarget(clip(name), load_character(figure), contacts=contacts(name), **options)
+
+
+@pytest.mark.parametrize("figure", ["sally", "mannequin"])
+def test_the_method_by_its_name_is_the_usual_one(figure):
+    """Commands and batches ask for methods by name; the library takes the usual one unless told otherwise."""
+    usual, named = solved("walk", figure), solved("walk", figure, method=method_of("hierarchical"))
+    np.testing.assert_array_equal(named.motion.rotations, usual.motion.rotations)
+    np.testing.assert_array_equal(named.motion.root, usual.motion.root)
 
 
 def check_planted(solution, peak: float) -> None:

@@ -13,17 +13,16 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
-from footplant.constraints import Above, Area, Constraint, Follow, Footplant, LookAt, Orientation, Position
+from footplant.constraints import Above, Area, Constraint, Footplant, LookAt, Orientation, Position
 from footplant.errors import MotionError
-from footplant.ik.goals import LimbAims, LimbGoals, carriers, half_spaces, is_curved, weight_of
+from footplant.ik.goals import LimbAims, LimbGoals, carriers, is_curved
 from footplant.ik.limb import LIMBS, Limb, Reach, limbs_of
 from footplant.ik.parts import in_parts
-from footplant.ik.pins import part_of_turn, part_of_way
+from footplant.ik.trunk import trunk_rows
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import IkSolution
-from footplant.skeleton import Character, MovingPoint, Point
+from footplant.skeleton import Character, MovingPoint
 
 STIFFNESS = {"leg": 1.0, "arm": 0.01}
 """How much the trunk follows a limb's goal (1/m²): hips go with the feet, the trunk stays behind a reaching hand."""
@@ -153,7 +152,7 @@ class Hybrid:
     def _pass(
         self, first: Kinematics, now: Kinematics, goals: LimbGoals, on_trunk: Sequence[Constraint]
     ) -> tuple[Motion, NDArray]:
-        rows = _trunk_rows(first, now, on_trunk)
+        rows = trunk_rows(first, now, on_trunk)
         motion, count = first.motion, len(first.frames)
         root, local = np.array(now.motion.root), np.array(now.motion.rotations)
         residuals, statuses = np.zeros((count, len(self.limbs))), np.zeros((count, len(self.limbs)), np.int64)
@@ -358,50 +357,3 @@ class _Plan:
 
         arguments: tuple = (self.parents, offsets, *self.structure, reaches, *self.effort, *rest)
         kernel.solve_frames(*arguments)
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Constraints on the trunk as the kernel takes them."""
-
-    kinds: NDArray
-    joints: NDArray
-    offsets: NDArray
-    targets: NDArray
-    """(F, R, 4)"""
-    weights: NDArray
-    """(F, R)"""
-
-
-def _trunk_rows(first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> _Rows:
-    """What is asked of the trunk: of what eases in, its share of the way from the poses that the motion came with."""
-    from footplant.kernels import hybrid as kernel
-
-    frames, count = len(now.frames), len(constraints)
-    kinds, joints, offsets = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros((count, 3))
-    targets, weights = np.zeros((frames, count, 4)), np.zeros((frames, count))
-    for row, constraint in enumerate(constraints):
-        share = constraint.activation(now.frames, now.motion.fps)
-        weights[:, row] = 100.0 * weight_of(constraint) * share
-        point = Point(constraint.joint) if isinstance(constraint, Orientation) else constraint.point  # type: ignore[attr-defined]
-        joints[row], offsets[row] = point.joint, point.offset
-        if isinstance(constraint, Orientation | LookAt):
-            kinds[row] = kernel.ORIENTATION
-            goal = constraint.turns(now) if isinstance(constraint, Orientation) else _facing(constraint, now)
-            targets[:, row] = part_of_turn(first.rotations[:, point.joint], goal, share[:, None])
-        elif isinstance(constraint, Area | Above):
-            kinds[row] = kernel.HALF_SPACE
-            targets[:, row] = half_spaces(constraint, now.point(point), now.frames)
-        else:
-            kinds[row] = kernel.POSITION
-            # a target that goes with the figure is where it is now; any other where it was
-            seen = now if isinstance(constraint, Position) and isinstance(constraint.target, Follow) else first
-            goal = seen.point(point) - constraint.residual(seen)
-            targets[:, row, :3] = part_of_way(first.point(point), goal, share[:, None])
-    return _Rows(kinds, joints, offsets, targets, weights)
-
-
-def _facing(constraint: LookAt, kinematics: Kinematics) -> NDArray:
-    """(F, 4) the least turn of the segment that makes it look at its target."""
-    gaze, sight = constraint.sight(kinematics)
-    return rotation.multiply(rotation.between(gaze, sight), kinematics.rotations[:, constraint.point.joint])
