@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation, samples
+from footplant.clip import Clip
 from footplant.edits.marker_sets import LANDMARKS, recognise
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
@@ -47,15 +48,45 @@ class Made:
     """(frame, marker, marker) whose places were exchanged."""
 
 
-def wear(labels: list[str], motion: str = "walk", body: Proportions | str = "mean", *, seed: int = 0,
+_RANGE = {
+    "spine": (0.15, 0.12, 0.12), "neck": (0.15, 0.25, 0.12), "head": (0.15, 0.25, 0.12), "clavicle": (0.03, 0.1, 0.1),
+    "upper_arm": (0.6, 0.8, 0.7), "lower_arm": (0.9, 0.9, 0.03), "hand": (0.1, 0.3, 0.4),
+    "upper_leg": (0.6, 0.3, 0.3), "lower_leg": (0.7, 0.06, 0.03), "foot": (0.3, 0.1, 0.15), "toes": (0.1, 0.0, 0.0),
+}  # fmt: skip
+"""Role → how far it goes each way about the axes of the T-pose in a range of motion, radians."""
+
+
+def range_of_motion(seconds: float = 10.0, fps: float = 120.0) -> Clip:
+    """Somebody who takes every joint through its range, each at a pace of its own."""
+    character = samples.load_character("mannequin")
+    roles, skeleton = character.require_roles(), character.skeleton
+    time = np.arange(int(seconds * fps)) / fps
+    turns = np.zeros((len(time), len(skeleton), 3))
+    for number, (role, joints) in enumerate(roles.joints.items()):
+        side = -1.0 if role.startswith("right_") else 1.0
+        reach = np.array(_RANGE.get(role.removeprefix("left_").removeprefix("right_"), (0.0, 0.0, 0.0)))
+        pace = 0.15 + 0.031 * ((7 * number + np.array([0, 5, 11])) % 17)
+        swing = np.sin(2.0 * np.pi * pace * time[:, None] + number) * reach
+        if role.endswith("lower_leg"):
+            swing[:, 0] += reach[0] + 0.1
+        if role.endswith("lower_arm"):
+            swing[:, 1] -= side * (reach[1] + 0.1)
+        if role.endswith("upper_arm"):
+            swing[:, 2] -= side * 0.6
+        turns[:, joints] = swing[:, None]
+    root = np.tile(skeleton.posed(skeleton.rest)[0][0], (len(time), 1))
+    return Clip(Motion(skeleton, root, rotation.multiply(skeleton.rest, rotation.exp(turns)), fps), character)
+
+
+def wear(labels: list[str], motion: str | Clip = "walk", body: Proportions | str = "mean", *, seed: int = 0,
          off: float = 0.015, noise: float = 0.001, hidden: float = 0.05, swaps: float = 0.001) -> Made:  # fmt: skip
-    """Markers on a body that does a sample motion.
+    """Markers on a body that does a motion, of the samples where it is a name; of one seed they sit alike.
 
     off: metres that each is put off its landmark at most. noise: metres, each way. hidden: share of the frames, in
     runs of 3 to 30. swaps: share of markers and frames that have the name of another marker within 25 cm.
     """
     rng = np.random.default_rng(seed)
-    clip = samples.load(motion)
+    clip = samples.load(motion) if isinstance(motion, str) else motion
     proportions = BODIES[body] if isinstance(body, str) else body
     wearer = clip.character.with_proportions(proportions)
     root = clip.motion.root * (wearer.height / clip.character.height)

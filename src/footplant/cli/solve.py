@@ -45,6 +45,13 @@ def solve(
     figure: Annotated[
         str | None, typer.Option(metavar="SUBJECT", help="Which of several persons (default: who has most markers).")
     ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TAKE",
+            help="Another take of the same markers, e.g. a range of motion, that tells lengths and places.",
+        ),
+    ] = None,
     smooth: Annotated[
         bool, typer.Option("--smooth", help="Pose all frames together, as smoothly as the markers allow.")
     ] = False,
@@ -73,7 +80,7 @@ def solve(
     with working(f"reading {skeleton}"):
         base = load_character(skeleton)
     solved, markers = solve_file(
-        file, base, labels=labels, pose=pose, subject=figure, smooth=smooth, units=units, up=up
+        file, base, labels=labels, pose=pose, subject=figure, calibration=calibration, smooth=smooth, units=units, up=up
     )
     if to is not None:
         from footplant.cli.solving import Answer
@@ -105,6 +112,7 @@ def solve_file(
     labels: str | None = None,
     pose: int | None = None,
     subject: str | None = None,
+    calibration: str | None = None,
     smooth: bool = False,
     units: str | None = None,
     up: str | None = None,
@@ -115,12 +123,14 @@ def solve_file(
     from footplant.errors import ConstraintError, FormatError, MotionError
 
     markers = marker_files.load(file, Reading(units=units, up=up))
+    told = None if calibration is None else marker_files.load(calibration, Reading(units=units, up=up))
     table = None if labels is None else _read_table(labels)
     with solving("solving markers") as progress:
         try:
             return solve_markers(
-                markers, base, table=table, pose_frame=pose, subject=subject, smooth=smooth, progress=progress
-            ), markers
+                markers, base, table=table, pose_frame=pose, subject=subject, calibration=told, smooth=smooth,
+                progress=progress,
+            ), markers  # fmt: skip
         except (MotionError, ConstraintError) as error:
             raise FormatError(str(error), path=file) from error
 

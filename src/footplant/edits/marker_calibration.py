@@ -29,7 +29,9 @@ MEASURED = 2
 FAR_OFF, LEAST_OUTLIER = 8.0, 0.012
 """What is farther off than this many times the usual, and than these metres, is likelier to be something else."""
 ODD = 0.03
-"""Metres that a marker must be off for its frame to be left out."""
+"""Metres that a marker must be off for its frame to be left out, and from its neighbours to be another one."""
+ENOUGH_FPS = 100.0
+"""Frames a second from which on nobody turns around between two by `ODD`."""
 CAMERAS = 0.0015
 """Metres that cameras are off, one way, at most; what is left over beyond that is skin."""
 SLIDES = 10.0
@@ -119,6 +121,13 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
     return Calibration(state.lengths, state.offsets, spread, frames, state.poses, skin, held, outlier)
 
 
+def carry_over(body: MarkerBody, told: Calibration, targets: NDArray) -> Calibration:
+    """What one take told of a body, with poses of frames of another take of the same markers."""
+    frames = _choose_frames(targets)
+    poses = first_poses(body, body.bones(told.lengths), told.offsets, targets[frames])
+    return replace(told, frames=frames, poses=poses)
+
+
 def _spread(known: NDArray, lengths: NDArray) -> NDArray:
     """(L,) see `Calibration.spread`; known (S, S): the lower triangle of what is known of all, lengths first.
 
@@ -156,12 +165,7 @@ def _calm(targets: NDArray, fps: float) -> NDArray:
     half = round(WINDOW * fps)
     if half < 2 or len(targets) <= 2 * half:
         return targets
-    seen = ~np.isnan(targets[..., 0])
-    # who is somewhere else for a frame has another one's name
-    around = np.pad(targets, ((2, 2), (0, 0), (0, 0)), mode="edge")
-    near = np.stack([around[k : k + len(targets)] for k in range(5)])
-    near = np.nanmedian(np.where(seen[..., None], near, 0.0), axis=0)
-    seen &= ~(np.linalg.norm(targets - near, axis=-1) > ODD)
+    seen = ~(np.isnan(targets[..., 0]) | find_jumps(targets, fps))
     sums, moments = np.zeros((*seen.shape, 5)), np.zeros((*targets.shape, 3))
     padded = np.pad(np.where(seen[..., None], targets, 0.0), ((half, half), (0, 0), (0, 0)))
     there = np.pad(seen, ((half, half), (0, 0)))
@@ -175,6 +179,21 @@ def _calm(targets: NDArray, fps: float) -> NDArray:
     out = np.where(seen[..., None], targets, np.nan)
     out[enough] = np.linalg.solve(system[enough], moments[enough].swapaxes(-1, -2))[:, 0]
     return out
+
+
+def find_jumps(targets: NDArray, fps: float) -> NDArray:
+    """(F, M) bool: markers that are somewhere else for a frame or two, and then back: they have another one's name.
+
+    The fewer frames a second has, the farther real ones come between two of them.
+    """
+    seen = ~np.isnan(targets[..., 0])
+    around = np.pad(targets, ((2, 2), (0, 0), (0, 0)), constant_values=np.nan)
+    near = np.stack([around[k : k + len(targets)] for k in range(5)])
+    known = ~np.isnan(near[..., 0])
+    between = seen & known[:2].any(axis=0) & known[3:].any(axis=0)
+    usual = np.nanmedian(np.where(between[..., None], near, 0.0), axis=0)
+    away = np.linalg.norm(np.where(between[..., None], targets, 0.0) - usual, axis=-1)
+    return between & (away > ODD * max(1.0, ENOUGH_FPS / fps) ** 2)
 
 
 def _roughness(noise: NDArray) -> NDArray:
@@ -219,4 +238,5 @@ def _measure_skin(body: MarkerBody, state: State, targets: NDArray) -> tuple[NDA
     skin = np.minimum(np.hypot(left_over, SLIDES * np.maximum(left_over - CAMERAS, 0.0)), 3.0 * SKIN)
     # skin that slides is allowed for ten times, which is more than enough
     repeated = max(1.0, REPEATED * float(np.median(left_over / skin)) ** 2)
-    return np.where(alone(body), np.maximum(skin, SKIN), skin), repeated
+    slides = alone(body) & (together > CAMERAS**2)
+    return np.where(slides, np.maximum(skin, SKIN), skin), repeated

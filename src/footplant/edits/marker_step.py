@@ -23,7 +23,7 @@ from footplant.edits.marker_body import (
     pose_changes,
     see,
 )
-from footplant.edits.marker_pose import Prior, marker_weights, normal_equations, solve_poses
+from footplant.edits.marker_pose import SKIN, Prior, marker_weights, normal_equations, solve_poses
 
 SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.05
 """How far people's size and proportions are from the mean, as shares."""
@@ -206,8 +206,8 @@ def shared_step(
 def alone(body: MarkerBody) -> NDArray:
     """(M,) whether a marker is the only one on the last segment of a limb.
 
-    Its segment turns to meet it wherever it is, and the one direction that is left would move the joint to where that
-    meets noise the least.
+    Its segment turns to meet it wherever it is. The one direction that is left tells where the joint is as long as the
+    marker does not slide on the skin; where it does it would move the joint to where that meets the sliding the least.
     """
     parents, segments = body.base.skeleton.parents[body.active], body.segments
     return np.array([np.sum(segments == joint) == 1 and joint not in parents for joint in segments], bool)
@@ -229,7 +229,7 @@ def swallowed(body: MarkerBody, state: State, seen: Seen, targets: NDArray) -> t
     """(F,) how many numbers of the markers the poses swallow, and (F, D, D) by which that changes."""
     from footplant.kernels import marker_margin
 
-    held, targets = usual_prior(body, state), np.where(alone(body)[:, None], np.nan, targets)
+    held, targets = usual_prior(body, state), _telling(body, state, targets)
     hessian, _, _ = normal_equations(body, seen, state.poses, targets, held, spread=state.skin, outlier=NEVER)
     nothing, _, _ = normal_equations(
         body, seen, state.poses, np.full_like(targets, np.nan), held, spread=state.skin, outlier=NEVER
@@ -237,6 +237,11 @@ def swallowed(body: MarkerBody, state: State, seen: Seen, targets: NDArray) -> t
     spreads, out = np.empty_like(hessian), np.empty(len(targets))
     marker_margin.swallow(hessian, nothing, spreads, out)
     return out, spreads
+
+
+def _telling(body: MarkerBody, state: State, targets: NDArray) -> NDArray:
+    """The targets without markers that are alone and slide."""
+    return np.where((alone(body) & (state.skin >= SKIN))[:, None], np.nan, targets)
 
 
 def _noise_terms(
@@ -252,7 +257,7 @@ def _noise_terms(
     noise, spreads = swallowed(body, state, seen, targets)
     marker_margin.swallow_changes(
         body.base.skeleton.parents, body.segments, body.rows, seen.places, seen.joints, seen.turned,
-        np.where(alone(body)[:, None], np.nan, targets), state.skin**-2.0, spreads, by_joint, by_offset, by_pose,
+        _telling(body, state, targets), state.skin**-2.0, spreads, by_joint, by_offset, by_pose,
     )  # fmt: skip
     moved = joint_changes(body, seen, body.bone_changes(state.lengths))
     return float(noise.sum()), np.tensordot(moved, by_joint, ((0, 1, 2), (0, 1, 2))), by_offset, by_pose

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Clip
 from footplant.edits.marker_body import MarkerBody, Poses, see
-from footplant.edits.marker_calibration import FEWEST, Calibration, calibrate
+from footplant.edits.marker_calibration import FEWEST, Calibration, calibrate, carry_over, find_jumps
 from footplant.edits.marker_pose import OUTLIER, Prior, solve_poses
 from footplant.edits.marker_report import MarkerReport, Swap, make_report
 from footplant.edits.marker_sets import Stuck, from_table, recognise
@@ -52,6 +52,7 @@ def solve(
     table: Mapping[str, str] | None = None,
     pose_frame: int | None = None,
     subject: str | None = None,
+    calibration: Markers | None = None,
     smooth: bool = False,
     progress: Progress | None = None,
 ) -> Solved:
@@ -60,7 +61,9 @@ def solve(
     character: the figure whose proportions are fitted (default: the mannequin). table: label → landmark or segment, for
     labels that are not known. pose_frame: a frame in which the person stands in a T-pose or with hanging arms, to guess
     from where markers without known labels sit. subject: which of several persons; the others become `clip.others`.
-    smooth: pose all frames together, as smoothly as the markers allow, instead of each by itself.
+    calibration: another take of the same markers on the same persons that tells lengths and where markers sit, best one
+    in which all joints go through their range; without it the take itself does. smooth: pose all frames together, as
+    smoothly as the markers allow, instead of each by itself.
     """
     if character is None:
         from footplant.samples import load_character
@@ -77,7 +80,7 @@ def solve(
         label = f"{name or 'markers'}"
         if progress:
             progress(f"calibrating {label}", share)
-        solved.append(_solve_person(markers, character, name, set_name, stuck, smooth=smooth))
+        solved.append(_solve_person(markers, character, name, set_name, stuck, calibration, smooth=smooth))
     first, *rest = solved
     return Solved(
         replace(first[0], others=tuple(clip for clip, _ in rest)), first[1], tuple(report for _, report in rest)
@@ -137,17 +140,30 @@ def _enough(stuck: Sequence[Stuck], markers: Markers) -> list[Stuck]:
 
 
 def _solve_person(
-    markers: Markers, character: Character, name: str, set_name: str | None, stuck: Sequence[Stuck], *, smooth: bool
+    markers: Markers,
+    character: Character,
+    name: str,
+    set_name: str | None,
+    stuck: Sequence[Stuck],
+    calibration: Markers | None,
+    *,
+    smooth: bool,
 ) -> tuple[Clip, MarkerReport]:
     body = MarkerBody.of(character, stuck)
     targets = np.array(markers.positions[:, [item.marker for item in stuck]])
-    told = calibrate(body, targets, markers.fps)
+    if calibration is None:
+        told = calibrate(body, targets, markers.fps)
+    else:
+        told = calibrate(body, _same_markers(markers, stuck, calibration), calibration.fps)
+        told = carry_over(body, told, targets)
     bones = body.bones(told.lengths)
-    poses = _start(body, bones, told, targets)
+    jumped = find_jumps(targets, markers.fps)
+    steady = np.where(jumped[..., None], np.nan, targets)
+    poses = _start(body, bones, told, steady)
     # first from wherever it is, then without what is far off
     for outlier, warm in ((OUTLIER, True), (told.outlier, False)):
         poses = solve_poses(
-            body, bones, told.offsets, targets, poses,
+            body, bones, told.offsets, steady, poses,
             spread=told.skin, prior=told.prior, outlier=outlier, warm=warm,
         )  # fmt: skip
     swaps = _undo_swaps(body, bones, told, poses, targets)
@@ -158,12 +174,14 @@ def _solve_person(
             spread=told.skin, prior=told.prior, outlier=told.outlier,
         )  # fmt: skip
         poses.root[rows], poses.rotations[rows] = again.root, again.rotations
-    poses = _bridge_gaps(body, bones, told, poses, targets)
+    jumped[[swap.frame for swap in swaps]] = False
+    steady = np.where(jumped[..., None], np.nan, targets)
+    poses = _bridge_gaps(body, bones, told, poses, steady)
     if smooth:
         from footplant.edits.marker_smooth import smooth_poses
 
         poses = smooth_poses(
-            body, bones, told.offsets, targets, poses, markers.fps,
+            body, bones, told.offsets, steady, poses, markers.fps,
             spread=told.skin, prior=told.prior, outlier=told.outlier,
         )  # fmt: skip
     wearer = replace(_with_skin(body, character, told.lengths), name=name or markers.name or character.name)
@@ -172,6 +190,21 @@ def _solve_person(
     left_out = [label for number, label in enumerate(markers.labels) if number not in {item.marker for item in stuck}]
     report = make_report(body, bones, told, poses, targets, swaps, markers, name, set_name, left_out)
     return clip, report
+
+
+def _same_markers(markers: Markers, stuck: Sequence[Stuck], other: Markers) -> NDArray:
+    """(F, M, 3) where another take has the markers of this one: by their names, or by labels where those differ."""
+    names, labels = ({name: row for row, name in enumerate(x)} for x in (other.names, other.labels))
+    found = [names.get(markers.names[i.marker], labels.get(markers.labels[i.marker])) for i in stuck]
+    missing = [markers.labels[i.marker] for i, row in zip(stuck, found, strict=True) if row is None]
+    seen = [row for row in found if row is not None and other.visible[:, row].any()]
+    if len(seen) < FEWEST or missing:
+        lacks = f", without {', '.join(missing[:6])}" if missing else ""
+        raise MotionError(
+            f"expected a take to calibrate with that has the same markers, got one that shows {len(seen)} of "
+            f"{len(found)}{lacks}"
+        )
+    return np.array(other.positions[:, [row for row in found if row is not None]])
 
 
 def _with_skin(body: MarkerBody, character: Character, lengths: NDArray) -> Character:
