@@ -7,6 +7,7 @@ point of its surface). Grounds (plane, height field) also give `height` and `nor
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,7 +30,7 @@ class Plane:
     up: tuple[float, float, float] = (0.0, 1.0, 0.0)
     """The direction out of the ground, any length."""
 
-    @property
+    @cached_property
     def _normal(self) -> NDArray:
         return _unit(np.asarray(self.up, float))
 

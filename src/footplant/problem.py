@@ -73,7 +73,11 @@ class Problem:
         """Frames at which any constraint is at work, ramps included, in order."""
         every = np.arange(len(self.motion))
         busy = np.zeros(len(every), bool)
+        plants = Plants([c for c in self.constraints if is_plain(c)])  # type: ignore[misc]
+        busy[plants.over(every, self.motion.fps).rows] = True
         for constraint in self.constraints:
+            if is_plain(constraint):
+                continue
             if isinstance(constraint, AcrossFrames):
                 busy[np.unique(constraint.groups(len(every)))] = True
             else:

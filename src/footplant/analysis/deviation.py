@@ -60,7 +60,7 @@ def deviation(ours: Kinematics, character: Character, theirs: Kinematics, source
     if not bones:
         return None
     first, second = _directions(ours, character.roles, bones), _directions(theirs, source.roles, bones)
-    across = np.linalg.norm(np.cross(first[:frames], second[:frames]), axis=-1)
+    across = np.linalg.norm(rotation.cross(first[:frames], second[:frames]), axis=-1)
     angles = np.arctan2(across, np.einsum("fbk,fbk->fb", first[:frames], second[:frames]))
     free = np.array([not role.endswith(_LEGS) for role, _ in bones])
     return _summary("direction", angles, [role for role, _ in bones], free)

@@ -30,8 +30,11 @@ def is_plain(constraint: Constraint) -> bool:
 def at_work_of(plants: Sequence[Footplant], points: Sequence[Point | None], frames: NDArray, fps: float) -> NDArray:
     """(F,) how much any plant of some points is at work at frames (ascending), 0 to 1."""
     share = np.zeros(len(frames))
-    for plant in plants:
-        if plant.point in points:
+    own = [plant for plant in plants if plant.point in points]
+    plain = Plants([plant for plant in own if is_plain(plant)]).over(frames, fps)
+    np.maximum.at(share, plain.rows, plain.activation)
+    for plant in own:
+        if not is_plain(plant):
             rows, active = plant.at_work(frames, fps)
             share[rows] = np.maximum(share[rows], active)
     return share
@@ -64,6 +67,11 @@ class Plants:
     def places(self) -> NDArray:
         """(N, 3) where each stands, metres."""
         return np.array([plant.place for plant in self.plants], float).reshape(-1, 3)
+
+    @cached_property
+    def weights(self) -> NDArray:
+        """(N,) how much each counts."""
+        return np.array([plant.weight for plant in self.plants], float)
 
     @cached_property
     def hard(self) -> NDArray:

@@ -143,7 +143,7 @@ def lift_toes(
         held *= np.clip(1.0 - (least + joint[:, 1] - tip[:, 1] - sunk) / SHALLOW, 0.0, 1.0)
         if not ((up > 0) & (held < 1.0)).any():
             continue
-        axis = np.cross(line, rotation.AXES["y"])
+        axis = rotation.cross(line, rotation.AXES["y"])
         axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
         angle = np.minimum(_beside(up, held, half), MOST_BEND)
         turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
@@ -282,7 +282,7 @@ def _pitch(pivot: NDArray, end: NDArray, ground: Ground, allowed: ArrayLike = 0.
     rise = ground.height(end[:, ::2]) + allowed - pivot[:, 1]
     wanted = np.arcsin(np.clip(rise / length, -1.0, 1.0))
     now = np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
-    axis = np.cross(line, rotation.AXES["y"])
+    axis = rotation.cross(line, rotation.AXES["y"])
     norm = np.linalg.norm(axis, axis=1, keepdims=True)
     return wanted - now, np.where(norm > 1e-9, axis / np.maximum(norm, 1e-9), rotation.AXES["x"])
 

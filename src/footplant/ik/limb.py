@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,10 +106,21 @@ def forward_direction(character: Character) -> NDArray:
     return forward / norm
 
 
+_KNOWN: WeakKeyDictionary[Character, dict[str, Limb]] = WeakKeyDictionary()
+"""The limbs of each figure: every step of an edit asks for them."""
+
+
 def limb_of(character: Character, name: str) -> Limb:
     """A limb of a human-like figure by name: left_arm, right_arm, left_leg or right_leg."""
     if name not in LIMBS:
         raise SkeletonError(f"no limb {name!r}; there are: {', '.join(LIMBS)}")
+    known = _KNOWN.setdefault(character, {})
+    if name not in known:
+        known[name] = _find_limb(character, name)
+    return known[name]
+
+
+def _find_limb(character: Character, name: str) -> Limb:
     roles = character.require_roles()
     upper, lower, end = (roles[role] for role in LIMBS[name])
     forward = forward_direction(character)

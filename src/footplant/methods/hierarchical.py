@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import Constraint, Footplant
+from footplant.constraints.plants import Plants, is_plain
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -147,8 +148,12 @@ class Hierarchical:
         """
         kinematics = Kinematics(motion)
         shift, total = np.zeros((len(motion), 3)), np.zeros(len(motion))
+        plain = Plants([c for c in constraints if is_plain(c)]).over(kinematics.frames, motion.fps)  # type: ignore[misc]
+        weight = plain.plants.weights[plain.which] * plain.activation
+        np.subtract.at(shift, plain.rows, weight[:, None] * plain.residuals(kinematics))
+        np.add.at(total, plain.rows, weight)
         for constraint in constraints:
-            if not isinstance(constraint, Footplant):
+            if not isinstance(constraint, Footplant) or is_plain(constraint):
                 continue
             rows, share = constraint.at_work(kinematics.frames, motion.fps)
             if len(rows):
