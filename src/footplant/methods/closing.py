@@ -16,6 +16,8 @@ CLOSED = 0.7
 """Share of its tolerance up to which an error is left as it is."""
 EASE = 0.1
 """Seconds over which what limbs change comes and goes."""
+ROUNDS = 4
+"""How often frames around which that would do harm are left out before all are left alone."""
 
 
 @dataclass(frozen=True)
@@ -37,25 +39,30 @@ class WhereUnmet:
         if not unmet.any():
             return watch.finish("limbs", motion)
         answer = Hierarchical(self.ik, spacings=(), first_guess=False).solve(problem, progress)
-        share = np.minimum(smooth_envelope(unmet.astype(float), max(round(EASE * motion.fps), 1)), 1.0)
-        change = answer.motion - motion
-        closed = motion + share[:, None, None] * change
-        worse = _worse(share, before, unmet_shares(problem, Kinematics(closed)))
-        if worse.any():
-            closed = motion + np.where(worse, 0.0, share)[:, None, None] * change
+        change, half, closed = answer.motion - motion, max(round(EASE * motion.fps), 1), motion
+        for _ in range(ROUNDS):
+            share = np.minimum(smooth_envelope(unmet.astype(float), half), 1.0)
+            closed = motion + share[:, None, None] * change
+            worse = _worse(share, before, unmet_shares(problem, Kinematics(closed)))
+            if not worse.any():
+                break
+            # those whose change comes and goes there are left as they are
+            for frame in np.flatnonzero(worse):
+                unmet[max(frame - 2 * half, 0) : frame + 2 * half + 1] = False
+            closed = motion
         watch.lap("limbs", closed)
         return watch.finish("limbs", closed, reachable=False)
 
 
 def _worse(share: NDArray, before: NDArray, after: NDArray) -> NDArray:
-    """(F,) which frames lie in a stretch with a share in the change that has left it worse than it was.
+    """(F,) which frames are farther off than any was before in the stretch around them that has a share in the change.
 
     Half of a change is no half of a way where a knee that the capture bends the wrong way is bent the right way.
     """
     out = np.zeros(len(share), bool)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], share > 0, [False]])))
     for first, end in edges.reshape(-1, 2):
-        out[first:end] = after[first:end].max() > max(before[first:end].max(), 1.0)
+        out[first:end] = after[first:end] > max(before[first:end].max(), 1.0)
     return out
 
 
