@@ -20,10 +20,10 @@ from footplant.errors import MotionError
 
 FRAMES = 96
 """Frames that a calibration looks at."""
-ROUNDS = 40
+ROUNDS = 60
 """Steps of the calibration at most."""
-ENOUGH = 3e-4
-"""Share of the cost that a step must gain to be followed by another one."""
+ENOUGH, ROUGHLY = 3e-4, 3e-3
+"""Shares of the cost that a step must gain to be followed by another one; the second before markers are known well."""
 MEASURED = 2
 """How many times the markers' own motion on the skin is measured."""
 FAR_OFF, LEAST_OUTLIER = 8.0, 0.012
@@ -44,10 +44,8 @@ SAME = 1.5
 """Times as much, squared, is left over of one marker as of all by chance."""
 WINDOW = 0.04
 """Seconds before and after a frame that tell the places of its markers."""
-REPEATED = 4.0
+REPEATED = 12.0
 """How many frames tell what one would: neighbours are smoothed together, and turns that are but noise count, too."""
-POSES = 50.0
-"""All frames tell as much of how joints are held as this many poses that have nothing to do with each other."""
 MEDIAN_OF_SQUARES = 2.366
 """The median of the sum of three squared normal numbers."""
 FEWEST = 6
@@ -90,7 +88,7 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
     bones = body.bones(lengths)
     offsets = body.landmarks.places(bones, lengths[0])
     poses, skin = first_poses(body, bones, offsets, chosen), np.full(len(offsets), SKIN)
-    state = State(lengths, offsets, poses, skin, bones, _firm(frames), np.zeros_like(body.spreads))
+    state = State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads))
     known = np.eye(len(lengths))
     narrow = np.full(len(offsets), OUTLIER)
     outlier, damping, measured = 4.0 * narrow, 1e-2, 0
@@ -104,7 +102,7 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
             continue
         if np.any(outlier > narrow):
             outlier = np.maximum(narrow, 0.5 * outlier)
-        elif gained < ENOUGH * cost:
+        elif gained < (ENOUGH if state.adjusted else ROUGHLY) * cost:
             if measured == MEASURED:
                 break
             frames, state = _without_odd(body, state, targets, frames)
@@ -114,7 +112,7 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
             measured += 1
             narrow, damping = np.clip(FAR_OFF * state.skin, LEAST_OUTLIER, OUTLIER), 1e-4
             outlier = np.maximum(narrow, 0.5 * outlier)
-    held = Prior(usual_prior(body, state).rotations)
+    held = usual_prior(body, state)
     spread = _spread(known, state.lengths)
     # what was smoothed away is there again when every frame is posed by itself
     skin = np.hypot(state.skin, _roughness(rough - targets))
@@ -200,11 +198,6 @@ def _roughness(noise: NDArray) -> NDArray:
     """(M,) the standard deviation, one way, of noise (F, M, 3) with NaN where it is not known."""
     squares = np.sum(noise**2, axis=-1)
     return np.sqrt(np.nanmedian(np.where(np.isnan(squares).all(axis=0), 0.0, squares), axis=0) / MEDIAN_OF_SQUARES)
-
-
-def _firm(frames: NDArray) -> float:
-    """See `State.firm`."""
-    return float(min(1.0, np.sqrt(POSES / len(frames))))
 
 
 def _choose_frames(targets: NDArray) -> NDArray:

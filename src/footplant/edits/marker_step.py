@@ -45,8 +45,6 @@ class State:
     skin: NDArray
     bones: NDArray
     """(J, 3) that follow from the lengths."""
-    firm: float
-    """How firmly poses are held to the usual one, of 1: frames that follow each other tell hardly more than one."""
     usual: NDArray
     """(A, 3) turns from the neutral pose to the one that this person usually has, about the axes of the T-pose."""
     repeated: float = 1.0
@@ -86,8 +84,7 @@ def _usual_terms(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDAr
         right[first] += np.einsum("fki,fk,fk->i", by_usual[:, first], stiff, turns[:, second])
 
     for row, mate in enumerate(body.mates):
-        spread = np.where(turns[:, row] * body.one_way[row] < 0.0, BACK, body.spreads[row])
-        add(row, row, (state.firm / spread) ** 2.0)
+        add(row, row, np.where(turns[:, row] * body.one_way[row] < 0.0, BACK, body.spreads[row]) ** -2.0)
         if mate >= 0:
             stiff = np.full((count, 3), body.alike[row] ** -2.0)
             add(row, row, stiff)
@@ -113,7 +110,7 @@ def usual_prior(body: MarkerBody, state: State) -> Prior:
     held = np.array(body.neutral)
     turn = (body.axes.transpose(0, 2, 1) @ state.usual[..., None])[..., 0]
     held[body.active] = rotation.multiply(held[body.active], rotation.exp(turn))
-    return Prior(held, np.full((1, len(body.active)), state.firm))
+    return Prior(held)
 
 
 def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArray]:
