@@ -21,7 +21,7 @@ from footplant.constraints import Footplant
 from footplant.constraints.plants import at_work_of
 from footplant.edits.footsteps import EASE
 from footplant.errors import SkeletonError
-from footplant.ik.limb import limb_of
+from footplant.ik.limb import limb_of, not_nearer
 from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -238,9 +238,8 @@ def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray, sof
         return motion
     kinematics = Kinematics(motion)
     places = kinematics.positions
-    goals = places[:, limb.end] + shift
-    if softness > 0.0:
-        goals = _not_straighter(goals, places[:, [limb.upper, limb.lower, limb.end]], softness)
+    goals, bones = places[:, limb.end] + shift, places[:, [limb.upper, limb.lower, limb.end]]
+    goals = _not_straighter(goals, bones, softness) if softness > 0.0 else not_nearer(goals, bones, limb)
     rows = np.flatnonzero(np.linalg.norm(goals - places[:, limb.end], axis=1) > STAYS)
     if not len(rows):
         return motion

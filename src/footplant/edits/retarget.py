@@ -113,7 +113,8 @@ def retarget(
         touching = keep_palms_out(touching, target, stage.ground, palms, held)
         pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
         smooth = isinstance(method, Spacetime)
-        solution = at_pace(solution, touching, problem, above(target, soles, held), pace, smooth)
+        bounds = (*above(target, soles, held), *stay_above(target, stage.ground, held, parts=("palm",)))
+        solution = at_pace(solution, touching, problem, bounds, pace, smooth)
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"

@@ -302,9 +302,16 @@ def stones(plants: Sequence[Footplant], motion: Motion, character: Character) ->
 
 
 def stay_above(
-    character: Character, ground: Ground, frames: range, clearances: Mapping[str, ArrayLike] | None = None
+    character: Character,
+    ground: Ground,
+    frames: range,
+    clearances: Mapping[str, ArrayLike] | None = None,
+    parts: Sequence[str] = SOLE,
 ) -> tuple[Above, ...]:
-    """Heel, ball and toe of both feet never go below the ground, or not deeper than `clearances` says (by point)."""
+    """Heel, ball and toe of both feet (or other parts) never go below the ground, or not deeper than `clearances` says.
+
+    clearances: contact point → metres, 0 or below.
+    """
     return tuple(
         Above(
             point=character.contacts[f"{side}_{part}"],
@@ -315,7 +322,7 @@ def stay_above(
             name=f"{side} {part} above the ground",
         )
         for side in ("left", "right")
-        for part in SOLE
+        for part in parts
         if f"{side}_{part}" in character.contacts
     )
 

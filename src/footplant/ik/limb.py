@@ -186,6 +186,22 @@ def place(
     return LimbSolution(replace(motion, rotations=rotations), residual, flexion, status)
 
 
+def not_nearer(goals: NDArray, bones: NDArray, limb: Limb) -> NDArray:
+    """Goals (F, 3) of a limb's end, at their heights, but beside where it cannot be folded so far.
+
+    bones: (F, 3, 3) places of its upper joint, its hinge and its end. What is too near goes off to where goal and hinge
+    are from the upper joint.
+    """
+    upper, lower = (np.linalg.norm(bones[:, n + 1] - bones[:, n], axis=1) for n in (0, 1))
+    folded = upper**2 + lower**2 + 2.0 * upper * lower * np.cos(limb.flexion[1])
+    away = goals - bones[:, 0]
+    level = np.sqrt(np.maximum(1.01 * folded - away[:, 1] ** 2, 0.0))
+    short = level > np.linalg.norm(away[:, ::2], axis=1)
+    side = (away + bones[:, 1] - bones[:, 0]) * [1.0, 0.0, 1.0]
+    side *= (level / np.maximum(np.linalg.norm(side, axis=1), 1e-9))[:, None]
+    return np.where(short[:, None], bones[:, 0] + side + away * [0.0, 1.0, 0.0], goals)
+
+
 def _bone(motion: Motion, chain: Sequence[int]) -> tuple[NDArray, NDArray]:
     """The last joint of a chain in the first one's frame: its place (F, 3), and its parent's rotation (F, 4)."""
     offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
