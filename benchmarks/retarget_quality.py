@@ -24,7 +24,7 @@ from timing import print_figures
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLE_CLIPS = ("walk", "run", "sneak", "limp", "turn-left", "jump", "kick", "reach", "clap", "climb")
-SAMPLE_CHARACTERS = ("mannequin", "short", "sally", "blubby", "longlegs")
+SAMPLE_CHARACTERS = ("mannequin", "short", "sally", "blubby", "longlegs", "child")
 SKINNED = (
     "gltf/CesiumMan.glb", "gltf/KayKit_Knight.glb", "gltf/godot_mannequiny.glb", "gltf/RiggedFigure.glb",
     "gltf/RobotExpressive.glb", "vrm/100avatars_038_Kate.vrm", "vrm/100avatars_045_DinoKid.vrm",
