@@ -12,7 +12,7 @@ import pytest
 from c3d_made import Made as MadeC3d
 from footplant import rotation, samples
 from footplant.cli import main
-from footplant.edits import marker_calibration, marker_smooth
+from footplant.edits import marker_calibration, marker_smooth, marker_step
 from footplant.edits.marker_body import (
     BACK,
     LENGTHS,
@@ -302,6 +302,26 @@ def test_what_poses_swallow_and_how_it_changes_by_differences() -> None:
         assert by_pose[0, column] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-3, abs=1e-5)
 
 
+def test_what_poses_swallow_is_the_sum_of_what_they_swallow_of_each_marker() -> None:
+    body, lengths, offsets, poses, targets = a_body()
+    bones = body.bones(lengths)
+    state = marker_step.State(lengths, offsets, poses, np.full(41, 0.002), bones, np.zeros_like(body.spreads))
+    seen = see(body, bones, offsets, poses)
+    each = np.where(np.isnan(targets[..., 0]), 0.0, marker_step.leverage(body, state, seen, targets))
+    np.testing.assert_allclose(each.sum(axis=1), marker_step.swallowed(body, state, seen, targets)[0], rtol=1e-6)
+    assert each.max() < 3.0
+
+
+def test_markers_that_jump_for_a_frame_are_found_and_those_that_hurry_are_not() -> None:
+    time = np.arange(60) / 120.0
+    swing = np.stack([0.4 * np.sin(12.0 * time), 0.4 * np.cos(12.0 * time), 2.0 * time], axis=-1)
+    targets = np.stack([swing, 0.5 * swing], axis=1)
+    targets[30, 1] += [0.0, 0.1, 0.0]
+    targets[10:13, 0] = np.nan
+    np.testing.assert_array_equal(np.argwhere(marker_calibration.find_jumps(targets, 120.0)), [[30, 1]])
+    assert not marker_calibration.find_jumps(targets, 25.0).any()
+
+
 def test_poses_are_as_good_as_scipys() -> None:
     from scipy.optimize import least_squares
 
@@ -447,6 +467,14 @@ def test_the_command_writes_a_motion_a_report_and_a_picture(take, tmp_path, caps
     assert json.loads(report.read_text())["frames"] == 120
     assert picture.stat().st_size > 10_000
     assert len(load(out).motion) == 120
+
+
+def test_the_command_calibrates_with_another_take(take, tmp_path, capsys) -> None:
+    ranging, out = tmp_path / "range.trc", tmp_path / "out.bvh"
+    save_markers(ranging, wear(CMU_41, range_of_motion(2.0), seed=5).markers)
+    assert main(["solve", str(take), "-o", str(out), "--calibration", str(ranging), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["median"] < 3.0
+    assert main(["solve", str(take), "-o", str(out), "--calibration", str(tmp_path / "none.trc"), "--overwrite"]) == 2
 
 
 def test_a_take_goes_straight_to_another_character(take, tmp_path, capsys) -> None:
