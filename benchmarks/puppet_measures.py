@@ -2,7 +2,7 @@
 
 For each: how far feet drift while their importance is 1 (and the performer's own do, in the character's world), peak
 joint acceleration over that of the captured angles on the same figure, how deep elbows, wrists and palms are in the
-trunk or the head, and how far arms are from their captured angles where nothing has been near for half a second.
+trunk or the head, and how far free arms are from their captured angles (`free_arms` says which are free).
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ LONGEST = 900
 """Frames of a recorded clip that are played; its first one is a pose for calibration and left out."""
 STANDS = 0.1
 """m/s below which a point of the performer's foot that is planted stands."""
+CLEAR = 0.02
+"""Body heights from the body at which an arm of the captured angles is clear of it."""
 STILL = 1.0
 """m/s²: where even the captured angles accelerate less, that is what counts."""
 
@@ -84,14 +86,37 @@ def depth(target: Character, kinematics: Kinematics, every: int = 3) -> float:
     return worst
 
 
+def near_body(target: Character, kinematics: Kinematics, within: float) -> NDArray:
+    """(F, 2) whether the elbow, wrist or palm of each arm is in the trunk or the head or that near, metres."""
+    from footplant.kernels import surface
+
+    tubes, roles = BodySurface.of(target).tables(), target.require_roles()
+    palms = kinematics.points([target.contacts[f"{side}_palm"] for side in ("left", "right")])
+    near = np.zeros((len(palms), 2), bool)
+    out = np.empty((3, len(SEGMENTS), 4))
+    for f, (positions, rotations) in enumerate(zip(kinematics.positions, kinematics.rotations)):
+        for arm, side in enumerate(("left", "right")):
+            joints = [roles[f"{side}_{part}"] for part in ("lower_arm", "hand")]
+            points = np.concatenate([positions[joints], palms[f, arm : arm + 1]])
+            surface.all_distances(tubes, np.array(positions), np.array(rotations), points, out)
+            near[f, arm] = out[:, :4, 0].min() < within
+    return near
+
+
 def free_arms(target: Character, found: PuppetMotion, copied: Motion) -> tuple[float, float]:
-    """(degrees that a free arm is from its captured angles at most, share of the frames at which arms are free)."""
+    """(degrees that a free arm is from its captured angles at most, share of the frames at which arms are free).
+
+    An arm is free where nothing has mattered about it for half a second and the captured angles alone have not put its
+    elbow, wrist or palm within `CLEAR` of the trunk or the head in that time: otherwise it is being pushed out of the
+    body, or on its way back.
+    """
     roles, behind = target.require_roles(), round(0.5 * copied.fps)
+    pushed = near_body(target, Kinematics(copied), CLEAR * (target.height or 1.75))
     worst, shares = 0.0, []
     for arm, side in enumerate(("left", "right")):
         busy = np.maximum(np.maximum(found.scene[:, arm], found.hands), found.body[:, [arm, 4 + arm]].max(axis=(1, 2)))
-        # half a second behind a touch an arm is on its way back
-        free = np.array([busy[max(f - behind, 0) : f + 1].max() < 0.002 for f in range(len(busy))])
+        taken = (busy >= 0.002) | pushed[:, arm]
+        free = np.array([not taken[max(f - behind, 0) : f + 1].any() for f in range(len(busy))])
         joints = [roles[f"{side}_{part}"] for part in ("upper_arm", "lower_arm", "hand")]
         angle = np.degrees(rotation.angle(found.motion.rotations[:, joints], copied.rotations[:, joints]))
         worst = max(worst, float(angle[free].max(initial=0.0)))

@@ -33,11 +33,13 @@ NEAR_HANDS = 0.12
 """Body heights between the palms at which they begin to count."""
 PASSING = 0.3
 """Body heights a second along the body at which a touch does not count."""
-LOOKAHEAD, TOUCH_LOOKAHEAD = 0.25, 0.14
-"""Seconds by which an approach to the scene (λ, figure 4.3), and to the body or the other hand, counts ahead."""
+LOOKAHEAD, STEP_LOOKAHEAD = 0.25, 0.35
+"""Seconds by which an approach of hands (λ, figure 4.3) and of feet to the scene counts ahead."""
+TOUCH_LOOKAHEAD, HANDS_LOOKAHEAD = 0.14, 0.23
+"""Seconds by which an approach to the body, and of the palms to one another, counts ahead."""
 RATE = 0.02
 """Half-life in seconds of the filter on speeds."""
-RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.055, 0.1, 0.1, 0.45
+RISE, FALL, TOUCH_RISE, TOUCH_FALL = 0.085, 0.075, 0.114, 0.45
 """Half-lives in seconds in which importances of feet, and those of hands and of touches of the body, grow and fade."""
 
 
@@ -150,7 +152,9 @@ class Analysis:
         self.tubes, self.things = self.surface.tables(), self.scene.tables(height)
         self.rules = kernel.Rules(
             LOOKAHEAD,
+            STEP_LOOKAHEAD,
             TOUCH_LOOKAHEAD,
+            HANDS_LOOKAHEAD,
             NEAR_BODY * height,
             NEAR_HANDS * height,
             PASSING * height,

@@ -23,6 +23,10 @@ GENERAL = 8
 
 NOTHING, ALL, CORNER = 1e-4, 0.98, 0.03
 """What a follower of importance counts from, what is full importance, and the share in which it gets there."""
+UNHURRIED, HURRY = 1.3, 0.35
+"""Metres a second at which a foot lands in its own time, and how much sooner it matters for each more."""
+FARTHEST = 2.0
+"""How many times their distance at which palms begin to count an approach of theirs counts for at most."""
 UNMEANT = 0.5
 """How near to the body a palm or elbow may be (as a share of importance) without meaning to touch it."""
 
@@ -44,9 +48,13 @@ class Rules(NamedTuple):
     """What counts as near, lengths in metres on the performer."""
 
     lookahead: float
-    """Seconds by which an approach to the scene counts ahead (λ of the paper)."""
+    """Seconds by which a hand's approach to the scene counts ahead (λ of the paper)."""
+    step_lookahead: float
+    """Seconds by which a foot's approach to the scene counts ahead."""
     touch_lookahead: float
-    """Seconds by which an approach to the body, or of the palms to each other, counts ahead."""
+    """Seconds by which an approach to the body counts ahead."""
+    hands_lookahead: float
+    """Seconds by which an approach of the palms to each other counts ahead."""
     body: float
     """Distance from the body's surface at which a palm, foot, elbow or knee begins to count."""
     hands: float
@@ -193,7 +201,7 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
     started = memory.started[0] > 0.0
     for limb in range(LIMBS):
         first, last = (limb, limb + 1) if limb < 2 else (3 * limb - 4, 3 * limb - 1)
-        most = 0.0
+        most, fastest = 0.0, 0.0
         for n in range(first, last):
             out.nearest[n] = 1e3
             if figure.carriers[n] < 0:
@@ -206,9 +214,13 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
                 memory.scene[n, o, 0], memory.scene[n, o, 1] = d, rate
                 out.nearest[n] = min(out.nearest[n], d)
                 # a foot that comes down fast means to land
-                farthest = things.reaches[o] if limb < 2 else 2.0 * things.reaches[o]
-                most = max(most, share(ahead(d, rate, rules.lookahead, farthest) / things.reaches[o]))
-        row, rise, fall = memory.limbs[limb], rules.rise, rules.fall
+                reach, seconds, farthest = things.reaches[o], rules.lookahead, things.reaches[o]
+                if limb >= 2:
+                    seconds, farthest = rules.step_lookahead, 2.0 * reach
+                    if d < reach:
+                        fastest = max(fastest, -rate)
+                most = max(most, share(ahead(d, rate, seconds, farthest) / reach))
+        row, rise, fall = memory.limbs[limb], rules.rise / (1.0 + HURRY * max(fastest - UNHURRIED, 0.0)), rules.fall
         if limb < 2:
             # hands reach out in their own time; a foot may land at any moment
             rise, fall = rules.touch_rise, rules.touch_fall
@@ -267,7 +279,7 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
             moved += (out.hands[1 + k] - last[8 + k]) ** 2
         slip = math.sqrt(max(moved - (d - last[0]) ** 2, 0.0)) / dt
         last[11] += (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * (slip - last[11])
-        now = share(ahead(d, rate, rules.touch_lookahead, rules.hands) / rules.hands)
+        now = share(ahead(d, rate, rules.hands_lookahead, FARTHEST * rules.hands) / rules.hands)
         # hands that swing past each other do not mean to meet
         now *= share(0.5 * last[11] / rules.passing)
         value = follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
@@ -331,7 +343,7 @@ def _smallest_call():
     poses = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
     return (
         smallest_figure(), smallest_tubes(), np.ones((GENERAL, 1), bool), smallest_things(), poses,
-        Rules(0.15, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2), 0.01, np.zeros((1, 3)),
+        Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2), 0.01, np.zeros((1, 3)),
         np.array([[1.0, 0.0, 0.0, 0.0]]), new_memory(1, 1), new_importance(1),
     )  # fmt: skip
 

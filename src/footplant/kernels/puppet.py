@@ -66,7 +66,7 @@ def pose_frame(source, target, poses, importance, near, dt, limbs, work):
     note_angles(figure, work)
     for limb in range(2, 4):
         if figure.limbs[limb, 2] >= 0:
-            leg(puppet, figure, limb, importance, things, poses, stage, work)
+            leg(puppet, figure, limb, importance, things, poses, stage, dt, started, limbs, work)
     arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, dt, started, limbs, work)
     normalize_rows(work.local[0])
     return iterations
@@ -142,7 +142,7 @@ def _without_limbs() -> Figure:
 
 def _smallest_parts():
     """(floats, whole, places, memory, remembered, limbs, limb_places) of a figure of one joint."""
-    rules = Rules(0.15, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
+    rules = Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
     turns, none = np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
     counterparts = (
         np.array([-1]), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), turns, turns, turns, none, none,

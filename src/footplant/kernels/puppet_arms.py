@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from footplant.kernels.balls import closest
-from footplant.kernels.importance import spring
+from footplant.kernels.importance import share, spring
 from footplant.kernels.limb import aim
 from footplant.kernels.puppet_limbs import GIVE, bend_to, drawn_out, keep_orientation, limb_places, turn_upper
 from footplant.kernels.puppet_tables import from_thing, out_of_body, soften
-from footplant.kernels.quaternion import exp, rotate
+from footplant.kernels.quaternion import exp, multiply, rotate
 from footplant.kernels.surface import place
 from footplant.kernels.uncounted import uncounted
 
@@ -19,8 +19,12 @@ FIRST_ROUNDS = 12
 """How often everything is done at the first frame, which has nothing to go on from."""
 RELEASE = 0.09
 """Half-life in seconds in which a push fades when nothing pushes any more."""
-EASE, GATHER, SWING = 0.025, 0.04, 0.03
+EASE, GATHER, SWING = 0.01, 0.045, 0.018
 """Half-lives in seconds in which hands, the place where they meet, and elbows take up a push."""
+POSE_EASE = 0.02
+"""Half-life in seconds in which an arm takes up how it is turned from the captured angles."""
+DEEP = 0.02
+"""Metres around a touch of the body in which an arm that takes its time begins to hurry."""
 LEARN = 0.5
 """Share of what a hand misses of its place, for being out of reach, by which the place is drawn in for the next."""
 STRAIGHT = 2e-3
@@ -29,12 +33,12 @@ PRESSED = 0.006
 """Metres around a touch of the body in which it is rounded, for a hand that means to touch."""
 MEETINGS = 8
 """How often the place where hands meet is pushed out of the body and drawn back within reach, in turn."""
-STRETCH = 0.95
+STRETCH = 0.9
 """Share of its length to which an arm is stretched for hands that meet."""
 MEANT = 4
 """The power of importance by which a hand that means to be somewhere is not pushed away from it."""
-EASY_REACH = 0.93
-"""Share of its length from which an arm is stretched less than it is asked to."""
+AT_ONCE = 8
+"""The power of importance by which an arm does not take its time any more."""
 
 
 @uncounted
@@ -55,9 +59,9 @@ def body_place(tubes, importance, stage, n, moves, x, y, z, work):
             seen[4],
         )  # fmt: skip
         half = 0.5 if moves[k] else 1.0
-        share = w * w * w * w
-        gx, gy, gz = gx + share * half * (px - x), gy + share * half * (py - y), gz + share * half * (pz - z)
-        total += share
+        part = w * w * w * w
+        gx, gy, gz = gx + part * half * (px - x), gy + part * half * (py - y), gz + part * half * (pz - z)
+        total += part
         most = max(most, w)
     if total <= 1e-30:
         return 0.0, x, y, z
@@ -87,12 +91,12 @@ def meeting_place(tubes, trunk, importance, stage, work):
     for k in range(tubes.joints.shape[0]):
         if trunk[k]:
             seen = importance.between[k]
-            share = 1.0 / (max(seen[5], 0.0) + 0.03) ** 4
+            part = 1.0 / (max(seen[5], 0.0) + 0.03) ** 4
             px, py, pz = place(
                 tubes, k, work.positions[0], work.rotations[0], seen[0], seen[1], seen[2], stage.size * seen[3],
                 seen[4],
             )  # fmt: skip
-            total, x, y, z = total + share, x + share * px, y + share * py, z + share * pz
+            total, x, y, z = total + part, x + part * px, y + part * py, z + part * pz
     total = max(total, 1e-12)
     return x / total, y / total, z / total
 
@@ -115,6 +119,10 @@ def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
     if state[6] <= 0.0:
         state[:] = 0.0
     middle[0], middle[1], middle[2] = sx + keep * state[7], sy + keep * state[8], sz + keep * state[9]
+    if state[6] > 0.0:
+        # elbows that are in the body, and hands that are out of reach, shift it, too
+        for k in range(3):
+            middle[k] += 0.5 * (limbs.gives[0, k] + limbs.gives[1, k])
     # the middle must be in two balls, those that the arms reach, seen from the middle
     for arm in range(2):
         sign = 1.0 if arm == 0 else -1.0
@@ -224,6 +232,7 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
     What shifts hands and elbows for the body's sake is carried on from frame to frame and fades when nothing asks for
     it any more: a hand goes around the body, however deep in it the captured angles alone would put it.
     """
+    meant = work.meant
     for arm in range(2):
         if figure.limbs[arm, 2] < 0:
             continue
@@ -235,7 +244,8 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
         held, shift = work.held[arm], work.pushes[arm]
         held[0], held[1], held[2] = x, y, z
         shift[0], shift[1], shift[2] = w * (gx - px), w * (gy - py), w * (gz - pz)
-        work.margins[arm] = stage.margin + w * (PRESSED - stage.margin)
+        meant[arm] = max(w, importance.scene[arm], importance.hands[0])
+        work.margins[arm] = stage.margin + meant[arm] * (PRESSED - stage.margin)
     keep = math.exp(-0.6931471805599453 * dt / RELEASE)
     for again in range(1 if started else FIRST_ROUNDS):
         first = not started and again == 0
@@ -254,7 +264,9 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
             for k in range(3):
                 wrist[k] += w * (goal[k] - wrist[k])
             work.free[arm] = apart * (1.0 - w**MEANT)
-            shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limbs, work)
+            shift_hand(
+                puppet, figure, arm, tubes, trunk, things, poses, stage, keep, apart, dt, started, first, limbs, work
+            )
         for arm in range(2):
             if figure.limbs[arm, 2] < 0:
                 continue
@@ -262,22 +274,24 @@ def arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, 
             for k in range(3):
                 # hands that mean to meet are shifted together
                 own, other = limbs.hands[arm, k], limbs.hands[1 - arm, k]
-                wrist[k] += work.free[arm] * (own + 0.5 * together * (other - own))
+                wrist[k] += apart * (own + 0.5 * together * (other - own))
             x, y, z = out_of_scene(arm, things, poses, stage, puppet, figure, wrist[0], wrist[1], wrist[2], work)
             wrist[0], wrist[1], wrist[2] = wrist[0] + x, wrist[1] + y, wrist[2] + z
             lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs, work)
 
 
 @uncounted
-def shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limbs, work):
+def shift_hand(puppet, figure, arm, tubes, trunk, things, poses, stage, keep, apart, dt, started, first, limbs, work):
     """How a wrist is shifted for the body's sake: to what it touches, out of what it must not be in, without haste."""
     wrist, shift, state, give = work.wrists[arm], work.pushes[arm], limbs.hands[arm], limbs.gives[arm]
     free, there = work.free[arm], work.scratch[7]
     for k in range(3):
-        carried = 0.0 if first else keep * (state[k] - free * shift[k]) + give[k]
+        carried = 0.0 if first else keep * (state[k] - free * shift[k]) + apart * give[k]
         there[k] = wrist[k] + free * shift[k] + carried
     for _ in range(SWEEPS):
         x, y, z = hand_push(puppet, figure, arm, tubes, trunk, there[0], there[1], there[2], work.margins[arm], work)
+        there[0], there[1], there[2] = there[0] + x, there[1] + y, there[2] + z
+        x, y, z = out_of_scene(arm, things, poses, stage, puppet, figure, there[0], there[1], there[2], work)
         there[0], there[1], there[2] = there[0] + x, there[1] + y, there[2] + z
     for k in range(3):
         wanted = there[k] - wrist[k]
@@ -285,6 +299,63 @@ def shift_hand(puppet, figure, arm, tubes, trunk, keep, dt, started, first, limb
             state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, EASE, dt)
         else:
             state[k], state[3 + k] = wanted, 0.0
+
+
+@uncounted
+def ease_arm(puppet, figure, arm, tubes, trunk, dt, started, limbs, work):
+    """Let how far upper arm and forearm are turned from the captured angles change without haste.
+
+    Where the hand means to be somewhere it is there at once, for what it means comes slowly enough; and so is an arm
+    that would be in the body otherwise.
+    """
+    for n in range(2):
+        c, local, state = work.angles[arm, n], work.local[0, figure.limbs[arm, n]], limbs.arms[arm, n]
+        # seen from the trunk and from the upper arm: what the captured arm does is then done by ours, turned
+        w, x, y, z = multiply(local[0], local[1], local[2], local[3], c[0], -c[1], -c[2], -c[3])
+        # of the two quaternions that are this turn, the one that is nearer to the last
+        sign = 1.0 if not started or w * state[0] + x * state[1] + y * state[2] + z * state[3] >= 0.0 else -1.0
+        wanted = work.scratch[4 + n]
+        wanted[0], wanted[1], wanted[2], wanted[3] = sign * w, sign * x, sign * y, sign * z
+        for k in range(4):
+            if started:
+                state[k], state[4 + k] = spring(state[k], state[4 + k], wanted[k], POSE_EASE, dt)
+            else:
+                state[k], state[4 + k] = wanted[k], 0.0
+        turn_from(c, state, wanted, 0.0, local)
+    low = 1.0 - (1.0 - work.meant[arm] ** AT_ONCE) * share(
+        in_body(puppet, figure, arm, tubes, trunk, work) / (0.6 * DEEP)
+    )
+    if low > 0.0:
+        for n in range(2):
+            local = work.local[0, figure.limbs[arm, n]]
+            turn_from(work.angles[arm, n], limbs.arms[arm, n], work.scratch[4 + n], low, local)
+
+
+@uncounted
+def turn_from(captured, start, stop, part, local):
+    """A captured rotation turned by what is between two turns."""
+    w, x = start[0] + part * (stop[0] - start[0]), start[1] + part * (stop[1] - start[1])
+    y, z = start[2] + part * (stop[2] - start[2]), start[3] + part * (stop[3] - start[3])
+    norm = 1.0 / math.sqrt(max(w * w + x * x + y * y + z * z, 1e-12))
+    local[0], local[1], local[2], local[3] = multiply(
+        norm * w, norm * x, norm * y, norm * z, captured[0], captured[1], captured[2], captured[3]
+    )
+
+
+@uncounted
+def in_body(puppet, figure, arm, tubes, trunk, work):
+    """Metres, rounded, that an arm is in the body as its local rotations stand, its hand pointing as captured."""
+    ex, ey, ez, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
+    positions, rotations = work.positions[0], work.rotations[0]
+    px, py, pz = out_of_body(tubes, trunk, positions, rotations, ex, ey, ez, 0.0, DEEP)
+    most = px * px + py * py + pz * pz
+    c = work.captured[figure.limbs[arm, 2]]
+    for n in range(puppet.probes.shape[1]):
+        probe = puppet.probes[arm, n]
+        rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
+        px, py, pz = out_of_body(tubes, trunk, positions, rotations, x + rx, y + ry, z + rz, 0.0, DEEP)
+        most = max(most, px * px + py * py + pz * pz)
+    return math.sqrt(most)
 
 
 @uncounted
@@ -297,7 +368,7 @@ def lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs
                 work.local[0, figure.limbs[arm, n], k] = work.angles[arm, n, k]
     wrist, give = work.wrists[arm], limbs.gives[arm]
     give[0], give[1], give[2] = wrist[0], wrist[1], wrist[2]
-    bend_to(puppet, figure, arm, EASY_REACH, wrist, work)
+    bend_to(puppet, figure, arm, 1.0, wrist, work)
     sweeps = SWEEPS if started else FIRST_ROUNDS
     wanted = swing_elbow(puppet, figure, arm, tubes, trunk, keep * state[0], sweeps, margin, work)
     if started:
@@ -306,6 +377,7 @@ def lower_arm(puppet, figure, arm, tubes, trunk, keep, dt, started, again, limbs
         swing_by(puppet, figure, arm, state[0] - before, work)
     else:
         state[0], state[1] = wanted, 0.0
+    ease_arm(puppet, figure, arm, tubes, trunk, dt, started, limbs, work)
     keep_orientation(puppet, figure, arm, work)
     x, y, z, _, _, _, _, _, _, _ = limb_places(puppet, figure, arm, work)
     px, py, pz = out_of_body(

@@ -7,7 +7,7 @@ import math
 from footplant.kernels.balls import closest
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.fk import forward
-from footplant.kernels.importance import POINTS, contact_points, spring
+from footplant.kernels.importance import POINTS, contact_points, share, spring
 from footplant.kernels.puppet_tables import from_thing, soften, to_target
 from footplant.kernels.quaternion import exp, multiply
 from footplant.kernels.uncounted import uncounted
@@ -19,8 +19,9 @@ SETTLE = 0.05
 SETTLE_ALONG, CREEP = 3.0, 0.3
 """How much of it a foot forgets a metre of its way, however near to the floor it goes (a body may turn meanwhile), and
 the metres a second below which it does so less and less: it may stand."""
-SHARP = 0.01
-"""Metres of height between heel, ball and toe that decide which of them the foot stands on."""
+SHARP, BLUNT = 0.01, 0.6
+"""Metres of height between heel, ball and toe that decide which of them the foot stands on, and how many more for each
+metre that the foot is in the air: there heel and toe may change places in no time."""
 TOUCH = 0.004
 """Metres around a touch in which distances are rounded."""
 EASE = 0.03
@@ -48,12 +49,13 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     first, weight = 3 * limb - 4, importance.scene[limb]
     # which of the three stands: by their distances from the scene
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
+    sharp = SHARP + BLUNT * max(least, 0.0)
     total, height, moved_x, moved_z = 0.0, 0.0, 0.0, 0.0
     base_x, base_z, before_x, before_z = 0.0, 0.0, 0.0, 0.0
     ankles, soles, travel = limbs.ankles[foot], limbs.soles[foot], 0.0
     for c in range(3):
         n = first + c
-        share = math.exp(-(importance.nearest[n] - least) / SHARP)
+        weighs = math.exp(-(importance.nearest[n] - least) / sharp)
         ux = to_target(stage, 0, importance.points[n, 0]) - work.points[n, 0]
         uy = to_target(stage, 1, importance.points[n, 1]) - work.points[n, 1]
         uz = to_target(stage, 2, importance.points[n, 2]) - work.points[n, 2]
@@ -61,10 +63,10 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
         for k in range(3):
             square += (importance.points[n, k] - soles[c, k]) ** 2
             soles[c, k] = importance.points[n, k]
-        travel += share * math.sqrt(square)
-        total += share
-        height += share * uy
-        moved_x, moved_z = moved_x + share * (ux - ankles[c, 0]), moved_z + share * (uz - ankles[c, 2])
+        travel += weighs * math.sqrt(square)
+        total += weighs
+        height += weighs * uy
+        moved_x, moved_z = moved_x + weighs * (ux - ankles[c, 0]), moved_z + weighs * (uz - ankles[c, 2])
         if c < 2:
             base_x, base_z = base_x + 0.5 * ux, base_z + 0.5 * uz
             before_x, before_z = before_x + 0.5 * ankles[c, 0], before_z + 0.5 * ankles[c, 2]
@@ -89,27 +91,33 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
         shift[0], shift[2] = wanted_x, wanted_z
     goal = work.goals[limb]
     goal[0], goal[1], goal[2] = base_x + shift[0], height / total, base_z + shift[2]
+    push_x, push_y, push_z = 0.0, 0.0, 0.0
     for c in range(3):
-        share = math.exp(-(importance.nearest[first + c] - least) / SHARP) / total
-        keep_distance(first + c, share, near, things, poses, stage, goal, work)
+        weighs = math.exp(-(importance.nearest[first + c] - least) / sharp) / total
+        x, y, z = to_distance(first + c, near, things, poses, stage, goal, work)
+        push_x, push_y, push_z = push_x + weighs * x, push_y + weighs * y, push_z + weighs * z
+    goal[0], goal[1], goal[2] = goal[0] + push_x, goal[1] + push_y, goal[2] + push_z
 
 
 @uncounted
-def keep_distance(n, share, near, things, poses, stage, goal, work):
-    """Shift a goal so that contact point n is as far from its nearest thing as the performer's, or on its surface."""
+def to_distance(n, near, things, poses, stage, goal, work):
+    """The shift (3) of a goal that puts contact point n as far from its nearest thing as the performer's, or on it.
+
+    It fades as far away as things begin to count.
+    """
     number = 0
     for o in range(1, things.kinds.shape[0]):
         if near[n, o, 0] < near[n, number, 0]:
             number = o
-    if things.kinds.shape[0] == 0 or near[n, number, 0] > things.reaches[number]:
-        return
+    if things.kinds.shape[0] == 0 or near[n, number, 0] >= things.reaches[number]:
+        return 0.0, 0.0, 0.0
     x = goal[0] + work.points[n, 0]
     y = goal[1] + work.points[n, 1]
     z = goal[2] + work.points[n, 2]
     d, nx, ny, nz = from_thing(things, number, poses[number], stage, x, y, z)
     wanted = stage.scale * soften(near[n, number, 0], TOUCH)
-    push = share * (wanted - d)
-    goal[0], goal[1], goal[2] = goal[0] + push * nx, goal[1] + push * ny, goal[2] + push * nz
+    push = share(2.0 * near[n, number, 0] / things.reaches[number] - 1.0) * (wanted - d)
+    return push * nx, push * ny, push * nz
 
 
 @uncounted
@@ -119,7 +127,8 @@ def hand_goal(limb, near, importance, things, poses, stage, work):
     for k in range(3):
         goal[k] = to_target(stage, k, importance.points[limb, k]) - work.points[limb, k]
     if importance.scene[limb] > 0.0:
-        keep_distance(limb, 1.0, near, things, poses, stage, goal, work)
+        x, y, z = to_distance(limb, near, things, poses, stage, goal, work)
+        goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
 
 
 @uncounted
@@ -200,10 +209,10 @@ def ease_root(x, y, z, dt, started, limbs, work):
 
 
 @uncounted
-def reach_from_root(puppet, figure, importance, work):
-    """Move the root into the balls from which every end that matters can be reached (section 5.1)."""
+def reach_from_root(puppet, figure, importance, first, work):
+    """Move the root into the balls from which every end that matters can be reached (section 5.1), from a limb on."""
     count = 0
-    for limb in range(4):
+    for limb in range(first, 4):
         w, upper = importance.scene[limb], figure.limbs[limb, 0]
         if upper < 0 or w < LEAST:
             continue
@@ -343,8 +352,12 @@ def place_body(puppet, figure, importance, near, things, poses, stage, dt, start
         estimate_root(puppet, figure, importance, work)
         lift_trunk(puppet, things, poses, stage, work)
         unbend(puppet, figure, importance, work)
+        reach_from_root(puppet, figure, importance, 0, work)
+        iterations = bend_body(puppet, figure, importance, work)
+        # hands may be late, feet that stand may not
         ease_root(x, y, z, dt, started, limbs, work)
-        reach_from_root(puppet, figure, importance, work)
+        reach_from_root(puppet, figure, importance, 2, work)
+        return iterations
     return bend_body(puppet, figure, importance, work)
 
 

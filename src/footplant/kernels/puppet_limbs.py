@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 
 from footplant.kernels.hybrid import bend_limb, path_offset, path_turn
+from footplant.kernels.importance import share, spring
 from footplant.kernels.puppet_tables import from_thing, soften
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.kernels.uncounted import uncounted
 
 GIVE = 0.006
 """Metres that a foot in the air may be in the scene."""
-EASY_STEP = 0.984
-"""Share of its length from which a leg is stretched less than it is asked to."""
+EASY_STEP, EASY_SWING, SWINGS = 0.984, 0.94, 0.05
+"""Share of its length from which a leg is stretched less than it is asked to, on the ground and so many metres off."""
+LOW, HIGH = 0.003, 0.055
+"""Metres of the performer's foot above the scene up to which it is where it has to be, and from which it takes time."""
+SWING_EASE = 0.02
+"""Half-life in seconds in which a foot in the air takes up how it is shifted."""
 LEAST_OFF = 4e-3
 """Square of how far off the line an elbow or knee stays for a goal just out of reach, limbs being of length 1."""
+BENT, STRAIGHTEST, ROUND, SLOWLY = 0.2, 0.13, 0.05, 0.12
+"""Squares of how far off the line an elbow is where its arm begins to give in, where it is straight enough, around
+that, and over which one that was straight begins to bend, arms being of length 1."""
 MOST_FLEXION = 2.9
 """Radians to which an elbow or knee bends at most."""
 
@@ -83,11 +91,39 @@ def stretch(far, easy):
 
 
 @uncounted
+def arm_off(far, now):
+    """How far an elbow is off the line, squared, in an arm of length 1 for a goal so far away; now: as captured.
+
+    A captured arm that is all but straight stays so until its goal is clearly nearer, and any other gives in before it
+    is: how far an elbow is off its line changes the more quickly, the straighter the arm is.
+    """
+    off, captured = 1.0 - far * far, 1.0 - now * now
+    away = off - captured
+    if away >= 0.0:
+        slow = SLOWLY * share(captured / BENT)
+        return captured + away * (1.0 - share(away / slow)) if away < slow else off
+    bent, least = min(BENT, captured), STRAIGHTEST - soften(STRAIGHTEST - captured, ROUND)
+    if off >= bent:
+        return off
+    return least + (bent - least) * math.exp((off - bent) / max(bent - least, 1e-9))
+
+
+@uncounted
+def leg_off(far, now, easy):
+    """How far a knee is off the line, squared, in a leg of length 1 for a goal so far away; now: as captured."""
+    wanted = stretch(far, easy) + now - stretch(now, easy)
+    off = 1.0 - wanted * abs(wanted)
+    # without a corner where it would vanish
+    least = min(LEAST_OFF, 0.35 * (1.0 - now * now))
+    return 0.5 * (off + math.sqrt(off * off + 4.0 * least * least))
+
+
+@uncounted
 def bend_to(puppet, figure, limb, easy, goal, work):
     """Put the end of a limb on a goal in closed form, its orientation as captured.
 
-    Beyond the share `easy` of its length a limb gives in, less so where the captured one is that straight already: on
-    its captured place it stays as it is. The goal becomes what is reached.
+    Beyond the share `easy` of its length a leg gives in, less so where the captured one is that straight already; an
+    arm has its own way (`arm_off`). On its captured place a limb stays as it is. The goal becomes what is reached.
     """
     upper, lower, end = figure.limbs[limb, 0], figure.limbs[limb, 1], figure.limbs[limb, 2]
     s, length = work.positions[0, upper], puppet.lengths[limb]
@@ -95,13 +131,9 @@ def bend_to(puppet, figure, limb, easy, goal, work):
     now = min(math.sqrt((x - s[0]) ** 2 + (y - s[1]) ** 2 + (z - s[2]) ** 2) / length, 1.0)
     x, y, z = goal[0] - s[0], goal[1] - s[1], goal[2] - s[2]
     far = max(math.sqrt(x * x + y * y + z * z) / length, 1e-9)
-    wanted = stretch(far, easy) + now - stretch(now, easy)
-    # how far the elbow is off the line, squared, without a corner where it would vanish
-    off = 1.0 - wanted * abs(wanted)
-    least = min(LEAST_OFF, 0.35 * (1.0 - now * now))
-    off = 0.5 * (off + math.sqrt(off * off + 4.0 * least * least))
-    share = math.sqrt(max(1.0 - off, 0.0)) / far
-    goal[0], goal[1], goal[2] = s[0] + share * x, s[1] + share * y, s[2] + share * z
+    off = arm_off(far, now) if limb < 2 else leg_off(far, now, easy)
+    part = math.sqrt(max(1.0 - off, 0.0)) / far
+    goal[0], goal[1], goal[2] = s[0] + part * x, s[1] + part * y, s[2] + part * z
     bend_limb(
         puppet.parents, puppet.offsets[0], upper, lower, end, puppet.axes[limb], 0.0, MOST_FLEXION, 0.0, 0.0, goal,
         work.captured[end], 1.0, 1.0, work.positions[0], work.rotations[0], work.local[0], work.scratch,
@@ -124,8 +156,11 @@ def drawn_out(depth, nx, ny, nz, x, y, z, sx, sy, sz):
 
 
 @uncounted
-def leg(puppet, figure, limb, importance, things, poses, stage, work):
-    """A leg: its ankle goes to its goal by its importance, and out of the scene along the ray to the hip."""
+def leg(puppet, figure, limb, importance, things, poses, stage, dt, started, limbs, work):
+    """A leg: its ankle goes to its goal by its importance, and out of the scene along the ray to the hip.
+
+    How far that is from the captured place changes without haste while the foot is in the air.
+    """
     end, upper = figure.limbs[limb, 2], figure.limbs[limb, 0]
     weight, goal, first = importance.scene[limb], work.goals[limb], 3 * limb - 4
     now = work.positions[0, end]
@@ -141,9 +176,20 @@ def leg(puppet, figure, limb, importance, things, poses, stage, work):
             if depth > 0.0:
                 s = work.positions[0, upper]
                 x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
-    work.scratch[7, 0], work.scratch[7, 1], work.scratch[7, 2] = x, y, z
-    if abs(x - now[0]) + abs(y - now[1]) + abs(z - now[2]) > 1e-12:
-        bend_to(puppet, figure, limb, EASY_STEP, work.scratch[7], work)
+    there, state = work.scratch[7], limbs.feet[limb - 2]
+    least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
+    low = share((least - LOW) / (HIGH - LOW))
+    there[0], there[1], there[2] = x, y, z
+    for k in range(3):
+        wanted = there[k] - now[k]
+        if started:
+            state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, SWING_EASE, dt)
+        else:
+            state[k], state[3 + k] = wanted, 0.0
+        there[k] = now[k] + state[k] + low * (wanted - state[k])
+    if abs(there[0] - now[0]) + abs(there[1] - now[1]) + abs(there[2] - now[2]) > 1e-12:
+        easy = EASY_SWING + (EASY_STEP - EASY_SWING) * share(stage.scale * least / SWINGS)
+        bend_to(puppet, figure, limb, easy, there, work)
 
 
 @uncounted

@@ -18,7 +18,7 @@ from footplant.kernels.puppet_tables import Limbs, Puppet, Stage, Work
 from footplant.kernels.scene import Things
 from footplant.kernels.surface import Tubes
 
-TARGET, FOUND, WORK = 27, 64, 71
+TARGET, FOUND, WORK = 29, 66, 73
 """The first array of the character, of what matters and of the room for a frame in `pack(performer, character, …)`."""
 
 
@@ -109,7 +109,7 @@ def source_of(p):
     """What `pack(parents, offsets, figure, tubes, near, things, rules)` of the performer was made of."""
     f, w, q = p.floats, p.whole, p.places
     r = f[q[17, 0] :]
-    rules = Rules(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
+    rules = Rules(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11])
     return (
         row(w, q, 0), block(f, q, 1), figure_at(p, 2), tubes_at(p, 6), table(w, q, 12), things_at(p, 13), rules
     )  # fmt: skip
@@ -146,7 +146,7 @@ def limbs_of(f, q):
     """What the limbs remember; f: the numbers of a packed `Limbs`, q: its places."""
     return Limbs(
         table(f, q, 0), block(f, q, 1), table(f, q, 2), table(f, q, 3), table(f, q, 4), row(f, q, 5), table(f, q, 6),
-        row(f, q, 7), block(f, q, 8),
+        row(f, q, 7), block(f, q, 8), block(f, q, 9), table(f, q, 10),
     )  # fmt: skip
 
 
@@ -166,8 +166,8 @@ def work_of(p):
     return Work(
         block(f, q, 0), block(f, q, 1), block(f, q, 2), table(f, q, 3), block(f, q, 4), block(f, q, 5), table(f, q, 6),
         table(f, q, 7), table(f, q, 8), table(f, q, 9), row(f, q, 10), row(w, q, 11), table(f, q, 12),
-        table(f, q, 13), block(f, q, 14), table(f, q, 15), row(f, q, 16), row(f, q, 17), table(f, q, 18),
-        table(f, q, 19), table(f, q, 20), table(f, q, 21),
+        table(f, q, 13), block(f, q, 14), table(f, q, 15), row(f, q, 16), row(f, q, 17), row(f, q, 18),
+        table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22),
     )  # fmt: skip
 
 

@@ -78,6 +78,10 @@ class Limbs(NamedTuple):
     """(1,) 0 before the first frame."""
     soles: NDArray
     """(2, 3, 3) the performer's heels, balls and toes, metres."""
+    arms: NDArray
+    """(2, 2, 8) how upper arm and forearm are turned from the captured angles (4), and how fast that changes (4)."""
+    feet: NDArray
+    """(2, 6) how far each ankle is from where the captured angles put it, metres, and how fast that changes."""
 
 
 class Work(NamedTuple):
@@ -119,6 +123,8 @@ class Work(NamedTuple):
     """(2,) metres from the body at which each arm is pushed away."""
     free: NDArray
     """(2,) 0 where a hand is fully meant to be where the other one or the scene wants it, 1 where it is not."""
+    meant: NDArray
+    """(2,) the most that matters about where a hand is, 0 to 1."""
     scratch: NDArray
     """(8, 4) for a limb."""
     normal: NDArray
@@ -134,6 +140,7 @@ def new_limbs() -> Limbs:
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
+        np.zeros((2, 2, 8)), np.zeros((2, 6)),
     )  # fmt: skip
 
 
@@ -143,7 +150,7 @@ def new_work(performer: int, target: int) -> Work:
         np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
         np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
         np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
-        np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)),
+        np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)),
         np.zeros((3, 9)),
     )  # fmt: skip
 

@@ -118,7 +118,8 @@ def measure(rings, length, u, v, a):
     gap = rho - r
     # the gradient of the gap: outwards, around, and along the axis
     around = -across / max(flat, 0.25 * max(r, 1e-6))
-    axial = FLATNESS * past / rho if beyond != 0.0 else -along / length
+    # past the end it leans as before at first: a distance that jumps there would be felt
+    axial = FLATNESS * past / rho - outwards * along / length
     norm = 1.0 / math.sqrt(outwards * outwards + around * around + axial * axial)
     return (
         gap * norm, (outwards * c - around * s) * norm, (outwards * s + around * c) * norm, axial * norm,
