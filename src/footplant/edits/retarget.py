@@ -16,7 +16,7 @@ from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.edits.attached import attached, in_pieces, refuse_constraints
 from footplant.edits.calm import calmer, peak, soothed
-from footplant.edits.calming import Pace, calm_down
+from footplant.edits.calming import TOO_FAST, Pace, calm_down
 from footplant.edits.fit import editing_ik
 from footplant.edits.footsteps import (
     at_tips,
@@ -43,6 +43,7 @@ from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch, worst_error
 from footplant.skeleton import Character
+from footplant.spline import smooth_envelope
 
 FURTHER = 3
 """Levels of hierarchical fitting beyond its usual ones at most, for figures whose legs are of another length."""
@@ -52,6 +53,8 @@ ROUNDS = (2, 5)
 """How often soles are put right at least, and at most while one is deeper in the ground than this:"""
 DEEP = 0.004
 """Metres."""
+LET_GO = 0.3
+"""Seconds around a peak that hands make for what they touch, over which they let it go."""
 
 
 def retarget(
@@ -110,11 +113,22 @@ def retarget(
             method = replace(method or Hierarchical(), ik=ik, further=FURTHER)
         solution = solve_soles(method, problem, soles, held, progress)
         touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
-        touching = keep_palms_out(touching, target, stage.ground, palms, held)
         pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
         smooth = isinstance(method, Spacetime)
         bounds = (*above(target, soles, held), *stay_above(target, stage.ground, held, parts=("palm",)))
-        solution = at_pace(solution, touching, problem, bounds, pace, smooth)
+
+        def finished(motion: Motion) -> Solution:
+            out = keep_palms_out(motion, target, stage.ground, palms, held)
+            return at_pace(solution, out, problem, bounds, pace, smooth)
+
+        found = finished(touching)
+        if pace is not None and len(peaks := pace.peaks(found.motion, TOO_FAST * pace.most)):
+            # hands that would have to jump for what they touch let it go there
+            touches = 1.0 - around(peaks, len(touching), round(LET_GO * touching.fps))
+            gone = finished(solution.motion + touches[:, None, None] * (touching - solution.motion))
+            calmer_now = peak(gone.motion, target, held) < peak(found.motion, target, held)
+            found = gone if calmer_now else found
+        solution = found
     if lead:
         solution = replace(solution, motion=stand_first(solution.motion, copied, target, stage.ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
@@ -124,6 +138,13 @@ def retarget(
         measure(motion, target, contacts, against=judged, ground=stage.ground) for motion in (copied, solution.motion)
     )
     return replace(solution, report=replace(solution.report, before=before, after=after))
+
+
+def around(frames: NDArray, count: int, half: int) -> NDArray:
+    """(count,) 1 at some frames and near them, going down to 0 over ±half."""
+    marked = np.zeros(count)
+    marked[frames] = 1.0
+    return np.minimum(smooth_envelope(marked, max(half, 1)), 1.0)
 
 
 def alike(character: Character, target: Character) -> bool:
