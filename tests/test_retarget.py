@@ -513,3 +513,12 @@ def test_heel_and_ball_at_two_heights_are_a_foot_apart(rise):
     first, second = (np.asarray(plant.place) for plant in reconciled(plants, target))
     assert np.linalg.norm(second - first) == pytest.approx(foot_length(target, "left"), abs=2e-4)
     assert second[1] - first[1] == pytest.approx(-rise)
+
+
+def test_hands_let_go_of_what_they_would_have_to_jump_for(shared):
+    target = footplant.load(shared / "bvh" / "other" / "rokoko_jesse_dance.bvh").character
+    clip = footplant.load(shared / "bvh" / "other" / "fair1_zombie.bvh")
+    after = retarget(replace(clip, motion=clip.motion[360:500]), target).report.after
+    assert after is not None
+    assert after.peak_acceleration_ratio is not None
+    assert after.peak_acceleration_ratio <= 1.5

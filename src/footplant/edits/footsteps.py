@@ -97,7 +97,7 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
     toes = roles.get(f"{side}_toes")
     if slope > 0.0 and toes is not None and points[1].joint in skeleton.descendants(toes):
         # the foot turns about the toes' joint, which is not where the ball is, and takes them along a part of the way
-        joint, flat = places[toes], float(in_one_piece(np.sin(slope)))
+        joint, flat = places[toes], float(toes_straight(np.sin(slope)))
         turns = np.linspace(0.0, 1.4, 29)
         bends = rotation.exp((1.0 - flat) * turns[:, None] * _pitch_axis(heel, ball))
         away = joint + rotation.rotate(bends, np.broadcast_to(heel - joint, (29, 3))) - ball
@@ -106,7 +106,7 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
     return float(np.linalg.norm(ball - heel))
 
 
-def in_one_piece(rise: ArrayLike) -> NDArray:
+def toes_straight(rise: ArrayLike) -> NDArray:
     """How much foot and toes are one piece, 0 to 1, by how much higher the heel is than the ball, in foot lengths."""
     return np.clip((0.2 - np.asarray(rise, float)) / 0.1, 0.0, 1.0)
 

@@ -12,7 +12,7 @@ from footplant import humanoid, rotation
 from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, normal_of
 from footplant.constraints import Above, Footplant
 from footplant.constraints.plants import at_work_of
-from footplant.edits.footsteps import in_one_piece
+from footplant.edits.footsteps import toes_straight
 from footplant.errors import SkeletonError
 from footplant.ik.limb import Reach, limb_of
 from footplant.ik.limb import place as place_limb
@@ -108,7 +108,7 @@ def _flat(kinematics: Kinematics, character: Character, side: str, plants: Seque
             if first.place is not None and second.place is not None:
                 planned = float(np.asarray(first.place)[1] - np.asarray(second.place)[1])
                 rise = np.where(both < 1.0, np.maximum(rise, planned), planned)
-            found[rows] = np.maximum(found[rows], both * in_one_piece(rise / length[rows]))
+            found[rows] = np.maximum(found[rows], both * toes_straight(rise / length[rows]))
     return found
 
 
