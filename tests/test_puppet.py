@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -332,3 +333,22 @@ def test_carried_poses_are_those_of_the_definition():
     local[:, 1:] = rotation.multiply(rotation.inverse(expected[:, parts.parents[1:]]), expected[:, 1:])
     found = parts.carry(world)
     assert np.abs(np.abs(np.sum(found * rotation.normalize(local), axis=-1)) - 1.0).max() < 1e-12
+
+
+@pytest.mark.parametrize("who", ["sally", "blubby", "mannequin"])
+def test_toes_that_tremble_in_the_floor_lift_no_foot(who):
+    clip, target = samples.load("stand"), samples.load_character(who)
+    roles, rotations = clip.character.require_roles(), np.array(clip.motion.rotations)
+    down = np.random.default_rng(1).uniform(0.0, 0.5, (2, len(rotations)))
+    for side, angle in zip(("left", "right"), down):
+        turn = rotation.exp(angle[:, None] * rotation.AXES["x"])
+        rotations[:, roles[f"{side}_toes"]] = rotation.multiply(rotations[:, roles[f"{side}_toes"]], turn)
+    trembling = replace(clip.motion, rotations=rotations)
+    tips = Kinematics(trembling).point(clip.character.contacts["left_toe"])[:, 1]
+    assert tips.min() < -0.03
+    ours = Kinematics(PuppetEngine(clip.character, target, None).play(trembling).motion)
+    for side in ("left", "right"):
+        # once the toes know how much they tremble
+        ankle = ours.positions[40:, target.require_roles()[f"{side}_foot"]]
+        assert np.ptp(ankle, axis=0).max() < 0.012
+        assert ours.point(target.contacts[f"{side}_toe"])[:, 1].min() > -0.009

@@ -88,6 +88,8 @@ class Memory(NamedTuple):
     hands: NDArray
     """(12,) distance of the palms, rate, importance as in `follow` (6), from the right one to the left (3), and the
     speed at which they slip past each other."""
+    toes: NDArray
+    """(2,) radians by which the toes of left and right foot are bent up out of the scene."""
 
 
 class Importance(NamedTuple):
@@ -321,6 +323,7 @@ def new_memory(things: int, segments: int) -> Memory:
         np.zeros((LIMBS, 6)),
         np.zeros((GENERAL, segments, 12)),
         np.zeros(12),
+        np.zeros(2),
     )
 
 

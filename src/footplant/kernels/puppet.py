@@ -30,6 +30,7 @@ from footplant.kernels.puppet_packed import (
     work_of,
 )
 from footplant.kernels.puppet_tables import Puppet, Stage, new_limbs, new_work, to_target
+from footplant.kernels.puppet_toes import bend_toes
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
 from footplant.kernels.uncounted import uncounted
@@ -77,6 +78,10 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work):
     """Forward kinematics of the performer (root (1, 3), rotations (1, K, 4)) and what matters in it."""
     parents, offsets, figure, tubes, near, things, rules = source
     forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
+    started = memory.started[0] > 0.0
+    bend_toes(
+        parents, figure, things, poses, dt, started, memory.toes, work.source_positions[0], work.source_rotations[0]
+    )
     analyse(
         figure, tubes, near, things, poses, rules, dt, work.source_positions[0], work.source_rotations[0], memory, out
     )
