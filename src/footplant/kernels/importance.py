@@ -185,16 +185,22 @@ def rate_of(distance, before, rate, rules, dt):
 
 
 @uncounted
+def contact_place(figure, n, positions, rotations):
+    """The world place of contact point n, which some joint carries."""
+    j = figure.carriers[n]
+    x, y, z = rotate(
+        rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
+        figure.offsets[n, 0], figure.offsets[n, 1], figure.offsets[n, 2],
+    )  # fmt: skip
+    return positions[j, 0] + x, positions[j, 1] + y, positions[j, 2] + z
+
+
+@uncounted
 def contact_points(figure, positions, rotations, points):
     """World places of the contact points (8, 3)."""
     for n in range(POINTS):
-        j = figure.carriers[n]
-        if j >= 0:
-            x, y, z = rotate(
-                rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
-                figure.offsets[n, 0], figure.offsets[n, 1], figure.offsets[n, 2],
-            )  # fmt: skip
-            points[n, 0], points[n, 1], points[n, 2] = positions[j, 0] + x, positions[j, 1] + y, positions[j, 2] + z
+        if figure.carriers[n] >= 0:
+            points[n, 0], points[n, 1], points[n, 2] = contact_place(figure, n, positions, rotations)
 
 
 @uncounted

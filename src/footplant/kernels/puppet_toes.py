@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from footplant.kernels.importance import share
+from footplant.kernels.importance import contact_place, share
 from footplant.kernels.puppet_tables import soften
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.kernels.scene import HEIGHT_FIELD, distance
@@ -30,12 +30,7 @@ ALIKE = 0.05
 @uncounted
 def depth_of(figure, n, things, poses, positions, rotations):
     """Metres that contact point n is in the scene (below 0: outside), and the unit direction out of it."""
-    j = figure.carriers[n]
-    x, y, z = rotate(
-        rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
-        figure.offsets[n, 0], figure.offsets[n, 1], figure.offsets[n, 2],
-    )  # fmt: skip
-    x, y, z = positions[j, 0] + x, positions[j, 1] + y, positions[j, 2] + z
+    x, y, z = contact_place(figure, n, positions, rotations)
     deepest, ux, uy, uz = -1e3, 0.0, 1.0, 0.0
     for o in range(things.kinds.shape[0]):
         d, nx, ny, nz = distance(things, o, poses[o], x, y, z)
@@ -48,16 +43,8 @@ def depth_of(figure, n, things, poses, positions, rotations):
 @uncounted
 def hinge(figure, first, ankle, toes, positions, rotations):
     """The unit axis across a foot about which toes bend up, from where its ankle, its heel and the toes' joint are."""
-    j = figure.carriers[first]
-    hx, hy, hz = rotate(
-        rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
-        figure.offsets[first, 0], figure.offsets[first, 1], figure.offsets[first, 2],
-    )  # fmt: skip
-    hx, hy, hz = (
-        positions[j, 0] + hx - positions[ankle, 0],
-        positions[j, 1] + hy - positions[ankle, 1],
-        positions[j, 2] + hz - positions[ankle, 2],
-    )
+    hx, hy, hz = contact_place(figure, first, positions, rotations)
+    hx, hy, hz = hx - positions[ankle, 0], hy - positions[ankle, 1], hz - positions[ankle, 2]
     x, y, z = (
         positions[toes, 0] - positions[ankle, 0],
         positions[toes, 1] - positions[ankle, 1],
@@ -85,8 +72,8 @@ def wanted_bend(figure, limb, things, poses, positions, rotations):
     need = soften(depth - max(heel, ball, 0.0) - SLACK, SLACK)
     # beside an edge, what is in the scene is no matter of toes
     need *= share((1.0 - nx * bx - ny * by - nz * bz) / ALIKE)
-    r, n = rotations[toes], first + 2
-    x, y, z = rotate(r[0], r[1], r[2], r[3], figure.offsets[n, 0], figure.offsets[n, 1], figure.offsets[n, 2])
+    x, y, z = contact_place(figure, first + 2, positions, rotations)
+    x, y, z = x - positions[toes, 0], y - positions[toes, 1], z - positions[toes, 2]
     # how fast the tip rises with the angle; steep toes are bent less than it takes, or they would snap up
     rate = (ay * z - az * y) * nx + (az * x - ax * z) * ny + (ax * y - ay * x) * nz
     length = max(math.sqrt(x * x + y * y + z * z), 1e-6)
