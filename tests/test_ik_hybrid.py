@@ -271,6 +271,20 @@ def test_goals_of_limbs_in_formulas(walk):
 # ---- goals are met
 
 
+def test_goals_at_every_third_row_are_those_of_all_rows(walk):
+    ik, kinematics = Hybrid(walk.character), Kinematics(walk.motion[:50])
+    heel, places = walk.character.contacts["left_heel"], kinematics.point(walk.character.contacts["left_heel"])
+    asked = (
+        Footplant(point=heel, place=places[20] + [0.02, 0.01, 0.0], frames=range(20, 31), ramp=(0.1, 0.1)),
+        Above(point=heel, ground=Plane((0.0, 0.05, 0.0))),
+    )
+    every, some = ik.aim(kinematics, asked), ik.aim(kinematics, asked, every=3)
+    assert (every.weights > 0).any()
+    assert len(some.places) == 17
+    for name, values in vars(some).items():
+        assert np.array_equal(values, getattr(every, name)[::3]), name
+
+
 def test_edits_of_all_ends_are_met(walk):
     clip = replace(walk, motion=walk.motion[::7])
     asked = edits(clip)

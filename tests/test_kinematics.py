@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplant import Character, Kinematics, Motion, Point, SkeletonError, rotation
+from footplant import Character, Kinematics, Motion, Point, SkeletonError, kinematics, rotation
 from random_figures import random_motion
 from twins import forward_numpy
 
@@ -29,6 +29,16 @@ def test_forward_kinematics_agrees_with_its_numpy_twin(seed, stretching):
     assert np.allclose(kin.rotations, rotations, atol=1e-12)
     carried = positions[:, 9] + rotation.rotate(rotations[:, 9], POINT.offset)
     assert np.allclose(kin.point(POINT), carried, atol=1e-12)
+
+
+def test_what_is_remembered_of_a_motion_is_its_own_and_goes_with_it():
+    motions = [random_motion(seed=seed) for seed in range(2 * kinematics.REMEMBERED)]
+    for motion in motions * 2:
+        assert np.array_equal(Kinematics(motion).positions, Kinematics(motion[: len(motion)]).positions)
+    assert np.shares_memory(Kinematics(motions[-1]).positions, Kinematics(motions[-1]).positions)
+    assert len(kinematics._last) <= kinematics.REMEMBERED
+    del motion, motions
+    assert not kinematics._last
 
 
 def position_jacobian_numpy(kin: Kinematics, joint: int, points: np.ndarray, weight: float = 1.0) -> np.ndarray:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
 from footplant import spline
+from footplant.kernels import spline as kernel
+from random_figures import random_motion
 
 seeds = st.integers(0, 1000)
 
@@ -47,6 +49,24 @@ def test_fit_agrees_with_its_numpy_twin(seed):
     t, values = rng.uniform(0.0, 10.0, 30), rng.normal(size=(30, 3))
     curve = spline.fit_spline(t, values, 2.0, 0.0, 10.0)
     assert np.allclose(curve.control, fit_numpy(t / 2.0, values, 8), atol=1e-12)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seeds)
+def test_poses_displaced_along_a_spline_agree_with_the_displacement_map(seed):
+    rng = np.random.default_rng(seed)
+    motion = random_motion(seed=seed)
+    count, joints = motion.rotations.shape[:2]
+    groups = np.flatnonzero(rng.random(1 + joints) < 0.4)
+    curve = spline.Spline(rng.normal(size=(7, 3 * len(groups))), spacing=2.0)
+    displacement = np.zeros((count, 1 + joints, 3))
+    displacement[:, groups] = curve(np.arange(count)).reshape(count, -1, 3)
+    root, rotations = np.empty_like(motion.root), np.empty_like(motion.rotations)
+    times = np.arange(count) / curve.spacing
+    kernel.displace_along(curve.control, times, groups, motion.root, motion.rotations, root, rotations)
+    wanted = motion + displacement
+    assert np.allclose(root, wanted.root, atol=1e-12)
+    assert np.allclose(rotations, wanted.rotations, atol=1e-12)
 
 
 @settings(deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -13,6 +15,30 @@ from footplant.errors import SkeletonError
 from footplant.motion import Motion
 from footplant.skeleton import Character, MovingPoint, Point
 
+REMEMBERED = 4
+"""Of how many motions, the last ones, it is known where their joints are: one clip is looked at by many, in turn."""
+_last: OrderedDict[int, tuple[weakref.ref[Motion], NDArray, NDArray]] = OrderedDict()
+
+
+def _forward(motion: Motion) -> tuple[NDArray, NDArray]:
+    """World positions (F, J, 3) and rotations (F, J, 4), read-only, as a motion is: while it lives it stays true."""
+    from footplant.kernels import fk
+
+    known = _last.get(id(motion))
+    if known is not None and known[0]() is motion:
+        return known[1], known[2]
+    count, joints = motion.rotations.shape[:2]
+    positions, rotations = np.empty((count, joints, 3)), np.empty((count, joints, 4))
+    offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    fk.forward(motion.skeleton.parents, offsets, motion.root, motion.rotations, positions, rotations)
+    positions.setflags(write=False)
+    rotations.setflags(write=False)
+    key = id(motion)
+    _last[key] = weakref.ref(motion, lambda _: _last.pop(key, None)), positions, rotations
+    while len(_last) > REMEMBERED:
+        _last.popitem(last=False)
+    return positions, rotations
+
 
 class Kinematics:
     """Says that forward kinematics has run on a motion: where everything is, and how it moves with the parameters.
@@ -23,21 +49,15 @@ class Kinematics:
 
     def __init__(self, motion: Motion, frames: ArrayLike | None = None) -> None:
         """Run forward kinematics. `frames` says which frames of a longer clip the motion's own are, if they are."""
-        from footplant.kernels import fk
-
         self.motion = motion
         """The motion this belongs to."""
         self.frames: NDArray = np.arange(len(motion)) if frames is None else np.asarray(frames, np.int64)
         """(F,) the clip's frame that each row is: 0 … F−1, or those that a solver has picked out."""
-        count, joints = motion.rotations.shape[:2]
-        self.positions: NDArray = np.empty((count, joints, 3))
+        self.positions: NDArray
         """(F, J, 3) world positions of the joints, metres."""
-        self.rotations: NDArray = np.empty((count, joints, 4))
+        self.rotations: NDArray
         """(F, J, 4) world rotations of the joints."""
-        offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
-        fk.forward(motion.skeleton.parents, offsets, motion.root, motion.rotations, self.positions, self.rotations)
-        self.positions.setflags(write=False)
-        self.rotations.setflags(write=False)
+        self.positions, self.rotations = _forward(motion)
 
     def __getitem__(self, rows: NDArray | slice) -> Kinematics:
         """Some of the rows, without running forward kinematics again."""

@@ -63,18 +63,32 @@ class Problem:
                     f"{constraint.title}: expected frames in 0..{frames - 1}, got {max(constraint.frames)}"
                 )
 
+    def on(self, motion: Motion) -> Problem:
+        """The same asked of another motion of this one's frames; what is known of the constraints stays known."""
+        made = object.__new__(Problem)
+        vars(made).update(vars(self), motion=motion)
+        return made
+
+    @cached_property
+    def plants(self) -> PlantRows:
+        """Its plain footplants (see `is_plain`) where they are at work, in their order."""
+        plants = Plants([c for c in self.constraints if is_plain(c)])  # type: ignore[misc]
+        return plants.over(np.arange(len(self.motion)), self.motion.fps)
+
     @cached_property
     def held_plants(self) -> PlantRows:
-        """Its plain footplants (see `is_plain`) where they hold fully, in their order: levels are judged by them."""
-        plants = Plants([c for c in self.constraints if is_plain(c)])  # type: ignore[misc]
-        return plants.over(np.arange(len(self.motion)), self.motion.fps).held
+        """Those that hold fully: levels are judged by them."""
+        return self.plants.held
 
     def constrained_frames(self) -> NDArray:
         """Frames at which any constraint is at work, ramps included, in order."""
+        return self._constrained_frames
+
+    @cached_property
+    def _constrained_frames(self) -> NDArray:
         every = np.arange(len(self.motion))
         busy = np.zeros(len(every), bool)
-        plants = Plants([c for c in self.constraints if is_plain(c)])  # type: ignore[misc]
-        busy[plants.over(every, self.motion.fps).rows] = True
+        busy[self.plants.rows] = True
         for constraint in self.constraints:
             if is_plain(constraint):
                 continue
@@ -338,10 +352,10 @@ class Stopwatch:
     started: float = field(default_factory=time.perf_counter)
     _lap: float = field(default_factory=time.perf_counter)
 
-    def lap(self, name: str, motion: Motion) -> float:
+    def lap(self, name: str, motion: Motion | Kinematics) -> float:
         """Note a level that has just ended, with its error; return the error in metres. Judging is not timed."""
         seconds = time.perf_counter() - self._lap
-        problem, kinematics = self.problem, Kinematics(motion)
+        problem, kinematics = self.problem, motion if isinstance(motion, Kinematics) else Kinematics(motion)
         worst = float(worst_error(kinematics, problem.constraints, problem.held_plants).max(initial=0.0))
         height = problem.character.height or 1.0
         self.levels.append(Level(name, 1000.0 * worst, 100.0 * worst / height, seconds))

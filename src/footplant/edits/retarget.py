@@ -192,7 +192,7 @@ def solve_soles(
             motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
             motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
             motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
-            again = last.solve(replace(problem, motion=motion))
+            again = last.solve(problem.on(motion))
             motion, reachable = again.motion, again.status is not Status.UNREACHABLE
             watch.lap("soles", motion)
     return _together(solution, watch, motion, reachable)

@@ -93,7 +93,7 @@ def terrain(
     problem = Problem(level_toes(carried, target, plants, ground), target, wanted)
     if beams:
         # who bends comes under the beam sooner: a smooth answer first, from which the rest is little
-        problem = replace(problem, motion=Hierarchical(exact=False).solve(problem).motion)
+        problem = problem.on(Hierarchical(exact=False).solve(problem).motion)
     held, soles, method = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried), method or Hierarchical()
     solution = solve_soles(method, problem, soles, held, progress)
     pace = Pace.of(clip, target) if getattr(method, "exact", False) else None

@@ -116,12 +116,12 @@ class LimbAims:
         """Whether it was made for these rows."""
         return self.fps == fps and np.array_equal(self.frames, frames)
 
-    def at(self, kinematics: Kinematics) -> LimbGoals:
-        """Goals for poses, one for each row."""
+    def at(self, kinematics: Kinematics, every: int = 1) -> LimbGoals:
+        """Goals for poses, one for each row, or at every so many of them: what fades goes by the rows between."""
         from footplant.kernels import goals as kernel
 
         pins = self._fading.apply(self._table.at(kinematics), kinematics)
-        shape = (len(kinematics.frames), len(self.limbs))
+        shape = (-(-len(kinematics.frames) // every), len(self.limbs))
         goals = LimbGoals(
             places=np.empty((*shape, 3)),
             turns=np.empty((*shape, 4)),
@@ -134,9 +134,12 @@ class LimbAims:
         )
         kernel.aim_limbs(
             pins.starts, pins.kinds, pins.joints, pins.offsets, pins.targets, pins.axes, pins.activations,
-            *self._counts, self._carrier, self._ends, kinematics.positions, kinematics.rotations, goals.places,
-            goals.turns, goals.weights, goals.turn_weights, goals.importance, goals.pivots, goals.held, goals.several,
+            *self._counts, self._carrier, self._ends, kinematics.positions, kinematics.rotations, every,
+            goals.places, goals.turns, goals.weights, goals.turn_weights, goals.importance, goals.pivots, goals.held,
+            goals.several,
         )  # fmt: skip
+        if every > 1 and any(self._bounds):
+            kinematics = kinematics[np.arange(0, len(kinematics.frames), every)]
         for number, limb in enumerate(self.limbs):
             near = self._bounds[number]
             # a second time, for what the first push brought to the wrong side

@@ -137,17 +137,17 @@ class Hybrid:
             solved, reached = self._pass(first, now, goals, trunk)
         return IkSolution(solved, reached, first.frames, tuple(constraints))
 
-    def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint]) -> LimbGoals:
-        """Where constraints want the ends of all limbs; those on the trunk are left out."""
+    def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint], every: int = 1) -> LimbGoals:
+        """Where constraints want the ends of all limbs, at every so many rows; those on the trunk are left out."""
         known, frames, fps = self._aims.get("last"), kinematics.frames, kinematics.motion.fps
         if known is not None and known[0] is constraints and known[1].is_for(frames, fps):
-            return known[1].at(kinematics)
+            return known[1].at(kinematics, every)
         on_limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
         aims = LimbAims(list(self.limbs.values()), on_limbs, self._carrier, frames, fps)
         if isinstance(constraints, tuple):
             # a list may have others in it by the next time
             self._aims["last"] = (constraints, aims)
-        return aims.at(kinematics)
+        return aims.at(kinematics, every)
 
     def _pass(
         self, first: Kinematics, now: Kinematics, goals: LimbGoals, on_trunk: Sequence[Constraint]

@@ -101,9 +101,9 @@ def least_turn(points, targets, shares, count, spread, matrix, vectors):
 @jit
 def aim_limbs(
     starts, kinds, joints, offsets, targets, axes, activations, shares, importances, ranks, limb_of, ends, positions,
-    rotations, places, turns, weights, turn_weights, importance, pivots, held, several,
+    rotations, every, places, turns, weights, turn_weights, importance, pivots, held, several,
 ):  # fmt: skip
-    """Goals (F, L) of limbs whose ends carry pins; the pins of row f are starts[f] … starts[f+1]−1.
+    """Goals (G, L) of limbs whose ends carry pins, at every so many rows; pins of row f: starts[f] … starts[f+1]−1.
 
     positions, rotations: where all joints are, (F, J, …); shares, importances, ranks (N,) of the pins; limb_of (J,):
     which limb's end carries a joint. Written: places, turns, weights, turn_weights, importance as in `LimbGoals`; what
@@ -117,16 +117,17 @@ def aim_limbs(
         most = max(most, starts[f + 1] - starts[f])
     points, wanted, share = np.empty((most, 3)), np.empty((most, 3)), np.empty(most)
     spread, matrix, vectors = np.empty((5, 3)), np.empty((4, 4)), np.empty((4, 4))
-    for f in range(positions.shape[0]):
+    for row in range(places.shape[0]):
+        f = every * row
         for m in range(ends.shape[0]):
             end = ends[m]
             for k in range(3):
-                places[f, m, k] = positions[f, end, k]
+                places[row, m, k] = positions[f, end, k]
             for k in range(4):
-                turns[f, m, k] = rotations[f, end, k]
-            sw, sx, sy, sz = turns[f, m, 0], turns[f, m, 1], turns[f, m, 2], turns[f, m, 3]
-            weights[f, m] = turn_weights[f, m] = importance[f, m] = held[f, m] = 0.0
-            several[f, m] = False
+                turns[row, m, k] = rotations[f, end, k]
+            sw, sx, sy, sz = turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3]
+            weights[row, m] = turn_weights[row, m] = importance[row, m] = held[row, m] = 0.0
+            several[row, m] = False
             top = -math.inf
             for n in range(starts[f], starts[f + 1]):
                 if limb_of[joints[n]] == m and kinds[n] == POSITION and shares[n] > 0.0:
@@ -143,10 +144,10 @@ def aim_limbs(
                     vx, vy, vz = log(w, x, y, z)
                     a = activations[n]
                     w, x, y, z = exp(a * vx, a * vy, a * vz)
-                    turns[f, m, 0], turns[f, m, 1], turns[f, m, 2], turns[f, m, 3] = multiply(
+                    turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3] = multiply(
                         w, x, y, z, sw, sx, sy, sz
                     )
-                    turn_weights[f, m] = 1.0
+                    turn_weights[row, m] = 1.0
                     continue
                 px, py, pz = rotate(jw, jx, jy, jz, offsets[n, 0], offsets[n, 1], offsets[n, 2])
                 points[count, 0] = positions[f, j, 0] + px
@@ -156,23 +157,23 @@ def aim_limbs(
                     wanted[count, k] = points[count, k] - axes[n, k] * (points[count, k] - targets[n, k])
                 # where points of one end cannot all be met, greater priorities have their way; alone, any is met
                 share[count] = shares[n] * 10.0 ** max(ranks[n] - top, -3.0) if shares[n] > 0.0 else 0.0
-                importance[f, m] = max(importance[f, m], importances[n])
+                importance[row, m] = max(importance[row, m], importances[n])
                 strongest = max(strongest, share[count])
                 full += share[count] >= 1.0
                 count += 1
             if strongest <= 0.0:
                 continue
             tw, tx, ty, tz = 1.0, 0.0, 0.0, 0.0
-            if turn_weights[f, m] <= 0.0:
+            if turn_weights[row, m] <= 0.0:
                 tw, tx, ty, tz = least_turn(points, wanted, share, count, spread, matrix, vectors)
-                turns[f, m, 0], turns[f, m, 1], turns[f, m, 2], turns[f, m, 3] = multiply(
+                turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3] = multiply(
                     tw, tx, ty, tz, sw, sx, sy, sz
                 )
                 # also an end that is held by one point keeps its orientation: the point's place was reckoned with it
-                turn_weights[f, m] = strongest
+                turn_weights[row, m] = strongest
             else:
                 tw, tx, ty, tz = multiply(
-                    turns[f, m, 0], turns[f, m, 1], turns[f, m, 2], turns[f, m, 3], sw, -sx, -sy, -sz
+                    turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3], sw, -sx, -sy, -sz
                 )
             total = 0.0
             for n in range(count):
@@ -180,21 +181,21 @@ def aim_limbs(
                 share[n] = (share[n] / strongest) ** 8
                 total += share[n]
             for k in range(3):
-                pivots[f, m, k] = 0.0
-                places[f, m, k] = 0.0
+                pivots[row, m, k] = 0.0
+                places[row, m, k] = 0.0
             for n in range(count):
                 say = share[n] / total
                 ax, ay, az = rotate(
                     tw, tx, ty, tz, points[n, 0] - positions[f, end, 0], points[n, 1] - positions[f, end, 1],
                     points[n, 2] - positions[f, end, 2],
                 )  # fmt: skip
-                places[f, m, 0] += say * (wanted[n, 0] - ax)
-                places[f, m, 1] += say * (wanted[n, 1] - ay)
-                places[f, m, 2] += say * (wanted[n, 2] - az)
+                places[row, m, 0] += say * (wanted[n, 0] - ax)
+                places[row, m, 1] += say * (wanted[n, 1] - ay)
+                places[row, m, 2] += say * (wanted[n, 2] - az)
                 for k in range(3):
-                    pivots[f, m, k] += say * wanted[n, k]
-            weights[f, m] = held[f, m] = strongest
-            several[f, m] = full > 1
+                    pivots[row, m, k] += say * wanted[n, k]
+            weights[row, m] = held[row, m] = strongest
+            several[row, m] = full > 1
 
 
 def _smallest_call():
@@ -205,7 +206,7 @@ def _smallest_call():
     numbers = np.zeros(1, np.int64)
     return (
         np.array([0, 1]), numbers, numbers, rows, np.ones((1, 4)), np.ones((1, 3)), np.ones(1), np.ones(1), np.ones(1),
-        np.ones(1), numbers, numbers, positions, turned, np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 1)),
+        np.ones(1), numbers, numbers, positions, turned, 1, np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 1)),
         np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 1), np.bool_),
     )  # fmt: skip
 

@@ -33,6 +33,8 @@ HOPELESS = 0.2
 """Metres beyond a limb's reach up to which the trunk does all it can."""
 SHORTEST = 1e-7
 """Steps (radians, metres) below this are not worth taking."""
+NOTHING = 1e-18
+"""An objective below which no step would be as long as that."""
 NO_MORE = 1e-8
 """Share of the objective below which a step gains nothing worth another one."""
 
@@ -336,7 +338,7 @@ def solve_frames(
         moved_from(groups, first_root[f], first_local[f], root[f], local[f], moved[now])
         cost = value_of(costs, moved[now], residual[now], row_weight, one_sided, count)
         pressed[:] = False
-        for _ in range(iterations):
+        for _ in range(iterations if cost > NOTHING else 0):
             longest, hoped = propose(
                 groups, costs, moved[now], residual[now], jacobian[now], row_weight, one_sided, pressed, count, damping,
                 work, step, root[f], local[f], trial_root, trial_local,

@@ -22,6 +22,8 @@ from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
 """Frames a second of the paper, in which its knot spacings are told."""
+SAMPLES = 4.0
+"""Frames between two knots at which poses are asked for: more would tell a smooth curve nothing new."""
 LEAST_KNOTS = 2.0
 """Frames of the clip between two knots at the least: with one for each frame nothing would be smooth."""
 LITTLE = 0.007
@@ -66,13 +68,16 @@ class Hierarchical:
             motion = self._shift_root(motion, problem.constraints)
             watch.lap("first guess", motion)
         reached, left = np.ones(len(frames), bool), np.inf
+        now = Kinematics(motion) if self.spacings else None
         for number, spacing in enumerate(self._every_spacing(motion.fps)):
+            assert now is not None
             if progress:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
-            answer = ik.solve(motion[frames], problem.constraints, frames=frames)
-            motion = motion + self._fit(motion, answer.motion - motion[frames], frames, spacing)
-            before, left = left, watch.lap(f"{spacing:g} frames a knot", motion)
-            reached = answer.reached
+            every = max(int(spacing * motion.fps / (PAPER_RATE * SAMPLES)), 1)
+            asked, away, reached = _asked(ik, now, problem.constraints, frames, every)
+            motion = self._displaced(motion, away, asked, spacing)
+            now = Kinematics(motion)
+            before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
             if number + 1 >= len(self.spacings) and (
                 left <= LITTLE * problem.character.height or (number >= len(self.spacings) and left > HELPS * before)
             ):
@@ -120,26 +125,31 @@ class Hierarchical:
         half = max(round(ease * motion.fps), 1)
         share = np.minimum(smooth_envelope(unmet.astype(float), half), 1.0)[frames]
         near = frames[share > 0.0]
-        answer = ik.solve(motion[near], problem.constraints, frames=near)
-        away = share[share > 0.0, None, None] * (answer.motion - motion[near])
-        return motion + self._fit(motion, away, near, spacing, least=1.0)
+        before = motion[near]
+        answer = ik.solve(before, problem.constraints, frames=near)
+        away = share[share > 0.0, None, None] * (answer.motion - before)
+        return self._displaced(motion, away, near, spacing, least=1.0)
 
-    def _fit(
+    def _displaced(
         self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float, least: float = LEAST_KNOTS
-    ) -> NDArray:
-        """A displacement map (F, 1+J, 3) over the whole clip through displacements at some frames (METHODS A2).
+    ) -> Motion:
+        """The whole clip along a smooth displacement map through displacements (n, 1+J, 3) at n frames (METHODS A2).
 
         least: frames of the clip between two knots at the least.
         """
-        count = len(motion)
-        knots = spacing * motion.fps / PAPER_RATE
-        flat = displacement.reshape(len(frames), -1)
-        used = np.flatnonzero(np.abs(flat).max(axis=0) > 0)
-        out = np.zeros((count, flat.shape[1]))
-        if len(used):
-            spline = fit_spline(frames, flat[:, used], max(knots, least), 0.0, max(count - 1.0, 1.0))
-            out[:, used] = spline(np.arange(count))
-        return out.reshape(count, -1, 3)
+        from footplant.kernels import spline as kernel
+
+        used = np.flatnonzero(displacement.any(axis=(0, 2)))
+        if not len(used):
+            return motion
+        last = max(len(motion) - 1.0, 1.0)
+        knots = max(spacing * motion.fps / PAPER_RATE, least)
+        values = displacement[:, used].reshape(len(frames), -1)
+        spline = fit_spline(frames, values, knots, 0.0, last)
+        root, rotations = np.empty_like(motion.root), np.empty_like(motion.rotations)
+        times = np.arange(len(motion)) / spline.spacing
+        kernel.displace_along(spline.control, times, used, motion.root, motion.rotations, root, rotations)
+        return motion.like(root, rotations, motion.offsets)
 
     def _shift_root(self, motion: Motion, constraints: Sequence[Constraint]) -> Motion:
         """Move the root at every frame by the mean shift of what stands or holds on, spread smoothly (METHODS A4).
@@ -202,3 +212,21 @@ class Hierarchical:
         root, rotations = np.array(motion.root), np.array(motion.rotations)
         root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
         return replace(motion, root=root, rotations=rotations), answer.reached
+
+
+def _asked(
+    ik: Ik, now: Kinematics, constraints: tuple[Constraint, ...], frames: NDArray, every: int
+) -> tuple[NDArray, NDArray, NDArray]:
+    """What constraints ask of a clip: frames (n,), displacements (n, 1+J, 3) there, and (n,) whether all was reached.
+
+    frames: where they are at work; `every` so many of them are posed.
+    """
+    part = now if len(frames) == len(now.frames) else now[frames]
+    if not isinstance(ik, Hybrid):
+        answer = ik.solve(part.motion, constraints, frames=frames)
+        return frames, answer.motion - part.motion, answer.reached
+    # what fades goes by the frames beside it: all of them are aimed, some of them posed
+    goals = ik.aim(part, constraints, every)
+    part = part[np.arange(0, len(frames), every)] if every > 1 else part
+    answer = ik.solve(part.motion, constraints, aimed=(part, goals))
+    return part.frames, answer.motion - part.motion, answer.reached

@@ -142,7 +142,7 @@ class Spacetime:
         for part in np.split(unmet, np.flatnonzero(np.diff(unmet) > half) + 1) if len(unmet) else []:
             window = range(max(int(part[0]) - half, span.start), min(int(part[-1]) + half + 1, span.stop))
             method = replace(self, spacing=0.0, least=1.0, exact=False, window=window, start=None)
-            found = method.solve(replace(problem, motion=motion)).motion
+            found = method.solve(problem.on(motion)).motion
             own = slice(window.start, window.stop)
             if unmet_shares(problem, Kinematics(found))[own].max() < shares[own].max():
                 motion = found
