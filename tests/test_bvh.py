@@ -23,6 +23,17 @@ def refuse(text: str | bytes, match: str) -> None:
         bvh.parse(text if isinstance(text, bytes) else text.encode(), "clip.bvh")
 
 
+def test_clips_that_begin_alike_differ_all_the_same():
+    """The HIERARCHY is remembered, the clip is not; and a joint may be called MOTION."""
+    first, second = one(simple()), one(simple("0 2 0 10 20 30 5 6 7\n0 3 0 10 20 30 5 6 7\n", time="0.01"))
+    assert (first.takes[0].frames, second.takes[0].frames) == (1, 2)
+    assert second.read_take(0).root[:, 1].tolist() == [2.0, 3.0]
+    assert second.takes[0].fps == 100.0
+    for name in ("MOTION", "MOTION capture", "MOTIONLESS"):
+        assert one(simple().replace("JOINT Spine", f"JOINT {name}")).skeleton.names == ("Hips", name)
+    refuse(simple().replace("MOTION", "MOTIO"), "line 16: expected MOTION or another ROOT")
+
+
 def test_a_plain_file():
     figure = one(simple())
     assert figure.skeleton.names == ("Hips", "Spine")

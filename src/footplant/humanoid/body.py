@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from footplant.humanoid.limits import joint_limits
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import standing_height
 from footplant.humanoid.reference import reference_world
+from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.sole import carried_vertices, contact_points
 from footplant.skeleton import Character, Roles, Skeleton, Skin, frozen
 
@@ -20,6 +23,21 @@ def make_character(
     """A character from a skeleton in metres and y up; without roles it only has its skeleton, skin and name."""
     if roles is None or "hips" not in roles:
         return Character(skeleton, name=name, roles=roles, skin=skin, source=source)
+    if skin is not None:
+        return _whole(skeleton, roles, name, skin, source)
+    bare = _without_skin(SkeletonKey(skeleton), RolesKey(roles))
+    limits = bare.limits and replace(bare.limits, lower=bare.limits.lower.copy(), upper=bare.limits.upper.copy())
+    return replace(
+        bare, skeleton=skeleton, name=name, roles=roles, contacts=dict(bare.contacts), limits=limits, source=source
+    )
+
+
+@lru_cache(maxsize=FIGURES)
+def _without_skin(skeleton: SkeletonKey, roles: RolesKey) -> Character:
+    return _whole(skeleton.skeleton, roles.roles, "", None, None)
+
+
+def _whole(skeleton: Skeleton, roles: Roles, name: str, skin: Skin | None, source: Any) -> Character:
     contacts = contact_points(skeleton, roles, skin)
     masses, centers = segment_masses(skeleton, roles)
     return Character(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.humanoid.names import read_all
 from footplant.humanoid.posture import leg_cosines, trunk
-from footplant.humanoid.shape import Tree
+from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
+from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
 
 HUMAN_HEIGHT = 1.7
@@ -33,7 +34,13 @@ def standing_height(skeleton: Skeleton, roles: Roles) -> float:
     spine, neck, head and crown. Sole and crown come from end sites where they are plausible, else from the shares of
     anthropometric tables (Winter 2009, figure 4.1).
     """
-    tree = Tree(skeleton, read_all(skeleton.names))
+    return _standing_height(SkeletonKey(skeleton), RolesKey(roles))
+
+
+@lru_cache(maxsize=FIGURES)
+def _standing_height(figure: SkeletonKey, known: RolesKey) -> float:
+    skeleton, roles = figure.skeleton, known.roles
+    tree = tree_of(skeleton)
     leg = leg_length(skeleton, roles)
     below = _sole_below_ankle(skeleton, roles, leg)
     column = _column_length(skeleton, roles)
@@ -139,7 +146,7 @@ def find_units(skeleton: Skeleton, roles: Roles | None, units: Mapping[str, floa
 
 
 def _guess_units(skeleton: Skeleton, units: Mapping[str, float]) -> tuple[str, float, str | None]:
-    size = Tree(skeleton, read_all(skeleton.names)).size
+    size = tree_of(skeleton).size
     name = "m" if size < 5 else "cm" if size < 1500 else "mm"
     scale = units.get(name, 1.0)
     return name, scale, f"not a human figure, so its units are a guess from its extent ({size:.4g} units): {name}"
@@ -156,28 +163,56 @@ def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> st
     frames = np.asarray(positions, float).reshape(-1, len(skeleton), 3)
     names = list(_AXES)
     axes = np.array([_AXES[name] for name in names], float)
-    floor = _floor_evidence(frames, axes)
+    floor = _floor_evidence(frames)
     if roles is None or "head" not in roles:
         usual = np.array([0.2 if name == "y" else 0.1 if name == "z" else 0.0 for name in names])
         usual -= np.array([0.3 if name.startswith("-") else 0.0 for name in names])
         return names[int(np.argmax(0.5 * floor + usual))]
-    rest = skeleton.rest_world[0][None]
     total = 0.5 * floor
     if len(frames):
-        cosines = leg_cosines(roles, frames)
-        weights = np.clip((-cosines - 0.5) / 0.4, 0.0, 1.0) + 0.05
-        total = total + (weights[:, None] * (trunk(roles, frames) @ axes.T)).sum(axis=0) / weights.sum()
-    if leg_cosines(roles, rest)[0] < -0.7:
-        total = total + 1.2 * (trunk(roles, rest)[0] @ axes.T)
+        line = trunk(roles, frames)
+        weights = np.clip((-leg_cosines(roles, frames, line) - 0.5) / 0.4, 0.0, 1.0) + 0.05
+        total = total + axes @ (weights @ line) / weights.sum()
+    rest = _standing_trunk(SkeletonKey(skeleton), RolesKey(roles))
+    if rest is not None:
+        total = total + 1.2 * (axes @ rest)
     total = total + np.array([0.02 if name == "y" else 0.01 if name == "z" else 0.0 for name in names])
     return names[int(np.argmax(total))]
 
 
-def _floor_evidence(frames: NDArray, axes: NDArray) -> NDArray:
-    """(6,) 1 when the lowest joint keeps its height along an axis over all frames, 0 when it wanders widely."""
+@lru_cache(maxsize=FIGURES)
+def _standing_trunk(figure: SkeletonKey, known: RolesKey) -> NDArray | None:
+    """(3,) the trunk's direction in the rest pose when that is a standing one."""
+    rest = figure.skeleton.rest_world[0][None]
+    return trunk(known.roles, rest)[0] if leg_cosines(known.roles, rest)[0] < -0.7 else None
+
+
+def _floor_evidence(frames: NDArray) -> NDArray:
+    """(6,) 1 when the lowest joint keeps its height along an axis over all frames, 0 when it wanders widely.
+
+    The axes are those of `_AXES`: x, y and z, and these downwards.
+    """
+    from footplant.kernels.extents import extents
+
     if len(frames) < 2:
-        return np.zeros(len(axes))
-    lowest = np.stack([(frames @ axis).min(axis=1) for axis in axes], axis=1)
-    size = float(np.median(np.ptp(frames, axis=1).max(axis=1)))
-    spread = np.ptp(np.percentile(lowest, [10, 90], axis=0), axis=0) / max(size, 1e-12)
-    return np.exp(-((spread / 0.15) ** 2))
+        return np.zeros(len(_AXES))
+    lowest, highest = np.empty((2, len(frames), 3))
+    frames = np.ascontiguousarray(frames).view()
+    frames.setflags(write=False)
+    extents(frames, lowest, highest)
+    size = _middle((highest - lowest).max(axis=1))
+    low, high = _percentiles(np.concatenate([lowest, -highest], axis=1), (0.1, 0.9))
+    return np.exp(-(((high - low) / max(size, 1e-12) / 0.15) ** 2))
+
+
+def _middle(values: NDArray) -> float:
+    return float(_percentiles(values[:, None], (0.5,))[0, 0])
+
+
+def _percentiles(values: NDArray, shares: tuple[float, ...]) -> NDArray:
+    """(S, n) values below which shares of the columns of (F, n) lie: `np.percentile`, which takes longer to begin."""
+    ordered = np.sort(values, axis=0)
+    places = np.array(shares) * (len(values) - 1)
+    below = places.astype(np.int64)
+    above = np.minimum(below + 1, len(values) - 1)
+    return ordered[below] + (places - below)[:, None] * (ordered[above] - ordered[below])

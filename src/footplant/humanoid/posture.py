@@ -10,14 +10,14 @@ from footplant.skeleton import Roles
 
 def unit(vectors: NDArray) -> NDArray:
     """Vectors (…, 3) divided by their lengths; zero stays zero."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    lengths = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))[..., None]
     return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
 def middle(roles: Roles, poses: NDArray, role: str) -> NDArray:
     """(P, 3) the middle between the left and the right joint of a role."""
-    joints = [roles[f"{side}_{role}"] for side in ("left", "right") if f"{side}_{role}" in roles]
-    return np.mean([poses[:, joint] for joint in joints or [roles["hips"]]], axis=0)
+    joints = [roles[f"{side}_{role}"] for side in ("left", "right") if f"{side}_{role}" in roles] or [roles["hips"]]
+    return 0.5 * (poses[:, joints[0]] + poses[:, joints[-1]])
 
 
 def trunk(roles: Roles, poses: NDArray) -> NDArray:
@@ -34,15 +34,18 @@ def across(roles: Roles, poses: NDArray) -> NDArray:
     return unit(total)
 
 
-def leg_cosines(roles: Roles, poses: NDArray) -> NDArray:
-    """(P,) cosine between trunk and legs, the mean of both sides; −1 for somebody who stands straight."""
-    up = trunk(roles, poses)
+def leg_cosines(roles: Roles, poses: NDArray, up: NDArray | None = None) -> NDArray:
+    """(P,) cosine between trunk and legs, the mean of both sides; −1 for somebody who stands straight.
+
+    up: the poses' trunks, where they are known.
+    """
+    up = trunk(roles, poses) if up is None else up
     cosines = []
     for side in ("left", "right"):
         hip = roles.get(f"{side}_upper_leg")
         end = roles.get(f"{side}_foot") if f"{side}_foot" in roles else roles.get(f"{side}_lower_leg")
         if hip is not None and end is not None:
-            cosines.append(np.sum(up * unit(poses[:, end] - poses[:, hip]), axis=1))
+            cosines.append(np.einsum("pk,pk->p", up, unit(poses[:, end] - poses[:, hip])))
     return np.mean(cosines, axis=0) if cosines else np.zeros(len(poses))
 
 

@@ -8,6 +8,7 @@ rotation in the reference pose.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +18,7 @@ from footplant import rotation
 from footplant.humanoid.alignment import Alignment, Seen
 from footplant.humanoid.names import read_all
 from footplant.humanoid.posture import stance, trunk, unit
+from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
 from footplant.skeleton import Roles, Skeleton
 
 _GOOD_STANCE = 0.3
@@ -66,7 +68,7 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
     """
     frames = np.asarray(rotations, float)
     frames = frames[:: max(1, len(frames) // _MOST_FRAMES)]
-    rest = stance(roles, skeleton.rest_world[0][None])[0]
+    rest = _rest_stance(SkeletonKey(skeleton), RolesKey(roles))
     if rest >= _GOOD_STANCE or len(frames) == 0:
         return roles
     places, turned = skeleton.posed(frames)
@@ -76,6 +78,12 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
         return roles
     seen = Seen(_hinges(roles, places, turned), _slopes(roles, places))
     return replace(roles, reference=_straighten(skeleton, roles, frames[best], seen))
+
+
+@lru_cache(maxsize=FIGURES)
+def _rest_stance(skeleton: SkeletonKey, roles: RolesKey) -> float:
+    """How well the rest pose stands."""
+    return float(stance(roles.roles, skeleton.skeleton.rest_world[0][None])[0])
 
 
 def _heels_down(roles: Roles, places: NDArray) -> NDArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -11,8 +12,8 @@ from numpy.typing import ArrayLike
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.body_plan import FEWEST_JOINTS, Body, find_body
 from footplant.humanoid.details import find_details
-from footplant.humanoid.names import read_all
-from footplant.humanoid.shape import Tree
+from footplant.humanoid.remembered import FIGURES
+from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
 
 FINGERS = ("thumb", "index", "middle", "ring", "little")
@@ -49,7 +50,7 @@ def find_roles(
         role: (_joints(skeleton, role, names), "declared by the file") for role, names in (declared or {}).items()
     }
     forced |= {role: (_joints(skeleton, role, names), "as corrected") for role, names in (corrections or {}).items()}
-    tree = Tree(skeleton, read_all(skeleton.names))
+    tree = tree_of(skeleton)
     try:
         body = find_body(tree, positions)
         joints, confidence, reasons = _collect(tree, body)
@@ -59,6 +60,8 @@ def find_roles(
             advice = f"; if it is human-like all the same, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
             raise HumanoidError(f"{error}{advice}") from None
         joints, confidence, reasons = {}, {}, {}
+    # what is remembered stays as it is
+    joints, confidence, reasons = dict(joints), dict(confidence), dict(reasons)
     claimed = {joint for chain, _ in forced.values() for joint in chain}
     for role in [role for role, chain in joints.items() if role in forced or claimed & set(chain)]:
         rest = tuple(joint for joint in joints.pop(role) if joint not in claimed)
@@ -86,6 +89,7 @@ def _joints(skeleton: Skeleton, role: str, names: tuple[str, ...] | str) -> tupl
     return tuple(skeleton.index(name) for name in names)
 
 
+@lru_cache(maxsize=FIGURES)
 def _collect(tree: Tree, body: Body) -> tuple[dict[str, tuple[int, ...]], dict[str, float], dict[str, str]]:
     """All roles of a body with confidence and reason."""
     joints: dict[str, tuple[int, ...]] = {"hips": (body.hips,), "spine": body.spine, "neck": body.neck}

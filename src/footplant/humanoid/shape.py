@@ -7,17 +7,18 @@ looked at afterwards, to tell the way up, the way forward and therefore left fro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.humanoid.names import Reading
+from footplant.humanoid.names import Reading, read_all
+from footplant.humanoid.remembered import FIGURES, SkeletonKey
 from footplant.skeleton import Skeleton
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """A skeleton measured along its branches."""
 
@@ -100,6 +101,16 @@ class Tree:
         while self.skeleton.children[path[-1]]:
             path.append(max(self.skeleton.children[path[-1]], key=lambda c: self.reach[c] + self.lengths[c]))
         return tuple(path)
+
+
+def tree_of(skeleton: Skeleton) -> Tree:
+    """A skeleton measured along its branches, with what its joints' names say."""
+    return _tree(SkeletonKey(skeleton))
+
+
+@lru_cache(maxsize=FIGURES)
+def _tree(key: SkeletonKey) -> Tree:
+    return Tree(key.skeleton, read_all(key.skeleton.names))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from footplant import humanoid, rotation
 from footplant.clip import Border, Clip
 from footplant.errors import FormatError, HumanoidError
+from footplant.humanoid.remembered import FIGURES, SkeletonKey, same_roles, same_skeleton
 from footplant.io.figure import RawFigure
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
@@ -54,10 +56,11 @@ def bring_in(
     if like is not None:
         motion = _convert(motion, like.border.scale, np.array(like.border.turn))
         return _make_clip(figure, take, motion, _same_person(like.character, motion.skeleton), like.border, notes)
+    figure = replace(figure, skeleton=same_skeleton(figure.skeleton))
     positions = Kinematics(_some_frames(motion)).positions
     try:
-        roles = humanoid.find_roles(
-            figure.skeleton, declared=figure.roles, corrections=corrections, positions=positions
+        roles = same_roles(
+            humanoid.find_roles(figure.skeleton, declared=figure.roles, corrections=corrections, positions=positions)
         )
     except HumanoidError as error:
         if corrections:
@@ -185,10 +188,19 @@ def _some_frames(motion: Motion, count: int = 200) -> Motion:
     return motion[:: max(1, len(motion) // count)]
 
 
-def _convert(motion: Motion, scale: float, turn) -> Motion:
-    skeleton = motion.skeleton.scaled(scale).turned(turn)
-    moved = replace(motion.scaled(scale).transformed(turn), skeleton=skeleton)
-    return moved
+def _convert(motion: Motion, scale: float, turn: NDArray) -> Motion:
+    skeleton = _converted(SkeletonKey(motion.skeleton), float(scale), tuple(turn.tolist()))
+    root, rotations = motion.root * scale, motion.rotations
+    if not np.array_equal(turn, rotation.IDENTITY):
+        root, rotations = rotation.rotate(turn, root), np.array(rotations)
+        rotations[:, 0] = rotation.multiply(turn, rotations[:, 0])
+    offsets = None if motion.offsets is None else motion.offsets * scale
+    return replace(motion, skeleton=skeleton, root=root, rotations=rotations, offsets=offsets)
+
+
+@lru_cache(maxsize=FIGURES)
+def _converted(key: SkeletonKey, scale: float, turn: tuple[float, ...]) -> Skeleton:
+    return key.skeleton.scaled(scale).turned(np.array(turn))
 
 
 def _convert_skin(skin: Skin, scale: float, turn) -> Skin:

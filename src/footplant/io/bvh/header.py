@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from footplant.errors import FormatError
@@ -21,9 +22,12 @@ MAX_CHANNELS = 12
 """Per joint; real files have 0 to 6 (9 with scales)."""
 MAX_LENGTH = 1e12
 """Largest length taken for one, in file units; beyond it squares lose their meaning."""
+MAX_REMEMBERED = 1 << 18
+"""Bytes of a HIERARCHY that is worth remembering: that of any figure, but not of a file made to fill the memory."""
 DEFAULT_FPS = 30.0
 """Taken where a file states no frame time, or 0."""
 
+_MOTION = re.compile(rb"MOTION(?=[\x00-\x20])")
 _WORD = re.compile(rb"[\x00-\x20]*([{}]|[^\x00-\x20{}]+)")
 _NAME = re.compile(rb"[^\r\n{]*")
 _FRAMES = re.compile(rb"[\x00-\x20]*frames?[ \t]*(?::[ \t]*|[ \t]+)([^\x00-\x20]{1,64})", re.IGNORECASE)
@@ -150,6 +154,25 @@ def _number(word: bytes | None) -> float | None:
 def read_header(data: bytes, path: str | Path | None) -> Header:
     """Read everything up to the rows of numbers."""
     scanner = Scanner(data, path)
+    end = _MOTION.search(data, 0, MAX_REMEMBERED)
+    known = _remembered(data[: end.end()]) if end else None
+    if known and end:
+        scanner.at = end.end()
+    joints, notes = known or _read_hierarchy(scanner)
+    return _read_motion_head(scanner, list(joints), list(notes))
+
+
+@lru_cache(maxsize=16)
+def _remembered(hierarchy: bytes) -> tuple[list[Joint], list[str]] | None:
+    """The joints of a HIERARCHY, with which all clips of a figure begin; None when it is none, or not whole."""
+    try:
+        return _read_hierarchy(Scanner(hierarchy, None))
+    except FormatError:
+        return None
+
+
+def _read_hierarchy(scanner: Scanner) -> tuple[list[Joint], list[str]]:
+    """The joints of all ROOTs, up to and with the word MOTION, and what was odd about them."""
     notes: list[str] = []
     joints: list[Joint] = []
     word = scanner.expect("HIERARCHY")
@@ -168,7 +191,7 @@ def read_header(data: bytes, path: str | Path | None) -> Header:
         raise scanner.error(f"expected MOTION or another ROOT after the joints, got {show(word)}")
     if not joints:
         raise scanner.error("expected at least one ROOT before MOTION, got none")
-    return _read_motion_head(scanner, joints, notes)
+    return joints, notes
 
 
 def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> None:

@@ -1,0 +1,181 @@
+"""What a tree, its names and lengths allow: plans of two legs, two arms and a head, before any pose is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.humanoid.limb import ARM, LEG, Limb, fit_pair
+from footplant.humanoid.remembered import FIGURES
+from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
+
+_TRIED = 12
+"""How many pairs of branches are tried as legs, and as many as arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A choice of two legs, two arms and a head."""
+
+    legs: LimbPair
+    arms: LimbPair
+    leg_limbs: tuple[Limb, Limb]
+    arm_limbs: tuple[Limb, Limb]
+    hips: int
+    """The joint that carries both pairs."""
+    chest: int
+    """The joint that carries the arms."""
+    head_path: tuple[int, ...] = ()
+    """From above the chest to the head; empty: there is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadWay:
+    """One way from above the chest to what may be the head."""
+
+    plan: Plan
+    """The plan with this head."""
+    score: float
+    """How well names and lengths fit."""
+    below: int
+    """The joint at which the line from the hips to the head may bend."""
+    own_spine: bool
+    """Whether it is a spine of its own beside the joint that carries the arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A pair of legs and a pair of arms with the trunk between them, and the heads that they may have."""
+
+    plan: Plan
+    """Without a head."""
+    score: float
+    """Without that of a head and of poses."""
+    heads: tuple[HeadWay, ...]
+
+
+@lru_cache(maxsize=FIGURES)
+def candidates(tree: Tree) -> tuple[Candidate, ...]:
+    """All plans that the tree allows, those with the best limbs first."""
+    pairs, read = mirror_pairs(tree), []
+    for kind in (LEG, ARM):
+        found = [(pair, limbs) for pair in pairs if (limbs := fit_pair(tree, pair.first, pair.second, kind))]
+        found.sort(key=lambda item: -item[1][0].score - item[1][1].score)
+        read.append(found[:_TRIED])
+    joined = (_join(tree, leg, arm) for leg, arm in product(*read))
+    return tuple(candidate for candidate in joined if candidate is not None)
+
+
+@lru_cache(maxsize=FIGURES)
+def swapped(plan: Plan) -> Plan:
+    """The plan with its arms in the other order."""
+    return replace(plan, arm_limbs=plan.arm_limbs[::-1])
+
+
+def _join(tree: Tree, legs, arms) -> Candidate | None:
+    """Judge a pair of legs and a pair of arms together, with the trunk and the head between them."""
+    (leg_pair, leg_limbs), (arm_pair, arm_limbs) = legs, arms
+    branches = {leg_pair.first, leg_pair.second, arm_pair.first, arm_pair.second}
+    if len(branches) < 4:
+        return None
+    above_arms, above_legs = set(tree.ancestors(arm_pair.parent)), set(tree.ancestors(leg_pair.parent))
+    if above_arms & {leg_pair.first, leg_pair.second} or above_legs & {arm_pair.first, arm_pair.second}:
+        return None
+    hips = tree.common(leg_pair.parent, arm_pair.parent)
+    chest = arm_pair.parent
+    trunk = tree.path_length(path_between(tree, hips, chest)) or _trunk_of_one_joint(tree, leg_limbs, arm_limbs)
+    to_legs = tree.path_length(path_between(tree, hips, leg_pair.parent))
+    leg_length = float(np.mean([limb.length for limb in leg_limbs]))
+    arm_length = float(np.mean([limb.length for limb in arm_limbs]))
+    score = sum(limb.score for limb in (*leg_limbs, *arm_limbs))
+    score -= (np.log(leg_length / arm_length / 1.5) / 0.5) ** 2
+    score -= (np.log(max(trunk, 1e-3 * leg_length) / leg_length / 0.5) / 0.6) ** 2 * 0.5
+    score -= 2.0 * (to_legs > trunk) + 0.3 * float(tree.depth[hips] > 0) * min(3, tree.depth[hips])
+    plan = Plan(leg_pair, arm_pair, leg_limbs, arm_limbs, hips, chest)
+    return Candidate(plan, float(score), tuple(_heads(tree, plan, branches, leg_length + trunk)))
+
+
+def _trunk_of_one_joint(tree: Tree, leg_limbs: tuple[Limb, Limb], arm_limbs: tuple[Limb, Limb]) -> float:
+    """Length of a trunk whose one joint carries legs and arms: from the hip joints to the shoulders at rest."""
+    places = tree.skeleton.rest_world[0]
+    low = np.mean([places[limb.joints["upper_leg"]] for limb in leg_limbs], axis=0)
+    high = np.mean([places[limb.joints["upper_arm"]] for limb in arm_limbs], axis=0)
+    return float(np.linalg.norm(high - low))
+
+
+def path_between(tree: Tree, ancestor: int, joint: int) -> tuple[int, ...]:
+    """Joints from one down to another."""
+    return tree.skeleton.chain(joint, ancestor)
+
+
+def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadWay]:
+    """The ways from above the chest to a head, and how well each fits; `body` is the length of legs and trunk."""
+    hips, chest, found = plan.hips, plan.chest, []
+    path = path_between(tree, hips, chest)
+    above = set(tree.ancestors(chest))
+    for height, joint in enumerate(path):
+        for child in tree.skeleton.children[joint]:
+            if child in above or limbs & set(tree.skeleton.descendants(child)):
+                continue
+            # a spine of its own beside the joint that carries the arms
+            own_spine = joint == hips and len(path) > 1
+            for way, score in _head_ways(tree, child, longest=3 + len(path) * own_spine):
+                length = tree.lengths[child] + tree.path_length(way)
+                if own_spine:
+                    length -= tree.path_length(path)
+                score -= 0.5 * max(0.0, np.log(max(length, 1e-6) / (0.4 * body))) ** 2 / 0.2
+                score -= 0.7 * (len(path) - max(height, 1))
+                below = chest if own_spine else joint
+                found.append(HeadWay(replace(plan, head_path=way), float(score), below, own_spine))
+    return found
+
+
+def _head_ways(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ...], float]]:
+    """Ways from a joint above the chest (or hips) to what may be the head; the last of more than `longest` is not."""
+    below = tree.skeleton.descendants(start)
+    named = [joint for joint in below if tree.readings[joint].score("head") > 0.5]
+    if named:
+        head = min(named, key=lambda joint: tree.depth[joint])
+        return [(path_between(tree, start, head), 4.0)]
+    if any(tree.readings[joint].kind in ("helper", "other", "twist") for joint in (start,)):
+        return [((start,), -4.0)]
+    if tree.readings[start].side is not None:
+        return [((start,), -2.0)]
+    way = [start]
+    while (child := _only_way_on(tree, way[-1])) is not None:
+        way.append(child)
+    bones = [float(tree.lengths[joint]) for joint in way]
+    # a last bone much longer than the one before, ending in nothing, is the top of the head
+    leaf = not tree.skeleton.children[way[-1]] and tree.tips[way[-1]] == 0
+    if len(way) > 1 and leaf and (len(way) > longest or bones[-1] > 1.4 * bones[-2]):
+        way.pop()
+    named_neck = tree.readings[start].score("neck") > 0.5
+    return [(tuple(way), 2.0 if named_neck else 0.0)]
+
+
+def _only_way_on(tree: Tree, joint: int) -> int | None:
+    """The child of a joint that goes on where others end at once; None at a head, which has none or several."""
+    places = tree.skeleton.rest_world[0]
+    before = places[joint] - places[tree.skeleton.parents[joint]]
+    children = [
+        child for child in tree.skeleton.children[joint]
+        # hair and jaws turn back from the line of the neck
+        if tree.readings[child].kind != "helper" and _cosine(before, places[child] - places[joint]) > -0.2
+    ]  # fmt: skip
+    if len(children) == 1:
+        return children[0]
+    ends = sorted(float(tree.lengths[child]) for child in children if not tree.skeleton.children[child])
+    if any(a > 0.9 * b > 0 for a, b in pairwise(ends)):
+        # two ends alike: eyes or ears
+        return None
+    on = [child for child in children if tree.skeleton.children[child]]
+    return on[0] if len(on) == 1 and tree.reach[on[0]] > 0.5 * tree.reach[joint] else None
+
+
+def _cosine(a: NDArray, b: NDArray) -> float:
+    lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / lengths if lengths > 0 else 0.0

@@ -1,0 +1,76 @@
+"""Figures that were seen lately: the clips of a collection are of a few, and what no pose tells is found once for each.
+
+What is remembered goes by content, to the bit, never by the object: a figure that differs in one length is another.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from footplant.skeleton import Roles, Skeleton
+
+FIGURES = 32
+"""How many figures are remembered."""
+
+
+class SkeletonKey:
+    """A skeleton as a key: equal to any with the same names, tree, lengths and rest pose."""
+
+    __slots__ = ("_content", "_hash", "skeleton")
+
+    def __init__(self, skeleton: Skeleton) -> None:
+        self.skeleton = skeleton
+        """The skeleton itself."""
+        arrays = (skeleton.parents, skeleton.offsets, skeleton.rest, skeleton.end_parents, skeleton.end_offsets)
+        self._content = (skeleton.names, *(array.tobytes() for array in arrays))
+        self._hash = hash(self._content)
+
+    def __hash__(self) -> int:
+        """By content."""
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """By content."""
+        return isinstance(other, SkeletonKey) and self._content == other._content
+
+
+class RolesKey:
+    """Roles as a key: equal to any with the same joints, confidence, reasons and reference pose."""
+
+    __slots__ = ("_content", "_hash", "roles")
+
+    def __init__(self, roles: Roles) -> None:
+        self.roles = roles
+        """The roles themselves."""
+        tables = (roles.joints, roles.confidence, roles.reasons)
+        reference = None if roles.reference is None else roles.reference.tobytes()
+        self._content = (*(tuple(table.items()) for table in tables), reference)
+        self._hash = hash(self._content)
+
+    def __hash__(self) -> int:
+        """By content."""
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """By content."""
+        return isinstance(other, RolesKey) and self._content == other._content
+
+
+def same_skeleton(skeleton: Skeleton) -> Skeleton:
+    """The skeleton, or the one that was seen before with the same content, and knows its rest pose by now."""
+    return _first_skeleton(SkeletonKey(skeleton)).skeleton
+
+
+def same_roles(roles: Roles) -> Roles:
+    """The roles, or those that were seen before with the same content."""
+    return _first_roles(RolesKey(roles)).roles
+
+
+@lru_cache(maxsize=FIGURES)
+def _first_skeleton(key: SkeletonKey) -> SkeletonKey:
+    return key
+
+
+@lru_cache(maxsize=FIGURES)
+def _first_roles(key: RolesKey) -> RolesKey:
+    return key
