@@ -25,6 +25,7 @@ from footplant.geometry import Ball, Plane
 from footplant.ik.goals import carriers, limb_goals
 from footplant.ik.hybrid import Hybrid
 from footplant.ik.limb import Reach
+from footplant.ik.pins import FadingTogether, PinTable
 from footplant.kernels import dense
 from footplant.kernels import goals as goals_kernel
 from footplant.kernels import hybrid as kernel
@@ -269,6 +270,34 @@ def test_goals_of_limbs_in_formulas(walk):
 
 
 # ---- goals are met
+
+
+def test_pins_that_fade_go_along_with_what_leads_them(walk):
+    kinematics, contacts = Kinematics(walk.motion[:80]), walk.character.contacts
+    asked: list[Footplant | Position] = [
+        Footplant(point=point, place=kinematics.point(point)[30] + 0.03, frames=held, ramp=(0.2, 0.1))
+        for point, held in ((contacts["left_heel"], range(20, 31)), (contacts["left_ball"], range(24, 45)))
+    ]
+    asked.append(Position(point=contacts["left_toe"], target=(0.1, 0.2, 0.3), frames=range(22, 35), ramp=(0.1, 0.1)))
+    table = PinTable(asked, kinematics.frames, walk.motion.fps)
+    carrier = carriers(walk.character.skeleton, list(Hybrid(walk.character).limbs.values()))
+    fading, pins = FadingTogether(table, carrier), table.at(kinematics)
+    moved = fading.apply(pins, kinematics)
+    assert len(fading._fading) > 10
+
+    def correction(chosen):
+        place = kinematics.at(table.rows[chosen], pins.joints[chosen], pins.offsets[chosen])
+        return pins.targets[chosen, :3] - place
+
+    wanted = np.array(pins.targets)
+    wanted[fading._fading, :3] += correction(fading._leads) - correction(fading._then)
+    np.testing.assert_allclose(moved.targets, wanted, atol=1e-12)
+    for number, plant in enumerate(asked):
+        held, own = plant.at_work(kinematics.frames, walk.motion.fps)[0], pins.sources == number
+        np.testing.assert_array_equal(table.rows[own], held)
+        part = kinematics[held]
+        off = plant.slip(part) if isinstance(plant, Position) else plant.residual(part)
+        np.testing.assert_allclose(pins.targets[own, :3], part.point(plant.point) - off, atol=1e-12)
 
 
 def test_goals_at_every_third_row_are_those_of_all_rows(walk):

@@ -286,18 +286,13 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
     return rows, np.sqrt(np.sum(values**2, axis=tuple(range(1, values.ndim))))
 
 
-def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint], held: PlantRows | None = None) -> NDArray:
-    """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres).
-
-    held: the plain ones of all constraints at these rows, where they are known already.
-    """
+def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
+    """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres)."""
     worst = np.zeros(len(kinematics.frames))
-    if held is None:
-        plain = [constraint for constraint in constraints if is_plain(constraint)]
-        held = Plants(plain).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
+    plain = [constraint for constraint in constraints if is_plain(constraint)]
+    held = Plants(plain).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
     if len(held.rows):
-        off = np.linalg.norm(held.residuals(kinematics), axis=1)
-        np.maximum.at(worst, held.rows, off * held.plants.hard[held.which])
+        np.maximum.at(worst, held.rows, held.errors(kinematics) * held.hard)
     for constraint in constraints:
         if constraint.hard and not is_plain(constraint):
             rows, values = errors(constraint, kinematics)
@@ -305,10 +300,19 @@ def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint], held:
     return worst
 
 
+def largest_error(problem: Problem, kinematics: Kinematics) -> float:
+    """The largest of all that `worst_error` has."""
+    held = problem.held_plants
+    off = held.errors(kinematics) * held.hard
+    others = (c for c in problem.constraints if c.hard and not is_plain(c))
+    values = ((RADIAN if c.unit == "rad" else 1.0) * errors(c, kinematics)[1].max(initial=0.0) for c in others)
+    return float(max(off.max(initial=0.0), *values, 0.0))
+
+
 def judge_constraints(problem: Problem, kinematics: Kinematics) -> tuple[ConstraintQuality, ...]:
     """Every constraint of a problem on a motion that was found: how far off, where, and whether that is met."""
     held = problem.held_plants
-    off = np.linalg.norm(held.residuals(kinematics), axis=1)
+    off = held.errors(kinematics)
     bounds = np.searchsorted(held.which, np.arange(len(held.plants.plants) + 1)).tolist()
     plain = (slice(first, last) for first, last in pairwise(bounds))
     found = []
@@ -356,7 +360,7 @@ class Stopwatch:
         """Note a level that has just ended, with its error; return the error in metres. Judging is not timed."""
         seconds = time.perf_counter() - self._lap
         problem, kinematics = self.problem, motion if isinstance(motion, Kinematics) else Kinematics(motion)
-        worst = float(worst_error(kinematics, problem.constraints, problem.held_plants).max(initial=0.0))
+        worst = largest_error(problem, kinematics)
         height = problem.character.height or 1.0
         self.levels.append(Level(name, 1000.0 * worst, 100.0 * worst / height, seconds))
         self._lap = time.perf_counter()

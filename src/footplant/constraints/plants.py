@@ -119,6 +119,11 @@ class PlantRows:
         return plants.joints[which], plants.offsets[which], plants.places[which]
 
     @cached_property
+    def hard(self) -> NDArray:
+        """(K,) bool."""
+        return self.plants.hard[self.which]
+
+    @cached_property
     def held(self) -> PlantRows:
         """Those that are fully at work."""
         fully = self.activation >= 1.0
@@ -127,36 +132,44 @@ class PlantRows:
         )
 
     @cached_property
-    def _easing(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
-        """Of those inside ramps: where they are, rows of their nearest held frames and of some inside them, whether
-        the former are there (n, 1), and frames (n, 1) by which their corrections go on.
+    def _told_by(self) -> tuple[NDArray, NDArray, NDArray]:
+        """(K,) the row that tells how far each is off: its own, or in a ramp that of the nearest held frame; (K,) a row
+        somewhat inside of that; and (K,) by how much more than between them its correction goes on (see `easing`).
         """
         starts, stops, ramps = self.plants._intervals
         frame = self.frames[self.rows]
         nearest = np.clip(frame, starts[self.which], stops[self.which] - 1)
+        told, earlier, going = np.array(self.rows), np.array(self.rows), np.zeros(len(frame))
         easing = np.flatnonzero(nearest != frame)
-        nearest, own = nearest[easing], self.which[easing]
-        away = frame[easing] - nearest
-        row, found = rows_of(self.frames, nearest)
-        inside = nearest - np.sign(away) * GOING
-        earlier, known = rows_of(self.frames, inside)
-        known &= found & (inside >= starts[own]) & (inside < stops[own])
-        length = ramps[own, (away > 0).astype(np.int64)]
-        going = np.where(known, coasting(away, length, self.fps) / GOING, 0.0)
-        return easing, row, earlier, found[:, None], going[:, None]
-
-    def points(self, kinematics: Kinematics) -> NDArray:
-        """(K, 3) world places of points at rows, metres."""
-        joints, offsets, _ = self.points_of
-        return kinematics.at(self.rows, joints, offsets)
+        if len(easing):
+            nearest, own = nearest[easing], self.which[easing]
+            away = frame[easing] - nearest
+            row, found = rows_of(self.frames, nearest)
+            inside = nearest - np.sign(away) * GOING
+            before, known = rows_of(self.frames, inside)
+            known &= found & (inside >= starts[own]) & (inside < stops[own])
+            length = ramps[own, (away > 0).astype(np.int64)]
+            told[easing] = np.where(found, row, told[easing])
+            earlier[easing] = np.where(known, before, earlier[easing])
+            going[easing] = np.where(known, coasting(away, length, self.fps) / GOING, 0.0)
+        return told, earlier, going
 
     def residuals(self, kinematics: Kinematics) -> NDArray:
         """(K, 3) metres, as `Footplant.residual` has them."""
-        joints, offsets, places = self.points_of
-        slip = kinematics.at(self.rows, joints, offsets) - places
-        easing, row, earlier, found, going = self._easing
-        if len(easing):
-            joints, offsets, places = joints[easing], offsets[easing], places[easing]
-            there, before = kinematics.at(row, joints, offsets), kinematics.at(earlier, joints, offsets)
-            slip[easing] = np.where(found, there - places + going * (there - before), slip[easing])
-        return slip
+        from footplant.kernels import plants as kernel
+
+        out = np.empty((len(self.rows), 3))
+        kernel.slips(*self.points_of, *self._told_by, kinematics.positions, kinematics.rotations, out)
+        return out
+
+    def errors(self, kinematics: Kinematics) -> NDArray:
+        """(K,) metres that each is off."""
+        off = self.residuals(kinematics)
+        return np.sqrt(np.einsum("ki,ki->k", off, off))
+
+    def aim(self, kinematics: Kinematics, slots: NDArray, targets: NDArray) -> None:
+        """Write where each point is to be, its place less its residual, into rows `slots` (K,) of targets (N, 4)."""
+        from footplant.kernels import plants as kernel
+
+        poses = kinematics.positions, kinematics.rotations
+        kernel.aim(self.rows, *self.points_of, *self._told_by, slots, *poses, targets)

@@ -99,8 +99,7 @@ def _out_of_the_ground(solution: Solution, problem: Problem, method: Method, gro
             break
         motion = lift_toes(motion, character, plants, ground, allowed)
         motion = clear_ground(motion, character, plants, ground, allowed)
-        again = last.solve(problem.on(motion))
-        motion, reachable = again.motion, again.status is not Status.UNREACHABLE
+        motion, reachable = last.close(problem.on(motion))
         watch.lap("soles", motion)
     if motion is solution.motion:
         return solution

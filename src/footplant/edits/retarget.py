@@ -183,7 +183,7 @@ def solve_soles(
     watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *above(character, soles, frames))))
     motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
     unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
-    last: Method | None = getattr(method, "closing", None)
+    last: Hierarchical | None = getattr(method, "closing", None)
     if last is not None:
         bounds = above(character, soles, frames)
         for number in range(ROUNDS[1]):
@@ -192,8 +192,7 @@ def solve_soles(
             motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
             motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
             motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
-            again = last.solve(problem.on(motion))
-            motion, reachable = again.motion, again.status is not Status.UNREACHABLE
+            motion, reachable = last.close(problem.on(motion))
             watch.lap("soles", motion)
     return _together(solution, watch, motion, reachable)
 

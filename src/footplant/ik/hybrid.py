@@ -127,7 +127,7 @@ class Hybrid:
         """
         first = Kinematics(motion, frames) if aimed is None else aimed[0]
         now = first if start is None else Kinematics(start, frames)
-        trunk = [c for c in constraints if self._joint_of(c) in self._trunk_joints]
+        trunk = self.on_trunk(constraints)
         # areas and gazes of the trunk are followed by their tangents, which a second look puts right
         passes = 3 if any(is_curved(c) for c in trunk) else 1
         solved, reached = motion, np.ones(len(motion), bool)
@@ -136,6 +136,10 @@ class Hybrid:
             goals = self.aim(now, constraints) if aimed is None or number or start is not None else aimed[1]
             solved, reached = self._pass(first, now, goals, trunk)
         return IkSolution(solved, reached, first.frames, tuple(constraints))
+
+    def on_trunk(self, constraints: Sequence[Constraint]) -> list[Constraint]:
+        """Those that no limb's goal stands for."""
+        return [c for c in constraints if self._joint_of(c) in self._trunk_joints]
 
     def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint], every: int = 1) -> LimbGoals:
         """Where constraints want the ends of all limbs, at every so many rows; those on the trunk are left out."""

@@ -89,7 +89,9 @@ class PinTable:
             activations.append(activation)
         row, source = np.concatenate(rows), np.concatenate(sources)
         order = np.lexsort((source, row))
-        self._order, self.rows = order, row[order]
+        self.rows = row[order]
+        self._slots = np.empty_like(order)
+        self._slots[order] = np.arange(len(order))
         self._made = Pins(
             starts=np.searchsorted(self.rows, np.arange(len(frames) + 1)),
             kinds=np.concatenate(kinds)[order],
@@ -117,21 +119,21 @@ class PinTable:
         Targets that go with the figure are where they are now. Inside the ramps the target of a point goes with the
         motion: the point's own place, moved by what the nearest held frame needs.
         """
-        targets, done = np.zeros((len(self._order), 4)), len(self._plants.rows)
+        targets, done = np.zeros((len(self.rows), 4)), len(self._plants.rows)
         if done:
-            targets[:done, :3] = self._plants.points(kinematics) - self._plants.residuals(kinematics)
+            self._plants.aim(kinematics, self._slots[:done], targets)
         for constraint, held in self._others:
             part = kinematics if len(held) == len(self.frames) else kinematics[held]
-            own = targets[done : done + len(held)]
+            own = self._slots[done : done + len(held)]
             done += len(held)
             if isinstance(constraint, Orientation):
-                own[:] = constraint.turns(part)
+                targets[own] = constraint.turns(part)
             else:
                 assert isinstance(constraint, Position | Footplant)
                 exact = type(constraint) is Position
                 off = constraint.slip(part) if exact else constraint.residual(part)  # type: ignore[union-attr]
-                own[:, :3] = part.point(constraint.point) - off
-        return replace(self._made, targets=targets[self._order])
+                targets[own, :3] = part.point(constraint.point) - off
+        return replace(self._made, targets=targets)
 
 
 def _static(constraint: Constraint, frames: NDArray) -> tuple[int, int, ArrayLike, ArrayLike]:
@@ -215,13 +217,13 @@ class FadingTogether:
 
     def apply(self, pins: Pins, kinematics: Kinematics) -> Pins:
         """The pins of poses, with the targets of those that fade moved along."""
+        from footplant.kernels import plants as kernel
+
         if not len(self._fading):
             return pins
-        targets = np.array(pins.targets)
-        now, then = (self._corrections(pins, kinematics, chosen) for chosen in (self._leads, self._then))
-        targets[self._fading, :3] += now - then
+        targets, room = np.array(pins.targets), np.empty((len(self._fading), 3))
+        kernel.follow(
+            self._fading, self._leads, self._then, self.rows, pins.joints, pins.offsets, kinematics.positions,
+            kinematics.rotations, room, targets,
+        )  # fmt: skip
         return replace(pins, targets=targets)
-
-    def _corrections(self, pins: Pins, kinematics: Kinematics, chosen: NDArray) -> NDArray:
-        """(n, 3) how far the points of some pins are from their targets, metres."""
-        return pins.targets[chosen, :3] - kinematics.at(self.rows[chosen], pins.joints[chosen], pins.offsets[chosen])

@@ -6,18 +6,26 @@ Lee & Shin, "A hierarchical approach to interactive motion editing for human-lik
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import Constraint, Footplant
-from footplant.constraints.plants import Plants, is_plain
+from footplant.constraints.plants import is_plain
 from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured, worst_error
+from footplant.problem import (
+    Ik,
+    Problem,
+    Progress,
+    Solution,
+    Stopwatch,
+    judge_constraints,
+    refuse_unhonoured,
+    worst_error,
+)
 from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
@@ -65,7 +73,7 @@ class Hierarchical:
         if not len(frames):
             return watch.finish("hierarchical", motion)
         if self.first_guess:
-            motion = self._shift_root(motion, problem.constraints)
+            motion = self._shift_root(problem)
             watch.lap("first guess", motion)
         reached, left = np.ones(len(frames), bool), np.inf
         now = Kinematics(motion) if self.spacings else None
@@ -93,8 +101,19 @@ class Hierarchical:
 
     @property
     def closing(self) -> Hierarchical | None:
-        """Its last pass as a method of its own, for edits that change feet afterwards; None where it has none."""
-        return replace(self, spacings=(), first_guess=False) if self.exact else None
+        """Whose last pass (`close`) edits run that change feet after a solve; None where it has none."""
+        return self if self.exact else None
+
+    def close(self, problem: Problem) -> tuple[Motion, bool]:
+        """The last pass alone: the motion, and whether all could be met."""
+        ik, frames = self.ik or Hybrid(problem.character, rigidity=problem.rigidity), problem.constrained_frames()
+        if not len(frames):
+            return problem.motion, True
+        motion, reached = self.enforce(ik, problem.motion, problem, frames)
+        met = bool(reached.all()) or all(
+            entry.met or not entry.hard for entry in judge_constraints(problem, Kinematics(motion))
+        )
+        return motion, met
 
     def _every_spacing(self, fps: float) -> list[float]:
         """The spacings and further ones, down to the least that there is."""
@@ -151,18 +170,18 @@ class Hierarchical:
         kernel.displace_along(spline.control, times, used, motion.root, motion.rotations, root, rotations)
         return motion.like(root, rotations, motion.offsets)
 
-    def _shift_root(self, motion: Motion, constraints: Sequence[Constraint]) -> Motion:
+    def _shift_root(self, problem: Problem) -> Motion:
         """Move the root at every frame by the mean shift of what stands or holds on, spread smoothly (METHODS A4).
 
         A hand that is to reach for something is no reason to move the whole body.
         """
+        motion, plain = problem.motion, problem.plants
         kinematics = Kinematics(motion)
         shift, total = np.zeros((len(motion), 3)), np.zeros(len(motion))
-        plain = Plants([c for c in constraints if is_plain(c)]).over(kinematics.frames, motion.fps)  # type: ignore[misc]
         weight = plain.plants.weights[plain.which] * plain.activation
         np.subtract.at(shift, plain.rows, weight[:, None] * plain.residuals(kinematics))
         np.add.at(total, plain.rows, weight)
-        for constraint in constraints:
+        for constraint in problem.constraints:
             if not isinstance(constraint, Footplant) or is_plain(constraint):
                 continue
             rows, share = constraint.at_work(kinematics.frames, motion.fps)
@@ -225,7 +244,8 @@ def _asked(
     if not isinstance(ik, Hybrid):
         answer = ik.solve(part.motion, constraints, frames=frames)
         return frames, answer.motion - part.motion, answer.reached
-    # what fades goes by the frames beside it: all of them are aimed, some of them posed
+    # what fades goes by the frames beside it: all of them are aimed, and some posed where limbs are all that is aimed
+    every = 1 if ik.on_trunk(constraints) else every
     goals = ik.aim(part, constraints, every)
     part = part[np.arange(0, len(frames), every)] if every > 1 else part
     answer = ik.solve(part.motion, constraints, aimed=(part, goals))
