@@ -157,14 +157,9 @@ def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
     pressed = (values > 0.0) & ~held
     if count < 3 or half < 1 or not pressed.any():
         return np.where(pressed, values, 0.0)
-    bend = (0.5 * half) ** 4
-    curve = np.zeros(count)
-    for _ in range(CHANGES):
-        weight = 1.0 + CLINGING[0] * pressed + CLINGING[1] * held
-        curve = calm_curve(weight, bend, CLINGING[0] * pressed * values)
-        # what presses against the curve goes on; what it has left behind lets go
-        now = ~held & (curve <= values)
-        if np.array_equal(now, pressed):
-            break
-        pressed = now
-    return np.where(held, 0.0, curve)
+    from footplant.kernels import smooth as kernel
+
+    curve = np.empty(count)
+    values, held = np.ascontiguousarray(values), np.ascontiguousarray(held)
+    kernel.smooth_above(values, held, (0.5 * half) ** 4, *CLINGING, CHANGES, curve)
+    return curve

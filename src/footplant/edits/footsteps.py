@@ -23,6 +23,8 @@ AGAIN = 100
 """Rounds at most in which plants of one foot are made to agree."""
 SAME_PLACE = 0.03
 """Metres within which two plants of one point are at the same place."""
+BENT, BENDING = 0.2, 0.1
+"""How much higher than its ball a heel is, in foot lengths, when toes bend, and over how much less they straighten."""
 _SAME_STEP = 0.12
 """Seconds between a heel's and a ball's plant that still belong to one step."""
 
@@ -108,7 +110,7 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
 
 def toes_straight(rise: ArrayLike) -> NDArray:
     """How much foot and toes are one piece, 0 to 1, by how much higher the heel is than the ball, in foot lengths."""
-    return np.clip((0.2 - np.asarray(rise, float)) / 0.1, 0.0, 1.0)
+    return np.clip((BENT - np.asarray(rise, float)) / BENDING, 0.0, 1.0)
 
 
 def _pitch_axis(heel: NDArray, ball: NDArray) -> NDArray:

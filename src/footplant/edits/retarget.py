@@ -31,7 +31,7 @@ from footplant.edits.footsteps import (
     wider_track,
 )
 from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
-from footplant.edits.soles import clear_ground, level_toes, lift_toes, stay_above, stones
+from footplant.edits.soles import level_toes, lift_toes, put_right, stay_above, stones
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.errors import MotionError
 from footplant.geometry import Plane
@@ -189,9 +189,7 @@ def solve_soles(
         for number in range(ROUNDS[1]):
             if number >= ROUNDS[0] and worst_error(Kinematics(motion), bounds).max(initial=0.0) <= DEEP:
                 break
-            motion = level_toes(motion, character, soles.plants, soles.ground, unlevelled)
-            motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
-            motion = clear_ground(motion, character, soles.plants, soles.ground, soles.clearances)
+            motion = put_right(motion, character, soles.plants, soles.ground, soles.clearances, unlevelled)
             motion, reachable = last.close(problem.on(motion))
             watch.lap("soles", motion)
     return _together(solution, watch, motion, reachable)

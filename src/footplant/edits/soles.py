@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
-from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, normal_of
+from footplant.analysis.ground import NEAR, Ground, normal_of
 from footplant.constraints import Above, Footplant
-from footplant.constraints.plants import at_work_of
-from footplant.edits.footsteps import toes_straight
+from footplant.edits.footsteps import BENDING, BENT
+from footplant.edits.posed import Posed
+from footplant.edits.stands import Stands, stands_of
 from footplant.errors import SkeletonError
-from footplant.ik.limb import Reach, limb_of
-from footplant.ik.limb import place as place_limb
+from footplant.ik.limb import Limb, Reach, limb_of
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -43,72 +43,74 @@ def level_toes(
     before: the motion whose toes were not levelled yet, where this one's have been: half-way levelled twice is more
     than half-way, and a plant that eases in would come with a jerk.
     """
+    posed = Posed(motion)
+    _level_toes(posed, character, _stands(motion, character, plants), ground, before)
+    return posed.motion
+
+
+def put_right(
+    motion: Motion,
+    character: Character,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    clearances: Mapping[str, NDArray] | None = None,
+    before: Motion | None = None,
+) -> Motion:
+    """`level_toes`, `lift_toes` and `clear_ground`, one after another."""
+    posed, stands = Posed(motion), _stands(motion, character, plants)
+    _level_toes(posed, character, stands, ground, before)
+    _lift_toes(posed, character, stands, ground, clearances)
+    return _clear_ground(posed, character, stands, ground, clearances)
+
+
+def _stands(motion: Motion, character: Character, plants: Sequence[Footplant]) -> Stands:
+    return stands_of(tuple(plants), character, len(motion), motion.fps)
+
+
+def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Ground, before: Motion | None) -> None:
+    from footplant.kernels import soles as kernel
+
     roles, skeleton = character.require_roles(), character.skeleton
-    if before is not None:
-        rotations = np.array(motion.rotations)
-        own = [roles[f"{side}_toes"] for side in ("left", "right") if f"{side}_toes" in roles]
-        rotations[:, own] = before.rotations[:, own]
-        motion = replace(motion, rotations=rotations)
-    kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
     pose = humanoid.reference_pose(skeleton, roles)
     reference = humanoid.reference_world(skeleton, roles)[1]
-    every = plants
-    plants = [plant for plant in plants if _is_on(plant, ground, NEAR * character.height)]
+    kinematics = posed.kinematics
     for side in ("left", "right"):
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
-        if toes is None or point is None or skeleton.parents[toes] < 0:
+        if toes is None:
             continue
-        # a whole foot that stands on something in the air lies flat on that
-        heels = [plant.frames for plant in every if plant.point == character.contacts.get(f"{side}_heel")]
-        whole = [plant for plant in every if plant.point == point and any(_meet(plant.frames, own) for own in heels)]
-        plants = [*plants, *(plant for plant in whole if plant not in plants)]
-        share = at_work_of(plants, [character.contacts.get(f"{side}_ball")], kinematics.frames, motion.fps)
-        flat = _flat(kinematics, character, side, every)
+        if before is not None:
+            posed.local[:, toes] = before.rotations[:, toes]
+            posed.turned(toes)
+        if point is None or skeleton.parents[toes] < 0:
+            continue
+        share = stands.share_on(side, ground, NEAR * character.height)
+        flat = _flat(kinematics, character, side, stands)
         if not share.any() and not flat.any():
             continue
-        world = kinematics.rotations[:, toes]
-        up = rotation.rotate(world, rotation.rotate(rotation.inverse(reference[toes]), rotation.AXES["y"]))
-        turn = rotation.between(up, normal_of(ground, kinematics.point(point)[:, ::2]))
-        turned = rotation.multiply(rotation.exp(share[:, None] * rotation.log(turn)), world)
-        above = kinematics.rotations[:, skeleton.parents[toes]]
-        local = rotation.multiply(rotation.inverse(above), turned)
-        if f"{side}_toe" in character.contacts:
+        above = int(skeleton.parents[toes])
+        if f"{side}_toe" in character.contacts and flat.any():
             # but not where that would push the tip into the ground: there the toes bend
-            tip = np.array(character.contacts[f"{side}_toe"].offset)
-            tip = kinematics.positions[:, toes] + rotation.rotate(rotation.multiply(above, pose[toes]), tip)
+            tip, offset = np.empty((len(share), 3)), np.array(character.contacts[f"{side}_toe"].offset)
+            kernel.straight_tip(toes, above, pose[toes], offset, posed.positions, posed.rotations, tip)
             flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
-        straight = rotation.log(rotation.multiply(rotation.inverse(local), pose[toes]))
-        rotations[:, toes] = rotation.multiply(local, rotation.exp(flat[:, None] * straight))
-    return replace(motion, rotations=rotation.normalize(rotations))
+        up = rotation.rotate(rotation.inverse(reference[toes]), rotation.AXES["y"])
+        normals = np.array(normal_of(ground, kinematics.point(point)[:, ::2]))
+        kernel.level(toes, above, share, flat, up, normals, pose[toes], posed.rotations, posed.local)
+        posed.turned(toes)
 
 
-def _flat(kinematics: Kinematics, character: Character, side: str, plants: Sequence[Footplant]) -> NDArray:
+def _flat(kinematics: Kinematics, character: Character, side: str, stands: Stands) -> NDArray:
     """(F,) how much heel and ball of a foot stand together at one height, 0 to 1.
 
     While both hold the heights are those of the plants: how the foot lies now may be what is to be put right.
     """
-    names = [f"{side}_heel", f"{side}_ball"]
+    from footplant.kernels import soles as kernel
+
     found = np.zeros(len(kinematics.frames))
-    if names[0] not in character.contacts:
-        return found
-    points = [character.contacts[name] for name in names]
-    frames, fps = kinematics.frames, kinematics.motion.fps
-    heels, balls = (
-        [(p, *work) for p in plants if p.point == point and len((work := p.at_work(frames, fps))[0])]
-        for point in points
-    )
-    heel, ball = (kinematics.point(point) for point in points)
-    length = np.maximum(np.linalg.norm(heel - ball, axis=1), 1e-9)
-    for first, heel_rows, at_heel in heels:
-        for second, ball_rows, at_ball in balls:
-            if heel_rows[0] > ball_rows[-1] or ball_rows[0] > heel_rows[-1]:
-                continue
-            rows, own, others = np.intersect1d(heel_rows, ball_rows, assume_unique=True, return_indices=True)
-            both, rise = np.minimum(at_heel[own], at_ball[others]), heel[rows, 1] - ball[rows, 1]
-            if first.place is not None and second.place is not None:
-                planned = float(np.asarray(first.place)[1] - np.asarray(second.place)[1])
-                rise = np.where(both < 1.0, np.maximum(rise, planned), planned)
-            found[rows] = np.maximum(found[rows], both * toes_straight(rise / length[rows]))
+    rows, both, planned = stands.together(side)
+    if len(rows):
+        heel, ball = (kinematics.point(character.contacts[f"{side}_{part}"]) for part in ("heel", "ball"))
+        kernel.straight_share(rows, both, planned, heel, ball, BENT, BENDING, found)
     return found
 
 
@@ -123,56 +125,39 @@ def lift_toes(
 
     clearances: as for `clear_ground`.
     """
-    roles, skeleton = character.require_roles(), character.skeleton
-    kinematics, rotations = Kinematics(motion), np.array(motion.rotations)
-    half = round(EASE_UP * motion.fps)
+    posed = Posed(motion)
+    _lift_toes(posed, character, _stands(motion, character, plants), ground, clearances)
+    return posed.motion
+
+
+def _lift_toes(
+    posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
+) -> None:
+    from footplant.kernels import soles as kernel
+
+    roles, skeleton, kinematics = character.require_roles(), character.skeleton, posed.kinematics
+    half, frames = round(EASE_UP * kinematics.motion.fps), len(kinematics.frames)
     for side in ("left", "right"):
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_toe")
         if toes is None or point is None or point.joint not in skeleton.descendants(toes):
             continue
-        joint, tip = kinematics.positions[:, toes], kinematics.point(point)
-        line = tip - joint
-        length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
-        allowed = _allowed(clearances, f"{side}_toe")
-        least = ground.height(tip[:, ::2]) + allowed - joint[:, 1]
-        up = np.arcsin(np.clip(least / length, -1.0, 1.0)) - np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
-        held = at_work_of(plants, [character.contacts.get(f"{side}_ball")], kinematics.frames, motion.fps)
-        # long toes of a ball that stands on something hang down from there; a foot that stands in the ground does not
-        ball = kinematics.point(character.contacts.get(f"{side}_ball", point))
-        sunk = np.maximum(ground.height(ball[:, ::2]) - ball[:, 1], 0.0)
-        held *= np.clip(1.0 - (least + joint[:, 1] - tip[:, 1] - sunk) / SHALLOW, 0.0, 1.0)
-        if not ((up > 0) & (held < 1.0)).any():
+        ball_point = character.contacts.get(f"{side}_ball")
+        tip, ball = kinematics.point(point), kinematics.point(ball_point or point)
+        least = ground.height(tip[:, ::2]) + _allowed(clearances, f"{side}_toe")
+        up, still = np.empty(frames), np.empty(frames)
+        if not kernel.bend_needed(
+            toes, tip, least, ball, ground.height(ball[:, ::2]), stands.share(ball_point), SHALLOW, posed.positions,
+            up, still,
+        ):  # fmt: skip
             continue
-        axis = rotation.cross(line, rotation.AXES["y"])
-        axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
-        angle = np.minimum(_beside(up, held, half), MOST_BEND)
-        turned = rotation.multiply(rotation.exp(angle[:, None] * axis), kinematics.rotations[:, toes])
-        above = kinematics.rotations[:, skeleton.parents[toes]]
-        rotations[:, toes] = rotation.multiply(rotation.inverse(above), turned)
-    return replace(motion, rotations=rotation.normalize(rotations))
+        angles, above = _beside(up, still, half), int(skeleton.parents[toes])
+        kernel.bend_up(toes, above, angles, MOST_BEND, tip, posed.positions, posed.rotations, posed.local)
+        posed.turned(toes)
 
 
 def _allowed(clearances: Mapping[str, NDArray] | None, name: str) -> ArrayLike:
     """Metres, 0 or below, that a contact point may be in the ground."""
     return np.minimum(0.0 if clearances is None else clearances.get(name, 0.0), -LEFT_ALONE)
-
-
-def _meet(first: range | tuple[int, ...] | None, second: range | tuple[int, ...] | None) -> bool:
-    """Whether two times have frames in common; the bounds of each tell."""
-    if not first or not second:
-        return first is None or second is None
-    return max(first[0], second[0]) <= min(first[-1], second[-1])
-
-
-def _is_on(plant: Footplant, ground: Ground, near: float) -> bool:
-    """Whether a plant is within `near` metres above the ground.
-
-    One that is free to choose its place is; so is any on a ground that plants alone tell of.
-    """
-    if plant.place is None or isinstance(ground, SteppingStones | Trodden):
-        return True
-    place = np.asarray(plant.place, float).reshape(-1, 3)
-    return bool((place[:, 1] - ground.height(place[:, ::2])).max() < near)
 
 
 def clear_ground(
@@ -188,71 +173,89 @@ def clear_ground(
     one without toes that rolls over its ball and would push its tip into the ground.
     clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `depths`).
     """
-    half = round(EASE_UP * motion.fps)
-    rise = np.zeros(len(motion))
+    return _clear_ground(Posed(motion), character, _stands(motion, character, plants), ground, clearances)
+
+
+def _clear_ground(
+    posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
+) -> Motion:
+    half = round(EASE_UP * posed.kinematics.motion.fps)
+    rise = np.zeros(len(posed.local))
     for side in ("left", "right"):
-        names = [f"{side}_{part}" for part in SOLE if f"{side}_{part}" in character.contacts]
-        if len(names) < len(SOLE):
+        names = [f"{side}_{part}" for part in SOLE]
+        if not all(name in character.contacts for name in names):
             continue
         try:
             limb = limb_of(character, f"{side}_leg")
         except SkeletonError:
             continue
-        kinematics = Kinematics(motion)
-        places = [kinematics.point(character.contacts[name]) for name in names]
-        held, on_heel, on_ball = (
-            at_work_of(plants, [character.contacts[name] for name in own], kinematics.frames, motion.fps)
-            for own in (names, names[:1], names[1:2])
-        )
-        ankle, turn = kinematics.positions[:, limb.end], kinematics.rotations[:, limb.end]
-        pitched = np.zeros(len(motion), bool)
-        toes = character.require_roles().get(f"{side}_toes")
-        toes = toes if toes is not None and character.skeleton.parents[toes] == limb.end else None
-        toe_turn = turn if toes is None else kinematics.rotations[:, toes]
-        pivots = [(0, 1, on_heel, on_ball), (1, 0, on_ball, on_heel)]
-        tip = character.contacts[names[2]]
-        stiff = tip.joint == limb.end and tip != character.contacts[names[1]]
-        if stiff:
-            pivots.append((1, 2, on_ball, np.zeros(len(motion))))
-        for pivot, end, stands, also in pivots:
-            allowed = _allowed(clearances, names[end])
-            wanted, axis = _pitch(places[pivot], places[end], ground, allowed)
-            pitch = _beside(stands * wanted, also, half)
-            if stiff and pivot == 1:
-                # a stiff foot is a seesaw on its ball: one end comes up only as far as the other may go down
-                room = -_pitch(places[1], places[2 - end], ground, _allowed(clearances, names[2 - end]))[0]
-                pitch = np.minimum(pitch, np.maximum(np.maximum(stands * wanted, room), 0.0))
-            if pitch.any():
-                pitched |= pitch != 0.0
-                about, center = rotation.exp(pitch[:, None] * axis), places[pivot]
-                turn = rotation.multiply(about, turn)
-                # a foot that turns about its ball leaves its toes where they lie
-                toe_turn = toe_turn if toes is not None and pivot == 1 else rotation.multiply(about, toe_turn)
-                *places, ankle = (center + rotation.rotate(about, place - center) for place in (*places, ankle))
-        need = np.full(len(motion), -np.inf)
-        for name, place in zip(names, places):
-            allowed = _allowed(clearances, name)
-            need = np.maximum(need, allowed - (place[:, 1] - ground.height(place[:, ::2])))
-        lift = _beside(need, held, half)
-        rows = np.flatnonzero(pitched | (lift != 0.0))
-        if len(rows):
-            # the rest stays to the bit: a knee that the source bends the wrong way is not put right in passing
-            goals = ankle + lift[:, None] * rotation.AXES["y"]
-            placed = place_limb(motion[rows], limb, goals[rows], orientations=turn[rows])
-            away = kinematics.positions[rows, limb.upper] - goals[rows]
-            nearest = np.linalg.norm(away, axis=1) + placed.residual
-            above = np.sqrt(np.maximum(nearest**2 - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0)) - away[:, 1]
-            folded = (placed.status == Reach.TOO_NEAR) & (away[:, 1] > 0.0)
-            rise[rows] = np.maximum(rise[rows], np.where(folded, above - LEFT_ALONE, 0.0))
-            rotations = np.array(motion.rotations)
-            rotations[rows] = placed.motion.rotations
-            if toes is not None:
-                rotations[rows, toes] = rotation.multiply(rotation.inverse(turn[rows]), toe_turn[rows])
-            motion = replace(motion, rotations=rotations)
+        _clear_foot(posed, character, limb, names, stands, ground, clearances, half, rise)
+    motion = posed.motion
     if (rise > 1e-6).any():
         # who sits on his heels gets up a little
         motion = replace(motion, root=motion.root + smooth_envelope(rise, half)[:, None] * rotation.AXES["y"])
     return motion
+
+
+def _clear_foot(
+    posed: Posed, character: Character, limb: Limb, names: list[str], stands: Stands, ground: Ground,
+    clearances: Mapping[str, NDArray] | None, half: int, rise: NDArray,
+) -> None:  # fmt: skip
+    """Bring one foot out of the ground; rise (F,) becomes what the hips must do for it beside, metres, at least."""
+    from footplant.kernels import soles as kernel
+
+    kinematics, frames = posed.kinematics, len(rise)
+    points = [character.contacts[name] for name in names]
+    held, on_heel, on_ball = stands.share(*points), stands.share(points[0]), stands.share(points[1])
+    allowed = [_allowed(clearances, name) for name in names]
+    # heel, ball and toe, and the ankle last
+    places = np.stack([*(kinematics.point(point) for point in points), posed.positions[:, limb.end]])
+    turn = np.array(posed.rotations[:, limb.end])
+    pitched = np.zeros(frames, bool)
+    toes = character.require_roles().get(f"{names[0].partition('_')[0]}_toes")
+    toes = toes if toes is not None and character.skeleton.parents[toes] == limb.end else None
+    toe_turn = turn if toes is None else np.array(posed.rotations[:, toes])
+    pivots = [(0, 1, on_heel, on_ball), (1, 0, on_ball, on_heel)]
+    stiff = points[2].joint == limb.end and points[2] != points[1]
+    if stiff:
+        pivots.append((1, 2, on_ball, np.zeros(frames)))
+
+    def pitch_of(pivot: int, end: int) -> NDArray:
+        """(F,) radians by which the line from a pivot to an end must pitch up to clear the ground."""
+        wanted = np.empty(frames)
+        least = ground.height(places[end, :, ::2]) + allowed[end]
+        kernel.pitch_needed(places[pivot], places[end], least, wanted)
+        return wanted
+
+    for pivot, end, standing, also in pivots:
+        wanted = standing * pitch_of(pivot, end)
+        pitch = _beside(wanted, also, half)
+        if stiff and pivot == 1:
+            # a stiff foot is a seesaw on its ball: one end comes up only as far as the other may go down
+            pitch = np.minimum(pitch, np.maximum(np.maximum(wanted, -pitch_of(1, 2 - end)), 0.0))
+        # a foot that turns about its ball leaves its toes where they lie
+        toes_too = toes is not None and pivot != 1
+        kernel.pitch_up(pitch, pivot, end, places, turn, toe_turn, toes_too, pitched)
+    need = np.full(frames, -np.inf)
+    for place, clear in zip(places, allowed):
+        need = np.maximum(need, clear - (place[:, 1] - ground.height(place[:, ::2])))
+    lift = _beside(need, held, half)
+    rows = np.flatnonzero(pitched | (lift != 0.0))
+    if not len(rows):
+        return
+    # the rest stays to the bit: a knee that the source bends the wrong way is not put right in passing
+    goals = np.array(places[3])
+    goals[:, 1] += lift
+    away = posed.positions[rows, limb.upper] - goals[rows]
+    residual, status = posed.placed(limb, rows, goals, turn)
+    if toes is not None:
+        kernel.relate(rows, toes, turn, toe_turn, posed.local)
+        posed.turned(toes)
+    folded = (status == Reach.TOO_NEAR) & (away[:, 1] > 0.0)
+    if folded.any():
+        nearest = np.linalg.norm(away, axis=1) + residual
+        above = np.sqrt(np.maximum(nearest**2 - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0)) - away[:, 1]
+        rise[rows] = np.maximum(rise[rows], np.where(folded, above - LEFT_ALONE, 0.0))
 
 
 def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
@@ -261,30 +264,11 @@ def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
     held: (F,) how much a plant is at work, 0 to 1. What is in the ground at a plant may be so beside it: else it would
     be lifted up to the plant's first frame, only to be dropped there.
     """
-    fully = held >= 1.0
-    if fully.any():
-        frames = np.arange(len(need))
-        at = np.flatnonzero(fully)
-        after = np.minimum(np.searchsorted(at, frames), len(at) - 1)
-        before = np.maximum(after - 1, 0)
-        nearest = np.where(np.abs(at[before] - frames) < np.abs(at[after] - frames), at[before], at[after])
-        need = need - held * np.maximum(need[nearest], 0.0)
-    return smooth_above(need, fully, half)
+    from footplant.kernels import soles as kernel
 
-
-def _pitch(pivot: NDArray, end: NDArray, ground: Ground, allowed: ArrayLike = 0.0) -> tuple[NDArray, NDArray]:
-    """(F,) radians, and the axis (F, 3), by which the line from a pivot to an end must pitch up to clear the ground.
-
-    Below 0: it may come down by so much. allowed: metres, 0 or below, that the end may be in the ground.
-    """
-    line = end - pivot
-    length = np.maximum(np.linalg.norm(line, axis=1), 1e-9)
-    rise = ground.height(end[:, ::2]) + allowed - pivot[:, 1]
-    wanted = np.arcsin(np.clip(rise / length, -1.0, 1.0))
-    now = np.arcsin(np.clip(line[:, 1] / length, -1.0, 1.0))
-    axis = rotation.cross(line, rotation.AXES["y"])
-    norm = np.linalg.norm(axis, axis=1, keepdims=True)
-    return wanted - now, np.where(norm > 1e-9, axis / np.maximum(norm, 1e-9), rotation.AXES["x"])
+    wanted = np.empty(len(need))
+    kernel.beside(need, held, wanted)
+    return smooth_above(wanted, held >= 1.0, half)
 
 
 def stones(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:

@@ -38,6 +38,30 @@ def forward(parents, offsets, root, local, positions, rotations):
 
 
 @jit
+def forward_some(joints, parents, offsets, local, positions, rotations):
+    """`forward` again for some joints (N,), parents before children, where all others are as they were.
+
+    Joint 0 is not among them: what is above a joint tells where it is.
+    """
+    step = 0 if offsets.shape[0] == 1 else 1
+    for f in range(local.shape[0]):
+        o = f * step
+        for n in range(joints.shape[0]):
+            j = joints[n]
+            p = parents[j]
+            w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
+            vx, vy, vz = rotate(w, x, y, z, offsets[o, j, 0], offsets[o, j, 1], offsets[o, j, 2])
+            positions[f, j, 0] = positions[f, p, 0] + vx
+            positions[f, j, 1] = positions[f, p, 1] + vy
+            positions[f, j, 2] = positions[f, p, 2] + vz
+            w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])
+            rotations[f, j, 0] = w
+            rotations[f, j, 1] = x
+            rotations[f, j, 2] = y
+            rotations[f, j, 3] = z
+
+
+@jit
 def carry(joints, offsets, positions, rotations, out):
     """World positions (F, N, 3) of points fixed to segments: joints (N,), offsets (N, 3)."""
     for f in range(positions.shape[0]):
@@ -155,6 +179,10 @@ _FROZEN_PARENTS.setflags(write=False)
 WARMUP = {
     "forward": lambda: (
         _FROZEN_PARENTS, _read_only(1, 1, 3), _read_only(1, 3), _read_only(1, 1, 4),
+        np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
+    ),
+    "forward_some": lambda: (
+        np.zeros(0, np.int64), _FROZEN_PARENTS, _read_only(1, 1, 3), np.zeros((1, 1, 4)),
         np.zeros((1, 1, 3)), np.zeros((1, 1, 4)),
     ),
     "carry": lambda: (

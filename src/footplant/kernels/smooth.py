@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from footplant.kernels import jit
@@ -48,6 +50,36 @@ def calm_curve(weights, bend, speed, wanted, factors, out):
             out[i, k] = value
 
 
+@jit
+def smooth_above(values, held, bend, clinging, clinging_held, changes, out):
+    """The smoothest curve (n,) nowhere below values (n,), 0 where held (n,); n ≥ 3: see `spline.smooth_above`.
+
+    bend: as `calm_curve` has it; clinging: what it costs to be below the values, and to be off 0 where it is held;
+    changes: how often it looks at most which values it would be below.
+    """
+    count = values.shape[0]
+    pressed = np.empty(count, np.bool_)
+    weights, wanted, curve, factors = np.empty(count), np.empty((count, 1)), np.empty((count, 1)), np.empty((count, 3))
+    for i in range(count):
+        pressed[i] = values[i] > 0.0 and not held[i]
+    for _ in range(changes):
+        for i in range(count):
+            weights[i] = 1.0 + (clinging if pressed[i] else 0.0) + (clinging_held if held[i] else 0.0)
+            wanted[i, 0] = clinging * values[i] if pressed[i] else 0.0
+        calm_curve(weights, bend, 2.0 * math.sqrt(bend), wanted, factors, curve)
+        # what presses against the curve goes on; what it has left behind lets go
+        same = True
+        for i in range(count):
+            now = not held[i] and curve[i, 0] <= values[i]
+            same = same and now == pressed[i]
+            pressed[i] = now
+        if same:
+            break
+    for i in range(count):
+        out[i] = 0.0 if held[i] else curve[i, 0]
+
+
 WARMUP = {
+    "smooth_above": lambda: (np.zeros(3), np.zeros(3, np.bool_), 1.0, 1.0, 1.0, 1, np.zeros(3)),
     "calm_curve": lambda: (np.ones(3), 1.0, 1.0, np.zeros((3, 1)), np.zeros((3, 3)), np.zeros((3, 1))),
 }
