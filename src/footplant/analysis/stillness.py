@@ -77,59 +77,76 @@ def find_stays(
     frames, points = positions.shape[:2]
     if frames < 2 or points == 0:
         return [], 0.0
-    segments = continuous_segments(positions, fps, height)
-    noise = _rough_noise(positions, segments)
-    still, cores = np.zeros((frames, points), bool), []
+    positions = read_only(positions)
+    segments = np.array(continuous_segments(positions, fps, height))
+    whole = np.array([(point, first, last) for point in range(points) for first, last in segments.tolist()])
+    # from the quietest fifth of the fourth differences
+    noise = _noise(positions, whole, 0.2, _QUANTILE_20, 0.0)
+    cores = whole
     for _ in range(2):  # the second round knows the noise from the stays themselves
-        for first, last in segments:
-            still[first:last] = _still(positions[first:last], fps, height, noise, settings)
-        cores = sorted(core for first, last in segments for core in _runs(still[first:last], first))
-        noise = _noise_within(positions, cores, noise)
+        cores = _cores(positions, segments, fps, height, noise, settings)
+        # inside the stays the true fourth differences are zero
+        noise = _noise(positions, cores, 0.5, _MEDIAN, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
     cores, creeping = _rests(positions, cores, fps, height, noise, settings)
     wander, gone = settings.wander * height, settings.gone * height
     ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
+    return _stays(positions, ends, segments, fps, height, noise, settings), noise
+
+
+def _stays(positions, ends, segments, fps: float, height: float, noise: float, settings: Stillness) -> list[Stay]:
+    """The intervals that are long enough to be stays."""
+    from footplant.kernels import rests as kernel
+
+    places, spreads = np.empty((len(ends), 3)), np.empty(len(ends))
+    kernel.rest_places(positions, ends, np.empty(len(positions)), places, spreads)
     shortest = max(settings.shortest * fps, 2.0)
-    edges = {frame for segment in segments for frame in segment}
+    edges = set(segments.ravel().tolist())
     stays = []
-    for point, start, end in ends:
-        track = positions[start:end, point]
+    for (point, start, end), place, spread in zip(ends.tolist(), places, spreads.tolist()):
         # the clip's edge cuts a stay anywhere, so a short rest there is no evidence of a turning point
-        rests = np.sqrt(track.var(axis=0).mean()) <= 1.35 * noise + settings.rest * height
-        enough = 2 if rests and not edges.isdisjoint((start, end)) else shortest
+        rests = spread <= 1.35 * noise + settings.rest * height
+        enough = 2 if rests and (start in edges or end in edges) else shortest
         if end - start >= enough - 0.5:
-            stays.append(Stay(point, start, end, middle(track)))
-    return stays, noise
+            stays.append(Stay(point, start, end, place))
+    return stays
 
 
 def _rests(positions, cores, fps: float, height: float, noise: float, settings: Stillness):
     """Cores cut down to their rests, and which of them creep instead and stay as they are."""
-    found = [rests_of(positions, core, fps, noise, 0.001 * height) for core in cores]
-    rests, spread = [rests for rests, _ in found], np.array([calmest for _, calmest in found])
-    length = np.array([end - start for _, start, end in cores])
+    rests, counts, spread = rests_of(positions, cores, fps, noise, 0.001 * height)
+    length = cores[:, 2] - cores[:, 1]
     creeps = spread > 1.35 * noise + settings.rest * height
     # a drift that noise hides from the spread of short windows still moves the mean of half a plant
     noisy = noise > NOISY * settings.wander * height
     drifting = length[drifts(positions, cores, noise)].sum() if noisy else 0
     if max(length[creeps].sum(), drifting) > 0.5 * length.sum():
         creeps[:] = True  # what creeps at most plants only seems to rest at the others
-    parts = [[core] if creep else rest for core, rest, creep in zip(cores, rests, creeps)]
-    return [part for group in parts for part in group], np.repeat(creeps, [len(group) for group in parts])
+    if not creeps.any():
+        return rests, np.zeros(len(rests), bool)
+    groups = np.split(rests, np.cumsum(counts)[:-1])
+    parts = [cores[[row]] if creep else group for row, (group, creep) in enumerate(zip(groups, creeps))]
+    return np.concatenate(parts), np.repeat(creeps, [len(group) for group in parts])
+
+
+def read_only(positions: NDArray) -> NDArray:
+    """Positions as kernels take them: contiguous, and not to be written."""
+    positions = np.ascontiguousarray(positions, float).view()
+    positions.setflags(write=False)
+    return positions
 
 
 def continuous_segments(positions: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
     """Cut where (nearly) all points jump at once: an added T-pose in frame 0, a cut between takes."""
-    frames = len(positions)
-    steps = np.linalg.norm(np.diff(positions, axis=0), axis=2)
-    fewest = steps.shape[1] // 5
-    step = np.partition(steps, fewest, axis=1)[:, fewest]
-    around = np.concatenate([[np.nan], step, [np.nan]])
-    neighbours = np.fmax(around[:-2], around[2:]) if frames > 2 else np.zeros_like(step)
-    alone = (step > 5.0 * np.nan_to_num(neighbours)) & (step > 0.02 * height) & (step * fps > 3.0 * height)
-    jumps = alone | (step * fps > 12.0 * height)  # no body moves as a whole at 20 m/s
-    cuts = [0, *(np.flatnonzero(jumps) + 1).tolist(), frames]
-    return list(pairwise(cuts))
+    from footplant.kernels import stillness as kernel
+
+    frames, points = positions.shape[:2]
+    jumps = np.empty(max(frames - 1, 0), bool)
+    kernel.find_jumps(
+        read_only(positions), points // 5, float(fps), float(height), np.empty(len(jumps)), np.empty(points), jumps
+    )
+    return list(pairwise([0, *(np.flatnonzero(jumps) + 1).tolist(), frames]))
 
 
 def lead_in(positions: NDArray, height: float) -> int:
@@ -149,121 +166,61 @@ def lead_in(positions: NDArray, height: float) -> int:
     return int(first[0] > 0.05 * height and first[0] > 5.0 * np.median(first[1:]))
 
 
-def _rough_noise(positions: NDArray, segments) -> float:
-    """White noise per axis, from the quietest fifth of the fourth differences."""
-    fourth = [np.diff(positions[a:b], n=4, axis=0) for a, b in segments if b - a > 4]
-    if not fourth:
-        return 0.0
-    lengths = np.linalg.norm(np.concatenate(fourth), axis=-1)
-    return float(np.quantile(lengths, 0.2)) / (_QUANTILE_20 * _FOURTH)
+def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:
+    """White noise per axis, told by a quantile of fourth differences in intervals, over what is `expected` of it."""
+    from footplant.kernels import stillness as kernel
+
+    lengths = np.empty(int((intervals[:, 2] - intervals[:, 1]).sum()))
+    lengths = lengths[: kernel.fourth_differences(positions, intervals, lengths)]
+    if not len(lengths):
+        return otherwise
+    place = share * (len(lengths) - 1)
+    below = int(place)
+    ordered = np.partition(lengths, (below, min(below + 1, len(lengths) - 1)))
+    quantile = ordered[below] + (place - below) * (ordered[min(below + 1, len(lengths) - 1)] - ordered[below])
+    return float(quantile / (expected * _FOURTH))
 
 
-def _noise_within(positions: NDArray, cores, fallback: float) -> float:
-    """White noise per axis inside the stays, where the true fourth differences are zero."""
-    inside = [np.diff(positions[a:b, point], n=4, axis=0) for point, a, b in cores if b - a > 4]
-    if not inside:
-        return fallback
-    return float(np.median(np.linalg.norm(np.concatenate(inside), axis=-1))) / (_MEDIAN * _FOURTH)
+def _cores(positions, segments, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:
+    """Where the straight line through a short window is nearly level, and the window really is a straight line."""
+    from footplant.kernels import stillness as kernel
 
-
-def _still(positions: NDArray, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:
-    """(F, P): the straight line through a short window is nearly level, and the window really is a straight line."""
-    frames = len(positions)
-    if frames < 2:
-        return np.zeros(positions.shape[:2], bool)
+    frames, points = positions.shape[:2]
     slowest = settings.speed * height
     # the window that brings the slope's noise to a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
     seconds = (12.0 * noise**2 / fps / (slowest / 3.0) ** 2) ** (1.0 / 3.0)
-    reach = max(round(np.clip(seconds, settings.smallest_window, settings.largest_window) * fps / 2.0), 1)
-    slope, scatter, count = line_fits(positions, reach)
-    speed = np.linalg.norm(slope, axis=2) * fps
-    top = sliding_max(speed, max(round(settings.around * fps), 1))
-    limit = np.clip(settings.share * top, slowest, settings.fastest * height)
-    spread = noise**2 * 12.0 / ((count + 1.0) * count * (count - 1.0))[:, None]  # variance of the slope, per axis
-    level = speed**2 < limit**2 + 2.0**2 * 3.0 * spread * fps**2
-    freedom = np.maximum(3.0 * (count - 2.0), 1.0)[:, None]
-    allowed = noise**2 * (1.0 + 4.0 * np.sqrt(2.0 / freedom)) + (0.25 * limit * count[:, None] / fps) ** 2
-    return level & (scatter / freedom <= allowed)
+    seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
+    reach, around = max(round(seconds * fps / 2.0), 1), max(round(settings.around * fps), 1)
+    limits = np.array([slowest, settings.fastest * height, settings.share])
+    still, fits, queue = np.empty((frames, points), bool), np.empty((frames, 3)), np.empty(frames, np.int64)
+    for first, last in segments.tolist():
+        kernel.mark_still(positions, first, last, reach, around, float(fps), noise, limits, fits, queue, still)
+    runs = np.empty((points * (frames // 2 + len(segments)), 3), np.int64)
+    return runs[: kernel.runs_of(still, segments, runs)]
 
 
-def sliding_max(values: NDArray, reach: int) -> NDArray:
-    """Largest of the values (F, …) in the 2·reach + 1 frames around each."""
-    best = np.array(values)
-    done = 0
-    while done < reach:  # windows grow by doubling: each round takes the maximum of two shifted copies of the last
-        step = min(done + 1 if done else 1, reach - done)
-        forward, backward = np.array(best), np.array(best)
-        forward[:-step] = np.maximum(forward[:-step], best[step:])
-        backward[step:] = np.maximum(backward[step:], best[:-step])
-        best = np.maximum(forward, backward)
-        done += step
-    return best
-
-
-def line_fits(positions: NDArray, reach: int) -> tuple[NDArray, NDArray, NDArray]:
-    """Straight-line fits to windows of 2·reach + 1 frames, shorter at the clip's edges.
-
-    Returns the slope (F, P, 3) per frame, the sum of squared residuals (F, P) and the number of frames (F,).
-    """
-    frames, points = positions.shape[:2]
-    count = np.zeros(frames)
-    t1, t2 = np.zeros(frames), np.zeros(frames)
-    x1, tx, x2 = np.zeros((frames, points, 3)), np.zeros((frames, points, 3)), np.zeros((frames, points))
-    for k in range(-min(reach, frames - 1), min(reach, frames - 1) + 1):
-        here = slice(max(0, -k), min(frames, frames - k))
-        there = slice(max(0, k), min(frames, frames + k))
-        away = positions[there] - positions[here]  # differences, so that far from the origin no digits are lost
-        count[here] += 1
-        t1[here] += k
-        t2[here] += k * k
-        x1[here] += away
-        tx[here] += k * away
-        x2[here] += np.einsum("fpk,fpk->fp", away, away)
-    stt = (t2 - t1**2 / count)[:, None, None]
-    stx = tx - t1[:, None, None] * x1 / count[:, None, None]
-    sxx = x2 - np.einsum("fpk,fpk->fp", x1, x1) / count[:, None]
-    slope = stx / stt
-    scatter = np.maximum(sxx - np.einsum("fpk,fpk->fp", stx, slope), 0.0)
-    return slope, scatter, count
-
-
-def _runs(mask: NDArray, first: int) -> list[tuple[int, int, int]]:
-    """(point, start, end) of every run of True in a mask (F, P) that begins at frame `first`."""
-    edges = np.diff(np.pad(mask, ((1, 1), (0, 0))).astype(np.int8), axis=0).T
-    starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
-    return [(int(p), first + int(a), first + int(b)) for (p, a), (_, b) in zip(starts, ends)]
-
-
-def _disjoint(intervals) -> list[tuple[int, int, int]]:
+def _disjoint(intervals: NDArray) -> NDArray:
     """Sorted and without overlaps; intervals of one point that touch are made one."""
     out: list[tuple[int, int, int]] = []
-    for point, start, end in sorted(intervals):
+    for point, start, end in sorted(intervals.tolist()):
         if out and out[-1][0] == point and start < out[-1][2]:
             out[-1] = (point, out[-1][1], max(end, out[-1][2]))
         elif end > start:
             out.append((point, start, end))
-    return out
+    return np.array(out, np.int64).reshape(-1, 3)
 
 
-def _bridge(intervals, positions, fps, height, noise, settings: Stillness) -> list[tuple[int, int, int]]:
+def _bridge(intervals, positions, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:
     """Join neighbours at the same place when the point did not leave it in between."""
-    if not intervals:
-        return []
-    jitter = _JITTER * float(np.median(creep_of(positions, intervals, fps, noise)))
-    out: list[tuple[int, int, int]] = []
-    for point, start, end in intervals:
-        if out and out[-1][0] == point and start - out[-1][2] <= settings.bridge * fps:
-            _, before, gap = out[-1]
-            reach = max(round(0.12 * fps), 1)
-            # in a moment too short to go anywhere, a point may be carried on by its creeping
-            apart = settings.gone * height + jitter if start - gap > 0.05 * fps else 0.02 * height
-            near = max(4.0 * noise / np.sqrt(min(reach, gap - before, end - start)), apart)
-            left = middle(positions[max(before, gap - reach) : gap, point])
-            right = middle(positions[start : min(end, start + reach), point])
-            between = positions[gap:start, point] - 0.5 * (left + right)
-            excursion = np.linalg.norm(between, axis=1).max(initial=0.0)
-            if np.linalg.norm(right - left) < near and excursion < near + 3.0 * noise:
-                out[-1] = (point, before, end)
-                continue
-        out.append((point, start, end))
-    return out
+    from footplant.kernels import stillness as kernel
+
+    if not len(intervals):
+        return intervals
+    jitter = _JITTER * float(middle(creep_of(positions, intervals, fps, noise)))
+    # in a moment too short to go anywhere, a point may be carried on by its creeping
+    near = np.array([0.02 * height, settings.gone * height + jitter])
+    out, room = np.empty_like(intervals), np.empty(len(positions))
+    count = kernel.bridge(
+        positions, intervals, float(fps), settings.bridge * fps, near, noise, room, np.empty((2, 3)), out
+    )
+    return out[:count]

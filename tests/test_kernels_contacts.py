@@ -1,0 +1,151 @@
+"""The kernels of contact detection against their NumPy twins, on paths that rest, creep, leave and jump, with noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import twins_contacts as twin
+from footplant.analysis.stillness import Stillness, continuous_segments, read_only
+from footplant.kernels import rests, stillness
+
+FPS, HEIGHT = 60.0, 1.7
+SETTINGS = Stillness()
+
+
+def made(noise: float, seed: int = 0) -> np.ndarray:
+    """(F, P, 3) points that go in steps with rests between, some of them creeping, with a cut in the midst."""
+    rng = np.random.default_rng(seed)
+    tracks = []
+    for _ in range(5):
+        track = [rng.normal(size=3)]
+        while len(track) < 300:
+            rest, step = rng.integers(2, 40), rng.integers(3, 20)
+            creep = rng.normal(size=3) * rng.choice([0.0, 0.0, 1e-4, 1e-3])
+            track += [track[-1] + creep * n for n in range(1, rest)]
+            way = rng.normal(size=3) * rng.choice([0.003, 0.3])
+            track += [track[-1] + way * (1 - np.cos(np.pi * n / step)) / 2 for n in range(1, step + 1)]
+        tracks.append(track[:300])
+    positions = np.array(tracks).transpose(1, 0, 2)
+    positions[170:] += [3.0, 0.0, 1.0]
+    return read_only(positions + noise * rng.normal(size=positions.shape))
+
+
+def intervals(positions: np.ndarray) -> np.ndarray:
+    """Still parts of a path, in a few lengths, as rows."""
+    runs = []
+    for first, last in continuous_segments(positions, FPS, HEIGHT):
+        runs += twin.runs(twin.still(positions[first:last], FPS, HEIGHT, 1e-4, SETTINGS, 2), first)
+    return np.array(sorted(runs))
+
+
+NOISES = pytest.mark.parametrize("noise", [0.0, 1e-5, 3e-4, 4e-3])
+
+
+@NOISES
+def test_jumps_and_fourth_differences(noise):
+    positions = made(noise)
+    segments = continuous_segments(positions, FPS, HEIGHT)
+    assert segments == twin.continuous_segments(positions, FPS, HEIGHT)
+    assert 170 in {first for first, _ in segments}
+    for short in (positions[:1], positions[:2], positions[:3]):
+        assert continuous_segments(short, FPS, HEIGHT) == twin.continuous_segments(short, FPS, HEIGHT)
+    rows = np.array([[2, 10, 60], [4, 90, 93], [0, 100, 105]])
+    out = np.empty(200)
+    count = stillness.fourth_differences(positions, rows, out)
+    expected = [np.linalg.norm(np.diff(positions[a:b, p], n=4, axis=0), axis=1) for p, a, b in rows]
+    np.testing.assert_allclose(out[:count], np.concatenate(expected), atol=1e-12)
+
+
+@NOISES
+@pytest.mark.parametrize(("reach", "around"), [(1, 0.6), (3, 0.02), (9, 10.0)])
+def test_still_frames_and_their_runs(noise, reach, around):
+    positions, settings = made(noise), Stillness(around=around)
+    frames, points = positions.shape[:2]
+    mask, expected = np.zeros((frames, points), bool), np.zeros((frames, points), bool)
+    limits = np.array([settings.speed * HEIGHT, settings.fastest * HEIGHT, settings.share])
+    segments = np.array([[0, 1], [1, 170], [170, frames]])
+    room = np.empty((frames, 3)), np.empty(frames, np.int64)
+    for first, last in segments:
+        window = max(round(around * FPS), 1)
+        stillness.mark_still(positions, first, last, reach, window, FPS, noise, limits, *room, mask)
+        expected[first:last] = twin.still(positions[first:last], FPS, HEIGHT, noise, settings, reach)
+    np.testing.assert_array_equal(mask, expected)
+    runs = np.empty((points * (frames // 2 + 3), 3), np.int64)
+    found = runs[: stillness.runs_of(mask, segments, runs)].tolist()
+    assert found == sorted(list(run) for first, last in segments for run in twin.runs(mask[first:last], first))
+    slope, scatter, count = twin.line_fits(positions[1:170], reach)
+    fits = np.array([stillness.fit_line(positions, 1, 170, f, 3, reach) for f in range(1, 170)])
+    np.testing.assert_allclose(fits[:, 0], np.linalg.norm(slope[:, 3], axis=1), atol=1e-12)
+    np.testing.assert_allclose(fits[:, 1], scatter[:, 3], atol=1e-12)
+    np.testing.assert_array_equal(fits[:, 2], count)
+
+
+@NOISES
+def test_bridges(noise):
+    positions = made(noise)
+    halves = [((p, a, (a + b) // 2), (p, (a + b) // 2 + 1 + a % 5, b)) for p, a, b in intervals(positions).tolist()]
+    rows = np.array([part for pair in halves for part in pair if part[2] > part[1]])
+    jitter = 0.1 * float(np.median(twin.creep_of(positions, rows.tolist(), FPS, noise)))
+    near, out = np.array([0.02 * HEIGHT, SETTINGS.gone * HEIGHT + jitter]), np.empty_like(rows)
+    room = np.empty(len(positions)), np.empty((2, 3))
+    count = stillness.bridge(positions, rows, FPS, SETTINGS.bridge * FPS, near, noise, *room, out)
+    expected = twin.bridge(rows.tolist(), positions, FPS, HEIGHT, noise, SETTINGS)
+    assert out[:count].tolist() == [list(row) for row in expected]
+    assert count < len(rows)
+
+
+@NOISES
+def test_rests_creeps_and_drifts(noise):
+    positions = made(noise)
+    rows = intervals(positions)
+    frames, wander = rows[:, 2] - rows[:, 1], 0.001 * HEIGHT
+    longest = max(round((0.15 if noise < wander else 0.35) * FPS), 3)
+    out, parts, counts = np.empty((frames.sum(), 3), np.int64), np.empty((300, 3), np.int64), np.empty(len(rows), int)
+    calm, creep, drift = np.empty((3, len(rows)))
+    room = np.empty((301, 4)), np.empty(300)
+    total = rests.find_rests(positions, rows, longest, noise, wander, 5.0, *room, parts, out, counts, calm)
+    found = [twin.rests_of(positions, row, FPS, noise, wander) for row in rows.tolist()]
+    assert out[:total].tolist() == [list(part) for group, _ in found for part in group]
+    assert counts.tolist() == [len(group) for group, _ in found]
+    np.testing.assert_allclose(calm, [calmest for _, calmest in found], atol=1e-10)
+    rests.find_creeps(positions, rows, FPS, noise, np.empty(300), creep)
+    np.testing.assert_allclose(creep, twin.creep_of(positions, rows.tolist(), FPS, noise), atol=1e-12)
+    rests.find_drifts(positions, rows, drift)
+    np.testing.assert_allclose(drift, twin.drifts(positions, rows.tolist(), noise), atol=1e-12)
+
+
+@NOISES
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_what_is_seen_at_the_ends(noise, sign):
+    positions = made(noise)
+    rows, segments = intervals(positions), continuous_segments(positions, FPS, HEIGHT)
+    inner, outer, bounds = 30, 9, np.array([max(noise, 1e-6), 10.0, 0.007])
+    count, width = len(rows), inner + outer + 1
+    away, used = np.empty((count, width, 3)), np.empty((count, width), bool)
+    open_end, scale = np.empty(count, bool), np.empty(count)
+    room = np.empty(width), np.empty((width, 3))
+    table = np.array(segments)
+    rests.look_at_ends(positions, rows, sign, table, inner, 0.5, bounds, *room, away, used, open_end, scale)
+    expected = twin.edges(positions, rows.tolist(), sign, segments, FPS, 0.5, (0.5, 0.15), *bounds)
+    np.testing.assert_allclose(away, expected[0], atol=1e-12)
+    np.testing.assert_array_equal(used, expected[1])
+    np.testing.assert_array_equal(open_end, expected[2])
+    np.testing.assert_allclose(scale, expected[3], atol=1e-12)
+
+
+def test_places_of_rests():
+    positions = made(1e-3)
+    rows = intervals(positions)
+    places, spreads = np.empty((len(rows), 3)), np.empty(len(rows))
+    rests.rest_places(positions, rows, np.empty(300), places, spreads)
+    tracks = [positions[a:b, p] for p, a, b in rows]
+    np.testing.assert_allclose(places, [np.median(track, axis=0) for track in tracks], atol=1e-12)
+    np.testing.assert_allclose(spreads, [np.sqrt(track.var(axis=0).mean()) for track in tracks], atol=1e-12)
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_the_median_of_values_that_are_alike_or_not(count):
+    rng = np.random.default_rng(count)
+    for values in (rng.normal(size=count), np.zeros(count), rng.integers(0, 3, count).astype(float), np.arange(12.0)):
+        assert stillness.middle_of(np.array(values), count) == np.median(values[:count])
