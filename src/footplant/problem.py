@@ -278,11 +278,13 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
     if isinstance(constraint, AcrossFrames):
         rows, values = constraint.groups(len(kinematics.frames))[:, 0], constraint.residual(kinematics)
     else:
-        rows, active = constraint.at_work(kinematics.frames, kinematics.motion.fps)
-        rows = rows[active >= 1.0]
-        values = constraint.residual(kinematics[rows]) if len(rows) else np.zeros((0, 1))
+        rows = constraint.held_rows(kinematics.frames, kinematics.motion.fps)
+        part = kinematics if len(rows) == len(kinematics.frames) else kinematics[rows]
+        values = constraint.residual(part) if len(rows) else np.zeros((0, 1))
     if constraint.inequality:
         values = np.minimum(values, 0.0)
+    if values.shape[1:] == (1,):
+        return rows, np.abs(values[:, 0])
     return rows, np.sqrt(np.sum(values**2, axis=tuple(range(1, values.ndim))))
 
 

@@ -103,12 +103,28 @@ class Constraint(ABC):
         The time it takes does not grow with the frames on either side: a long clip has many short constraints.
         """
         part = slice(0, len(frames))
+        if self._is_interval and not any(self.ramp):
+            rows = self.held_rows(frames, fps)
+            return rows, np.ones(len(rows))
         if self.frames is not None and len(self.frames) and type(self).activation is Constraint.activation:
             before, after = (int(np.ceil(ramp * fps)) for ramp in self.ramp)
             part = slice(*np.searchsorted(frames, [self.frames[0] - before, self.frames[-1] + after + 1]).tolist())
         active = self.activation(frames[part], fps)
         rows = np.flatnonzero(active > 0)
         return part.start + rows, active[rows]
+
+    def held_rows(self, frames: NDArray, fps: float) -> NDArray:
+        """Rows of frames of the clip (ascending) at which it holds fully."""
+        if self._is_interval:
+            assert isinstance(self.frames, range)
+            return np.arange(*np.searchsorted(frames, [self.frames.start, self.frames.stop]))
+        rows, active = self.at_work(frames, fps)
+        return rows[active >= 1.0]
+
+    @property
+    def _is_interval(self) -> bool:
+        """Whether it holds over an interval as most constraints do."""
+        return isinstance(self.frames, range) and type(self).activation is Constraint.activation
 
     def _interval_activation(self, frames: NDArray, held: range, fps: float) -> NDArray:
         """`activation` of an interval, which needs no search."""
