@@ -9,9 +9,10 @@ import pytest
 from hypothesis import settings
 
 # a run that decides whether a change lands must not depend on luck; elsewhere every run tries new examples
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("ci", derandomize=True, deadline=None)
+# what is called first may have to be compiled
+settings.register_profile("here", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
 
 from footplant import rotation
+from twins import exp_numpy, log_numpy
 
 component = st.floats(-1.0, 1.0, allow_nan=False)
 quaternions = (
@@ -46,6 +47,18 @@ def test_exp_and_log_undo_one_another_on_the_short_way(v):
     assert same_rotation(rotation.exp(back), q)
     short = np.linalg.norm(v, axis=-1) < np.pi - 1e-6
     assert np.allclose(back[short], v[short], atol=1e-9)
+
+
+@given(vectors, st.sampled_from([1.0, 1e-5, 1e-9]))
+def test_exp_and_log_agree_with_their_numpy_twins_and_with_scipy(v, size):
+    v, near = v * size, v * size - 0.5 * size
+    q = rotation.exp(near)
+    assert np.allclose(q, exp_numpy(near), atol=1e-15)
+    assert same_rotation(q, Rotation.from_rotvec(near).as_quat(scalar_first=True), 1e-12)
+    assert np.allclose(rotation.log(q), log_numpy(q), atol=1e-14)
+    short = np.linalg.norm(v, axis=-1) < 3.0
+    assert np.allclose(rotation.log(rotation.exp(v[short])), v[short], atol=1e-12)
+    assert np.array_equal(rotation.log(q[None, :, None])[0, :, 0], rotation.log(q))
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-12, 1e-7, 1e-6, 9.9e-7, 1.1e-6, np.pi - 1e-9, np.pi])

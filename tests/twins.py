@@ -8,6 +8,25 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 
 
+def exp_numpy(vectors: NDArray) -> NDArray:
+    """The unit quaternions (N, 4) of rotation vectors (N, 3)."""
+    square = np.sum(vectors * vectors, axis=-1, keepdims=True)
+    small = square < 1e-12
+    angle = np.sqrt(np.where(small, 1.0, square))
+    scale = np.where(small, 0.5 - square / 48.0, np.sin(0.5 * angle) / angle)
+    return np.concatenate([np.where(small, 1.0 - square / 8.0, np.cos(0.5 * angle)), scale * vectors], axis=-1)
+
+
+def log_numpy(quaternions: NDArray) -> NDArray:
+    """The rotation vectors (N, 3) of unit quaternions (N, 4), the short way round."""
+    quaternions = np.where(quaternions[:, :1] < 0, -quaternions, quaternions)
+    w, u = quaternions[:, :1], quaternions[:, 1:]
+    sine = np.linalg.norm(u, axis=-1, keepdims=True)
+    small = sine < 1e-8
+    around = 2.0 * np.arctan2(sine, w) / np.where(small, 1.0, sine)
+    return np.where(small, 2.0 / np.where(w > 0.5, w, 1.0), around) * u
+
+
 def forward_numpy(parents: ArrayLike, offsets: ArrayLike, root: ArrayLike, local: ArrayLike) -> tuple[NDArray, NDArray]:
     """Forward kinematics: world positions (F, J, 3) and rotations (F, J, 4).
 

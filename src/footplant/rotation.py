@@ -12,8 +12,8 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 IDENTITY.setflags(write=False)
 AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0.0, 1, 0]), "z": np.array([0.0, 0, 1])}
 """Unit axes by name, used by Euler orders such as "zxy"."""
-MANY = 512
-"""Rows from which on a compiled loop is quicker than NumPy, which goes over them once for each term."""
+MANY = 16
+"""Rows from which on a compiled loop is worth loading its compiler: NumPy goes over them once for each term."""
 
 
 def identity(*shape: int) -> NDArray:
@@ -124,28 +124,22 @@ def cross(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 def exp(vectors: ArrayLike) -> NDArray:
     """The unit quaternion of a rotation vector (angle |v|, radians)."""
+    from footplant.kernels.rows import exp_rows
+
     vectors = np.asarray(vectors, float)
-    square = np.sum(vectors * vectors, axis=-1, keepdims=True)
-    small = square < 1e-12
-    angle = np.sqrt(np.where(small, 1.0, square))
-    scale = np.where(small, 0.5 - square / 48.0, np.sin(0.5 * angle) / angle)
-    w = np.where(small, 1.0 - square / 8.0, np.cos(0.5 * angle))
-    return np.concatenate([w, scale * vectors], axis=-1)
+    out = np.empty((*vectors.shape[:-1], 4))
+    exp_rows(_rows(vectors), out.reshape(-1, 4))
+    return out
 
 
 def log(quaternions: ArrayLike) -> NDArray:
     """The rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
+    from footplant.kernels.rows import log_rows
+
     quaternions = np.asarray(quaternions, float)
-    quaternions = np.where(quaternions[..., :1] < 0, -quaternions, quaternions)
-    w, u = quaternions[..., :1], quaternions[..., 1:]
-    sine = np.linalg.norm(u, axis=-1, keepdims=True)
-    small = sine < 1e-8
-    scale = np.where(
-        small,
-        2.0 / np.where(w > 0.5, w, 1.0),
-        2.0 * np.arctan2(sine, w) / np.where(small, 1.0, sine),
-    )
-    return scale * u
+    out = np.empty((*quaternions.shape[:-1], 3))
+    log_rows(_rows(quaternions), out.reshape(-1, 3))
+    return out
 
 
 def angle(a: ArrayLike, b: ArrayLike) -> NDArray:

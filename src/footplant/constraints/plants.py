@@ -51,7 +51,7 @@ class Plants:
         """(N,) first frames, (N,) frames after the last, (N, 2) ramps in seconds."""
         bounds = [(p.frames.start, p.frames.stop) for p in self.plants]  # type: ignore[union-attr]
         starts, stops = np.array(bounds, np.int64).reshape(-1, 2).T
-        return starts, stops, np.array([plant.ramp for plant in self.plants], float).reshape(-1, 2)
+        return starts.copy(), stops.copy(), np.array([plant.ramp for plant in self.plants], float).reshape(-1, 2)
 
     @cached_property
     def joints(self) -> NDArray:
@@ -80,21 +80,13 @@ class Plants:
 
     def over(self, frames: NDArray, fps: float) -> PlantRows:
         """Where they are at work among rows, which are `frames` of the clip (ascending)."""
-        starts, stops, ramps = self._intervals
-        before, after = np.ceil(ramps * fps).astype(np.int64).T
-        first = np.searchsorted(frames, starts - before)
-        count = np.searchsorted(frames, stops + after) - first
-        which = np.repeat(np.arange(len(starts)), count)
-        rows = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + first[which]
-        frame = frames[rows]
-        share = ((frame >= starts[which]) & (frame < stops[which])).astype(float)
-        for side, gap in ((0, starts[which] - frame), (1, frame - (stops[which] - 1))):
-            length = ramps[which, side]
-            rising = 1.0 - gap / np.where(length > 0, fps * length, 1.0)
-            share = np.maximum(share, np.where((gap > 0) & (length > 0), rising, 0.0))
-        active = share * share * (3.0 - 2.0 * share)
-        working = active > 0
-        return PlantRows(self, frames, fps, rows[working], which[working], active[working])
+        from footplant.kernels import plants as kernel
+
+        first = np.empty(len(self.plants), np.int64)
+        count = kernel.span(*self._intervals, frames, float(fps), first)
+        rows, which, active = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+        count = kernel.spread(*self._intervals, frames, float(fps), first, rows, which, active)
+        return PlantRows(self, frames, fps, rows[:count], which[:count], active[:count])
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,49 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import rotate
+
+
+@jit
+def span(starts, stops, ramps, frames, fps, first):
+    """How many pairs of a plant and a row it may be at work at there are, ramps included; first (N,): its first row.
+
+    starts, stops (N,): the frames of each plant; ramps (N, 2) seconds; frames (F,) of the rows, ascending.
+    """
+    total = 0
+    for n in range(starts.shape[0]):
+        begin = starts[n] - math.ceil(ramps[n, 0] * fps)
+        end = stops[n] + math.ceil(ramps[n, 1] * fps)
+        first[n] = np.searchsorted(frames, begin)
+        total += np.searchsorted(frames, end) - first[n]
+    return total
+
+
+@jit
+def spread(starts, stops, ramps, frames, fps, first, rows, which, active):
+    """Write the pairs at which plants are really at work, by plant and row, and by how much; how many they are."""
+    count = 0
+    for n in range(starts.shape[0]):
+        end = stops[n] + math.ceil(ramps[n, 1] * fps)
+        row = first[n]
+        while row < frames.shape[0] and frames[row] < end:
+            frame = frames[row]
+            share = 1.0
+            if frame < starts[n]:
+                share = 1.0 - (starts[n] - frame) / (fps * ramps[n, 0])
+            elif frame >= stops[n]:
+                share = 1.0 - (frame - (stops[n] - 1)) / (fps * ramps[n, 1])
+            share = share * share * (3.0 - 2.0 * share) if share > 0.0 else 0.0
+            if share > 0.0:
+                rows[count], which[count], active[count] = row, n, share
+                count += 1
+            row += 1
+    return count
 
 
 @jit
@@ -87,7 +126,14 @@ def _numbers(count):
     return (np.zeros(1, np.int64),) * count
 
 
+def _intervals():
+    numbers = np.zeros(1, np.int64)
+    return numbers, numbers, np.zeros((1, 2)), numbers, 30.0, numbers
+
+
 WARMUP = {
+    "span": _intervals,
+    "spread": lambda: (*_intervals(), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)),
     "slips": lambda: (*_plants(), *_poses(), np.zeros((1, 3))),
     "aim": lambda: (*_numbers(1), *_plants(), *_numbers(1), *_poses(), np.zeros((1, 4))),
     "follow": lambda: (*_numbers(5), np.zeros((1, 3)), *_poses(), np.zeros((1, 3)), np.zeros((1, 4))),

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from footplant.kernels.quaternion import exp, log
 from footplant.kernels.rounded import rounded
 
 
@@ -55,6 +56,22 @@ def normalize_rows(quaternions, out):
 
 
 @rounded
+def exp_rows(vectors, out):
+    """The unit quaternions (N, 4) of rotation vectors (N, 3)."""
+    for i in range(vectors.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = exp(vectors[i, 0], vectors[i, 1], vectors[i, 2])
+
+
+@rounded
+def log_rows(quaternions, out):
+    """The rotation vectors (N, 3) of unit quaternions (N, 4), the short way round."""
+    for i in range(quaternions.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2] = log(
+            quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3]
+        )
+
+
+@rounded
 def first_odd(quaternions, tolerance):
     """The first row (N, 4) whose squared norm is not 1 within a tolerance, or not finite; N where there is none."""
     for i in range(quaternions.shape[0]):
@@ -76,5 +93,7 @@ WARMUP = {
     "multiply_rows": lambda: (_read_only(4), _read_only(4), np.zeros((1, 4))),
     "rotate_rows": lambda: (_read_only(4), _read_only(3), np.zeros((1, 3))),
     "normalize_rows": lambda: (_read_only(4), np.zeros((1, 4))),
+    "exp_rows": lambda: (_read_only(3), np.zeros((1, 4))),
+    "log_rows": lambda: (_read_only(4), np.zeros((1, 3))),
     "first_odd": lambda: (_read_only(4), 1e-6),
 }
