@@ -20,9 +20,9 @@ from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.constraints.plants import at_work_of
 from footplant.edits.footsteps import EASE
+from footplant.edits.posed import Posed
 from footplant.errors import SkeletonError
 from footplant.ik.limb import limb_of, not_nearer
-from footplant.ik.limb import place as place_limb
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -156,19 +156,23 @@ def keep_touches(
         side = name.partition("_")[0]
         share, place = _on_body(theirs, character, ours, target, theirs_at[number], side)
         share = _meant(share * free[number])
-        goals[number] += share[:, None] * (place - goals[number])
-        shares[number] = share
+        if share.any():
+            goals[number] += share[:, None] * (place - goals[number])
+            shares[number] = share
     apart = theirs_at[0] - theirs_at[1]
-    together = importance(np.linalg.norm(apart, axis=1) / (NEAR_HANDS * character.height)) * free[0] * free[1]
-    middle = _within_reach(0.5 * (goals[0] + goals[1]), ours_at, ours, target)
-    for number, sign in enumerate((0.5, -0.5)):
-        goals[number] += together[:, None] * (middle + sign * size * apart - goals[number])
-        shares[number] = np.maximum(shares[number], together)
+    together = importance(np.sqrt(np.sum(apart * apart, axis=1)) / (NEAR_HANDS * character.height)) * free[0] * free[1]
+    if together.any():
+        middle = _within_reach(0.5 * (goals[0] + goals[1]), ours_at, ours, target)
+        for number, sign in enumerate((0.5, -0.5)):
+            goals[number] += together[:, None] * (middle + sign * size * apart - goals[number])
+            shares[number] = np.maximum(shares[number], together)
+    posed = None
     for number, name in enumerate(HANDS):
         if shares[number].any():
             shift = _smooth(goals[number] - ours_at[number], shares[number], motion.fps)
-            motion = _move_palm(motion, target, name, shift * free[number][:, None])
-    return motion
+            posed = posed or Posed(motion)
+            _move_palm(posed, target, name, shift * free[number][:, None])
+    return motion if posed is None else posed.motion
 
 
 def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics, target: Character) -> NDArray:
@@ -207,7 +211,9 @@ def keep_palms_out(
             continue
         free = _free(plants, target, name, kinematics, motion.fps)
         lift = need + (smooth_envelope(need, half) - need) * free
-        motion = _move_palm(motion, target, name, lift[:, None] * rotation.AXES["y"], softness=0.0)
+        posed = Posed(motion)
+        _move_palm(posed, target, name, lift[:, None] * rotation.AXES["y"], softness=0.0)
+        motion = posed.motion
     return motion
 
 
@@ -226,45 +232,30 @@ def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
 
 def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float) -> NDArray:
     """(F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after it."""
+    if not any(plant.point == target.contacts[name] for plant in plants):
+        return np.ones(len(kinematics.frames))
     share = at_work_of(plants, [target.contacts[name]], kinematics.frames, fps)
     return 1.0 - np.minimum(smooth_envelope(share, round(0.5 * FORGET * fps)), 1.0)
 
 
-def _move_palm(motion: Motion, target: Character, name: str, shift: NDArray, softness: float = 0.05) -> Motion:
+def _move_palm(posed: Posed, target: Character, name: str, shift: NDArray, softness: float = 0.05) -> None:
     """Shift a palm by (F, 3) metres, the hand's orientation kept, by its arm alone."""
+    from footplant.kernels import hands as kernel
+
     try:
         limb = limb_of(target, f"{name.partition('_')[0]}_arm")
     except SkeletonError:
-        return motion
-    kinematics = Kinematics(motion)
-    places = kinematics.positions
-    goals, bones = places[:, limb.end] + shift, places[:, [limb.upper, limb.lower, limb.end]]
-    goals = _not_straighter(goals, bones, softness) if softness > 0.0 else not_nearer(goals, bones, limb)
-    rows = np.flatnonzero(np.linalg.norm(goals - places[:, limb.end], axis=1) > STAYS)
-    if not len(rows):
-        return motion
-    rotations = np.array(motion.rotations)
-    rotations[rows] = place_limb(
-        motion[rows], limb, goals[rows], orientations=kinematics.rotations[rows, limb.end]
-    ).motion.rotations
-    return replace(motion, rotations=rotations)
-
-
-def _not_straighter(goals: NDArray, bones: NDArray, softness: float) -> NDArray:
-    """Goals (F, 3) of a wrist, drawn in where its arm (F, 3 joints, 3) would snap straight for them.
-
-    The last share `softness` of the reach is approached without ever being met; an arm that is straighter than that
-    already may stay so.
-    """
-    away = goals - bones[:, 0]
-    distance = np.linalg.norm(away, axis=1)
-    now = np.linalg.norm(bones[:, 2] - bones[:, 0], axis=1)
-    length = np.linalg.norm(np.diff(bones, axis=1), axis=2).sum(axis=1)
-    width, start = softness * length, (1.0 - softness) * length
-    soft = start + width * np.tanh(np.maximum(distance - start, 0.0) / np.maximum(width, 1e-12))
-    most = np.maximum(now, np.where(distance > start, soft, distance))
-    share = np.minimum(distance, most) / np.maximum(distance, 1e-12)
-    return bones[:, 0] + away * share[:, None]
+        return
+    places = posed.positions
+    goals = places[:, limb.end] + shift
+    if softness > 0.0:
+        kernel.not_straighter(limb.upper, limb.lower, limb.end, softness, places, goals)
+    else:
+        goals = not_nearer(goals, places[:, [limb.upper, limb.lower, limb.end]], limb)
+    away = goals - places[:, limb.end]
+    rows = np.flatnonzero(np.sum(away * away, axis=1) > STAYS**2)
+    if len(rows):
+        posed.placed(limb, rows, goals, np.array(posed.rotations[:, limb.end]))
 
 
 def _segments(character: Character, side: str) -> list[_Segment]:
@@ -322,39 +313,29 @@ def _on_body(
     Its place is told by each near segment: how far along the bone, in which direction from it, and how far from its
     surface; segments share the say by how near they are.
     """
+    from footplant.kernels import hands as kernel
+
     frames = len(theirs.frames)
-    total, place, most = np.zeros(frames), np.zeros((frames, 3)), np.zeros(frames)
-    turns = _turns(theirs, character), _turns(ours, target)
-    hanging = _hanging(theirs, character, side)
+    place, most = np.empty((frames, 3)), np.empty(frames)
     by_role = {segment.role + str(segment.end == segment.start): segment for segment in _segments(target, side)}
-    for segment in _segments(character, side):
-        own = by_role.get(segment.role + str(segment.end == segment.start))
-        if own is None:
-            continue
-        start, end = theirs.positions[:, segment.start], theirs.positions[:, segment.end]
-        axis = end - start
-        length = np.maximum(np.sum(axis**2, axis=1), 1e-12)
-        along = np.clip(np.sum((palm - start) * axis, axis=1) / length, 0.0, 1.0)
-        away = palm - start - along[:, None] * axis
-        distance = np.linalg.norm(away, axis=1)
-        # arms that hang beside the thighs are near them all the time, and mean nothing by it
-        share = importance(1.0 - (importance((distance - segment.radius) / (NEAR_BODY * character.height)) - 0.2) / 0.8)
-        share = share * importance(_speed(theirs, segment.start, palm) / (PASSING * character.height))
-        if not segment.role.endswith("arm") and segment.role != "head":
-            share = share * (1.0 - hanging)
-        if not (share > 0).any():
-            continue
-        # the direction from the bone is that of the body's own axes: they turn alike in both figures
-        carried = rotation.multiply(turns[1][:, own.start], rotation.inverse(turns[0][:, segment.start]))
-        outwards = rotation.rotate(carried, away / np.maximum(distance, 1e-9)[:, None])
-        gap = (distance - segment.radius) * target.height / character.height
-        bone = ours.positions[:, own.start] + along[:, None] * (
-            ours.positions[:, own.end] - ours.positions[:, own.start]
-        )
-        place += (share**4)[:, None] * (bone + outwards * np.maximum(own.radius + gap, 0.0)[:, None])
-        total += share**4
-        most = np.maximum(most, share)
-    return most, np.where(total[:, None] > 1e-12, place / np.maximum(total, 1e-12)[:, None], palm)
+    pairs = [
+        (segment, own)
+        for segment in _segments(character, side)
+        if (own := by_role.get(segment.role + str(segment.end == segment.start))) is not None
+    ]
+    # an arm that hangs means nothing by what it is near to, but for the other arm and the head
+    table = [
+        (their.start, their.end, own.start, own.end, not their.role.endswith("arm") and their.role != "head")
+        for their, own in pairs
+    ]
+    radii = np.array([(their.radius, own.radius) for their, own in pairs], float).reshape(-1, 2)
+    kernel.on_body(
+        palm, np.array(table, np.int64).reshape(-1, 5), radii, _hanging(theirs, character, side),
+        NEAR_BODY * character.height, PASSING * character.height, target.height / character.height,
+        float(theirs.motion.fps), theirs.positions, theirs.rotations, _unposed(character), ours.positions,
+        ours.rotations, _unposed(target), most, place,
+    )  # fmt: skip
+    return most, place
 
 
 def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray:
@@ -364,35 +345,22 @@ def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray
     top = next((role for role in ("neck", "head") if role in roles), None)
     if top is None or not all(name in roles for name in names):
         return np.zeros(len(places))
-    shoulder, elbow, wrist = (places[:, roles[name]] for name in names)
-    arm, down = wrist - shoulder, places[:, roles["hips"]] - places[:, roles[top]]
-    length = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(wrist - elbow, axis=1)
-    reach = np.linalg.norm(arm, axis=1)
-    alike = np.sum(arm * down, axis=1) / np.maximum(reach * np.linalg.norm(down, axis=1), 1e-12)
-    straight = reach / np.maximum(length, 1e-12)
-    both = ((straight, STRAIGHT), (alike, ALONG))
-    return np.prod([importance((most - value) / (most - least)) for value, (least, most) in both], axis=0)
+    from footplant.kernels import hands as kernel
+
+    out, (shoulder, elbow, wrist) = np.empty(len(places)), (roles[name] for name in names)
+    kernel.hanging(shoulder, elbow, wrist, roles["hips"], roles[top], STRAIGHT, ALONG, places, out)
+    return out
 
 
 def _meant(share: NDArray) -> NDArray:
     """The share (F,) without the times in which it never gets to `TOUCH`: passing by is no touch."""
-    rising = np.flatnonzero(np.diff(np.concatenate([[0.0], share > 0.0])) > 0)
+    from footplant.kernels import hands as kernel
+
     out = np.array(share)
-    for start, end in zip(rising, [*rising[1:], len(share)]):
-        if share[start:end].max() < TOUCH:
-            out[start:end] = 0.0
+    kernel.meant(out, TOUCH)
     return out
 
 
-def _speed(kinematics: Kinematics, joint: int, places: NDArray) -> NDArray:
-    """(F,) metres a second at which places (F, 3) move as seen from a joint."""
-    if len(places) < 2:
-        return np.zeros(len(places))
-    seen = rotation.rotate(rotation.inverse(kinematics.rotations[:, joint]), places - kinematics.positions[:, joint])
-    return np.linalg.norm(np.gradient(seen, 1.0 / kinematics.motion.fps, axis=0), axis=1)
-
-
-def _turns(kinematics: Kinematics, character: Character) -> NDArray:
-    """(F, J, 4) how each joint has turned from the reference pose, world."""
-    reference = humanoid.reference_world(character.skeleton, character.require_roles())[1]
-    return rotation.multiply(kinematics.rotations, rotation.inverse(reference))
+def _unposed(character: Character) -> NDArray:
+    """(J, 4) what takes each joint's world rotation back to how it has turned from the reference pose."""
+    return rotation.inverse(humanoid.reference_world(character.skeleton, character.require_roles())[1])
