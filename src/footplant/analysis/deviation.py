@@ -43,6 +43,8 @@ class Deviation:
 
 def deviation(ours: Kinematics, character: Character, theirs: Kinematics, source: Character) -> Deviation | None:
     """Compare over the frames that both have; None when they share neither joints nor roles."""
+    from footplant.kernels.judging import bone_angles
+
     frames = min(len(ours.motion), len(theirs.motion))
     a, b = ours.motion.skeleton, theirs.motion.skeleton
     if a.names == b.names and np.array_equal(a.parents, b.parents) and np.abs(a.rest - b.rest).max() < 1e-6:
@@ -59,9 +61,11 @@ def deviation(ours: Kinematics, character: Character, theirs: Kinematics, source
     ]
     if not bones:
         return None
-    first, second = _directions(ours, character.roles, bones), _directions(theirs, source.roles, bones)
-    across = np.linalg.norm(rotation.cross(first[:frames], second[:frames]), axis=-1)
-    angles = np.arctan2(across, np.einsum("fbk,fbk->fb", first[:frames], second[:frames]))
+    first, second = (
+        np.array([[roles[role] for role in pair] for pair in bones]) for roles in (character.roles, source.roles)
+    )
+    angles = np.empty((frames, len(bones)))
+    bone_angles(ours.positions, first, theirs.positions, second, angles)
     free = np.array([not role.endswith(_LEGS) for role, _ in bones])
     return _summary("direction", angles, [role for role, _ in bones], free)
 
@@ -70,11 +74,6 @@ def _leg_joints(roles: Roles | None) -> set[int]:
     if roles is None:
         return set()
     return {joint for role, chain in roles.joints.items() if role.endswith(_LEGS) for joint in chain}
-
-
-def _directions(kinematics: Kinematics, roles: Roles, bones) -> NDArray:
-    start, end = ([roles[pair[i]] for pair in bones] for i in (0, 1))
-    return kinematics.positions[:, end] - kinematics.positions[:, start]
 
 
 def _summary(by: str, angles: NDArray, names: list[str], free: NDArray) -> Deviation:

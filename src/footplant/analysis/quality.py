@@ -6,18 +6,20 @@ The same code judges any file, also other tools' output: all it needs is a motio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid
 from footplant.analysis import published
-from footplant.analysis.contacts import FEET, HANDS, TOES, Contacts, Plant, find_contacts
+from footplant.analysis.contacts import FEET, TOES, Contacts, Plant, find_contacts
 from footplant.analysis.deviation import Deviation, deviation
 from footplant.analysis.ground import Ground, as_ground
 from footplant.analysis.published import Published
-from footplant.analysis.smoothness import Smoothness, smoothness, uncut
+from footplant.analysis.smoothness import Smoothness, jerk_and_peak, smoothness, uncut
+from footplant.analysis.tracks import Tracks
 from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
@@ -155,16 +157,48 @@ def measure(
         motion, character = motion.motion, character or motion.character
     if character is None:
         raise MotionError("expected a clip, or a motion and its character")
+    source = None if against is None else _aligned(against, motion.fps)
+    return _judge(motion, character, contacts, source, ground, constraints)
+
+
+def measure_each(
+    motions: Sequence[Motion],
+    character: Character,
+    contacts: Contacts | None = None,
+    *,
+    against: Source,
+    ground: Ground | float | None = None,
+) -> tuple[Quality, ...]:
+    """Judge several motions of one character against the same source, as `measure` does each.
+
+    What is asked of the source is found once: before and after an edit, say.
+    """
+    sources: dict[float, _Aligned] = {}
+    for motion in motions:
+        if motion.fps not in sources:
+            sources[motion.fps] = _aligned(against, motion.fps)
+    return tuple(_judge(motion, character, contacts, sources[motion.fps], ground, ()) for motion in motions)
+
+
+def _judge(
+    motion: Motion,
+    character: Character,
+    contacts: Contacts | None,
+    source: _Aligned | None,
+    ground: Ground | float | None,
+    constraints: Sequence[tuple[str, ArrayLike]],
+) -> Quality:
     own = find_contacts((motion, character), ground=ground)
     kinematics = Kinematics(motion)
-    source = None if against is None else _aligned(against, motion.fps)
     judged = contacts or (own if source is None else source.contacts)
     floor = as_ground(ground) if ground is not None else own.ground if own.plants else judged.ground
-    plants = _judge_plants(kinematics, character, judged, own if source is not None else None)
+    tracks = Tracks.of(kinematics, character, floor)
+    plants = _judge_plants(tracks, judged, own if source is not None else None, motion.fps)
     drifts = np.array([plant.drift for plant in plants])
     errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
-    speeds = _planted_speeds(kinematics, character, judged)
-    depth = _depths(kinematics, character, floor)
+    stance = tracks.stance(judged)
+    speeds = published.ground_speed(tracks.places, motion.fps)[stance[:-1] & stance[1:]]
+    depth = tracks.depths
     smooth = smoothness(kinematics, character.height)
     ratios = (None, None) if source is None else _smoothness_ratios(kinematics, character, source)
     violations, worst_violation = _limits(motion, character)
@@ -191,7 +225,7 @@ def measure(
         limit_violations=violations,
         limit_worst=worst_violation,
         constraint_errors=tuple(_constraint_error(name, residual, character.height) for name, residual in constraints),
-        published=_published(kinematics, character, judged, floor, source),
+        published=_published(tracks, stance, motion.fps, judged, source),
     )
 
 
@@ -202,6 +236,26 @@ class _Aligned:
     kinematics: Kinematics
     character: Character
     contacts: Contacts
+    _places: dict[tuple, tuple[float | None, float | None]] = field(default_factory=dict)
+
+    @cached_property
+    def tracks(self) -> Tracks:
+        """Its contact points, over its own ground."""
+        return Tracks.of(self.kinematics, self.character, self.contacts.ground)
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int]]:
+        """Its frames between cuts."""
+        return uncut(self.kinematics, self.character.height)
+
+    def jerk_and_peak(
+        self, joints: list[int] | None, parts: list[tuple[int, int]]
+    ) -> tuple[float | None, float | None]:
+        """See `smoothness.jerk_and_peak`; of some joints and frames."""
+        key = (None if joints is None else tuple(joints), tuple(parts))
+        if key not in self._places:
+            self._places[key] = jerk_and_peak(self.kinematics, self.character.height, joints, parts)
+        return self._places[key]
 
 
 def _aligned(against: Source, fps: float) -> _Aligned:
@@ -217,103 +271,59 @@ def _aligned(against: Source, fps: float) -> _Aligned:
     return _Aligned(Kinematics(motion), character, contacts or find_contacts((motion, character)))
 
 
-def _points(kinematics: Kinematics, character: Character, names: Sequence[str]) -> NDArray:
-    return kinematics.points([character.contacts[name] for name in names])
-
-
-def _judge_plants(
-    kinematics: Kinematics, character: Character, contacts: Contacts, own: Contacts | None
-) -> list[PlantQuality]:
+def _judge_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:
     """Each plant on our own points; with `own`, the times at which these really rest are compared with it."""
-    frames = len(kinematics.motion)
-    names = [name for name in contacts.points if name in character.contacts]
-    tracks = dict(zip(names, np.moveaxis(_points(kinematics, character, names), 1, 0))) if names else {}
-    found = []
-    for plant in contacts.plants:
-        end = min(plant.end, frames)
-        if plant.point not in tracks or plant.start >= end:
-            continue
-        track = tracks[plant.point][plant.start : end]
-        away = np.linalg.norm((track - track.mean(axis=0))[:, ::2], axis=1)
-        speed = published.ground_speed(track, kinematics.motion.fps)
-        start_error, end_error = (None, None) if own is None else _timing(plant, own)
-        found.append(
-            PlantQuality(
-                plant.point,
-                plant.start,
-                end,
-                float(1000.0 * away.max()),
-                float(1000.0 * np.ptp(track[:, 1])),
-                float(speed.mean()) if speed.size else 0.0,
-                start_error,
-                end_error,
-            )
+    from footplant.kernels.judging import plant_figures
+
+    frames = len(tracks.places)
+    plants = [p for p in contacts.plants if p.point in tracks.names and p.start < min(p.end, frames)]
+    rows = [(tracks.names.index(plant.point), plant.start, min(plant.end, frames)) for plant in plants]
+    table = np.empty((len(plants), 3))
+    plant_figures(tracks.places, np.array(rows, np.int64).reshape(-1, 3), table)
+    rests = None if own is None else {point: own.intervals(point) for point in own.points}
+    return [
+        PlantQuality(
+            plant.point,
+            plant.start,
+            end,
+            1000.0 * drift,
+            1000.0 * band,
+            way * fps,
+            *((None, None) if rests is None else _timing(plant, rests.get(plant.point, []))),
         )
-    return found
+        for plant, (_, _, end), (drift, band, way) in zip(plants, rows, table.tolist())
+    ]
 
 
-def _timing(plant: Plant, own: Contacts) -> tuple[int | None, int | None]:
-    """Errors of the start and the end against those of our own plants that overlap."""
-    if plant.point not in own.points:
-        return None, None
-    overlapping = [(a, b) for a, b in own.intervals(plant.point) if min(b, plant.end) > max(a, plant.start)]
+def _timing(plant: Plant, own: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
+    """Errors of the start and the end against those of our own plants (start, end) of the point that overlap."""
+    overlapping = [(a, b) for a, b in own if min(b, plant.end) > max(a, plant.start)]
     if not overlapping:
         return None, None
     return overlapping[0][0] - plant.start, overlapping[-1][1] - plant.end
 
 
-def _planted_speeds(kinematics: Kinematics, character: Character, contacts: Contacts) -> NDArray:
-    names = [name for name in contacts.points if name in character.contacts]
-    positions = _points(kinematics, character, names)
-    stance = _stance(contacts, names, len(positions))
-    return published.ground_speed(positions, kinematics.motion.fps)[stance[:-1] & stance[1:]]
-
-
-def _stance(contacts: Contacts, names: Sequence[str], frames: int) -> NDArray:
-    """(frames, P) planted or not, cut or padded to a motion that is shorter or longer than the contacts' own."""
-    stance = np.zeros((frames, len(names)), bool)
-    for column, name in enumerate(names):
-        mask = contacts.mask(name)[:frames]
-        stance[: len(mask), column] = mask
-    return stance
-
-
-def _heights(kinematics: Kinematics, character: Character, names: Sequence[str], ground: Ground) -> NDArray:
-    positions = _points(kinematics, character, names)
-    return positions[..., 1] - ground.height(positions[..., ::2])
-
-
-def _depths(kinematics: Kinematics, character: Character, ground: Ground) -> NDArray:
-    """(F,) metres; how deep the deepest contact point is below the ground."""
-    names = [name for name in FEET + TOES + HANDS if name in character.contacts]
-    return np.maximum(-_heights(kinematics, character, names, ground), 0.0).max(axis=1)
-
-
-def _published(
-    kinematics: Kinematics, character: Character, contacts: Contacts, ground: Ground, source: _Aligned | None
-) -> Published:
-    fps = kinematics.motion.fps
-    feet = [name for name in FEET + TOES if name in character.contacts]
+def _published(tracks: Tracks, stance: NDArray, fps: float, contacts: Contacts, source: _Aligned | None) -> Published:
+    feet = [name for name in FEET + TOES if name in tracks.names]
     toes = [name for name in TOES if name in feet] or [name for name in feet if name.endswith("_ball")]
-    toe_tracks, toe_heights = _points(kinematics, character, toes), _heights(kinematics, character, toes, ground)
-    planted = [name for name in contacts.points if name in feet]
-    stance = _stance(contacts, planted, len(kinematics.motion))
-    duration, depth = published.penetration(_heights(kinematics, character, feet, ground))
+    columns, planted = tracks.columns(toes), tracks.columns([name for name in contacts.points if name in feet])
+    toe_tracks, toe_heights = tracks.places[:, columns], tracks.heights[:, columns]
+    duration, depth = published.penetration(tracks.heights[:, tracks.columns(feet)])
     sliding = preserved = None
     if source is not None:
-        shared = min(len(kinematics.motion), len(source.kinematics.motion))
-        toes = [name for name in toes if name in source.character.contacts]
-        feet = [name for name in feet if name in source.character.contacts]
-        ours, theirs = _points(kinematics, character, toes), _points(source.kinematics, source.character, toes)
-        sliding = published.sliding_duration(ours[:shared], theirs[:shared], fps)
+        shared, theirs = min(len(tracks.places), len(source.tracks.places)), source.tracks
+        toes = [name for name in toes if name in theirs.names]
+        feet = [name for name in feet if name in theirs.names]
+        sliding = published.sliding_duration(
+            tracks.places[:shared, tracks.columns(toes)], theirs.places[:shared, theirs.columns(toes)], fps
+        )
         preserved = published.contact_preservation(
-            _heights(kinematics, character, feet, ground)[:shared],
-            _heights(source.kinematics, source.character, feet, source.contacts.ground)[:shared],
+            tracks.heights[:shared, tracks.columns(feet)], theirs.heights[:shared, theirs.columns(feet)]
         )
     return Published(
         foot_skate_ratio=published.foot_skate_ratio(toe_tracks, toe_heights, fps, 0.2),
         foot_skate_ratio_gmd=published.foot_skate_ratio(toe_tracks, toe_heights, fps, 0.5),
-        skating_frames=published.skating_frames(_points(kinematics, character, planted), stance, fps),
+        skating_frames=published.skating_frames(tracks.places[:, planted], stance[:, planted], fps),
         sliding_duration=sliding,
         penetration_duration=duration,
         penetration_depth=depth,
@@ -353,11 +363,11 @@ def _smoothness_ratios(
     """
     joints = shared_joints(character, source.character)
     # a cut of the source is one of ours: what counts as one depends on who moves
-    parts = uncut(source.kinematics, source.character.height)
-    parts = [(first, min(last, len(kinematics.motion))) for first, last in parts if first < len(kinematics.motion)]
-    ours = smoothness(kinematics, character.height, joints[0], parts)
-    theirs = smoothness(source.kinematics, source.character.height, joints[1], parts)
-    return _ratio(ours.jerk, theirs.jerk), _ratio(ours.peak_acceleration, theirs.peak_acceleration)
+    frames = len(kinematics.motion)
+    parts = [(first, min(last, frames)) for first, last in source.parts if first < frames]
+    ours = jerk_and_peak(kinematics, character.height, joints[0], parts)
+    theirs = source.jerk_and_peak(joints[1], parts)
+    return _ratio(ours[0], theirs[0]), _ratio(ours[1], theirs[1])
 
 
 def shared_joints(character: Character, other: Character) -> tuple[list[int], list[int]] | tuple[None, None]:

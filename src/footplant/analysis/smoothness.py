@@ -50,24 +50,36 @@ def smoothness(
 
     parts: (first, end) of the frames to measure; None: the motion's own, see `uncut`.
     """
+    motion = kinematics.motion
+    parts = uncut(kinematics, height) if parts is None else parts
+    jerk, peak = jerk_and_peak(kinematics, height, joints, parts)
+    moving = _moving_joints(motion.rotations, parts[0][0] if parts else 0)
+    moving = moving if joints is None else np.intersect1d(moving, joints)
+    turn = _rotation_jerk(motion.rotations, moving, parts)
+    scale = motion.fps**3
+    return Smoothness(
+        jerk=jerk,
+        peak_acceleration=peak,
+        joint_jerk_rms=float(np.sqrt(turn @ turn / len(turn))) * scale if len(turn) else None,
+        joint_jerk_p95=_percentile(turn, 0.95) * scale if len(turn) else None,
+    )
+
+
+def jerk_and_peak(
+    kinematics: Kinematics, height: float, joints: Sequence[int] | None, parts: Sequence[tuple[int, int]]
+) -> tuple[float | None, float | None]:
+    """`Smoothness.jerk` and `Smoothness.peak_acceleration` alone, of all joints or of some, in frames (first, end)."""
     from footplant.kernels import smoothness as kernel
 
-    motion, fps = kinematics.motion, kinematics.motion.fps
-    parts = uncut(kinematics, height) if parts is None else parts
-    chosen = np.arange(len(motion.skeleton)) if joints is None else np.array(joints, np.int64)
-    moving = np.intersect1d(_moving_joints(motion.rotations, parts[0][0] if parts else 0), chosen)
-    places, turns = np.zeros(2), [np.zeros(0)]
+    fps = kinematics.motion.fps
+    chosen = np.arange(len(kinematics.motion.skeleton)) if joints is None else np.array(joints, np.int64)
+    places = np.zeros(2)
     for first, last in parts:
         kernel.place_differences(kinematics.positions, chosen, first, last, places)
-        if last - first > 3:
-            turns.append(_rotation_jerk(motion.rotations, moving, first, last, fps).ravel())
-    turn = np.concatenate(turns)
     seconds, thirds = (sum(max(last - first - order, 0) for first, last in parts) * len(chosen) for order in (2, 3))
-    return Smoothness(
-        jerk=float(np.sqrt(places[1] / thirds)) * fps**3 / height if thirds else None,
-        peak_acceleration=float(places[0]) * fps**2 / height if seconds else None,
-        joint_jerk_rms=float(np.sqrt(np.mean(turn**2))) if turn.size else None,
-        joint_jerk_p95=float(np.percentile(turn, 95)) if turn.size else None,
+    return (
+        float(np.sqrt(places[1] / thirds)) * fps**3 / height if thirds else None,
+        float(places[0]) * fps**2 / height if seconds else None,
     )
 
 
@@ -92,10 +104,23 @@ def _moving_joints(rotations: NDArray, first: int) -> NDArray:
     return np.flatnonzero(same < 1.0 - 1e-10)
 
 
-def _rotation_jerk(rotations: NDArray, joints: NDArray, first: int, last: int, fps: float) -> NDArray:
-    """(F−3, n) rad/s³: second differences of the angular velocity between frames, in the joint's own frame."""
+def _rotation_jerk(rotations: NDArray, joints: NDArray, parts: Sequence[tuple[int, int]]) -> NDArray:
+    """(N,) radians per frame³: second differences of the angular velocity between frames, in the joints' own frames."""
     from footplant.kernels import smoothness as kernel
 
-    out = np.empty((last - first - 3, len(joints)))
-    kernel.turn_differences(rotations, joints, first, last, np.empty((3, len(joints), 3)), out)
-    return out * fps**3
+    rows = [max(last - first - 3, 0) for first, last in parts]
+    out, room, at = np.empty((sum(rows), len(joints))), np.empty((3, len(joints), 3)), 0
+    for (first, last), count in zip(parts, rows):
+        if count:
+            kernel.turn_differences(rotations, joints, first, last, room, out[at : at + count])
+            at += count
+    return out.ravel()
+
+
+def _percentile(values: NDArray, share: float) -> float:
+    """What that share of values is below, as `np.quantile` has it."""
+    place = share * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    ordered = np.partition(values, (below, above))
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from footplant.analysis.contacts import FEET, Contacts, find_contacts
 from footplant.analysis.ground import Ground, SteppingStones, Trodden
-from footplant.analysis.quality import measure
+from footplant.analysis.quality import measure_each
 from footplant.clip import Clip
 from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.edits.footsteps import EASE
@@ -73,9 +73,12 @@ def fit(
     solution = method.solve(problem, progress)
     if contacts is not None:
         solution = _out_of_the_ground(solution, problem, method, contacts.ground)
-        before, after = (
-            measure(moving, character, contacts, against=(motion, character, contacts), ground=contacts.ground)
-            for moving in (motion, solution.motion)
+        before, after = measure_each(
+            (motion, solution.motion),
+            character,
+            contacts,
+            against=(motion, character, contacts),
+            ground=contacts.ground,
         )
         solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.quality import measure
+from footplant.analysis.quality import measure_each
 from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
@@ -79,9 +79,7 @@ def morph(
     soles = Soles(plants, contacts.ground, unlevelled=moved)
     solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     judged = (clip.motion, clip.character, contacts)
-    before, after = (
-        measure(motion, figure, contacts, against=judged, ground=contacts.ground) for motion in (moved, solution.motion)
-    )
+    before, after = measure_each((moved, solution.motion), figure, contacts, against=judged, ground=contacts.ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     if solution.status is Status.UNREACHABLE and not scale_footsteps:
         shortest = min(change.legs) / change.legs[0]

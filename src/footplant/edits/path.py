@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.analysis.contacts import Contacts, Plant, find_contacts
 from footplant.analysis.ground import Ground, SteppingStones, estimate_ground
-from footplant.analysis.quality import measure
+from footplant.analysis.quality import measure_each
 from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
@@ -153,9 +153,7 @@ def path(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried along, set on the ground"
         )
     judged = (motion, character, contacts)
-    before, after = (
-        measure(moving, character, contacts, against=judged, ground=ground) for moving in (carried, solution.motion)
-    )
+    before, after = measure_each((carried, solution.motion), character, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes, *_way_notes(travel, curve, scale, character.height))
 

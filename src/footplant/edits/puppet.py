@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import Ground
 from footplant.analysis.importance import Scene, Thing
-from footplant.analysis.quality import measure
+from footplant.analysis.quality import measure_each
 from footplant.clip import Clip
 from footplant.edits.attached import attached, in_pieces
 from footplant.edits.hands import without_waving
@@ -71,9 +71,7 @@ def puppet(
     notes = (f"the body had to be bent at {busy} of {len(clip.motion)} frames",) if busy else ()
     solution = watch.finish(PUPPET, played.motion, notes=notes)
     judged = (clip.motion, clip.character, contacts)
-    before, after = (
-        measure(motion, target, contacts, against=judged, ground=stage.ground) for motion in (copied, played.motion)
-    )
+    before, after = measure_each((copied, played.motion), target, contacts, against=judged, ground=stage.ground)
     return replace(solution, report=replace(solution.report, before=before, after=after))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from footplant.analysis.contacts import Contacts
 from footplant.analysis.ground import Ground, SteppingStones, Trodden, as_ground
-from footplant.analysis.quality import Quality, measure
+from footplant.analysis.quality import Quality, measure_each
 from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant
@@ -95,9 +95,12 @@ def repair(
         stance = further
     assert solution is not None
     solution = _calm(solution, Clip(source, character), stance)
-    before, after = (
-        measure(moving, character, stance.contacts, against=(source, character, stance.contacts), ground=floor)
-        for moving in (source, solution.motion)
+    before, after = measure_each(
+        (source, solution.motion),
+        character,
+        stance.contacts,
+        against=(source, character, stance.contacts),
+        ground=floor,
     )
     if lead and first_frame == "keep":
         raised = motion.root[0] - source.root[0]

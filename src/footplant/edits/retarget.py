@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, trodden
-from footplant.analysis.quality import measure
+from footplant.analysis.quality import measure_each
 from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
@@ -134,9 +134,7 @@ def retarget(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
         )
     judged = (clip.motion, clip.character, contacts)
-    before, after = (
-        measure(motion, target, contacts, against=judged, ground=stage.ground) for motion in (copied, solution.motion)
-    )
+    before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     return replace(solution, report=replace(solution.report, before=before, after=after))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.analysis.ground import Ground
-from footplant.analysis.quality import measure
+from footplant.analysis.quality import measure_each
 from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
@@ -103,9 +103,7 @@ def terrain(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
         )
     judged = (clip.motion, clip.character, contacts)
-    before, after = (
-        measure(moving, target, contacts, against=judged, ground=ground) for moving in (motion, solution.motion)
-    )
+    before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
 

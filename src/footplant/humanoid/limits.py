@@ -60,11 +60,16 @@ def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
 
 def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
     """(F, J, 3) rotation vectors of all joints against their parents, from the reference pose, in its axes, radians."""
-    skeleton, roles = character.skeleton, character.require_roles()
-    world = reference_world(skeleton, roles)[1]
-    above = np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]])
+    above, world = _around(character)
     local = np.asarray(rotations, float)
     return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
+
+
+def _around(character: Character) -> tuple[NDArray, NDArray]:
+    """(J, 4) world rotations of the joints' parents and of the joints in the reference pose."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    world = reference_world(skeleton, roles)[1]
+    return np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]]), world
 
 
 def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
@@ -75,6 +80,15 @@ def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
     local = np.asarray(rotations, float)
     if character.limits is None or character.roles is None:
         return np.zeros(local.shape[:2])
-    turns = anatomical_turns(character, local)
-    beyond = np.maximum(np.maximum(turns - character.limits.upper, character.limits.lower - turns), 0.0)
-    return np.linalg.norm(beyond, axis=-1)
+    from footplant.kernels.judging import limit_excess
+
+    lower, upper = character.limits.lower, character.limits.upper
+    above, world = _around(character)
+    # a turn of less than the nearest limit is within all of them, and no |w| is as large as 2
+    nearest = np.minimum(upper, -lower).min(axis=1)
+    free = np.where(nearest > 1e-6, np.cos(0.5 * np.minimum(nearest, np.pi)), 2.0)
+    local = np.ascontiguousarray(local).view()
+    local.setflags(write=False)
+    out = np.empty(local.shape[:2])
+    limit_excess(above, local, rotation.inverse(world), np.array(lower), np.array(upper), free, out)
+    return out
