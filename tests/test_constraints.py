@@ -352,3 +352,15 @@ def test_relations_across_frames():
 def test_mistakes_say_what_was_expected(make, words):
     with pytest.raises(ConstraintError, match=words):
         make()
+
+
+def test_a_constraint_with_some_fields_changed_is_one_like_it():
+    plant = Footplant(point=Point(2), place=(1.0, 2.0, 3.0), frames=range(3, 9), ramp=(0.1, 0.2), name="heel")
+    other = plant.like(ramp=(0.1, 0.05))
+    assert type(other) is Footplant
+    assert other.ramp == (0.1, 0.05)
+    assert plant.ramp == (0.1, 0.2)
+    assert (other.point, other.frames, other.title) == (plant.point, plant.frames, "heel")
+    assert other.place is plant.place
+    frames = np.arange(20)
+    assert np.array_equal(other.activation(frames, 30.0), replace(plant, ramp=(0.1, 0.05)).activation(frames, 30.0))

@@ -17,11 +17,12 @@ from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
 from footplant.edits.attached import attached, in_one_piece, taken_apart
-from footplant.edits.footsteps import foot_length, on_tiptoe, one_after_another, reconciled
+from footplant.edits.footsteps import foot_length, one_after_another, reconciled
 from footplant.edits.morph import morph
 from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget, with_floor
 from footplant.edits.terrain import terrain
+from footplant.edits.tiptoe import on_tiptoe
 from footplant.edits.transfer import leg_ratio, transfer
 from footplant.errors import ConstraintError, MotionError, SkeletonError
 from footplant.grounds import slope

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,6 +142,13 @@ class Constraint(ABC):
             return np.minimum(np.maximum(frames - self.frames.start, 0), max(len(self.frames) - 1, 0))
         held = np.asarray(self.frames)
         return np.clip(np.searchsorted(held, frames), 0, max(len(held) - 1, 0))
+
+    def like(self, **changed: Any) -> Self:
+        """The same but for some fields, unchecked: for values that are right by the way they were made."""
+        made = object.__new__(type(self))
+        own = vars(self)
+        vars(made).update({name: own[name] for name in self.__dataclass_fields__ if name in own} | changed)
+        return made
 
     def __len__(self) -> int:
         """How many frames it holds at; 0 for the whole clip, whose length it does not know."""

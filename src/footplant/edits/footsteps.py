@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +16,7 @@ from footplant.analysis.contacts import Contacts, Plant
 from footplant.analysis.ground import Ground
 from footplant.constraints import Footplant
 from footplant.kinematics import Kinematics
-from footplant.motion import Motion
-from footplant.skeleton import Character
+from footplant.skeleton import Character, Point
 
 EASE = (0.12, 0.12)
 """Seconds in which a plant's correction fades in before it and out after it."""
@@ -90,22 +91,36 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
 
     slope: radians by which the line from heel to ball then goes down, more than in the reference pose.
     """
-    skeleton, roles = character.skeleton, character.require_roles()
-    places, turned = humanoid.reference_world(skeleton, roles)
-    points = [character.contacts[f"{side}_{part}"] for part in ("heel", "ball")]
-    heel, ball = (
-        places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset)) for point in points
-    )
-    toes = roles.get(f"{side}_toes")
-    if slope > 0.0 and toes is not None and points[1].joint in skeleton.descendants(toes):
+    heel, ball, joint = _sole(character, side)
+    flat = float(toes_straight(math.sin(slope))) if slope > 0.0 and joint is not None else 1.0
+    if flat < 1.0 and joint is not None:
         # the foot turns about the toes' joint, which is not where the ball is, and takes them along a part of the way
-        joint, flat = places[toes], float(toes_straight(np.sin(slope)))
         turns = np.linspace(0.0, 1.4, 29)
         bends = rotation.exp((1.0 - flat) * turns[:, None] * _pitch_axis(heel, ball))
         away = joint + rotation.rotate(bends, np.broadcast_to(heel - joint, (29, 3))) - ball
         slopes = np.arctan2(away[:, 1], np.linalg.norm(away[:, ::2], axis=1)) + flat * turns
         return float(np.interp(slope, slopes - slopes[0], np.linalg.norm(away, axis=1)))
-    return float(np.linalg.norm(ball - heel))
+    return math.dist(ball, heel)
+
+
+_KNOWN_SOLES: WeakKeyDictionary[Character, dict[str, tuple[NDArray, NDArray, NDArray | None]]] = WeakKeyDictionary()
+"""What `_sole` found, by side: every step asks for it."""
+
+
+def _sole(character: Character, side: str) -> tuple[NDArray, NDArray, NDArray | None]:
+    """(3,) heel and ball in the reference pose, and the joint of toes that carry the ball, metres; None without."""
+    known = _KNOWN_SOLES.setdefault(character, {})
+    if side not in known:
+        skeleton, roles = character.skeleton, character.require_roles()
+        places, turned = humanoid.reference_world(skeleton, roles)
+        points = [character.contacts[f"{side}_{part}"] for part in ("heel", "ball")]
+        heel, ball = (
+            places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset)) for point in points
+        )
+        toes = roles.get(f"{side}_toes")
+        bends = toes is not None and points[1].joint in skeleton.descendants(toes)
+        known[side] = heel, ball, places[toes] if bends else None
+    return known[side]
 
 
 def toes_straight(rise: ArrayLike) -> NDArray:
@@ -154,22 +169,23 @@ def carried_places(
     A whole foot is carried by its middle, keeps its line over the ground and gets the target's own length. shifts:
     (3,) metres of the source's own scale for each step, added before it is carried.
     """
+    ends = [[_main_place(step.heels), _main_place(step.balls)] for step in steps]
+    if shifts is not None:
+        ends = [[None if at is None else at + shift for at in pair] for pair, shift in zip(ends, shifts)]
+    standing = [at for pair in ends for at in pair if at is not None]
+    moved = iter(move(np.array(standing)) if standing else ())
     found: list[Places] = []
-    for number, step in enumerate(steps):
-        heel, ball = _main_place(step.heels), _main_place(step.balls)
-        if shifts is not None:
-            heel, ball = (None if place is None else place + shifts[number] for place in (heel, ball))
+    for step, pair in zip(steps, ends):
+        heel, ball = (None if at is None else next(moved) for at in pair)
         if heel is not None and ball is not None:
-            first, last = move(heel[None])[0], move(ball[None])[0]
+            first, last = heel, ball
             middle, along = 0.5 * (first + last), last - first
-            slope = float(np.arctan2(-along[1], np.hypot(along[0], along[2])))
-            along = along / np.linalg.norm(along) * foot_length(target, step.side, slope)
+            slope = math.atan2(-along[1], math.hypot(along[0], along[2]))
+            along = along / math.hypot(*along) * foot_length(target, step.side, slope)
             heel, ball = middle - 0.5 * along, middle + 0.5 * along
             # a foot that stands on its ball, its heel up, does so with another length too
             sunk = max(min(first[1], last[1]) - min(heel[1], ball[1]), 0.0)
             heel, ball = heel + sunk * rotation.AXES["y"], ball + sunk * rotation.AXES["y"]
-        else:
-            heel, ball = (None if place is None else move(place[None])[0] for place in (heel, ball))
         found.append((heel, ball))
     return found
 
@@ -191,7 +207,7 @@ def plants_at(
         )
         for part, plants, main, place, other, new_other in ends:
             for plant in plants:
-                odd = main is not None and np.linalg.norm(plant.place - main) > SAME_PLACE
+                odd = main is not None and math.dist(plant.place, main) > SAME_PLACE
                 found.append(
                     Footplant(
                         point=target.contacts[f"{step.side}_{part}"],
@@ -220,78 +236,38 @@ def one_after_another(plants: Sequence[Footplant], fps: float) -> tuple[Footplan
 
     One that is still to come, or gone by, must not pull at one that holds.
     """
-    out = list(plants)
-    for point in dict.fromkeys(plant.point for plant in plants):
-        own = [number for number, plant in enumerate(plants) if plant.point == point and plant.frames]
-        own.sort(key=lambda number: np.asarray(plants[number].frames)[0])
+    ramps = [list(plant.ramp) for plant in plants]
+    by_point: dict[Point, list[int]] = {}
+    for number, plant in enumerate(plants):
+        if plant.frames:
+            by_point.setdefault(plant.point, []).append(number)
+    for own in by_point.values():
+        own.sort(key=lambda number: plants[number].frames[0])  # type: ignore[index]
         for first, second in pairwise(own):
-            gap = float(np.asarray(plants[second].frames)[0] - np.asarray(plants[first].frames)[-1]) / fps
+            gap = (plants[second].frames[0] - plants[first].frames[-1]) / fps  # type: ignore[index]
             if gap > 0:
-                out[first] = replace(out[first], ramp=(out[first].ramp[0], min(out[first].ramp[1], gap)))
-                out[second] = replace(out[second], ramp=(min(out[second].ramp[0], gap), out[second].ramp[1]))
-    return tuple(out)
+                ramps[first][1], ramps[second][0] = min(ramps[first][1], gap), min(ramps[second][0], gap)
+    return tuple(
+        plant if plant.ramp == (rise, fall) else plant.like(ramp=(rise, fall))
+        for plant, (rise, fall) in zip(plants, ramps)
+    )
 
 
 def risen(plants: Sequence[Footplant], ground: Ground) -> tuple[Footplant, ...]:
     """The same plants, those that would be in the ground raised onto it."""
-    out = []
-    for plant in plants:
-        place = np.asarray(plant.place, float)
-        sunk = float(ground.height(place[None, ::2])[0]) - place[1]
-        out.append(replace(plant, place=place + [0.0, sunk, 0.0]) if sunk > 0.0 else plant)
-    return tuple(out)
+    if not plants:
+        return ()
+    places = np.array([plant.place for plant in plants], float)
+    sunk = ground.height(places[:, ::2]) - places[:, 1]
+    places[:, 1] += np.maximum(sunk, 0.0)
+    return tuple(_at(plant, place) if low else plant for plant, place, low in zip(plants, places, sunk > 0.0))
 
 
-def on_tiptoe(target: Character) -> Character:
-    """The figure with the balls of stiff feet taken to the tips of their toes; itself where its toes can bend.
-
-    A foot without a joint for its toes rolls over their tips: about its ball it would push them into the ground.
-    """
-    roles, contacts = target.require_roles(), dict(target.contacts)
-    for side in ("left", "right"):
-        ball, toe = (target.contacts.get(f"{side}_{part}") for part in ("ball", "toe"))
-        if ball is not None and toe is not None and ball.joint == toe.joint == roles.get(f"{side}_foot"):
-            contacts[f"{side}_ball"] = toe
-    return target if contacts == dict(target.contacts) else replace(target, contacts=contacts)
-
-
-def at_tips(plants: Sequence[Footplant], target: Character, figure: Character, motion: Motion) -> tuple[Footplant, ...]:
-    """The plants of a target whose figure stands on tiptoe (see `on_tiptoe`): those of balls as far before them.
-
-    The way is that from the heel which stands at the same time, or as the foot mostly points in the motion.
-    """
-    kinematics, found = Kinematics(motion), []
-    for plant in plants:
-        side = next((s for s in ("left", "right") if plant.point == target.contacts.get(f"{s}_ball")), None)
-        if side is None or plant.place is None or figure.contacts[f"{side}_ball"] == plant.point:
-            found.append(plant)
-            continue
-        tip = figure.contacts[f"{side}_ball"]
-        way = np.median((kinematics.point(tip) - kinematics.point(plant.point))[np.asarray(plant.frames)], axis=0)
-        length = float(np.linalg.norm(np.subtract(tip.offset, plant.point.offset)))
-        for other in plants:
-            if other.point == target.contacts.get(f"{side}_heel") and _together(other, plant):
-                way = np.asarray(plant.place) - np.asarray(other.place)
-        way = way * [1.0, 0.0, 1.0]
-        way *= length / max(float(np.linalg.norm(way)), 1e-9)
-        found.append(replace(plant, point=tip, place=np.asarray(plant.place) + way))
-    return reconciled(tuple(found), figure)
-
-
-def balls_to_tips(
-    places: Sequence[Places], steps: Sequence[Step], target: Character, figure: Character, motion: Motion
-) -> list[Places]:
-    """Places of steps for a figure on tiptoe (see `on_tiptoe`): a ball that stands alone as far before where it was.
-
-    A whole foot is carried by its middle and has its length already. The way is as the foot mostly points.
-    """
-    kinematics, found = Kinematics(motion), list(places)
-    for number, (step, (heel, ball)) in enumerate(zip(steps, places)):
-        own, tip = (who.contacts[f"{step.side}_ball"] for who in (target, figure))
-        if heel is None and ball is not None and own != tip:
-            way = np.median((kinematics.point(tip) - kinematics.point(own))[step.start : step.end], axis=0)
-            found[number] = (None, ball + way * [1.0, 0.0, 1.0])
-    return found
+def _at(plant: Footplant, place: NDArray) -> Footplant:
+    """The same plant at another place (3,), metres."""
+    place = np.array(place)
+    place.setflags(write=False)
+    return plant.like(place=place)
 
 
 def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
@@ -300,41 +276,49 @@ def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footpl
     A foot that turned on the spot has plants of its ends in a row that no rigid foot meets all of. They are put right
     pair by pair, again and again, the shorter plant of a pair giving way more; heights stay.
     """
-    places = {id(plant): np.array(plant.place, float) for plant in plants}
+    places = [[float(x) for x in np.asarray(plant.place)] for plant in plants]
     for side in ("left", "right"):
         ends = [target.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
         if None in ends:
             continue
-        heels, balls = ([plant for plant in plants if plant.point == end] for end in ends)
-        pairs = []
-        for heel in heels:
-            for ball in balls:
-                if _together(heel, ball):
-                    along = places[id(ball)] - places[id(heel)]
-                    slope = float(np.arctan2(-along[1], np.hypot(along[0], along[2])))
-                    length = foot_length(target, side, slope)
-                    # the rise is given: the slope is that of a foot which bridges it, not of how far apart they are now
-                    slope = float(np.arcsin(np.clip(-along[1] / length, -1.0, 1.0)))
-                    level = foot_length(target, side, slope) * np.cos(slope)
-                    share = len(ball) / max(len(heel) + len(ball), 1)
-                    pairs.append((id(heel), id(ball), level, share))
+        heels, balls = ([number for number, plant in enumerate(plants) if plant.point == end] for end in ends)
+        pairs = [
+            (heel, ball, *_bridge(plants[heel], plants[ball], target, side))
+            for heel in heels
+            for ball in balls
+            if stand_together(plants[heel], plants[ball])
+        ]
         for _ in range(AGAIN):
             worst = 0.0
             for heel, ball, level, share in pairs:
-                along = (places[ball] - places[heel]) * [1.0, 0.0, 1.0]
-                length = float(np.linalg.norm(along))
+                first, second = places[heel], places[ball]
+                x, z = second[0] - first[0], second[2] - first[2]
+                length = math.sqrt(x * x + z * z)
                 if length < 1e-6:
                     continue
-                change = along * ((length - level) / length)
-                places[heel] += share * change
-                places[ball] -= (1.0 - share) * change
+                change = (length - level) / length
+                first[0] += share * x * change
+                first[2] += share * z * change
+                second[0] -= (1.0 - share) * x * change
+                second[2] -= (1.0 - share) * z * change
                 worst = max(worst, abs(length - level))
             if worst < 1e-5:
                 break
-    return tuple(replace(plant, place=places[id(plant)]) for plant in plants)
+    return tuple(_at(plant, np.array(place)) for plant, place in zip(plants, places))
 
 
-def _together(heel: Footplant, ball: Footplant) -> bool:
+def _bridge(heel: Footplant, ball: Footplant, target: Character, side: str) -> tuple[float, float]:
+    """How far apart over the floor two plants of a foot's ends must be, metres, and the share of it that the heel goes.
+
+    The rise is given: the slope is that of a foot which bridges it, not of how far apart they are now.
+    """
+    x, y, z = np.subtract(ball.place, heel.place).tolist()  # type: ignore[arg-type]
+    length = foot_length(target, side, math.atan2(-y, math.hypot(x, z)))
+    slope = math.asin(min(max(-y / length, -1.0), 1.0))
+    return foot_length(target, side, slope) * math.cos(slope), len(ball) / max(len(heel) + len(ball), 1)
+
+
+def stand_together(heel: Footplant, ball: Footplant) -> bool:
     """Whether two plants hold at some frame at once."""
     first, second = heel.frames, ball.frames
     assert isinstance(first, range)
@@ -357,8 +341,9 @@ def _odd_place(
 
 def _main_place(plants: Sequence[Plant]) -> NDArray | None:
     """The mean place of the plants that are where the lowest one is; None without any."""
-    if not plants:
-        return None
+    if len(plants) < 2:
+        return np.array(plants[0].place, float) if plants else None
     lowest = min(plants, key=lambda plant: float(plant.place[1])).place
-    near = [plant for plant in plants if np.linalg.norm(plant.place - lowest) <= SAME_PLACE]
-    return np.average([plant.place for plant in near], axis=0, weights=[len(plant) for plant in near])
+    near = [plant for plant in plants if math.dist(plant.place, lowest) <= SAME_PLACE]
+    lengths = np.array([len(plant) for plant in near], float)
+    return lengths @ np.array([plant.place for plant in near], float) / lengths.sum()

@@ -19,11 +19,9 @@ from footplant.edits.calm import calmer, peak, soothed
 from footplant.edits.calming import TOO_FAST, Pace, calm_down
 from footplant.edits.fit import editing_ik
 from footplant.edits.footsteps import (
-    at_tips,
     find_steps,
     foot_length,
     hip_width,
-    on_tiptoe,
     one_after_another,
     plants_for,
     reconciled,
@@ -32,6 +30,7 @@ from footplant.edits.footsteps import (
 )
 from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
 from footplant.edits.soles import level_toes, lift_toes, put_right, stay_above, stones
+from footplant.edits.tiptoe import at_tips, on_tiptoe
 from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 from footplant.errors import MotionError
 from footplant.geometry import Plane

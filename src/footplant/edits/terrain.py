@@ -22,12 +22,10 @@ from footplant.edits.calming import Pace
 from footplant.edits.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.edits.footing import Footing, find_footing
 from footplant.edits.footsteps import (
-    balls_to_tips,
     carried_places,
     find_steps,
     foot_length,
     hip_width,
-    on_tiptoe,
     one_after_another,
     plants_at,
     wider_track,
@@ -35,6 +33,7 @@ from footplant.edits.footsteps import (
 from footplant.edits.retarget import Soles, Stage, above, at_pace, solve_soles, stand_first
 from footplant.edits.soles import level_toes
 from footplant.edits.swing import carry_feet
+from footplant.edits.tiptoe import balls_to_tips, on_tiptoe
 from footplant.edits.transfer import transfer
 from footplant.kinematics import Kinematics
 from footplant.methods.hierarchical import Hierarchical
