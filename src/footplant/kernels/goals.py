@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from footplant.kernels import jit
-from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.quaternion import between, exp, log, multiply, rotate
 
 POSITION = 0
 ORIENTATION = 1
@@ -57,6 +57,15 @@ def largest_eigenvector(matrix, vectors):
 
 
 @jit
+def part_of(w, x, y, z, way):
+    """A share of the way to a rotation."""
+    if way == 1.0:
+        return w, x, y, z
+    vx, vy, vz = log(w, x, y, z)
+    return exp(way * vx, way * vy, way * vz)
+
+
+@jit
 def least_turn(points, targets, shares, count, spread, matrix, vectors):
     """The least rotation that lines points (count, 3) up with targets, as far as a second one is at work.
 
@@ -71,6 +80,13 @@ def least_turn(points, targets, shares, count, spread, matrix, vectors):
             second = shares[n]
     if second <= 0.0:
         return 1.0, 0.0, 0.0, 0.0
+    if count == 2:
+        # two points tell a line alone, and lines are turned into one another without searching
+        w, x, y, z = between(
+            points[1, 0] - points[0, 0], points[1, 1] - points[0, 1], points[1, 2] - points[0, 2],
+            targets[1, 0] - targets[0, 0], targets[1, 1] - targets[0, 1], targets[1, 2] - targets[0, 2],
+        )  # fmt: skip
+        return part_of(w, x, y, z, second / most)
     for i in range(3):
         point_mean, target_mean = 0.0, 0.0
         for n in range(count):
@@ -93,9 +109,7 @@ def least_turn(points, targets, shares, count, spread, matrix, vectors):
         for j in range(3):
             matrix[1 + i, 1 + j] = spread[i, j] + spread[j, i] - (trace if i == j else 0.0)
     w, x, y, z = largest_eigenvector(matrix, vectors)
-    vx, vy, vz = log(w, x, y, z)
-    way = second / most
-    return exp(way * vx, way * vy, way * vz)
+    return part_of(w, x, y, z, second / most)
 
 
 @jit
@@ -156,7 +170,9 @@ def aim_limbs(
                 for k in range(3):
                     wanted[count, k] = points[count, k] - axes[n, k] * (points[count, k] - targets[n, k])
                 # where points of one end cannot all be met, greater priorities have their way; alone, any is met
-                share[count] = shares[n] * 10.0 ** max(ranks[n] - top, -3.0) if shares[n] > 0.0 else 0.0
+                share[count] = shares[n] if shares[n] > 0.0 else 0.0
+                if share[count] > 0.0 and ranks[n] < top:
+                    share[count] *= 10.0 ** max(ranks[n] - top, -3.0)
                 importance[row, m] = max(importance[row, m], importances[n])
                 strongest = max(strongest, share[count])
                 full += share[count] >= 1.0
@@ -178,7 +194,8 @@ def aim_limbs(
             total = 0.0
             for n in range(count):
                 # who decides: nearly all to what holds most, without a jump where another takes over
-                share[n] = (share[n] / strongest) ** 8
+                square = (share[n] / strongest) * (share[n] / strongest)
+                share[n] = (square * square) * (square * square)
                 total += share[n]
             for k in range(3):
                 pivots[row, m, k] = 0.0

@@ -59,6 +59,25 @@ def log(w, x, y, z):
 
 
 @jit
+def between(ax, ay, az, bx, by, bz):
+    """The smallest rotation that turns direction a into direction b, any lengths; opposite: about any normal."""
+    a, b = math.sqrt(ax * ax + ay * ay + az * az), math.sqrt(bx * bx + by * by + bz * bz)
+    lengths = a * b
+    w = lengths + ax * bx + ay * by + az * bz
+    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    if w < 1e-9 * (lengths if lengths > 0.0 else 1.0):
+        w = 0.0
+        if abs(ax) < 0.6 * a:
+            x, y, z = 0.0, az, -ay
+        else:
+            x, y, z = -az, 0.0, ax
+    norm = math.sqrt(w * w + x * x + y * y + z * z)
+    if norm > 0.0:
+        return w / norm, x / norm, y / norm, z / norm
+    return 1.0, 0.0, 0.0, 0.0
+
+
+@jit
 def displace(quaternions, vectors, out):
     """out = q·exp(v), row by row; (N, 4), (N, 3) → (N, 4)."""
     for i in range(quaternions.shape[0]):

@@ -8,32 +8,13 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.limb_rows import write_unit
-from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.quaternion import between, exp, log, multiply, rotate
 
 
 @jit
 def clip(value, least, most):
     """The value within bounds."""
     return min(max(value, least), most)
-
-
-@jit
-def least_turn(ax, ay, az, bx, by, bz):
-    """The smallest rotation that turns direction a into direction b, any lengths; opposite: about any normal."""
-    a, b = math.sqrt(ax * ax + ay * ay + az * az), math.sqrt(bx * bx + by * by + bz * bz)
-    lengths = a * b
-    w = lengths + ax * bx + ay * by + az * bz
-    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-    if w < 1e-9 * (lengths if lengths > 0.0 else 1.0):
-        w = 0.0
-        if abs(ax) < 0.6 * a:
-            x, y, z = 0.0, az, -ay
-        else:
-            x, y, z = -az, 0.0, ax
-    norm = math.sqrt(w * w + x * x + y * y + z * z)
-    if norm > 0.0:
-        return w / norm, x / norm, y / norm, z / norm
-    return 1.0, 0.0, 0.0, 0.0
 
 
 @jit
@@ -80,7 +61,7 @@ def level(toes, above, share, flat, up, normals, pose, rotations, local):
             continue
         w, x, y, z = rotations[f, toes, 0], rotations[f, toes, 1], rotations[f, toes, 2], rotations[f, toes, 3]
         ux, uy, uz = rotate(w, x, y, z, up[0], up[1], up[2])
-        tw, tx, ty, tz = least_turn(ux, uy, uz, normals[f, 0], normals[f, 1], normals[f, 2])
+        tw, tx, ty, tz = between(ux, uy, uz, normals[f, 0], normals[f, 1], normals[f, 2])
         vx, vy, vz = log(tw, tx, ty, tz)
         tw, tx, ty, tz = exp(share[f] * vx, share[f] * vy, share[f] * vz)
         w, x, y, z = multiply(tw, tx, ty, tz, w, x, y, z)

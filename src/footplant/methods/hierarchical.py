@@ -77,6 +77,8 @@ class Hierarchical:
             watch.lap("first guess", motion)
         reached, left = np.ones(len(frames), bool), np.inf
         now = Kinematics(motion) if self.spacings else None
+        # where further levels may follow, the finest one is repeated as they are: as long as that is needed
+        usual = self.spacings.index(self.spacings[-1]) + 1 if self.further and self.spacings else len(self.spacings)
         for number, spacing in enumerate(self._every_spacing(motion.fps)):
             assert now is not None
             if progress:
@@ -86,8 +88,8 @@ class Hierarchical:
             motion = self._displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
             before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
-            if number + 1 >= len(self.spacings) and (
-                left <= LITTLE * problem.character.height or (number >= len(self.spacings) and left > HELPS * before)
+            if number + 1 >= usual and (
+                left <= LITTLE * problem.character.height or (number >= usual and left > HELPS * before)
             ):
                 break
         if self.spacings and self.further and left > LITTLE * problem.character.height:
