@@ -123,15 +123,16 @@ def test_what_is_seen_at_the_ends(noise, sign):
     inner, outer, bounds = 30, 9, np.array([max(noise, 1e-6), 10.0, 0.007])
     count, width = len(rows), inner + outer + 1
     away, used = np.empty((count, width, 3)), np.empty((count, width), bool)
-    open_end, scale = np.empty(count, bool), np.empty(count)
+    open_end, scale, rest = np.empty(count, bool), np.empty(count), np.empty(count, int)
     room = np.empty(width), np.empty((width, 3))
     table = np.array(segments)
-    rests.look_at_ends(positions, rows, sign, table, inner, 0.5, bounds, *room, away, used, open_end, scale)
+    rests.look_at_ends(positions, rows, sign, table, inner, 0.5, bounds, *room, away, used, open_end, scale, rest)
     expected = twin.edges(positions, rows.tolist(), sign, segments, FPS, 0.5, (0.5, 0.15), *bounds)
     np.testing.assert_allclose(away, expected[0], atol=1e-12)
     np.testing.assert_array_equal(used, expected[1])
     np.testing.assert_array_equal(open_end, expected[2])
     np.testing.assert_allclose(scale, expected[3], atol=1e-12)
+    np.testing.assert_array_equal(rest, np.arange(-inner, outer + 1)[twin.last_at_rest(*expected)])
 
 
 def test_places_of_rests():
@@ -140,6 +141,9 @@ def test_places_of_rests():
     places, spreads = np.empty((len(rows), 3)), np.empty(len(rows))
     rests.rest_places(positions, rows, np.empty(300), places, spreads)
     tracks = [positions[a:b, p] for p, a, b in rows]
+    body, travels = np.array(positions[:, 2]), np.empty(len(rows))
+    rests.find_travels(body, rows, travels)
+    np.testing.assert_allclose(travels, [np.linalg.norm(np.ptp(body[a:b], axis=0)) for _, a, b in rows], atol=1e-12)
     np.testing.assert_allclose(places, [np.median(track, axis=0) for track in tracks], atol=1e-12)
     np.testing.assert_allclose(spreads, [np.sqrt(track.var(axis=0).mean()) for track in tracks], atol=1e-12)
 

@@ -155,6 +155,13 @@ def edges(
     return away * used[..., None], used, open_end, scale
 
 
+def last_at_rest(away, used, open_end, scale):
+    """(B,) the last place of a window before the point strays further than it does at rest."""
+    strayed = used & (np.linalg.norm(away, axis=2) > 4.0 * scale[:, None])
+    beyond = np.where(used, np.arange(used.shape[1]), -1).max(axis=1)
+    return np.where(strayed.any(axis=1), np.maximum(strayed.argmax(axis=1) - 1, 0), beyond)
+
+
 def rests_of(positions, core: tuple[int, int, int], fps: float, noise: float, wander: float) -> tuple[Intervals, float]:
     """The rests inside a core, without slow movements between them or at its ends: a heel that rises gently.
 

@@ -47,9 +47,10 @@ def place_ends(
         # in noise the place is told by most of the rest, and gentle departures by more of what follows
         depth, inward, outward, far = (0.7, 0.7, 0.5, 30.0) if noisy else (0.5, 0.5, 0.15, 10.0)
         bounds = np.array([max(noise, wander), far, gone])
-        edges = _edges(positions, resting, sign, segments, fps, depth, (inward, outward), bounds)
-        change = change_points(edges, kinds[resting[:, 0]], fps) if noisy else _last_at_rest(edges)
-        placed[:, 1 if sign < 0 else 2] += sign * np.floor(change + 1e-9).astype(np.int64)
+        edges, change = _edges(positions, resting, sign, segments, fps, depth, (inward, outward), bounds)
+        if noisy:
+            change = np.floor(change_points(edges, kinds[resting[:, 0]], fps) + 1e-9).astype(np.int64)
+        placed[:, 1 if sign < 0 else 2] += sign * change
     return np.concatenate([placed, cores[creeping]])
 
 
@@ -62,32 +63,25 @@ def _edges(
     depth: float,
     reach: tuple[float, float],
     bounds: NDArray,
-) -> Edges:
+) -> tuple[Edges, NDArray]:
     """Look at one end of every core (−1: starts, 1: ends), a share `depth` into it, within `reach` seconds.
 
     `reach` goes inwards and outwards. `bounds` are the noise at least, metres, and the times the noise and the metres
-    that a point has to be further away than both when it has left.
+    that a point has to be further away than both when it has left. Also returned are (B,) frames from the edge to the
+    last one before the point strays further than it does at rest.
     """
     from footplant.kernels import rests as kernel
 
     inner, outer = (max(round(seconds * fps), 3) for seconds in reach)
     count, width = len(cores), inner + outer + 1
     away, used = np.empty((count, width, 3)), np.empty((count, width), bool)
-    open_end, scale = np.empty(count, bool), np.empty(count)
+    open_end, scale, rest = np.empty(count, bool), np.empty(count), np.zeros(count, np.int64)
     room, inside = np.empty(width), np.empty((width, 3))
     kernel.look_at_ends(
-        positions, cores, sign, segments, inner, depth, bounds, room, inside, away, used, open_end, scale
+        positions, cores, sign, segments, inner, depth, bounds, room, inside, away, used, open_end, scale, rest
     )
     solid = cores[:, 2] - cores[:, 1] >= _SOLID * fps
-    return Edges(np.arange(-inner, outer + 1), away, used, open_end, solid, scale)
-
-
-def _last_at_rest(edges: Edges) -> NDArray:
-    """(B,) frames from the edge: the last one before the point strays further than it does at rest."""
-    strayed = edges.used & (np.linalg.norm(edges.away, axis=2) > 4.0 * edges.scale[:, None])
-    beyond = np.where(edges.used, np.arange(len(edges.k)), -1).max(axis=1)
-    first = np.where(strayed.any(axis=1), np.maximum(strayed.argmax(axis=1) - 1, 0), beyond)
-    return edges.k[first].astype(float)
+    return Edges(np.arange(-inner, outer + 1), away, used, open_end, solid, scale), rest
 
 
 def rests_of(

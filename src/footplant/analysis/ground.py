@@ -228,9 +228,14 @@ def supported(
     if not stays:
         return []
     places = np.array([stay.place for stay in stays])
-    start, end = np.array([stay.start for stay in stays]), np.array([stay.end for stay in stays])
-    foot = np.array([foot_of[stay.point] for stay in stays])
-    travel = np.array([0.0 if body is None else np.linalg.norm(np.ptp(body[a:b], axis=0)) for a, b in zip(start, end)])
+    table = np.array([(stay.point, stay.start, stay.end) for stay in stays])
+    points, start, end = table.T
+    foot = np.array(foot_of)[points]
+    travel = np.zeros(len(stays))
+    if body is not None:
+        from footplant.kernels.rests import find_travels
+
+        find_travels(np.array(body, float), table, travel)
     feet = foot >= 0
     proven = travel > np.where(feet, PROOF, GRIP) * height
     calm = 0.3 * fps
@@ -245,7 +250,6 @@ def supported(
             beneath = feet & (overlap > 0) & (foot != foot[i]) & (places[:, 1] < places[i, 1] - NEAR * height)
             over = np.hypot(*(weight - places[i])[::2]) < 0.12 * height
             accepted[i] = over and not beneath.any()
-    points = np.array([stay.point for stay in stays])
     lifted = _lifted(places, points, start, end, foot, elevation, height, accepted & feet)
     return (accepted & ~lifted).tolist()
 

@@ -143,9 +143,7 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
 
     frames, points = positions.shape[:2]
     jumps = np.empty(max(frames - 1, 0), bool)
-    kernel.find_jumps(
-        read_only(positions), points // 5, float(fps), float(height), np.empty(len(jumps)), np.empty(points), jumps
-    )
+    kernel.find_jumps(read_only(positions), points // 5, float(fps), float(height), np.empty(points), jumps)
     return list(pairwise([0, *(np.flatnonzero(jumps) + 1).tolist(), frames]))
 
 
@@ -156,14 +154,17 @@ def lead_in(positions: NDArray, height: float) -> int:
     """
     if len(positions) < 4:
         return 0
-    steps = np.linalg.norm(np.diff(positions[:LEAD], axis=0), axis=2)
+    steps = positions[1:LEAD] - positions[: min(LEAD, len(positions)) - 1]
+    steps = np.sqrt(np.einsum("fpk,fpk->fp", steps, steps))
     # the whole body is elsewhere from one frame to the next, once, and never mind what it did before
     whole = steps.min(axis=1)
-    jumps = np.flatnonzero((whole > 0.1 * height) & (whole > 5.0 * np.median(whole)))
-    if len(jumps) == 1 and len(positions) > LEAD:
-        return int(jumps[0]) + 1
+    far = np.flatnonzero(whole > 0.1 * height)
+    if len(far):
+        jumps = far[whole[far] > 5.0 * middle(whole)]
+        if len(jumps) == 1 and len(positions) > LEAD:
+            return int(jumps[0]) + 1
     first = steps[:11].max(axis=1)
-    return int(first[0] > 0.05 * height and first[0] > 5.0 * np.median(first[1:]))
+    return int(first[0] > 0.05 * height and first[0] > 5.0 * middle(first[1:]))
 
 
 def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:

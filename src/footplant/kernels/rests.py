@@ -173,12 +173,15 @@ def usual_place(values, count, room, place):
 
 
 @rounded
-def look_at_ends(positions, cores, sign, segments, inner, depth, bounds, room, inside, away, used, open_end, scale):
+def look_at_ends(
+    positions, cores, sign, segments, inner, depth, bounds, room, inside, away, used, open_end, scale, rest
+):
     """What is seen of one end (sign −1: start, 1: end) of each core: see `analysis.departures` and its `Edges`.
 
     segments (S, 2); inner: frames looked at inwards; depth: share of the core that is this end's. bounds (3,): noise at
     least, metres; how many times the noise, and how many metres, a point is away when it has left. room (W,) and
-    inside (W, 3) are room. Written: away (B, W, 3), used (B, W), open_end (B,), scale (B,).
+    inside (W, 3) are room. Written: away (B, W, 3), used (B, W), open_end (B,), scale (B,), and rest (B,) int64: frames
+    from the end to the last one before the point strays further than it does at rest.
     """
     width = away.shape[1]
     place = np.empty(3)
@@ -208,7 +211,7 @@ def look_at_ends(positions, cores, sign, segments, inner, depth, bounds, room, i
             room[i] = math.sqrt(square)
         # three axes: the median distance of Gaussian noise is 1.54 sigma
         scale[n] = max(middle_of(room, count) / 1.54, bounds[0])
-        left = False
+        left = strayed = False
         for w in range(width):
             f = edge + sign * (w - inner)
             used[n, w] = used[n, w] and sign * (f - deepest) >= 0 and not left
@@ -216,7 +219,23 @@ def look_at_ends(positions, cores, sign, segments, inner, depth, bounds, room, i
             for k in range(3):
                 away[n, w, k] = positions[f, p, k] - place[k] if used[n, w] else 0.0
                 square += away[n, w, k] * away[n, w, k]
+            if used[n, w] and not strayed:
+                strayed = math.sqrt(square) > 4.0 * scale[n]
+                rest[n] = max(w - strayed, 0) - inner
             left = left or (used[n, w] and math.sqrt(square) > max(bounds[1] * scale[n], bounds[2]))
+
+
+@rounded
+def find_travels(body, intervals, out):
+    """(B,) how far a body (F, 3) gets about over intervals: the diagonal of the box that it stays in, metres."""
+    for n in range(intervals.shape[0]):
+        square = 0.0
+        for k in range(3):
+            low = high = body[intervals[n, 1], k]
+            for f in range(intervals[n, 1], intervals[n, 2]):
+                low, high = min(low, body[f, k]), max(high, body[f, k])
+            square += (high - low) * (high - low)
+        out[n] = math.sqrt(square)
 
 
 @rounded
@@ -247,7 +266,8 @@ WARMUP = {
     "find_drifts": lambda: (_frames(), _rows(), np.zeros(1)),
     "look_at_ends": lambda: (
         _frames(), _rows(), 1, np.array([[0, 4]]), 3, 0.5, np.ones(3), np.zeros(5), np.zeros((5, 3)),
-        np.zeros((1, 5, 3)), np.zeros((1, 5), bool), np.zeros(1, bool), np.zeros(1),
+        np.zeros((1, 5, 3)), np.zeros((1, 5), bool), np.zeros(1, bool), np.zeros(1), np.zeros(1, np.int64),
     ),
+    "find_travels": lambda: (np.zeros((4, 3)), _rows(), np.zeros(1)),
     "rest_places": lambda: (_frames(), _rows(), np.zeros(4), np.zeros((1, 3)), np.zeros(1)),
 }  # fmt: skip

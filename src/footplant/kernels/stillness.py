@@ -14,36 +14,56 @@ from footplant.kernels.rounded import rounded
 
 
 @rounded
-def find_jumps(positions, fewest, fps, height, steps, row, out):
+def step_length(positions, f, p):
+    """How far a point goes from a frame to the next."""
+    square = 0.0
+    for k in range(3):
+        away = positions[f + 1, p, k] - positions[f, p, k]
+        square += away * away
+    return math.sqrt(square)
+
+
+@rounded
+def whole_step(positions, f, fewest, row):
+    """How far all points but the `fewest` that go least go from a frame to the next; row (P,) is room."""
+    points = positions.shape[1]
+    for p in range(points):
+        row[p] = step_length(positions, f, p)
+    for n in range(fewest + 1):  # the smallest ones, one after another
+        least = n
+        for p in range(n + 1, points):
+            if row[p] < row[least]:
+                least = p
+        row[n], row[least] = row[least], row[n]
+    return row[fewest]
+
+
+@rounded
+def find_jumps(positions, fewest, fps, height, row, out):
     """Mark steps (F−1,) from a frame to the next in which nearly all points are elsewhere at once.
 
-    `fewest` is how many points may stay behind. steps (F−1,) becomes metres by which the others go at least; row (P,)
-    is room for one frame's.
+    `fewest` is how many points may stay behind. row (P,) is room.
     """
     count, points = positions.shape[0] - 1, positions.shape[1]
+    # what goes less is no jump: most frames need no closer look
+    least = 0.999 * min(max(0.02 * height, 3.0 * height / fps), 12.0 * height / fps)
     for f in range(count):
+        behind, out[f] = 0, False
         for p in range(points):
-            square = 0.0
-            for k in range(3):
-                away = positions[f + 1, p, k] - positions[f, p, k]
-                square += away * away
-            row[p] = math.sqrt(square)
-        for n in range(fewest + 1):  # the smallest ones, one after another
-            least = n
-            for p in range(n + 1, points):
-                if row[p] < row[least]:
-                    least = p
-            row[n], row[least] = row[least], row[n]
-        steps[f] = row[fewest]
-    for f in range(count):
-        around = 0.0
+            if step_length(positions, f, p) <= least:
+                behind += 1
+                if behind > fewest:
+                    break
+        if behind > fewest:
+            continue
+        step, around = whole_step(positions, f, fewest, row), 0.0
         if f > 0:
-            around = steps[f - 1]
+            around = whole_step(positions, f - 1, fewest, row)
         if f + 1 < count:
-            around = max(around, steps[f + 1])
-        alone = steps[f] > 5.0 * around and steps[f] > 0.02 * height and steps[f] * fps > 3.0 * height
+            around = max(around, whole_step(positions, f + 1, fewest, row))
+        alone = step > 5.0 * around and step > 0.02 * height and step * fps > 3.0 * height
         # no body moves as a whole at 20 m/s
-        out[f] = alone or steps[f] * fps > 12.0 * height
+        out[f] = alone or step * fps > 12.0 * height
 
 
 @rounded
@@ -235,7 +255,7 @@ def _rows(count=1):
 
 
 WARMUP = {
-    "find_jumps": lambda: (_frames(), 0, 30.0, 1.7, np.zeros(3), np.zeros(1), np.zeros(3, bool)),
+    "find_jumps": lambda: (_frames(), 0, 30.0, 1.7, np.zeros(1), np.zeros(3, bool)),
     "fourth_differences": lambda: (_frames(), _rows(), np.zeros(1)),
     "mark_still": lambda: (
         _frames(), 0, 4, 1, 1, 30.0, 0.0, np.ones(3), np.zeros((4, 3)), np.zeros(4, np.int64), np.zeros((4, 1), bool)
