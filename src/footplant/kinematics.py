@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.errors import SkeletonError
 from footplant.motion import Motion
-from footplant.skeleton import Character, MovingPoint, Point
+from footplant.skeleton import Character, MovingPoint, Point, frozen
 
 REMEMBERED = 4
 """Of how many motions, the last ones, it is known where their joints are: one clip is looked at by many, in turn."""
@@ -125,8 +125,12 @@ class Kinematics:
 
     def center_of_mass(self, character: Character) -> NDArray:
         """(F, 3) metres, from the character's segment masses."""
-        masses, centers = self._mass_centers(character)
-        return np.einsum("j,fjk->fk", masses, centers)
+        from footplant.kernels import fk
+
+        masses, centers = _masses(character)
+        out = np.empty((len(self.positions), 3))
+        fk.mass_center(masses, centers, self.positions, self.rotations, out)
+        return out
 
     def center_of_mass_jacobian(self, character: Character) -> NDArray:
         """(F, 3, 3+3J): how the centre of mass moves."""
@@ -138,10 +142,15 @@ class Kinematics:
         return out
 
     def _mass_centers(self, character: Character) -> tuple[NDArray, NDArray]:
-        if character.masses is None or character.mass_centers is None:
-            raise SkeletonError(f"{character.name!r} has no segment masses; they come with human roles")
-        joints = np.arange(len(self.motion.skeleton))
-        return character.masses, self._carry(joints, np.array(character.mass_centers))
+        masses, centers = _masses(character)
+        return masses, self._carry(np.arange(len(self.motion.skeleton)), np.array(centers))
 
     def _empty_jacobian(self) -> NDArray:
         return np.zeros((len(self.motion), 3, 3 + 3 * len(self.motion.skeleton)))
+
+
+def _masses(character: Character) -> tuple[NDArray, NDArray]:
+    """The segments' masses (J,) and centres (J, 3), read-only."""
+    if character.masses is None or character.mass_centers is None:
+        raise SkeletonError(f"{character.name!r} has no segment masses; they come with human roles")
+    return frozen(character.masses), frozen(character.mass_centers)

@@ -97,6 +97,22 @@ def world_axis(w, x, y, z, k):
 
 
 @jit
+def mass_center(masses, offsets, positions, rotations, out):
+    """The centre of mass (F, 3) of segments with masses (J,), centred at offsets (J, 3) in their joints' frames."""
+    for f in range(positions.shape[0]):
+        x = y = z = 0.0
+        for j in range(masses.shape[0]):
+            vx, vy, vz = rotate(
+                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
+                offsets[j, 0], offsets[j, 1], offsets[j, 2],
+            )  # fmt: skip
+            x += masses[j] * (positions[f, j, 0] + vx)
+            y += masses[j] * (positions[f, j, 1] + vy)
+            z += masses[j] * (positions[f, j, 2] + vz)
+        out[f, 0], out[f, 1], out[f, 2] = x, y, z
+
+
+@jit
 def position_jacobian(parents, joint, points, positions, rotations, out):
     """d(point)/d(displacement), (F, 3, 3+3J), of points (F, 3) on the segment of `joint`; `out` starts as zeros.
 
@@ -191,6 +207,9 @@ WARMUP = {
     "carry_some": lambda: (
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4),
         np.zeros((1, 3)),
+    ),
+    "mass_center": lambda: (
+        _read_only(1), _read_only(1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3))
     ),
     "position_jacobian": lambda: (
         _FROZEN_PARENTS, 0, np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3, 6))
