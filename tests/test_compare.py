@@ -18,7 +18,7 @@ from footplant.edits.compare import COLUMNS, Row, compare
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.methods import NAMES
-from footplant.problem import constraint_keys
+from footplant.problem import Problem, constraint_keys, errors, judge_constraints
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,25 @@ def test_many_footplants_at_once_are_as_one_by_one(walk, data):
     assert len(kinematics.frames) == 100
 
 
-def test_keys_stand_for_what_lasts(comparison):
-    from footplant.problem import Problem
+def test_footplants_judged_at_once_are_judged_as_one_by_one(walk):
+    kinematics, contacts = Kinematics(walk.motion), walk.character.contacts
+    plants = [
+        Footplant(point=contacts[name], place=(0.1, 0.0, place), frames=held, ramp=(0.1, 0.0))
+        for name, place, held in (
+            ("left_heel", 0.0, range(10, 30)),
+            ("right_ball", 0.4, range(20, 21)),
+            ("left_ball", 1.0, range(60, 61)),
+        )
+    ]
+    judged = judge_constraints(Problem(walk.motion, walk.character, tuple(plants)), kinematics)
+    for plant, entry in zip(plants, judged, strict=True):
+        rows, values = errors(plant, kinematics)
+        assert entry.frames == len(rows)
+        assert entry.worst_frame == rows[values.argmax()]
+        np.testing.assert_allclose([entry.worst, entry.mean], [1e3 * values.max(), 1e3 * values.mean()], rtol=1e-12)
 
+
+def test_keys_stand_for_what_lasts(comparison):
     character = samples.load_character("mannequin")
     motion = samples.load("walk").motion
     point = character.contacts["left_ball"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -80,6 +80,11 @@ class Problem:
         """Those that hold fully: levels are judged by them."""
         return self.plants.held
 
+    @cached_property
+    def others(self) -> tuple[Constraint, ...]:
+        """Its constraints that are no plain footplants."""
+        return tuple(c for c in self.constraints if not is_plain(c))
+
     def constrained_frames(self) -> NDArray:
         """Frames at which any constraint is at work, ramps included, in order."""
         return self._constrained_frames
@@ -89,9 +94,7 @@ class Problem:
         every = np.arange(len(self.motion))
         busy = np.zeros(len(every), bool)
         busy[self.plants.rows] = True
-        for constraint in self.constraints:
-            if is_plain(constraint):
-                continue
+        for constraint in self.others:
             if isinstance(constraint, AcrossFrames):
                 busy[np.unique(constraint.groups(len(every)))] = True
             else:
@@ -306,44 +309,55 @@ def largest_error(problem: Problem, kinematics: Kinematics) -> float:
     """The largest of all that `worst_error` has."""
     held = problem.held_plants
     off = held.errors(kinematics) * held.hard
-    others = (c for c in problem.constraints if c.hard and not is_plain(c))
+    others = (c for c in problem.others if c.hard)
     values = ((RADIAN if c.unit == "rad" else 1.0) * errors(c, kinematics)[1].max(initial=0.0) for c in others)
     return float(max(off.max(initial=0.0), *values, 0.0))
 
 
 def judge_constraints(problem: Problem, kinematics: Kinematics) -> tuple[ConstraintQuality, ...]:
     """Every constraint of a problem on a motion that was found: how far off, where, and whether that is met."""
-    held = problem.held_plants
-    off = held.errors(kinematics)
-    bounds = np.searchsorted(held.which, np.arange(len(held.plants.plants) + 1)).tolist()
-    plain = (slice(first, last) for first, last in pairwise(bounds))
+    plain = iter(_judged_plants(problem, kinematics))
     found = []
     for constraint in problem.constraints:
         if is_plain(constraint):
-            part = next(plain)
-            rows, values = held.rows[part], off[part]
-        else:
-            rows, values = errors(constraint, kinematics)
-        found.append(_judged(constraint, rows, values, problem))
+            found.append(next(plain))
+            continue
+        rows, values = errors(constraint, kinematics)
+        most = int(values.argmax()) if values.size else -1
+        worst, mean = (float(values[most]), float(values.mean())) if values.size else (0.0, 0.0)
+        found.append(_judged(constraint, len(rows), worst, mean, int(rows[most]) if values.size else None, problem))
     return tuple(found)
 
 
-def _judged(constraint: Constraint, rows: NDArray, values: NDArray, problem: Problem) -> ConstraintQuality:
-    """How well a constraint is met whose errors at rows, frames of the clip, are known in its own unit."""
-    worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
+def _judged_plants(problem: Problem, kinematics: Kinematics) -> list[ConstraintQuality]:
+    """The plain footplants of a problem, all at once."""
+    from footplant.kernels import plants as kernel
+
+    held, plants = problem.held_plants, problem.held_plants.plants.plants
+    counts, frames = np.zeros(len(plants), np.int64), np.zeros(len(plants), np.int64)
+    worst, mean = np.zeros(len(plants)), np.zeros(len(plants))
+    kernel.summarize(held.which, held.rows, held.errors(kinematics), counts, worst, mean, frames)
+    told = zip(plants, counts.tolist(), worst.tolist(), mean.tolist(), frames.tolist())
+    return [_judged(p, n, most, mean, at if n else None, problem) for p, n, most, mean, at in told]
+
+
+def _judged(
+    constraint: Constraint, frames: int, worst: float, mean: float, worst_frame: int | None, problem: Problem
+) -> ConstraintQuality:
+    """How well a constraint is met whose largest and mean errors over so many frames are known in its own unit."""
     turn = constraint.unit == "rad"
-    factor = 180.0 / np.pi if turn else 1000.0
-    share = np.nan if turn else 100.0 / (problem.character.height or 1.0)
+    factor = 180.0 / math.pi if turn else 1000.0
+    share = math.nan if turn else 100.0 / (problem.character.height or 1.0)
     return ConstraintQuality(
         name=constraint.title,
         kind=type(constraint).__name__.lower(),
         unit="degrees" if turn else "mm",
-        frames=len(rows),
+        frames=frames,
         worst=factor * worst,
         mean=factor * mean,
         worst_share=share * worst,
         mean_share=share * mean,
-        worst_frame=int(rows[int(values.argmax())]) if values.size else None,
+        worst_frame=worst_frame,
         hard=constraint.hard,
         met=worst <= (constraint.tolerance or (10.0 if turn else 1.0) * problem.tolerance),
     )

@@ -139,19 +139,25 @@ class Hybrid:
 
     def on_trunk(self, constraints: Sequence[Constraint]) -> list[Constraint]:
         """Those that no limb's goal stands for."""
-        return [c for c in constraints if self._joint_of(c) in self._trunk_joints]
+        return self._told(constraints).on_trunk
 
     def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint], every: int = 1) -> LimbGoals:
         """Where constraints want the ends of all limbs, at every so many rows; those on the trunk are left out."""
-        known, frames, fps = self._aims.get("last"), kinematics.frames, kinematics.motion.fps
-        if known is not None and known[0] is constraints and known[1].is_for(frames, fps):
-            return known[1].at(kinematics, every)
-        on_limbs = [c for c in constraints if self._joint_of(c) not in self._trunk_joints]
-        aims = LimbAims(list(self.limbs.values()), on_limbs, self._carrier, frames, fps)
-        if isinstance(constraints, tuple):
-            # a list may have others in it by the next time
-            self._aims["last"] = (constraints, aims)
-        return aims.at(kinematics, every)
+        told, frames, fps = self._told(constraints), kinematics.frames, kinematics.motion.fps
+        if told.aims is None or not told.aims.is_for(frames, fps):
+            told.aims = LimbAims(list(self.limbs.values()), told.on_limbs, self._carrier, frames, fps)
+        return told.aims.at(kinematics, every)
+
+    def _told(self, constraints: Sequence[Constraint]) -> _Told:
+        """What is known of constraints; of the last ones it is remembered, as methods ask for them level by level."""
+        known = self._last.get("told")
+        # a list may have others in it by the next time
+        if known is None or known.constraints is not constraints or not isinstance(constraints, tuple):
+            known = self._last["told"] = _Told(constraints)
+            for constraint in constraints:
+                trunk = self._joint_of(constraint) in self._trunk_joints
+                (known.on_trunk if trunk else known.on_limbs).append(constraint)
+        return known
 
     def _pass(
         self, first: Kinematics, now: Kinematics, goals: LimbGoals, on_trunk: Sequence[Constraint]
@@ -246,8 +252,7 @@ class Hybrid:
         return self.stiffness.get(kind, STIFFNESS[kind])
 
     @cached_property
-    def _aims(self) -> dict[str, tuple[tuple[Constraint, ...], LimbAims]]:
-        """What was made of the last constraints: methods ask for the same ones level by level."""
+    def _last(self) -> dict[str, _Told]:
         return {}
 
     @cached_property
@@ -343,6 +348,16 @@ class Hybrid:
             value = self.rigidity.get(part, RIGIDITY[part])
             found |= {joint: value for joint in roles.joints.get(role, ()) if joint in self._trunk_joints}
         return found
+
+
+@dataclass(eq=False)
+class _Told:
+    """What `Hybrid` has made of constraints."""
+
+    constraints: Sequence[Constraint]
+    on_trunk: list[Constraint] = field(default_factory=list)
+    on_limbs: list[Constraint] = field(default_factory=list)
+    aims: LimbAims | None = None
 
 
 @dataclass(frozen=True, eq=False)

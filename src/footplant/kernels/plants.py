@@ -82,6 +82,20 @@ def slips(joints, offsets, places, nearest, earlier, going, positions, rotations
 
 
 @jit
+def summarize(which, rows, errors, counts, worst, mean, worst_row):
+    """Of plants (N,), which start as zeros: at how many of the rows (K,) each is judged, and its errors there."""
+    for k in range(which.shape[0]):
+        n = which[k]
+        if counts[n] == 0 or errors[k] > worst[n]:
+            worst[n], worst_row[n] = errors[k], rows[k]
+        counts[n] += 1
+        mean[n] += errors[k]
+    for n in range(counts.shape[0]):
+        if counts[n] > 0:
+            mean[n] /= counts[n]
+
+
+@jit
 def aim(rows, joints, offsets, places, nearest, earlier, going, slots, positions, rotations, targets):
     """Where the points of plants are to be, their places less `slips`, into rows `slots` (K,) of targets (N, 4)."""
     for k in range(joints.shape[0]):
@@ -135,6 +149,7 @@ WARMUP = {
     "span": _intervals,
     "spread": lambda: (*_intervals(), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)),
     "slips": lambda: (*_plants(), *_poses(), np.zeros((1, 3))),
+    "summarize": lambda: (*_numbers(2), np.zeros(1), *_numbers(1), np.zeros(1), np.zeros(1), *_numbers(1)),
     "aim": lambda: (*_numbers(1), *_plants(), *_numbers(1), *_poses(), np.zeros((1, 4))),
     "follow": lambda: (*_numbers(5), np.zeros((1, 3)), *_poses(), np.zeros((1, 3)), np.zeros((1, 4))),
 }

@@ -208,8 +208,13 @@ class Hierarchical:
         A leg that cannot reach is helped first: the root comes down, smoothly and never by less than is needed.
         """
         last = bending = ik
+        every = len(frames) == len(motion)
+
+        def part(whole: Motion) -> Motion:
+            return whole if every else whole[frames]
+
         if isinstance(ik, Hybrid):
-            last, kinematics = ik.limbs_alone, Kinematics(motion[frames], frames)
+            last, kinematics = ik.limbs_alone, Kinematics(part(motion), frames)
             bending = replace(ik, rigidity={**ik.rigidity, "place": STAYS})
             aimed = last.aim(kinematics, problem.constraints)
             need = np.zeros(len(motion))
@@ -217,11 +222,11 @@ class Hierarchical:
             if need.any():
                 down = smooth_envelope(need, round(EASE_DOWN * motion.fps))
                 motion = replace(motion, root=motion.root - down[:, None] * [0.0, 1.0, 0.0])
-                kinematics = Kinematics(motion[frames], frames)
+                kinematics = Kinematics(part(motion), frames)
                 aimed = last.aim(kinematics, problem.constraints)
             answer = last.solve(kinematics.motion, problem.constraints, aimed=(kinematics, aimed))
         else:
-            answer = ik.solve(motion[frames], problem.constraints, frames=frames)
+            answer = ik.solve(part(motion), problem.constraints, frames=frames)
         if self.further and not answer.reached.all():
             # what limbs alone do not reach they may reach with the trunk; hips are as low as feet need them
             off = worst_error(Kinematics(answer.motion, frames), problem.constraints)
@@ -229,7 +234,9 @@ class Hierarchical:
             unmet[frames] = ~answer.reached & (off > problem.tolerance)
             for spacing in LEANING if unmet.any() else ():
                 motion = self._fitted_near(bending, motion, problem, frames, unmet, EASE_DOWN, spacing)
-            answer = last.solve(motion[frames], problem.constraints, frames=frames)
+            answer = last.solve(part(motion), problem.constraints, frames=frames)
+        if every:
+            return answer.motion, answer.reached
         root, rotations = np.array(motion.root), np.array(motion.rotations)
         root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
         return replace(motion, root=root, rotations=rotations), answer.reached
