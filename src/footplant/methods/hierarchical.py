@@ -30,8 +30,8 @@ from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
 """Frames a second of the paper, in which its knot spacings are told."""
-SAMPLES = 4.0
-"""Frames between two knots at which poses are asked for: more would tell a smooth curve nothing new."""
+SAMPLES = 2.0
+"""Poses that are asked for between two knots: more would tell a cubic nothing new."""
 LEAST_KNOTS = 2.0
 """Frames of the clip between two knots at the least: with one for each frame nothing would be smooth."""
 LITTLE = 0.007
@@ -83,7 +83,7 @@ class Hierarchical:
             assert now is not None
             if progress:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
-            every = max(int(spacing * motion.fps / (PAPER_RATE * SAMPLES)), 1)
+            every = _stride(spacing * motion.fps / PAPER_RATE)
             asked, away, reached = _asked(ik, now, problem.constraints, frames, every)
             motion = self._displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
@@ -240,6 +240,14 @@ class Hierarchical:
         root, rotations = np.array(motion.root), np.array(motion.rotations)
         root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
         return replace(motion, root=root, rotations=rotations), answer.reached
+
+
+def _stride(knots: float) -> int:
+    """Of how many frames one is posed for knots that are so many frames apart: an odd number.
+
+    A source that shakes to and fro from frame to frame is met on both sides then, and not always on the same one.
+    """
+    return max(2 * int(0.5 * (knots / SAMPLES - 1.0)) + 1, 1)
 
 
 def _asked(
