@@ -232,6 +232,22 @@ def test_a_new_file_comes_back(tmp_path, suffix, mesh):
     assert written["asset"]["generator"] == f"Footplant {footplant.__version__}"
 
 
+def test_files_of_one_character_do_not_depend_on_those_before(tmp_path):
+    """What all of them have in common is made once; each is as if it were the first."""
+    motion = hand_made_motion()
+
+    def written(name: str, character: Character, motion: Motion, mesh: str) -> bytes:
+        gltf.save(tmp_path / name, Clip(motion=motion, character=character, name="walk"), mesh=mesh)
+        return (tmp_path / name).read_bytes()
+
+    orders = [("bones", motion), ("none", motion), ("bones", motion[:7]), ("bones", motion)]
+    character = Character(motion.skeleton)
+    together = [written("a.glb", character, part, mesh) for mesh, part in orders]
+    apart = [written("a.glb", Character(motion.skeleton), part, mesh) for mesh, part in orders]
+    assert together == apart
+    assert together[0] == together[3] != together[2]
+
+
 def test_bones_that_change_with_time_come_back(tmp_path):
     motion = hand_made_motion()
     offsets = np.broadcast_to(motion.skeleton.offsets, (40, 3, 3)).copy()

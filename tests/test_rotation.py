@@ -127,6 +127,16 @@ def test_unrolled_quaternions_are_the_same_rotations_on_one_side(q):
     assert (np.sum(unrolled[1:] * unrolled[:-1], axis=1) >= 0).all()
 
 
+@pytest.mark.parametrize("shape", [(0,), (1,), (9,), (9, 3), (9, 3, 2), (5, 0)])
+def test_unrolling_agrees_with_its_numpy_twin(shape):
+    quaternions = rotation.normalize(np.random.default_rng(4).normal(size=(*shape, 4)))
+    expected = np.array(quaternions)
+    if len(expected) > 1:
+        dots = np.sum(expected[1:] * expected[:-1], axis=-1)
+        expected[1:] *= np.cumprod(np.where(dots < 0, -1.0, 1.0), axis=0)[..., None]
+    assert np.array_equal(rotation.unroll(quaternions), expected)
+
+
 def test_slerp_runs_at_constant_speed_on_the_short_way():
     a, b = rotation.exp([0.0, 0.2, 0.0]), -rotation.exp([0.0, 1.4, 0.0])
     steps = rotation.slerp(a, b, np.linspace(0, 1, 7))

@@ -178,12 +178,15 @@ def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArr
 
 def unroll(quaternions: ArrayLike) -> NDArray:
     """Flip signs along the first axis so that neighbouring frames are on the same side (q and −q are one rotation)."""
-    quaternions = np.array(quaternions, float)
-    if len(quaternions) > 1:
-        dots = np.sum(quaternions[1:] * quaternions[:-1], axis=-1)
-        signs = np.cumprod(np.where(dots < 0, -1.0, 1.0), axis=0)
-        quaternions[1:] *= signs[..., None]
-    return quaternions
+    quaternions = np.asarray(quaternions, float)
+    out = np.empty(quaternions.shape)
+    if out.size:
+        from footplant.kernels.rows import unroll_rows
+
+        frames = np.ascontiguousarray(quaternions).reshape(len(out), -1, 4).view()
+        frames.setflags(write=False)
+        unroll_rows(frames, np.ones(frames.shape[1]), out.reshape(frames.shape))
+    return out
 
 
 def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:

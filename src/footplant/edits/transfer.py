@@ -35,21 +35,31 @@ def transfer(
     """
     kinematics = Kinematics(motion)
     rotations = rotation.unroll(Counterparts.of(character, target).carry(kinematics.rotations))
-    skeleton = target.skeleton
-    root = np.broadcast_to(skeleton.offsets[0], (len(motion), 3))
-    carried = Motion(skeleton, root, rotations, motion.fps)
     ratio = leg_ratio(character, target)
     ratios = np.array([ratio if given is None else given for given in (stride, rise, stride)])
     wanted = hip_centers(kinematics, character)
     start = (wanted[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)) if about is None else np.asarray(about, float)
     wanted = start + (wanted - start) * ratios
-    return Motion(skeleton, root + wanted - hip_centers(Kinematics(carried), target), rotations, motion.fps)
+    return Motion(target.skeleton, wanted - _hips_from_root(rotations, target), rotations, motion.fps)
+
+
+def _hips_from_root(rotations: NDArray, character: Character) -> NDArray:
+    """(F, 3) from the root to the middle of the hip joints, metres, by local rotations (F, J, 4)."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    away = np.zeros((len(rotations), 3))
+    for role in ("left_upper_leg", "right_upper_leg"):
+        world = rotations[:, 0]
+        for joint in skeleton.chain(roles[role])[1:]:
+            away += 0.5 * rotation.rotate(world, skeleton.offsets[joint])
+            world = rotation.multiply(world, rotations[:, joint])
+    return away
 
 
 def hip_centers(kinematics: Kinematics, character: Character) -> NDArray:
     """(F, 3) the middle of the two hip joints, metres: where every figure has its hips, whatever its root is."""
     roles = character.require_roles()
-    return kinematics.positions[:, [roles["left_upper_leg"], roles["right_upper_leg"]]].mean(axis=1)
+    places = kinematics.positions
+    return 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
 
 
 def reach_ratio(character: Character, target: Character) -> float:

@@ -83,13 +83,40 @@ def first_odd(quaternions, tolerance):
     return quaternions.shape[0]
 
 
+@rounded
+def unroll_rows(quaternions, signs, out):
+    """Rows (F, N, 4) with signs flipped so that each is on the side of the one a frame before; F ≥ 1.
+
+    signs: (N,) starts as ones, and says in the end which rows of the last frame were flipped.
+    """
+    for n in range(quaternions.shape[1]):
+        for k in range(4):
+            out[0, n, k] = quaternions[0, n, k]
+    for f in range(1, quaternions.shape[0]):
+        for n in range(quaternions.shape[1]):
+            dot = 0.0
+            for k in range(4):
+                dot += quaternions[f, n, k] * quaternions[f - 1, n, k]
+            if dot < 0.0:
+                signs[n] = -signs[n]
+            for k in range(4):
+                out[f, n, k] = signs[n] * quaternions[f, n, k]
+
+
 def _read_only(width):
     array = np.zeros((1, width))
     array.setflags(write=False)
     return array
 
 
+def _frames():
+    array = np.zeros((1, 1, 4))
+    array.setflags(write=False)
+    return array
+
+
 WARMUP = {
+    "unroll_rows": lambda: (_frames(), np.ones(1), np.zeros((1, 1, 4))),
     "multiply_rows": lambda: (_read_only(4), _read_only(4), np.zeros((1, 4))),
     "rotate_rows": lambda: (_read_only(4), _read_only(3), np.zeros((1, 3))),
     "normalize_rows": lambda: (_read_only(4), np.zeros((1, 4))),

@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ _COMPONENT_TYPES = {"f4": 5126, "u1": 5121, "u2": 5123, "u4": 5125}
 _MIME_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
 VERTEX_DATA, VERTEX_INDICES = 34962, 34963
 """What a buffer view is for, told to graphics cards."""
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A new document as far as it goes, for others to go on from."""
+
+    json: dict[str, Any]
+    tail: bytes
 
 
 class Packer:
@@ -49,6 +58,15 @@ class Packer:
         self.head += bytes(-len(self.head) % 4)
         self.buffer = 0 if self.head or not _buffers(self.json) else len(_buffers(self.json))
         """The buffer that new arrays go into."""
+
+    @property
+    def begun(self) -> Begun:
+        """A new document as it is now."""
+        return Begun(_apart(self.json), bytes(self.tail))
+
+    def resume(self, begun: Begun) -> None:
+        """Go on, in a new document, from where another one was."""
+        self.json, self.tail = _apart(begun.json), bytearray(begun.tail)
 
     def add(self, array: NDArray, kind: str, *, target: int | None = None, bounds: bool = False) -> int:
         """Append an array (n, width) and return its accessor; `bounds` writes the smallest and largest element."""
@@ -151,6 +169,11 @@ class Packer:
         """Whether a reference would no longer be found from the new file's folder."""
         assert self.document is not None
         return uri[:5].lower() != "data:" and self.path.parent.resolve() != self.document.path.parent.resolve()
+
+
+def _apart(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with lists of its own; what is in them stays as it is."""
+    return {key: list(value) if isinstance(value, list) else value for key, value in document.items()}
 
 
 def _append(document: dict[str, Any], key: str, value: dict[str, Any]) -> int:

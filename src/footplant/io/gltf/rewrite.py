@@ -240,9 +240,11 @@ def make_animation(packer: Packer, curves: Sequence[NodeCurves], times: NDArray)
         samplers.append({"input": time, "output": accessor, "interpolation": "LINEAR"})
         channels.append({"sampler": len(samplers) - 1, "target": {"node": node, "path": path}})
 
-    for curve in curves:
-        turns = curve.turns[:, [1, 2, 3, 0]].astype("<f4")
-        channel(curve.node, "rotation", packer.add(turns, "VEC4"))
+    turns = np.empty((len(curves), len(times), 4), "<f4")
+    for curve, own in zip(curves, turns):
+        # glTF has the real part last
+        own[:, :3], own[:, 3] = curve.turns[:, 1:], curve.turns[:, 0]
+        channel(curve.node, "rotation", packer.add(own, "VEC4"))
         if curve.moves is not None:
             channel(curve.node, "translation", packer.add(curve.moves.astype("<f4"), "VEC3"))
     return {"channels": channels, "samplers": samplers}

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Clip
-from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, Packer
+from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, Begun, Packer
 from footplant.io.gltf.rewrite import NodeCurves, make_animation
 from footplant.io.gltf.scene import BONES, END_SITE
 from footplant.io.writing import generator
 from footplant.motion import Motion
-from footplant.skeleton import Skeleton, Skin
+from footplant.skeleton import Character, Skeleton, Skin
 from footplant.skinning import vertex_normals
 
 _OCTAHEDRON = np.array(
@@ -37,23 +38,9 @@ def write_new(
     Node N is joint N. extensions: what the document says by extensions, by their names. takes: what to write as
     animations when it is more than the clip alone.
     """
-    motion = clip.motion
+    skeleton = clip.motion.skeleton
     packer = Packer(path)
-    packer.json["asset"] = {"version": "2.0", "generator": generator()}
-    packer.json["scene"] = 0
-    skeleton = motion.skeleton
-    roots = [0]
-    packer.json["nodes"] = _joint_nodes(skeleton)
-    shape = clip.character.skin if mesh == "auto" else None
-    if shape is None and mesh != "none":
-        shape = bone_skin(skeleton)
-    if shape is not None:
-        packer.append("skins", _skin(packer, shape, len(skeleton), clip.character.name))
-        packer.append("materials", _material())
-        body = {"name": clip.character.name, "primitives": [_primitive(packer, shape)]}
-        packer.append("meshes", body if shape is clip.character.skin else body | {"extras": {BONES: True}})
-        roots.append(packer.append("nodes", {"name": clip.character.name, "mesh": 0, "skin": 0}))
-    packer.json["scenes"] = [{"nodes": roots}]
+    packer.resume(_begun(clip.character, skeleton, mesh))
     for take in takes or (clip,):
         if len(take.motion):
             times = np.arange(len(take.motion)) / take.motion.fps
@@ -62,6 +49,37 @@ def write_new(
     if extensions:
         packer.extend(extensions)
     packer.write()
+
+
+_BEGUN: WeakKeyDictionary[Character, tuple[Skeleton, str, Begun]] = WeakKeyDictionary()
+"""The last document that was begun for each character, after the skeleton and the mesh that it is of."""
+
+
+def _begun(character: Character, skeleton: Skeleton, mesh: str) -> Begun:
+    """All of a document but the motions: what every file of a character has in common, and batches write many."""
+    known = _BEGUN.get(character)
+    if known is None or known[0] is not skeleton or known[1] != mesh:
+        known = _BEGUN[character] = (skeleton, mesh, _begin(character, skeleton, mesh))
+    return known[2]
+
+
+def _begin(character: Character, skeleton: Skeleton, mesh: str) -> Begun:
+    packer = Packer("begun.glb")
+    packer.json["asset"] = {"version": "2.0", "generator": generator()}
+    packer.json["scene"] = 0
+    roots = [0]
+    packer.json["nodes"] = _joint_nodes(skeleton)
+    shape = character.skin if mesh == "auto" else None
+    if shape is None and mesh != "none":
+        shape = bone_skin(skeleton)
+    if shape is not None:
+        packer.append("skins", _skin(packer, shape, len(skeleton), character.name))
+        packer.append("materials", _material())
+        body = {"name": character.name, "primitives": [_primitive(packer, shape)]}
+        packer.append("meshes", body if shape is character.skin else body | {"extras": {BONES: True}})
+        roots.append(packer.append("nodes", {"name": character.name, "mesh": 0, "skin": 0}))
+    packer.json["scenes"] = [{"nodes": roots}]
+    return packer.begun
 
 
 def _joint_nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
@@ -85,10 +103,11 @@ def _curves(motion: Motion, rest: Skeleton) -> list[NodeCurves]:
     """The curves of every joint; those that stay where the nodes' skeleton has them at rest are not moved."""
     turns = rotation.unroll(motion.rotations)
     bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+    moving = (bones != rest.offsets).any(axis=(0, 2))
     curves = []
     for joint in range(len(motion.skeleton)):
         moves = motion.root if joint == 0 else None
-        if joint and np.abs(bones[:, joint] - rest.offsets[joint]).max(initial=0.0) > 0:
+        if joint and moving[joint]:
             moves = np.broadcast_to(bones[:, joint], (len(motion), 3))
         curves.append(NodeCurves(joint, turns[:, joint], moves))
     return curves
