@@ -68,7 +68,11 @@ class Hybrid:
     @cached_property
     def limbs_alone(self) -> Hybrid:
         """The same with a trunk that follows no limb: what is left goes into arms and legs."""
-        return replace(self, stiffness={"leg": 0.0, "arm": 0.0})
+        alone = replace(self, stiffness={"leg": 0.0, "arm": 0.0})
+        # what does not depend on stiffness is known already
+        for name in ("limbs", "_trunk_joints", "_carrier", "_usual_reaches", "_last"):
+            vars(alone)[name] = getattr(self, name)
+        return alone
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Why it cannot honour a constraint; None when it can."""

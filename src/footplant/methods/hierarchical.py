@@ -179,10 +179,10 @@ class Hierarchical:
         """
         motion, plain = problem.motion, problem.plants
         kinematics = Kinematics(motion)
-        shift, total = np.zeros((len(motion), 3)), np.zeros(len(motion))
         weight = plain.plants.weights[plain.which] * plain.activation
-        np.subtract.at(shift, plain.rows, weight[:, None] * plain.residuals(kinematics))
-        np.add.at(total, plain.rows, weight)
+        wanted = -weight[:, None] * plain.residuals(kinematics)
+        total, *axes = (np.bincount(plain.rows, each, len(motion)) for each in (weight, *wanted.T))
+        shift = np.stack(axes, axis=1)
         for constraint in problem.constraints:
             if not isinstance(constraint, Footplant) or is_plain(constraint):
                 continue
