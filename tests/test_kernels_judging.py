@@ -3,15 +3,84 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from footplant import humanoid, rotation
-from footplant.analysis.contacts import find_contacts
+from footplant.analysis import published
+from footplant.analysis.contacts import FEET, TOES, Contacts, find_contacts
+from footplant.analysis.published import Published
 from footplant.analysis.quality import measure, measure_each
+from footplant.analysis.tracks import Tracks
+from footplant.geometry import Plane
 from footplant.humanoid.limits import anatomical_turns
 from footplant.kernels import judging
 from footplant.samples import load as sample
 from footplant.samples import load_character
 from footplant.skeleton import Limits
+
+
+def _foot_skate_ratio(toes, heights, fps: float, limit: float) -> float | None:
+    """Of the frames with a toe low in t and t+1, those in which such a toe is faster than `limit` m/s.
+
+    `toes` (F, T, 3) metres; `heights` (F, T) metres over the ground.
+    """
+    low = (heights[:-1] < published.LOW) & (heights[1:] < published.LOW)
+    skating = low & (published.ground_speed(toes, fps) > limit)
+    return published.share(np.any(skating, axis=1)[np.any(low, axis=1)])
+
+
+def _skating_frames(positions, stance, fps: float) -> float | None:
+    """Share of stance frames faster than 1 cm/s; `stance` (F, P) bool. A frame counts with the next one in stance."""
+    inside = stance[:-1] & stance[1:]
+    return published.share(published.ground_speed(positions, fps)[inside] > 0.01)
+
+
+def _sliding_duration(toes, source_toes, fps: float) -> float | None:
+    """Of the source's sticking frames (toe at most 0.3 m/s), the share in which ours does not stick."""
+    sticking = published.ground_speed(source_toes, fps) <= 0.3
+    return published.share(published.ground_speed(toes, fps)[sticking] > 0.3)
+
+
+def _penetration(heights) -> tuple[float | None, float | None]:
+    """Share of frames with any point of heights (F, P) below the ground, and the largest depth in cm."""
+    if heights.size == 0:
+        return None, None
+    depth = np.maximum(-heights, 0.0).max(axis=1)
+    return published.share(depth > published.DEEP), float(100.0 * depth.max())
+
+
+def _contact_preservation(heights, source_heights) -> float | None:
+    """Of the source's touching points and frames, those that touch in ours; both (F, P) metres over their grounds."""
+    touching = np.abs(source_heights) <= published.TOUCH
+    return published.share(np.abs(heights)[touching] <= published.TOUCH)
+
+
+@pytest.mark.parametrize("feet", [(0, 1, 2, 3, 4, 5), (1, 3)])
+def test_ratios_of_others_as_they_define_them(feet):
+    rng = np.random.default_rng(3)
+    names = tuple(np.array((*FEET, *TOES))[list(feet)])
+    fps, frames, count = 30.0, 200, len(names)
+    places, theirs = (0.004 * rng.normal(size=(length, count, 3)).cumsum(axis=0) for length in (frames, frames - 20))
+    tracks = Tracks(names, places, places[..., 1] - places[..., 1].mean())
+    source = Tracks(names[::-1], theirs, 0.02 * rng.normal(size=theirs.shape[:2]))
+    stance = rng.random((frames, count)) > 0.4
+    contacts = Contacts((), names[:3], frames, fps, Plane())
+    found = published.judge(tracks, stance, contacts, fps, source)
+    toes = [n for n, name in enumerate(names) if name in TOES] or [n for n, name in enumerate(names) if "ball" in name]
+    their_toes, shared = [count - 1 - n for n in toes], frames - 20
+    duration, depth = _penetration(tracks.heights)
+    assert found == Published(
+        foot_skate_ratio=_foot_skate_ratio(places[:, toes], tracks.heights[:, toes], fps, 0.2),
+        foot_skate_ratio_gmd=_foot_skate_ratio(places[:, toes], tracks.heights[:, toes], fps, 0.5),
+        skating_frames=_skating_frames(places[:, :3], stance[:, :3], fps),
+        sliding_duration=_sliding_duration(places[:shared, toes], theirs[:, their_toes], fps),
+        penetration_duration=duration,
+        penetration_depth=pytest.approx(depth),
+        contact_preservation=_contact_preservation(tracks.heights[:shared], source.heights[:, ::-1]),
+    )
+    assert found.penetration_duration
+    alone = published.judge(tracks, np.zeros_like(stance), contacts, fps)
+    assert alone.skating_frames is alone.sliding_duration is alone.contact_preservation is None
 
 
 def test_limits_as_their_definition_has_them():

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.analysis.contacts import FEET, TOES, Contacts
+from footplant.analysis.tracks import Tracks
+
 LOW = 0.05
 """Metres over the ground: below it a toe counts as down (Kimodo, GMD)."""
 TOUCH = 0.02
 """Metres over the ground: within it a point counts as in contact (OmniRetarget)."""
 DEEP = 0.001
 """Metres: shallower penetration is not counted, since no ground is known better than that."""
+SKATING, SKATING_GMD, CREEPING, STICKING = 0.2, 0.5, 0.01, 0.3
+"""m/s: Kimodo's and GMD's limits for a toe that skates, ours for a foot in stance, OmniRetarget's for a toe that sticks
+(1 cm a frame at 30 frames a second)."""
 
 
 @dataclass(frozen=True)
@@ -46,40 +52,49 @@ def ground_speed(positions: NDArray, fps: float) -> NDArray:
     return np.sqrt(x * x + z * z) * fps
 
 
-def foot_skate_ratio(toes: NDArray, heights: NDArray, fps: float, limit: float) -> float | None:
-    """Of the frames with a toe low in t and t+1, those in which such a toe is faster than `limit` m/s.
+def judge(tracks: Tracks, stance: NDArray, contacts: Contacts, fps: float, source: Tracks | None = None) -> Published:
+    """The ratios of a motion whose points are planted by `stance` (F, N), alone or against a source.
 
-    `toes` (F, T, 3) metres; `heights` (F, T) metres over the ground.
+    Toes are the tips of the toes, where the figure has any, else the balls of the feet. In stance are those of its feet
+    that `contacts` has looked at.
     """
-    low = (heights[:-1] < LOW) & (heights[1:] < LOW)
-    skating = low & (ground_speed(toes, fps) > limit)
-    return share(np.any(skating, axis=1)[np.any(low, axis=1)])
+    from footplant.kernels import judging
+
+    feet = [name for name in FEET + TOES if name in tracks.names]
+    toes = [name for name in TOES if name in feet] or [name for name in feet if name.endswith("_ball")]
+    planted = [name for name in contacts.points if name in feet]
+    judged, found = bool(feet) and len(tracks.places) > 0, np.zeros(7)
+    judging.skating_counts(
+        tracks.places, tracks.heights, stance, _table(tracks, toes), _table(tracks, feet), _table(tracks, planted), fps,
+        np.array([LOW, SKATING, SKATING_GMD, CREEPING, DEEP]), found,
+    )  # fmt: skip
+    low, skating, skating_gmd, standing, creeping, deep, deepest = found.tolist()
+    sliding = preserved = None
+    if source is not None:
+        toes, feet = ([name for name in names if name in source.names] for names in (toes, feet))
+        found = np.zeros(4)
+        judging.source_counts(
+            tracks.places, tracks.heights, _table(tracks, toes), _table(tracks, feet), source.places, source.heights,
+            _table(source, toes), _table(source, feet), fps, np.array([STICKING, TOUCH]), found,
+        )  # fmt: skip
+        sliding, preserved = _part(found[1], found[0]), _part(found[3], found[2])
+    return Published(
+        foot_skate_ratio=_part(skating, low),
+        foot_skate_ratio_gmd=_part(skating_gmd, low),
+        skating_frames=_part(creeping, standing),
+        sliding_duration=sliding,
+        penetration_duration=deep / len(tracks.places) if judged else None,
+        penetration_depth=100.0 * deepest if judged else None,
+        contact_preservation=preserved,
+    )
 
 
-def skating_frames(positions: NDArray, stance: NDArray, fps: float) -> float | None:
-    """Share of stance frames faster than 1 cm/s; `stance` (F, P) bool. A frame counts with the next one in stance."""
-    inside = stance[:-1] & stance[1:]
-    return share(ground_speed(positions, fps)[inside] > 0.01)
+def _table(tracks: Tracks, names: list[str]) -> NDArray:
+    return np.array(tracks.columns(names), np.int64)
 
 
-def sliding_duration(toes: NDArray, source_toes: NDArray, fps: float) -> float | None:
-    """Of the source's sticking frames (toe at most 0.3 m/s), the share in which ours does not stick."""
-    sticking = ground_speed(source_toes, fps) <= 0.3
-    return share(ground_speed(toes, fps)[sticking] > 0.3)
-
-
-def penetration(heights: NDArray) -> tuple[float | None, float | None]:
-    """Share of frames with any point of heights (F, P) below the ground, and the largest depth in cm."""
-    if heights.size == 0:
-        return None, None
-    depth = np.maximum(-heights, 0.0).max(axis=1)
-    return share(depth > DEEP), float(100.0 * depth.max())
-
-
-def contact_preservation(heights: NDArray, source_heights: NDArray) -> float | None:
-    """Of the source's touching points and frames, those that touch in ours; both (F, P) metres over their grounds."""
-    touching = np.abs(source_heights) <= TOUCH
-    return share(np.abs(heights)[touching] <= TOUCH)
+def _part(some: float, of: float) -> float | None:
+    return float(some / of) if of else None
 
 
 def share(flags: NDArray) -> float | None:

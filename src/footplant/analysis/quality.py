@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from footplant import humanoid
 from footplant.analysis import published
-from footplant.analysis.contacts import FEET, TOES, Contacts, Plant, find_contacts
+from footplant.analysis.contacts import Contacts, Plant, find_contacts
 from footplant.analysis.deviation import Deviation, deviation
 from footplant.analysis.ground import Ground, as_ground
 from footplant.analysis.published import Published
@@ -225,7 +225,7 @@ def _judge(
         limit_violations=violations,
         limit_worst=worst_violation,
         constraint_errors=tuple(_constraint_error(name, residual, character.height) for name, residual in constraints),
-        published=_published(tracks, stance, motion.fps, judged, source),
+        published=published.judge(tracks, stance, judged, motion.fps, None if source is None else source.tracks),
     )
 
 
@@ -301,34 +301,6 @@ def _timing(plant: Plant, own: Sequence[tuple[int, int]]) -> tuple[int | None, i
     if not overlapping:
         return None, None
     return overlapping[0][0] - plant.start, overlapping[-1][1] - plant.end
-
-
-def _published(tracks: Tracks, stance: NDArray, fps: float, contacts: Contacts, source: _Aligned | None) -> Published:
-    feet = [name for name in FEET + TOES if name in tracks.names]
-    toes = [name for name in TOES if name in feet] or [name for name in feet if name.endswith("_ball")]
-    columns, planted = tracks.columns(toes), tracks.columns([name for name in contacts.points if name in feet])
-    toe_tracks, toe_heights = tracks.places[:, columns], tracks.heights[:, columns]
-    duration, depth = published.penetration(tracks.heights[:, tracks.columns(feet)])
-    sliding = preserved = None
-    if source is not None:
-        shared, theirs = min(len(tracks.places), len(source.tracks.places)), source.tracks
-        toes = [name for name in toes if name in theirs.names]
-        feet = [name for name in feet if name in theirs.names]
-        sliding = published.sliding_duration(
-            tracks.places[:shared, tracks.columns(toes)], theirs.places[:shared, theirs.columns(toes)], fps
-        )
-        preserved = published.contact_preservation(
-            tracks.heights[:shared, tracks.columns(feet)], theirs.heights[:shared, theirs.columns(feet)]
-        )
-    return Published(
-        foot_skate_ratio=published.foot_skate_ratio(toe_tracks, toe_heights, fps, 0.2),
-        foot_skate_ratio_gmd=published.foot_skate_ratio(toe_tracks, toe_heights, fps, 0.5),
-        skating_frames=published.skating_frames(tracks.places[:, planted], stance[:, planted], fps),
-        sliding_duration=sliding,
-        penetration_duration=duration,
-        penetration_depth=depth,
-        contact_preservation=preserved,
-    )
 
 
 def _limits(motion: Motion, character: Character) -> tuple[int | None, float | None]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import log, multiply
+from footplant.kernels.rounded import rounded
 
 
 @jit
@@ -74,6 +75,68 @@ def plant_figures(tracks, plants, out):
         out[n, 0], out[n, 1], out[n, 2] = math.sqrt(farthest), high - low, way / max(end - start - 1, 1)
 
 
+@rounded
+def ground_step(places, f, p):
+    """How far a point goes over the ground from a frame to the next, metres."""
+    x, z = places[f + 1, p, 0] - places[f, p, 0], places[f + 1, p, 2] - places[f, p, 2]
+    return math.sqrt(x * x + z * z)
+
+
+@rounded
+def skating_counts(places, heights, stance, toes, feet, planted, fps, bounds, out):
+    """What the ratios of `analysis.published` count in one motion: places (F, P, 3), heights and stance (F, P).
+
+    bounds (5,): metres below which a toe is low, m/s from which on it skates by two definitions, m/s for a foot in
+    stance, metres from which on a point is deep. out (7,) becomes: frames with a low toe, those of them with a low toe
+    that skates by each definition, stances of points from a frame to the next, those of them that are too fast, frames
+    with a foot that is deep, and the largest depth in metres.
+    """
+    frames = places.shape[0]
+    for f in range(frames):
+        depth = 0.0
+        for n in range(feet.shape[0]):
+            depth = max(depth, -heights[f, feet[n]])
+        out[5] += depth > bounds[4]
+        out[6] = max(out[6], depth)
+    for f in range(frames - 1):
+        low = first = second = False
+        for n in range(toes.shape[0]):
+            p = toes[n]
+            if heights[f, p] < bounds[0] and heights[f + 1, p] < bounds[0]:
+                low = True
+                speed = ground_step(places, f, p) * fps
+                first, second = first or speed > bounds[1], second or speed > bounds[2]
+        out[0] += low
+        out[1] += first
+        out[2] += second
+        for n in range(planted.shape[0]):
+            p = planted[n]
+            if stance[f, p] and stance[f + 1, p]:
+                out[3] += 1.0
+                out[4] += ground_step(places, f, p) * fps > bounds[3]
+
+
+@rounded
+def source_counts(places, heights, toes, feet, their_places, their_heights, their_toes, their_feet, fps, bounds, out):
+    """What the ratios of `analysis.published` count against a source, over the frames that both have.
+
+    bounds (2,): m/s up to which a toe sticks, metres from the ground within which a point touches. out (4,) becomes:
+    steps in which the source's toes stick, those of them in which ours do not, touches of the source's points, and
+    those of them in which ours touch.
+    """
+    frames = min(places.shape[0], their_places.shape[0])
+    for f in range(frames):
+        if f + 1 < frames:
+            for n in range(toes.shape[0]):
+                if ground_step(their_places, f, their_toes[n]) * fps <= bounds[0]:
+                    out[0] += 1.0
+                    out[1] += ground_step(places, f, toes[n]) * fps > bounds[0]
+        for n in range(feet.shape[0]):
+            if abs(their_heights[f, their_feet[n]]) <= bounds[1]:
+                out[2] += 1.0
+                out[3] += abs(heights[f, feet[n]]) <= bounds[1]
+
+
 def _read_only(*shape):
     array = np.zeros(shape)
     array.setflags(write=False)
@@ -88,6 +151,14 @@ WARMUP = {
     "bone_angles": lambda: (
         _read_only(1, 1, 3), np.zeros((1, 2), np.int64), _read_only(1, 1, 3), np.zeros((1, 2), np.int64),
         np.zeros((1, 1)),
+    ),
+    "skating_counts": lambda: (
+        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 1), bool), *(np.zeros(1, np.int64) for _ in range(3)), 30.0,
+        np.zeros(5), np.zeros(7),
+    ),
+    "source_counts": lambda: (
+        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1, 3)),
+        np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), 30.0, np.zeros(2), np.zeros(4),
     ),
     "plant_figures": lambda: (np.zeros((1, 1, 3)), np.zeros((1, 3), np.int64), np.zeros((1, 3))),
 }  # fmt: skip
