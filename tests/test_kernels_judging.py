@@ -13,7 +13,7 @@ from footplant.analysis.quality import measure, measure_each
 from footplant.analysis.tracks import Tracks
 from footplant.geometry import Plane
 from footplant.humanoid.limits import anatomical_turns
-from footplant.kernels import judging
+from footplant.kernels import judging, smoothness
 from footplant.samples import load as sample
 from footplant.samples import load_character
 from footplant.skeleton import Limits
@@ -138,3 +138,12 @@ def test_several_motions_are_judged_as_one_by_one():
         found = measure_each(motions, clip.character, given, against=source, ground=0.0)
         alone = [measure(motion, clip.character, given, against=source, ground=0.0) for motion in motions]
         assert [quality.to_dict() for quality in found] == [quality.to_dict() for quality in alone]
+
+
+def test_the_logarithm_of_short_turns():
+    rng = np.random.default_rng(4)
+    for angle in (0.0, 1e-9, 1e-4, 0.01, 0.0399, 0.0401, 1.0, 3.0, 4.0):
+        for norm in (1.0, 1.0 + 3e-7):
+            axis = rng.normal(size=3)
+            q = norm * rotation.exp(angle * axis / np.linalg.norm(axis))
+            np.testing.assert_allclose(smoothness.short_log(*q), rotation.log(q), atol=1e-15, rtol=1e-14)

@@ -34,6 +34,18 @@ def place_differences(positions, joints, first, last, peaks):
 
 
 @jit
+def short_log(w, x, y, z):
+    """The rotation vector of a unit quaternion, quickly where it is as short as from a frame to the next."""
+    square = x * x + y * y + z * z
+    if w < 0.5 or square > 4e-4 * w * w:
+        return log(w, x, y, z)
+    # arctan(t)/t by its series; what is left out is below 1e-17
+    u = square / (w * w)
+    scale = 2.0 / w * (1.0 - u * (1.0 / 3.0 - u * (0.2 - u * (1.0 / 7.0 - u / 9.0))))
+    return scale * x, scale * y, scale * z
+
+
+@jit
 def turn_differences(rotations, joints, first, last, turns, out):
     """Lengths of the second differences of angular velocities in the joints' own frames, radians per frame³.
 
@@ -48,7 +60,7 @@ def turn_differences(rotations, joints, first, last, turns, out):
                 rotations[f - 1, j, 0], -rotations[f - 1, j, 1], -rotations[f - 1, j, 2], -rotations[f - 1, j, 3],
                 rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
             )  # fmt: skip
-            turns[slot, n, 0], turns[slot, n, 1], turns[slot, n, 2] = log(w, x, y, z)
+            turns[slot, n, 0], turns[slot, n, 1], turns[slot, n, 2] = short_log(w, x, y, z)
             if f > first + 2:
                 square = 0.0
                 for k in range(3):
