@@ -7,12 +7,14 @@ import pytest
 
 from footplant import rotation
 from footplant.analysis.contacts import find_contacts
+from footplant.analysis.smoothness import accelerations
 from footplant.constraints import Distance, Footplant
 from footplant.edits.calming import KEPT, TOO_FAST, Pace, calm_down, parts_that_may_move
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import load
 from footplant.skeleton import Point
+from random_figures import random_motion
 
 
 def jolted(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
@@ -90,3 +92,14 @@ def test_what_nobody_knows_how_to_keep_is_left_alone():
     motion = jolted(clip.motion, clip.character.require_roles()["left_upper_arm"], 100, 0.02)
     odd = Distance(point=Point(1), other=Point(2), value=0.5)
     assert calm_down(motion, clip.character, (odd,), pace) is motion
+
+
+@pytest.mark.parametrize("parts", [[(0, 12)], [(2, 7), (7, 12)], [(0, 2), (2, 3), (3, 30)], []])
+def test_accelerations_agree_with_their_numpy_twin(parts):
+    motion = random_motion(12, 8, 5, smooth=True)
+    kinematics, joints = Kinematics(motion), [0, 3, 7]
+    expected = np.zeros((12, 3))
+    for first, last in parts:
+        bends = np.diff(kinematics.positions[first:last][:, joints], n=2, axis=0)
+        expected[first + 1 : first + 1 + len(bends)] = np.linalg.norm(bends, axis=2) * motion.fps**2
+    np.testing.assert_allclose(accelerations(kinematics, joints, parts), expected, rtol=0.0, atol=1e-12 * motion.fps**2)

@@ -85,11 +85,13 @@ def jerk_and_peak(
 
 def accelerations(kinematics: Kinematics, joints: Sequence[int], parts: Sequence[tuple[int, int]]) -> NDArray:
     """(F, n) how fast joints accelerate, m/s²; 0 outside the parts and at their first and last frames."""
-    out = np.zeros((len(kinematics.frames), len(joints)))
+    from footplant.kernels import smoothness as kernel
+
+    out, chosen = np.zeros((len(kinematics.frames), len(joints))), np.array(joints, np.int64)
     for first, last in parts:
-        if last - first > 2:
-            bends = np.diff(kinematics.positions[first:last, joints], n=2, axis=0)
-            out[first + 1 : last - 1] = np.linalg.norm(bends, axis=2) * kinematics.motion.fps**2
+        # a part may end after the motion does
+        last = min(last, len(out))
+        kernel.bends(kinematics.positions, chosen, first, last, float(kinematics.motion.fps) ** 2, out)
     return out
 
 

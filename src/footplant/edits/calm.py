@@ -134,5 +134,5 @@ def _fastest(motion: Motion, pace: Pace) -> NDArray:
 def _accelerations(motion: Motion, character: Character, frames: range) -> tuple[list[int], NDArray]:
     """Joints that have roles, and (F−2, n) how fast each accelerates at all but the first and last of the frames."""
     joints = sorted({chain[0] for chain in character.require_roles().joints.values() if chain})
-    places = Kinematics(motion[frames.start : frames.stop]).positions[:, joints]
-    return joints, np.linalg.norm(np.diff(places, n=2, axis=0), axis=2) * motion.fps**2
+    found = accelerations(Kinematics(motion), joints, [(frames.start, min(frames.stop, len(motion)))])
+    return joints, found[frames.start + 1 : max(min(frames.stop, len(motion)) - 1, frames.start + 1)]

@@ -46,6 +46,23 @@ def short_log(w, x, y, z):
 
 
 @jit
+def bends(positions, joints, first, last, scale, out):
+    """Lengths of second differences of places (F, J, 3) in frames first … last−1, times `scale`, at their middles.
+
+    out: (F, n), written at frames first+1 … last−2.
+    """
+    for f in range(first + 1, last - 1):
+        for n in range(joints.shape[0]):
+            j = joints[n]
+            square = 0.0
+            for k in range(3):
+                now = positions[f, j, k]
+                bend = (positions[f + 1, j, k] - now) - (now - positions[f - 1, j, k])
+                square += bend * bend
+            out[f, n] = math.sqrt(square) * scale
+
+
+@jit
 def turn_differences(rotations, joints, first, last, turns, out):
     """Lengths of the second differences of angular velocities in the joints' own frames, radians per frame³.
 
@@ -88,6 +105,7 @@ def _frames(width):
 
 
 WARMUP = {
+    "bends": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, 1.0, np.zeros((4, 1))),
     "place_differences": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, np.zeros(2)),
     "turn_differences": lambda: (_frames(4), np.zeros(1, np.int64), 0, 4, np.zeros((3, 1, 3)), np.zeros((1, 1))),
     "least_alike": lambda: (_frames(4), 0, np.zeros(1)),
