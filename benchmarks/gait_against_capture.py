@@ -5,11 +5,11 @@ strike to heel strike, and from lift to lift, of one foot as `find_contacts` tel
 first frame (often an added T-pose), cycles that are 15 % longer or shorter than the clip's median, and those slower
 than 85 % of its fastest (starting, stopping) are left out.
 
-Ranges are compared person by person (`…range_ratio_at_own_pace`): the sample gait is made with the speed and the stride
-of that person's cycle, both in leg lengths, and its range is divided by that of the person's own curve; a group has the
-median of its people's ratios (`…median_ratio_at_own_pace`). The range of a mean over people (`…range_ratio` beside
-`ensemble` and `cmu`) is smaller than people's own ranges, as they do not move at the same instants, and faster gaits
-have wider ranges: it is given too, but says less.
+Faster gaits have wider ranges, so they are compared at one pace: that of the four walkers of CMU on average, beside the
+range of their mean curve (`…range_ratio_at_their_pace`), and person by person (`…range_ratio_at_own_pace`): the sample
+gait is made with the speed and the stride of that person's cycle, both in leg lengths, and its range is divided by that
+of the person's own curve; a group has the median of its people's ratios (`…median_ratio_at_own_pace`). Ranges of the
+sample as it is (`…range_ratio`) are given too, but say less.
 """
 
 from __future__ import annotations

@@ -112,11 +112,23 @@ def test_walk_follows_the_published_curves():
     # 4 to 5 cm in the textbook: within a quarter of that
     assert 0.032 < np.ptp(sample.motion.root[:, 1]) < 0.05
     assert 0.04 < np.ptp(sample.motion.root[:, 0]) < 0.05
-    assert angles["arm"].min() == pytest.approx(-25, abs=4)
-    assert angles["arm"].max() == pytest.approx(15, abs=4)
+    # from −25 to 15 in the textbook; recorded walkers swing their arms less, half of them by a third of that
+    assert np.ptp(angles["arm"]) == pytest.approx(40, rel=0.25)
+    assert angles["arm"].min() == pytest.approx(-25, abs=5.5)
+    assert angles["arm"].max() == pytest.approx(15, abs=5.5)
     assert 12 < angles["elbow"].min() < angles["elbow"].max() < 42
     speed = (sample.motion.root[-1] - sample.motion.root[0])[2] / sample.motion.duration
     assert speed == pytest.approx(1.35, rel=0.01)
+
+
+def test_walk_and_run_go_as_recorded_people_do(shared):
+    figures = measure.run()
+    for name in ("hip", "knee", "ankle", "pelvis", "arm"):
+        walk, run = f"gait.walk.cmu.{name}", f"gait.run.09_01.{name}"
+        assert figures[f"{walk}.correlation"] > 0.9, name
+        assert figures[f"{run}.correlation"] > 0.9, name
+        assert figures[f"{walk}.range_ratio_at_their_pace"] == pytest.approx(1.0, abs=0.25), name
+        assert figures[f"{run}.range_ratio_at_own_pace"] == pytest.approx(1.0, abs=0.25), name
 
 
 def test_walk_keeps_the_published_timing():

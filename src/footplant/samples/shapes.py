@@ -137,7 +137,7 @@ WALK = GaitShape(
     ),
     trunk=(degrees(mean(-1)), degrees(peak(1, 7.0, 0.0)), degrees(peak(1, 3.6, 0.17))),
     arm={
-        "swing": degrees(mean(-3.5), peak(1, 16.5, 0.47)),
+        "swing": degrees(mean(-3.5), peak(1, 14.9, 0.47)),
         "elbow": degrees(mean(27), peak(1, 11, 0.49)),
     },
 )
