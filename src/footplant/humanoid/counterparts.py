@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.humanoid.measure import leg_length
 from footplant.humanoid.reference import reference_pose, reference_world
-from footplant.skeleton import Character
+from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
+from footplant.skeleton import Character, Point
 
 _BELOW = {"spine": "hips", "neck": "spine"}
 """Chains that begin on another role: their first bend is shared out from there."""
@@ -100,13 +101,17 @@ class Counterparts:
 
 def standing_hips(character: Character) -> float:
     """Metres from the sole to the hips in the reference pose."""
-    skeleton, roles = character.skeleton, character.require_roles()
+    heels = tuple(Point(p.joint, p.offset) for name, p in character.contacts.items() if name.endswith("_heel"))
+    return _standing_hips(SkeletonKey(character.skeleton), RolesKey(character.require_roles()), heels)
+
+
+@lru_cache(maxsize=FIGURES)
+def _standing_hips(figure: SkeletonKey, known: RolesKey, heels: tuple[Point, ...]) -> float:
+    skeleton, roles = figure.skeleton, known.roles
     places, turned = reference_world(skeleton, roles)
     hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
     soles = [
-        places[point.joint][1] + rotation.rotate(turned[point.joint], np.array(point.offset))[1]
-        for name, point in character.contacts.items()
-        if name.endswith("_heel")
+        places[point.joint][1] + rotation.rotate(turned[point.joint], np.array(point.offset))[1] for point in heels
     ]
     return float(hips - np.mean(soles)) if soles else leg_length(skeleton, roles)
 

@@ -28,6 +28,15 @@ def limit_excess(above, local, below, lower, upper, free, out):
             out[f, j] = 0.0
             if abs(w) >= free[j]:
                 continue
+            if free[j] <= 1.0:
+                # angle/sin(angle/2) is no larger than this: turns within their limits need no logarithm
+                most = (2.0 + (math.pi - 2.0) * (1.0 - abs(w)) + 1e-9) * (1.0 if w >= 0.0 else -1.0)
+                if (
+                    lower[j, 0] <= most * x <= upper[j, 0]
+                    and lower[j, 1] <= most * y <= upper[j, 1]
+                    and lower[j, 2] <= most * z <= upper[j, 2]
+                ):
+                    continue
             vx, vy, vz = log(w, x, y, z)
             ax = max(vx - upper[j, 0], lower[j, 0] - vx, 0.0)
             ay = max(vy - upper[j, 1], lower[j, 1] - vy, 0.0)
