@@ -148,19 +148,21 @@ class Hybrid:
     def aim(self, kinematics: Kinematics, constraints: Sequence[Constraint], every: int = 1) -> LimbGoals:
         """Where constraints want the ends of all limbs, at every so many rows; those on the trunk are left out."""
         told, frames, fps = self._told(constraints), kinematics.frames, kinematics.motion.fps
-        if told.aims is None or not told.aims.is_for(frames, fps):
-            told.aims = LimbAims(list(self.limbs.values()), told.on_limbs, self._carrier, frames, fps)
-        return told.aims.at(kinematics, every)
+        aims = told.aims
+        if aims is None or not aims.is_for(frames, fps):
+            aims = told.aims = LimbAims(list(self.limbs.values()), told.on_limbs, self._carrier, frames, fps)
+        return aims.at(kinematics, every)
 
     def _told(self, constraints: Sequence[Constraint]) -> _Told:
         """What is known of constraints; of the last ones it is remembered, as methods ask for them level by level."""
         known = self._last.get("told")
         # a list may have others in it by the next time
         if known is None or known.constraints is not constraints or not isinstance(constraints, tuple):
-            known = self._last["told"] = _Told(constraints)
+            known = _Told(constraints)
             for constraint in constraints:
                 trunk = self._joint_of(constraint) in self._trunk_joints
                 (known.on_trunk if trunk else known.on_limbs).append(constraint)
+            self._last["told"] = known
         return known
 
     def _pass(
