@@ -172,7 +172,7 @@ def keep_touches(
             shift = _smooth(goals[number] - ours_at[number], shares[number], motion.fps)
             posed = posed or Posed(motion)
             _move_palm(posed, target, name, shift * free[number][:, None])
-    return motion if posed is None else posed.motion
+    return motion if posed is None else posed.finish()
 
 
 def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics, target: Character) -> NDArray:
@@ -213,7 +213,7 @@ def keep_palms_out(
         lift = need + (smooth_envelope(need, half) - need) * free
         posed = Posed(motion)
         _move_palm(posed, target, name, lift[:, None] * rotation.AXES["y"], softness=0.0)
-        motion = posed.motion
+        motion = posed.finish()
     return motion
 
 

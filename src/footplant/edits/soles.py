@@ -18,7 +18,7 @@ from footplant.errors import SkeletonError
 from footplant.ik.limb import Limb, Reach, limb_of
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.skeleton import Character
+from footplant.skeleton import Character, Point
 from footplant.spline import smooth_above, smooth_envelope
 
 SOLE = ("heel", "ball", "toe")
@@ -45,7 +45,7 @@ def level_toes(
     """
     posed = Posed(motion)
     _level_toes(posed, character, _stands(motion, character, plants), ground, before)
-    return posed.motion
+    return posed.finish()
 
 
 def put_right(
@@ -70,48 +70,33 @@ def _stands(motion: Motion, character: Character, plants: Sequence[Footplant]) -
 def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Ground, before: Motion | None) -> None:
     from footplant.kernels import soles as kernel
 
-    roles, skeleton = character.require_roles(), character.skeleton
+    roles, skeleton, frames = character.require_roles(), character.skeleton, len(posed.local)
     pose = humanoid.reference_pose(skeleton, roles)
     reference = humanoid.reference_world(skeleton, roles)[1]
-    kinematics = posed.kinematics
-    for side in ("left", "right"):
-        toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_ball")
-        if toes is None:
-            continue
-        if before is not None:
+    sides = {side: toes for side in ("left", "right") if (toes := roles.get(f"{side}_toes"))}
+    if before is not None:
+        for toes in sides.values():
             posed.local[:, toes] = before.rotations[:, toes]
             posed.turned(toes)
-        if point is None or skeleton.parents[toes] < 0:
+    for side, toes in sides.items():
+        point, above = character.contacts.get(f"{side}_ball"), int(skeleton.parents[toes])
+        if point is None:
             continue
-        share = stands.share_on(side, ground, NEAR * character.height)
-        flat = _flat(kinematics, character, side, stands)
-        if not share.any() and not flat.any():
+        share, flat = stands.share_on(side, ground, NEAR * character.height), np.zeros(frames)
+        heel, ball = posed.tracks(character.contacts.get(f"{side}_heel", point), point)
+        # while both hold the heights are those of the plants: how the foot lies now may be what is to be put right
+        kernel.straight_share(*stands.together(side), heel, ball, BENT, BENDING, flat)
+        straight = flat.any()
+        if not straight and not share.any():
             continue
-        above = int(skeleton.parents[toes])
-        if f"{side}_toe" in character.contacts and flat.any():
+        if straight and f"{side}_toe" in character.contacts:
             # but not where that would push the tip into the ground: there the toes bend
-            tip, offset = np.empty((len(share), 3)), np.array(character.contacts[f"{side}_toe"].offset)
+            tip, offset = np.empty((frames, 3)), np.array(character.contacts[f"{side}_toe"].offset)
             kernel.straight_tip(toes, above, pose[toes], offset, posed.positions, posed.rotations, tip)
             flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
-        up = rotation.rotate(rotation.inverse(reference[toes]), rotation.AXES["y"])
-        normals = np.array(normal_of(ground, kinematics.point(point)[:, ::2]))
-        kernel.level(toes, above, share, flat, up, normals, pose[toes], posed.rotations, posed.local)
+        normals = np.array(normal_of(ground, ball[:, ::2]))
+        kernel.level(toes, above, share, flat, reference[toes], normals, pose[toes], posed.rotations, posed.local)
         posed.turned(toes)
-
-
-def _flat(kinematics: Kinematics, character: Character, side: str, stands: Stands) -> NDArray:
-    """(F,) how much heel and ball of a foot stand together at one height, 0 to 1.
-
-    While both hold the heights are those of the plants: how the foot lies now may be what is to be put right.
-    """
-    from footplant.kernels import soles as kernel
-
-    found = np.zeros(len(kinematics.frames))
-    rows, both, planned = stands.together(side)
-    if len(rows):
-        heel, ball = (kinematics.point(character.contacts[f"{side}_{part}"]) for part in ("heel", "ball"))
-        kernel.straight_share(rows, both, planned, heel, ball, BENT, BENDING, found)
-    return found
 
 
 def lift_toes(
@@ -127,7 +112,7 @@ def lift_toes(
     """
     posed = Posed(motion)
     _lift_toes(posed, character, _stands(motion, character, plants), ground, clearances)
-    return posed.motion
+    return posed.finish()
 
 
 def _lift_toes(
@@ -135,20 +120,19 @@ def _lift_toes(
 ) -> None:
     from footplant.kernels import soles as kernel
 
-    roles, skeleton, kinematics = character.require_roles(), character.skeleton, posed.kinematics
-    half, frames = round(EASE_UP * kinematics.motion.fps), len(kinematics.frames)
+    roles, skeleton, frames = character.require_roles(), character.skeleton, len(posed.local)
+    half = round(EASE_UP * posed.start.fps)
     for side in ("left", "right"):
         toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_toe")
         if toes is None or point is None or point.joint not in skeleton.descendants(toes):
             continue
         ball_point = character.contacts.get(f"{side}_ball")
-        tip, ball = kinematics.point(point), kinematics.point(ball_point or point)
-        least = ground.height(tip[:, ::2]) + _allowed(clearances, f"{side}_toe")
+        both = tip, ball = posed.tracks(point, ball_point or point)
+        least, floor = np.array(ground.height(both[..., ::2]), float)
+        least += _allowed(clearances, f"{side}_toe")
         up, still = np.empty(frames), np.empty(frames)
-        if not kernel.bend_needed(
-            toes, tip, least, ball, ground.height(ball[:, ::2]), stands.share(ball_point), SHALLOW, posed.positions,
-            up, still,
-        ):  # fmt: skip
+        held = stands.share(ball_point)
+        if not kernel.bend_needed(toes, tip, least, ball, floor, held, SHALLOW, posed.positions, up, still):
             continue
         angles, above = _beside(up, still, half), int(skeleton.parents[toes])
         kernel.bend_up(toes, above, angles, MOST_BEND, tip, posed.positions, posed.rotations, posed.local)
@@ -179,7 +163,7 @@ def clear_ground(
 def _clear_ground(
     posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
 ) -> Motion:
-    half = round(EASE_UP * posed.kinematics.motion.fps)
+    half = round(EASE_UP * posed.start.fps)
     rise = np.zeros(len(posed.local))
     for side in ("left", "right"):
         names = [f"{side}_{part}" for part in SOLE]
@@ -190,7 +174,7 @@ def _clear_ground(
         except SkeletonError:
             continue
         _clear_foot(posed, character, limb, names, stands, ground, clearances, half, rise)
-    motion = posed.motion
+    motion = posed.finish()
     if (rise > 1e-6).any():
         # who sits on his heels gets up a little
         motion = replace(motion, root=motion.root + smooth_envelope(rise, half)[:, None] * rotation.AXES["y"])
@@ -204,12 +188,13 @@ def _clear_foot(
     """Bring one foot out of the ground; rise (F,) becomes what the hips must do for it beside, metres, at least."""
     from footplant.kernels import soles as kernel
 
-    kinematics, frames = posed.kinematics, len(rise)
+    frames = len(rise)
     points = [character.contacts[name] for name in names]
     held, on_heel, on_ball = stands.share(*points), stands.share(points[0]), stands.share(points[1])
     allowed = [_allowed(clearances, name) for name in names]
     # heel, ball and toe, and the ankle last
-    places = np.stack([*(kinematics.point(point) for point in points), posed.positions[:, limb.end]])
+    places = posed.tracks(*points, Point(limb.end))
+    floor = ground.height(places[:3, :, ::2])
     turn = np.array(posed.rotations[:, limb.end])
     pitched = np.zeros(frames, bool)
     toes = character.require_roles().get(f"{names[0].partition('_')[0]}_toes")
@@ -223,8 +208,7 @@ def _clear_foot(
     def pitch_of(pivot: int, end: int) -> NDArray:
         """(F,) radians by which the line from a pivot to an end must pitch up to clear the ground."""
         wanted = np.empty(frames)
-        least = ground.height(places[end, :, ::2]) + allowed[end]
-        kernel.pitch_needed(places[pivot], places[end], least, wanted)
+        kernel.pitch_needed(places[pivot], places[end], floor[end] + allowed[end], wanted)
         return wanted
 
     for pivot, end, standing, also in pivots:
@@ -233,12 +217,13 @@ def _clear_foot(
         if stiff and pivot == 1:
             # a stiff foot is a seesaw on its ball: one end comes up only as far as the other may go down
             pitch = np.minimum(pitch, np.maximum(np.maximum(wanted, -pitch_of(1, 2 - end)), 0.0))
-        # a foot that turns about its ball leaves its toes where they lie
-        toes_too = toes is not None and pivot != 1
-        kernel.pitch_up(pitch, pivot, end, places, turn, toe_turn, toes_too, pitched)
-    need = np.full(frames, -np.inf)
-    for place, clear in zip(places, allowed):
-        need = np.maximum(need, clear - (place[:, 1] - ground.height(place[:, ::2])))
+        if pitch.any():
+            # a foot that turns about its ball leaves its toes where they lie
+            toes_too = toes is not None and pivot != 1
+            kernel.pitch_up(pitch, pivot, end, places, turn, toe_turn, toes_too, pitched)
+            floor = ground.height(places[:3, :, ::2])
+    deep = floor - places[:3, :, 1]
+    need = np.maximum(np.maximum(deep[0] + allowed[0], deep[1] + allowed[1]), deep[2] + allowed[2])
     lift = _beside(need, held, half)
     rows = np.flatnonzero(pitched | (lift != 0.0))
     if not len(rows):

@@ -21,6 +21,7 @@ class Stands:
         """Say which plants; nothing is worked out before it is asked for."""
         self._plants, self._character, self._frames, self._fps = plants, character, np.arange(frames), fps
         self._shares: dict[tuple[Point | None, ...], NDArray] = {}
+        self._on: dict[str, tuple[Ground, float, NDArray]] = {}
         self._pairs: dict[str, tuple[NDArray, NDArray, NDArray]] = {}
         self._of: dict[Point, list[int]] = {}
         for number, plant in enumerate(plants):
@@ -53,6 +54,12 @@ class Stands:
         So does one that is free to choose its place, any on a ground that plants alone tell of, and a whole foot that
         stands on something in the air.
         """
+        known = self._on.get(side)
+        if known is None or known[0] is not ground or known[1] != near:
+            known = self._on[side] = ground, near, self._find_share_on(side, ground, near)
+        return known[2]
+
+    def _find_share_on(self, side: str, ground: Ground, near: float) -> NDArray:
         ball = self._character.contacts[f"{side}_ball"]
         own = self._numbers(ball)
         if not own or isinstance(ground, SteppingStones | Trodden):

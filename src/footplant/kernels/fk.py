@@ -77,6 +77,21 @@ def carry(joints, offsets, positions, rotations, out):
 
 
 @jit
+def carry_apart(joints, offsets, positions, rotations, out):
+    """World positions (N, F, 3) of points fixed to segments, each point's in one piece: joints (N,), offsets (N, 3)."""
+    for f in range(positions.shape[0]):
+        for n in range(joints.shape[0]):
+            j = joints[n]
+            x, y, z = rotate(
+                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
+                offsets[n, 0], offsets[n, 1], offsets[n, 2],
+            )  # fmt: skip
+            out[n, f, 0] = positions[f, j, 0] + x
+            out[n, f, 1] = positions[f, j, 1] + y
+            out[n, f, 2] = positions[f, j, 2] + z
+
+
+@jit
 def carry_some(rows, joints, offsets, positions, rotations, out):
     """World positions (N, 3) of points fixed to segments, each at its own row: rows, joints (N,), offsets (N, 3)."""
     for n in range(rows.shape[0]):
@@ -203,6 +218,9 @@ WARMUP = {
     ),
     "carry": lambda: (
         np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 1, 3))
+    ),
+    "carry_apart": lambda: (
+        np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 1, 3))
     ),
     "carry_some": lambda: (
         np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), _read_only(1, 1, 3), _read_only(1, 1, 4),

@@ -50,17 +50,18 @@ def straight_tip(toes, above, pose, offset, positions, rotations, out):
 
 
 @jit
-def level(toes, above, share, flat, up, normals, pose, rotations, local):
+def level(toes, above, share, flat, reference, normals, pose, rotations, local):
     """Turn toes to lie on the ground, by `share` (F,), then to be one piece with the foot, by `flat` (F,).
 
-    up: (3,) what is up for the toes' sole, in their frame; normals: (F, 3) of the ground; pose: (4,) local, of the
-    reference pose; rotations: (F, J, 4) of the world; local (F, J, 4) is changed.
+    reference, pose: (4,) the toes' rotations of the world, and local, in the reference pose, where their sole is level;
+    normals: (F, 3) of the ground; rotations: (F, J, 4) of the world; local (F, J, 4) is changed.
     """
+    px, py, pz = rotate(reference[0], -reference[1], -reference[2], -reference[3], 0.0, 1.0, 0.0)
     for f in range(share.shape[0]):
         if share[f] == 0.0 and flat[f] == 0.0:
             continue
         w, x, y, z = rotations[f, toes, 0], rotations[f, toes, 1], rotations[f, toes, 2], rotations[f, toes, 3]
-        ux, uy, uz = rotate(w, x, y, z, up[0], up[1], up[2])
+        ux, uy, uz = rotate(w, x, y, z, px, py, pz)
         tw, tx, ty, tz = between(ux, uy, uz, normals[f, 0], normals[f, 1], normals[f, 2])
         vx, vy, vz = log(tw, tx, ty, tz)
         tw, tx, ty, tz = exp(share[f] * vx, share[f] * vy, share[f] * vz)
@@ -213,7 +214,7 @@ WARMUP = {
     ),
     "straight_tip": lambda: (0, 0, np.zeros(4), np.zeros(3), _places(1, 1), _turns(1, 1), _places(1)),
     "level": lambda: (
-        0, 0, np.zeros(1), np.zeros(1), np.zeros(3), _places(1), np.zeros(4), _turns(1, 1), _turns(1, 1)
+        0, 0, np.zeros(1), np.zeros(1), np.zeros(4), _places(1), np.zeros(4), _turns(1, 1), _turns(1, 1)
     ),
     "bend_needed": lambda: (
         0, _places(1), np.zeros(1), _places(1), np.zeros(1), np.zeros(1), 1.0, _places(1, 1), np.zeros(1), np.zeros(1)
