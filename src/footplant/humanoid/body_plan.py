@@ -77,12 +77,14 @@ def sample_poses(tree: Tree, positions: ArrayLike | None) -> NDArray:
 
 def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
     """The plan that fits best, and the cosines of its legs: see `_leg_cosines`."""
+    from footplant.kernels.posture import straightest
+
     best: tuple[float, Plan, NDArray] | None = None
     for candidate in candidates(tree):
         cosines = _leg_cosines(candidate.plan, poses)
         plan, head_score = candidate.plan, -3.0
         for head in candidate.heads:
-            straight = _straight_on(poses, plan.hips, head.below, head.plan.head_path[-1])
+            straight = straightest(poses, plan.hips, head.below, head.plan.head_path[-1])
             score = head.score + straight
             if head.own_spine:
                 score -= 4.0 * (straight < 0.5 or len(head.plan.head_path) < 2)
@@ -100,38 +102,22 @@ def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
     return plan, cosines
 
 
-def _straight_on(poses: NDArray, hips: int, chest: int, head: int) -> float:
-    """Whether the head continues the line from hips to chest: cosine, the best of the poses."""
-    trunk, neck = poses[:, chest] - poses[:, hips], poses[:, head] - poses[:, chest]
-    return float(np.max(_cosine(trunk, neck)))
-
-
-def _cosine(a: NDArray, b: NDArray) -> NDArray:
-    lengths = np.sqrt(np.einsum("pk,pk->p", a, a)) * np.sqrt(np.einsum("pk,pk->p", b, b))
-    return np.einsum("pk,pk->p", a, b) / np.where(lengths > 0, lengths, 1.0)
-
-
 def _ends(limbs: tuple[Limb, Limb], start: str, end: str) -> list[tuple[int, int]]:
     return [(limb.joints[start], limb.joints.get(end, limb.path[-1])) for limb in limbs]
 
 
-def _trunk(plan: Plan, poses: NDArray) -> NDArray:
-    """(P, 3) from the middle of the thighs' joints to the middle of the shoulders."""
-    legs, arms = (
-        (limb.joints["upper_leg"] for limb in plan.leg_limbs),
-        (limb.joints["upper_arm"] for limb in plan.arm_limbs),
-    )
-    (a, b), (c, d) = legs, arms
-    return 0.5 * (poses[:, c] + poses[:, d]) - 0.5 * (poses[:, a] + poses[:, b])
-
-
 def _leg_cosines(plan: Plan, poses: NDArray) -> NDArray:
     """(P,) cosine between the trunk and the legs; −1 for somebody who stands straight."""
-    trunk = _trunk(plan, poses)
-    one, other = (
-        _cosine(trunk, poses[:, end] - poses[:, start]) for start, end in _ends(plan.leg_limbs, "upper_leg", "foot")
-    )
-    return 0.5 * (one + other)
+    from footplant.kernels import posture as kernel
+
+    hips, ends = np.array(_ends(plan.leg_limbs, "upper_leg", "foot")).T.copy()
+    out = np.empty(len(poses))
+    kernel.leg_cosines(poses, hips, ends, _shoulders(plan), out)
+    return out
+
+
+def _shoulders(plan: Plan) -> NDArray:
+    return np.array([limb.joints["upper_arm"] for limb in plan.arm_limbs])
 
 
 def _upright(cosines: NDArray) -> float:
@@ -213,28 +199,20 @@ def _tell_sides(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> tup
 
 
 def _side_by_shape(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> float:
-    """Positive when the first limbs are the left ones: left = up × forward, forward from toes, knees and elbows."""
-    up = unit(_trunk(plan, poses))
-    across = np.zeros_like(up)
-    forward = np.zeros_like(up)
-    for limbs, joint in ((plan.leg_limbs, "upper_leg"), (plan.arm_limbs, "upper_arm")):
-        across += unit(poses[:, limbs[0].joints[joint]] - poses[:, limbs[1].joints[joint]])
-    for limb in plan.leg_limbs:
-        hip, knee = poses[:, limb.joints["upper_leg"]], poses[:, limb.joints["lower_leg"]]
-        foot = poses[:, limb.joints["foot"]] if "foot" in limb.joints else poses[:, limb.path[-1]]
-        down = unit(foot - hip)
-        length = np.linalg.norm(foot - hip, axis=1, keepdims=True)
-        bend = (knee - hip) - np.sum((knee - hip) * down, axis=1, keepdims=True) * down
-        forward += 2.0 * bend / np.where(length > 0, length, 1.0)
-        if "toes" in limb.joints:
-            toes = poses[:, limb.joints["toes"]] - foot
-            forward += unit(toes - np.sum(toes * down, axis=1, keepdims=True) * down)
-    forward += 2.0 * _tip_directions(tree, plan)[None] * (np.arange(len(poses)) == 0)[:, None]
-    turn = np.sum(np.cross(up, forward) * unit(across), axis=1)
-    weights = np.where(cosines < -0.5, -cosines, 0.0)
-    return float(np.sum(weights * np.clip(turn, -1, 1)) / max(np.sum(weights), 1e-9)) if weights.any() else 0.0
+    """Positive when the first limbs are the left ones: left = up × forward, forward from toes and knees."""
+    from footplant.kernels.posture import side_turn
+
+    legs = np.array(
+        [
+            (*(limb.joints[part] for part in ("upper_leg", "lower_leg")), limb.joints.get("foot", limb.path[-1]),
+             limb.joints.get("toes", -1))
+            for limb in plan.leg_limbs
+        ]
+    )  # fmt: skip
+    return side_turn(poses, cosines, legs, _shoulders(plan), _tip_directions(tree, plan), np.empty((3, 3)))
 
 
+@lru_cache(maxsize=FIGURES)
 def _tip_directions(tree: Tree, plan: Plan) -> NDArray:
     """(3,) where end sites of feet without toes point in the rest pose, summed over the feet."""
     skeleton, total = tree.skeleton, np.zeros(3)
