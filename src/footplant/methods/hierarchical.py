@@ -181,7 +181,8 @@ class Hierarchical:
         kinematics = Kinematics(motion)
         weight = plain.plants.weights[plain.which] * plain.activation
         wanted = -weight[:, None] * plain.residuals(kinematics)
-        total, *axes = (np.bincount(plain.rows, each, len(motion)) for each in (weight, *wanted.T))
+        # of no rows at all it would count whole numbers
+        total, *axes = (np.bincount(plain.rows, each, len(motion)).astype(float) for each in (weight, *wanted.T))
         shift = np.stack(axes, axis=1)
         for constraint in problem.constraints:
             if not isinstance(constraint, Footplant) or is_plain(constraint):
