@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -54,11 +55,11 @@ class Constraint(ABC):
             raise ConstraintError(
                 f"{self.title}: expected an interval of every frame, got a step of {self.frames.step}"
             )
-        if self.frames is not None and len(self.frames) and min(self.frames) < 0:
-            raise ConstraintError(f"{self.title}: expected frames from 0 on, got {min(self.frames)}")
-        if not all(np.isfinite(r) and r >= 0 for r in self.ramp):
+        if self.frames and self.frames[0] < 0:
+            raise ConstraintError(f"{self.title}: expected frames from 0 on, got {self.frames[0]}")
+        if not all(isfinite(r) and r >= 0 for r in self.ramp):
             raise ConstraintError(f"{self.title}: expected ramps of 0 seconds or more, got {self.ramp}")
-        if not (np.isfinite(self.weight) and self.weight >= 0):
+        if not (isfinite(self.weight) and self.weight >= 0):
             raise ConstraintError(f"{self.title}: expected a weight of 0 or more, got {self.weight}")
 
     @property

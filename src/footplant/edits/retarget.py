@@ -176,13 +176,12 @@ def solve_soles(
     character = problem.character
     if isinstance(method, Spacetime):
         return _solve_smoothly(method, problem, soles, frames, progress)
-    solution = method.solve(problem, progress)
-    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *above(character, soles, frames))))
+    solution, bounds = method.solve(problem, progress), above(character, soles, frames)
+    watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
     motion, reachable = solution.motion, solution.status is not Status.UNREACHABLE
     unlevelled = problem.motion if soles.unlevelled is None else soles.unlevelled
     last: Hierarchical | None = getattr(method, "closing", None)
     if last is not None:
-        bounds = above(character, soles, frames)
         for number in range(ROUNDS[1]):
             if number >= ROUNDS[0] and worst_error(Kinematics(motion), bounds).max(initial=0.0) <= DEEP:
                 break

@@ -94,7 +94,7 @@ class Stands:
                     continue
                 if heel_rows[0] > ball_rows[-1] or ball_rows[0] > heel_rows[-1]:
                     continue
-                rows, own, others = np.intersect1d(heel_rows, ball_rows, assume_unique=True, return_indices=True)
+                rows, own, others = _in_common(heel_rows, ball_rows)
                 known = heel is not None and ball is not None
                 rise = float(np.asarray(heel)[1] - np.asarray(ball)[1]) if known else np.nan
                 found.append((rows, np.minimum(at_heel[own], at_ball[others]), np.full(len(rows), rise)))
@@ -110,6 +110,14 @@ class Stands:
             rows, active = self._at_work[number]
             share[rows] = np.maximum(share[rows], active)
         return share
+
+
+def _in_common(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray | slice, NDArray | slice]:
+    """Frames that two ascending lists of them have in common, and where they are in each."""
+    if all(rows[-1] - rows[0] == len(rows) - 1 for rows in (first, second)):
+        start, end = max(first[0], second[0]), min(first[-1], second[-1]) + 1
+        return np.arange(start, end), slice(start - first[0], end - first[0]), slice(start - second[0], end - second[0])
+    return np.intersect1d(first, second, assume_unique=True, return_indices=True)
 
 
 def _meet(first: range | tuple[int, ...] | None, second: range | tuple[int, ...] | None) -> bool:
