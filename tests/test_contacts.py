@@ -626,3 +626,16 @@ def test_what_is_apart_from_the_motion_at_its_beginning():
     assert lead_in(late, height) == 14
     dash = np.arange(60)[:, None, None] * np.array([0.0, 0.0, 0.4]) + places[:1]
     assert lead_in(dash, height) == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 25])
+def test_heights_of_stepping_stones_agree_with_their_numpy_twin(count):
+    rng = np.random.default_rng(count)
+    places, reach = rng.uniform(-1.0, 1.0, (count, 3)), 0.09
+    at = np.concatenate([rng.uniform(-1.5, 1.5, (60, 2)), places[:, ::2], [[90.0, -40.0]]]).reshape(-1, 1, 2)
+    squared = ((at - places[:, ::2]) ** 2).sum(axis=-1)
+    weights = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / (2.0 * reach**2))
+    expected = weights @ places[:, 1] / weights.sum(axis=1)
+    found = SteppingStones(places, reach).height(at)
+    assert found.shape == (len(at), 1)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=0.0, atol=1e-12)

@@ -59,15 +59,12 @@ class SteppingStones:
 
     def height(self, places: ArrayLike) -> NDArray:
         """Height (…) in metres over places (…, 2)."""
+        from footplant.kernels import stones as kernel
+
         places = np.asarray(places, float)
-        flat = places.reshape(-1, 2)
+        flat = np.array(places.reshape(-1, 2))
         out = np.empty(len(flat))
-        for first in range(0, len(flat), 4096):  # in blocks, so that a long clip does not fill the memory
-            block = flat[first : first + 4096]
-            squared = ((block[:, None] - self.places[None, :, ::2]) ** 2).sum(axis=2)
-            # relative to the nearest, so that a place far from every plant still has one
-            weights = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / (2.0 * self.reach**2))
-            out[first : first + 4096] = weights @ self.places[:, 1] / weights.sum(axis=1)
+        kernel.heights(np.array(self.places, float), float(self.reach), flat, out)
         return out.reshape(places.shape[:-1])
 
     def normal(self, places: ArrayLike) -> NDArray:
