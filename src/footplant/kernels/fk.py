@@ -6,6 +6,22 @@ import numpy as np
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import multiply, rotate
+from footplant.kernels.uncounted import uncounted
+
+
+@uncounted
+def pose_joint(f, o, j, p, offsets, local, positions, rotations):
+    """Where joint j is in row f, below its parent p, with the bones of row o."""
+    w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
+    vx, vy, vz = rotate(w, x, y, z, offsets[o, j, 0], offsets[o, j, 1], offsets[o, j, 2])
+    positions[f, j, 0] = positions[f, p, 0] + vx
+    positions[f, j, 1] = positions[f, p, 1] + vy
+    positions[f, j, 2] = positions[f, p, 2] + vz
+    w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])
+    rotations[f, j, 0] = w
+    rotations[f, j, 1] = x
+    rotations[f, j, 2] = y
+    rotations[f, j, 3] = z
 
 
 @jit
@@ -24,17 +40,7 @@ def forward(parents, offsets, root, local, positions, rotations):
         for k in range(4):
             rotations[f, 0, k] = local[f, 0, k]
         for j in range(1, joints):
-            p = parents[j]
-            w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
-            vx, vy, vz = rotate(w, x, y, z, offsets[o, j, 0], offsets[o, j, 1], offsets[o, j, 2])
-            positions[f, j, 0] = positions[f, p, 0] + vx
-            positions[f, j, 1] = positions[f, p, 1] + vy
-            positions[f, j, 2] = positions[f, p, 2] + vz
-            w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])
-            rotations[f, j, 0] = w
-            rotations[f, j, 1] = x
-            rotations[f, j, 2] = y
-            rotations[f, j, 3] = z
+            pose_joint(f, o, j, parents[j], offsets, local, positions, rotations)
 
 
 @jit
@@ -48,17 +54,7 @@ def forward_some(joints, parents, offsets, local, positions, rotations):
         o = f * step
         for n in range(joints.shape[0]):
             j = joints[n]
-            p = parents[j]
-            w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
-            vx, vy, vz = rotate(w, x, y, z, offsets[o, j, 0], offsets[o, j, 1], offsets[o, j, 2])
-            positions[f, j, 0] = positions[f, p, 0] + vx
-            positions[f, j, 1] = positions[f, p, 1] + vy
-            positions[f, j, 2] = positions[f, p, 2] + vz
-            w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])
-            rotations[f, j, 0] = w
-            rotations[f, j, 1] = x
-            rotations[f, j, 2] = y
-            rotations[f, j, 3] = z
+            pose_joint(f, o, j, parents[j], offsets, local, positions, rotations)
 
 
 @jit
