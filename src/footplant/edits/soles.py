@@ -94,7 +94,7 @@ def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Grou
             tip, offset = np.empty((frames, 3)), np.array(character.contacts[f"{side}_toe"].offset)
             kernel.straight_tip(toes, above, pose[toes], offset, posed.positions, posed.rotations, tip)
             flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
-        normals = np.array(normal_of(ground, ball[:, ::2]))
+        normals = np.array(normal_of(ground, ball[:, ::2]), order="C")
         kernel.level(toes, above, share, flat, reference[toes], normals, pose[toes], posed.rotations, posed.local)
         posed.turned(toes)
 
