@@ -1,9 +1,10 @@
 """Human-like figures: roles found by name and by shape, their measure, reference pose, contact points and masses.
 
-roles        find_roles, read_corrections: which joints are what   (names, shape, limb, body_plan, details)
+roles        find_roles, read_corrections: which joints are what   (names, shape, limb, plans, body_plan, details)
 measure      standing_height, find_up, find_units
 reference    reference_pose, reference_world, mirror_map: one T-pose for all figures   (posture, alignment)
 body         make_character: contact points (sole), masses, limits
+remembered   what is found once for figures of the same content
 """
 
 from __future__ import annotations
