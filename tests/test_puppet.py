@@ -84,7 +84,7 @@ def test_arms_stay_out_of_the_belly(name):
 
 def test_the_live_puppeteer_plays_what_the_engine_plays():
     clip, target = samples.load("turn-left"), samples.load_character("sally")
-    found = PuppetEngine(clip.character, target).play(clip.motion)
+    found = PuppetEngine(clip.character, target).play(clip.motion, haste=0.0)
     puppeteer = Puppeteer(clip.character, target)
     state = puppeteer.init()
     first = state
@@ -97,6 +97,13 @@ def test_the_live_puppeteer_plays_what_the_engine_plays():
     _, again = puppeteer.step(first, Frame(clip.motion.root[0], clip.motion.rotations[0], 1.0 / 120.0))
     assert np.abs(again.root - found.motion.root[0]).max() < 1e-12
     assert (state.frames, first.frames) == (40, 0)
+    # what is known of a whole clip can be told beforehand
+    rehearsed = PuppetEngine(clip.character, target).play(clip.motion)
+    state = puppeteer.init(rehearsed.haste)
+    for f in range(40):
+        state, pose = puppeteer.step(state, Frame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
+        assert np.abs(pose.root - rehearsed.motion.root[f]).max() < 1e-9
+        assert rotation.angle(pose.rotations, rehearsed.motion.rotations[f]).max() < 1e-7
 
 
 def test_packed_tables_are_the_tables():
@@ -231,17 +238,42 @@ def test_hands_approach_and_leave_without_a_jump():
     assert measured.acceleration(kinematics, copied, clip.motion.fps) < 1.5
 
 
-ROUGH = {"clap": 1.8}
-"""Samples in which Blubby misses the aim of 1.5, and what may not be exceeded."""
-
-
 @pytest.mark.parametrize("who", TARGETS)
 @pytest.mark.parametrize("name", samples.MOTIONS)
 def test_smooth_motions_stay_smooth(name, who):
     clip, target, _, kinematics = played(name, who)
     copied = Kinematics(transfer(clip.motion, clip.character, target))
-    most = ROUGH.get(name, 1.5) if who == "blubby" else 1.5
-    assert measured.acceleration(kinematics, copied, clip.motion.fps) < most
+    assert measured.acceleration(kinematics, copied, clip.motion.fps) < 1.5
+
+
+@pytest.mark.parametrize("who", TARGETS)
+def test_no_haste_whatever_the_scene_does(who):
+    """A step in the ground that the performer's feet do not follow: joints go after it no faster than it is allowed."""
+    clip, target = samples.load("walk"), samples.load_character(who)
+    edges = np.where(np.arange(60)[None, :] % 2 == 0, 0.0, 0.08) * np.ones((60, 1))
+    scene = Scene.of(HeightField(edges, 0.2, (-6.0, -4.0), "linear"))
+    copied = Kinematics(transfer(clip.motion, clip.character, target))
+    for haste in (None, 0.0):
+        found = PuppetEngine(clip.character, target, scene).play(clip.motion, haste=haste)
+        assert measured.acceleration(Kinematics(found.motion), copied, clip.motion.fps) < 1.5
+        # and they get there
+        flat = Kinematics(PuppetEngine(clip.character, target).play(clip.motion).motion)
+        assert np.abs(Kinematics(found.motion).positions - flat.positions).max() < 0.5
+
+
+@pytest.mark.parametrize("who", TARGETS)
+def test_feet_that_creep_stand(who):
+    """A performer who is shifted slowly while standing: planted feet stay; a quicker slide is meant and followed."""
+    clip, target = samples.load("stand"), samples.load_character(who)
+    seconds = np.arange(len(clip.motion)) / clip.motion.fps
+    for speed, least, most in ((0.02, 0.0, 0.003), (0.5, 0.6, 2.0)):
+        way = np.column_stack([0.0 * seconds, 0.0 * seconds, speed * np.clip(seconds - 1.0, 0.0, 1.0)])
+        engine = PuppetEngine(clip.character, target)
+        ours = Kinematics(engine.play(replace(clip.motion, root=clip.motion.root + way)).motion)
+        for side in ("left", "right"):
+            heel = ours.point(target.contacts[f"{side}_heel"])[:, 2]
+            moved = np.ptp(heel) / (1.0 if speed < 0.1 else engine.scale * speed)
+            assert least <= moved <= most
 
 
 @pytest.mark.parametrize("name", measured.REAL)
@@ -350,5 +382,8 @@ def test_toes_that_tremble_in_the_floor_lift_no_foot(who):
     for side in ("left", "right"):
         # once the toes know how much they tremble
         ankle = ours.positions[40:, target.require_roles()[f"{side}_foot"]]
-        assert np.ptp(ankle, axis=0).max() < 0.012
-        assert ours.point(target.contacts[f"{side}_toe"])[:, 1].min() > -0.009
+        assert np.ptp(ankle, axis=0).max() < 0.008
+        # at the second frame nothing is known of how hasty this is: a foot does not leap out of the floor then
+        tips = ours.point(target.contacts[f"{side}_toe"])[:, 1]
+        assert tips[2:].min() > -0.009
+        assert tips[1] > -0.016

@@ -45,6 +45,8 @@ class PuppetMotion:
     """(F,) importance of the palms to one another, 0 to 1."""
     iterations: NDArray
     """(F,) int64; iterations of the body step (section 5.2); mostly 0."""
+    haste: float
+    """m/s²; the largest acceleration of a joint that is known of the copied angles in the end."""
 
 
 class PuppetEngine:
@@ -97,12 +99,17 @@ class PuppetEngine:
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
         return puppet_tables(self.target, self.surface), figure, self.surface.tables(), trunk, moves
 
-    def init(self):
-        """(memory, limbs): what is remembered before the first frame, as long tables."""
+    def init(self, haste: float = 0.0):
+        """(memory, limbs): what is remembered before the first frame, as long tables.
+
+        haste: m/s² by which joints of the copied angles are known to accelerate; the character's are bounded by that.
+        """
         from footplant.kernels.puppet_packed import pack
         from footplant.kernels.puppet_tables import new_limbs
 
-        return pack(self.analysis.init()), pack(new_limbs())
+        limbs = new_limbs(len(self.target.skeleton))
+        limbs.peak[0] = haste
+        return pack(self.analysis.init()), pack(limbs)
 
     def packed(self):
         """The performer in its scene, the target, and room for a frame, to be used again: one long table (`Packed`)."""
@@ -116,10 +123,11 @@ class PuppetEngine:
             new_work(len(performer), len(self.target.skeleton)),
         )  # fmt: skip
 
-    def play(self, motion: Motion, poses: NDArray | None = None) -> PuppetMotion:
+    def play(self, motion: Motion, poses: NDArray | None = None, *, haste: float | None = None) -> PuppetMotion:
         """The target's motion for a whole clip of the performer.
 
-        poses: (F, O, 7) how the scene's things have moved at each frame, or None where they rest.
+        poses: (F, O, 7) how the scene's things have moved at each frame, or None where they rest. haste: what is known
+        beforehand as in `init`, 0.0: nothing, as live; None: what the whole clip tells.
         """
         from footplant.kernels import puppet as kernel
 
@@ -136,13 +144,13 @@ class PuppetEngine:
         roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
         scene, hands = np.empty((frames, len(LIMBS))), np.empty(frames)
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
-        memory, limbs = self.init()
-        kernel.play(
-            *self.packed(), memory.floats, memory.places, limbs.floats, limbs.places, motion.root, motion.rotations,
-            poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
+        memory, limbs = self.init(haste or 0.0)
+        known = kernel.play(
+            *self.packed(), memory.floats, memory.places, limbs.floats, limbs.places, haste is None, motion.root,
+            motion.rotations, poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
         )  # fmt: skip
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
-        return PuppetMotion(played, scene, body, hands, iterations)
+        return PuppetMotion(played, scene, body, hands, iterations, float(known))
 
 
 def puppet_tables(target: Character, surface: BodySurface):
@@ -177,7 +185,23 @@ def puppet_tables(target: Character, surface: BodySurface):
         skeleton.parents, np.array(skeleton.offsets[None]), axes, lengths,
         np.array([roles["hips"], spine[0] if spine and skeleton.parents[spine[0]] >= 0 else -1], np.int64), probes,
         np.array([surface.radius(f"{side}_lower_arm") for side in ("left", "right")]), np.array(solids, float),
+        _parts(target),
     )  # fmt: skip
+
+
+def _parts(target: Character) -> NDArray:
+    """(J,) int64; what moves each joint, as `Puppet.parts` says."""
+    parents = target.skeleton.parents
+    parts = np.zeros(len(parents), np.int64)
+    limbs = figure_tables(target).limbs
+    for j, above in enumerate(parents):
+        if above < 0:
+            continue
+        # a joint's place is told by what it hangs on
+        parts[j] = parts[above] if above not in limbs[:, 0] else -1
+        if j in limbs[:, 2]:
+            parts[j] = 1 + limbs[:, 2].tolist().index(j)
+    return parts
 
 
 def _probes(target: Character, surface: BodySurface, side: str, places: NDArray, turned: NDArray) -> NDArray:

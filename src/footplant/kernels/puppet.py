@@ -17,8 +17,9 @@ from footplant.kernels.importance import (
     smallest_figure,
 )
 from footplant.kernels.puppet_arms import arms
-from footplant.kernels.puppet_body import place_body
+from footplant.kernels.puppet_body import move_root, place_body
 from footplant.kernels.puppet_limbs import leg, note_angles
+from footplant.kernels.puppet_pace import note_pace, pace_limb, pace_root
 from footplant.kernels.puppet_packed import (
     Packed,
     found_of,
@@ -61,16 +62,36 @@ def pose_frame(source, target, poses, importance, near, dt, limbs, work):
     _, _, source_figure, _, _, things, _ = source
     puppet, figure, tubes, trunk, moves, stage, counterparts = target
     copy_pose(puppet, figure, source_figure, stage, counterparts, work)
+    bound = note_pace(stage, dt, limbs, work)
     started = limbs.started[0] > 0.0
     limbs.started[0] = 1.0
     iterations = place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work)
+    pace_root(puppet, bound, dt, limbs, work)
+    move_root(work, work.late[0], work.late[1], work.late[2])
     note_angles(figure, work)
     for limb in range(2, 4):
         if figure.limbs[limb, 2] >= 0:
             leg(puppet, figure, limb, importance, things, poses, stage, dt, started, limbs, work)
     arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, dt, started, limbs, work)
+    for limb in range(4):
+        if figure.limbs[limb, 2] >= 0:
+            pace_limb(puppet, figure, limb, bound, dt, limbs, work)
     normalize_rows(work.local[0])
     return iterations
+
+
+@uncounted
+def note_peak(source, target, roots, rotations, seconds, limbs, work):
+    """Learn from a whole clip how much the copied angles accelerate at most."""
+    parents, offsets, source_figure, _, _, _, _ = source
+    puppet, figure, _, _, _, stage, counterparts = target
+    most = 0.0
+    for f in range(roots.shape[0]):
+        forward(parents, offsets, roots[f : f + 1], rotations[f : f + 1], work.source_positions, work.source_rotations)
+        copy_pose(puppet, figure, source_figure, stage, counterparts, work)
+        note_pace(stage, seconds, limbs, work)
+        most = max(most, limbs.peak[0])
+    limbs.peak[0], limbs.peak[1] = most, 0.0
 
 
 @uncounted
@@ -108,13 +129,20 @@ def pose(floats, whole, places, memory, remembered, limbs, limb_places, poses, d
 
 @jit
 def play(
-    floats, whole, places, memory, remembered, limbs, limb_places, roots, rotations, poses, seconds, new_roots,
+    floats, whole, places, memory, remembered, limbs, limb_places, learn, roots, rotations, poses, seconds, new_roots,
     new_rotations, scene, body, hands, iterations,
 ):  # fmt: skip
-    """A whole clip, frame by frame: `observe`, then `pose`; poses (F or 1, O, 7). Writes poses and importances."""
+    """A whole clip, frame by frame: `observe`, then `pose`; poses (F or 1, O, 7). Writes poses and importances.
+
+    learn: whether how hasty the performer is in all of it is known from the beginning; else it is learnt on the way.
+    What is known of it in the end is returned, m/s².
+    """
     tables, mind = Packed(floats, whole, places), memory_of(memory, remembered)
     performer, character = source_of(tables), target_of(tables)
     arms_and_legs, out, room = limbs_of(limbs, limb_places), found_of(tables), work_of(tables)
+    if learn:
+        note_peak(performer, character, roots, rotations, seconds, arms_and_legs, room)
+    known = arms_and_legs.peak[0]
     for f in range(roots.shape[0]):
         here = poses[f if poses.shape[0] > 1 else 0]
         observe_frame(performer, roots[f : f + 1], rotations[f : f + 1], here, seconds, mind, out, room)
@@ -130,13 +158,14 @@ def play(
         for limb in range(4):
             scene[f, limb] = out.scene[limb]
         hands[f] = out.hands[0]
+    return known if learn else arms_and_legs.peak[0]
 
 
 def smallest_puppet() -> Puppet:
     """A skeleton of one joint without limbs, to compile with."""
     return Puppet(
         np.array([-1]), np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 3, 4)),
-        np.zeros(2), np.zeros((1, 2)),
+        np.zeros(2), np.zeros((1, 2)), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -159,7 +188,7 @@ def _smallest_parts():
         np.zeros((2, 1), bool), Stage(1.0, np.zeros(3), 1.0, 0.0, True, 0.01), counterparts, new_importance(1),
         new_work(1, 1),
     )  # fmt: skip
-    memory, limbs = pack(new_memory(1, 1)), pack(new_limbs())
+    memory, limbs = pack(new_memory(1, 1)), pack(new_limbs(1))
     return *tables, memory.floats, memory.places, limbs.floats, limbs.places
 
 
@@ -183,7 +212,7 @@ def _smallest_pose():
 
 def _smallest_play():
     return (
-        *_smallest_parts(), _frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01, np.zeros((1, 3)),
+        *_smallest_parts(), True, _frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01, np.zeros((1, 3)),
         np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64),
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from footplant.kernels.balls import closest
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.fk import forward
 from footplant.kernels.importance import POINTS, contact_points, share, spring
+from footplant.kernels.puppet_hold import hold_foot
 from footplant.kernels.puppet_tables import from_thing, soften, to_target
 from footplant.kernels.quaternion import exp, multiply
 from footplant.kernels.uncounted import uncounted
@@ -78,7 +79,7 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     norm = math.sqrt(ax * ax + az * az)
     side = (1.0 if foot == 0 else -1.0) * stage.track / max(norm, 1e-6)
     wanted_x, wanted_z = side * ax, side * az
-    shift = limbs.shifts[foot]
+    shift, settle = limbs.shifts[foot], 0.0
     if started:
         shift[0] += moved_x / total - (base_x - before_x)
         shift[2] += moved_z / total - (base_z - before_z)
@@ -97,6 +98,7 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
         x, y, z = to_distance(first + c, near, things, poses, stage, goal, work)
         push_x, push_y, push_z = push_x + weighs * x, push_y + weighs * y, push_z + weighs * z
     goal[0], goal[1], goal[2] = goal[0] + push_x, goal[1] + push_y, goal[2] + push_z
+    hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
 
 
 @uncounted

@@ -41,6 +41,22 @@ def turn_upper(puppet, joint, work, w, x, y, z):
 
 
 @uncounted
+def turn_lower(puppet, figure, limb, work, w, x, y, z):
+    """Turn an elbow (knee) by a rotation given in world axes, under an upper arm (thigh) as its rotation stands."""
+    upper, lower = figure.limbs[limb, 0], figure.limbs[limb, 1]
+    local, p = work.local[0], puppet.parents[upper]
+    pw, px, py, pz = local[upper, 0], local[upper, 1], local[upper, 2], local[upper, 3]
+    if p >= 0:
+        r = work.rotations[0, p]
+        pw, px, py, pz = multiply(r[0], r[1], r[2], r[3], pw, px, py, pz)
+    pw, px, py, pz = multiply(pw, px, py, pz, *path_turn(puppet.parents, local, upper, lower))
+    own = local[lower]
+    qw, qx, qy, qz = multiply(pw, px, py, pz, own[0], own[1], own[2], own[3])
+    qw, qx, qy, qz = multiply(w, x, y, z, qw, qx, qy, qz)
+    own[0], own[1], own[2], own[3] = multiply(pw, -px, -py, -pz, qw, qx, qy, qz)
+
+
+@uncounted
 def limb_places(puppet, figure, limb, work):
     """Where a limb's elbow (knee) and wrist (ankle) are as its local rotations stand: two places, and above its end.
 

@@ -18,7 +18,7 @@ from footplant.kernels.puppet_tables import Limbs, Puppet, Stage, Work
 from footplant.kernels.scene import Things
 from footplant.kernels.surface import Tubes
 
-TARGET, FOUND, WORK = 29, 66, 73
+TARGET, FOUND, WORK = 29, 67, 74
 """The first array of the character, of what matters and of the room for a frame in `pack(performer, character, …)`."""
 
 
@@ -121,17 +121,17 @@ def target_of(p):
     f, w, q = p.floats, p.whole, p.places[TARGET:]
     puppet = Puppet(
         row(w, q, 0), block(f, q, 1), table(f, q, 2), row(f, q, 3), row(w, q, 4), block(f, q, 5), row(f, q, 6),
-        table(f, q, 7),
+        table(f, q, 7), row(w, q, 8),
     )  # fmt: skip
     stage = Stage(
-        f[q[20, 0]], row(f, q, 21), f[q[22, 0]], f[q[23, 0]], w[q[24, 0]] != 0, f[q[25, 0]]
+        f[q[21, 0]], row(f, q, 22), f[q[23, 0]], f[q[24, 0]], w[q[25, 0]] != 0, f[q[26, 0]]
     )  # fmt: skip
     counterparts = (
-        row(w, q, 26), row(w, q, 27), row(w, q, 28), row(f, q, 29), table(f, q, 30), table(f, q, 31), table(f, q, 32),
-        row(w, q, 33), row(w, q, 34), row(f, q, 35), table(f, q, 36),
+        row(w, q, 27), row(w, q, 28), row(w, q, 29), row(f, q, 30), table(f, q, 31), table(f, q, 32), table(f, q, 33),
+        row(w, q, 34), row(w, q, 35), row(f, q, 36), table(f, q, 37),
     )  # fmt: skip
     return (
-        puppet, figure_at(p, TARGET + 8), tubes_at(p, TARGET + 12), row(w, q, 18), table(w, q, 19), stage, counterparts,
+        puppet, figure_at(p, TARGET + 9), tubes_at(p, TARGET + 13), row(w, q, 19), table(w, q, 20), stage, counterparts,
     )  # fmt: skip
 
 
@@ -146,7 +146,8 @@ def limbs_of(f, q):
     """What the limbs remember; f: the numbers of a packed `Limbs`, q: its places."""
     return Limbs(
         table(f, q, 0), block(f, q, 1), table(f, q, 2), table(f, q, 3), table(f, q, 4), row(f, q, 5), table(f, q, 6),
-        row(f, q, 7), block(f, q, 8), block(f, q, 9), table(f, q, 10),
+        row(f, q, 7), block(f, q, 8), block(f, q, 9), table(f, q, 10), row(f, q, 11), block(f, q, 12), row(f, q, 13),
+        block(f, q, 14), block(f, q, 15), table(f, q, 16),
     )  # fmt: skip
 
 
@@ -167,7 +168,8 @@ def work_of(p):
         block(f, q, 0), block(f, q, 1), block(f, q, 2), table(f, q, 3), block(f, q, 4), block(f, q, 5), table(f, q, 6),
         table(f, q, 7), table(f, q, 8), table(f, q, 9), row(f, q, 10), row(w, q, 11), table(f, q, 12),
         table(f, q, 13), block(f, q, 14), table(f, q, 15), row(f, q, 16), row(f, q, 17), row(f, q, 18),
-        table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22),
+        table(f, q, 19), table(f, q, 20), table(f, q, 21), table(f, q, 22), table(f, q, 23), row(f, q, 24),
+        table(f, q, 25), row(f, q, 26), table(f, q, 27),
     )  # fmt: skip
 
 

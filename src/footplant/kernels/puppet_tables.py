@@ -37,6 +37,8 @@ class Puppet(NamedTuple):
     """(2,) metres; how thick each arm is at the elbow."""
     solids: NDArray
     """(N, 2) joints of the trunk, the head and the knees that stay out of the scene, and how thick each is, metres."""
+    parts: NDArray
+    """(J,) int64; what moves each joint: 0 the trunk, 1 + limb the wrist (ankle) of a limb, −1 the rest of a limb."""
 
 
 class Stage(NamedTuple):
@@ -82,6 +84,21 @@ class Limbs(NamedTuple):
     """(2, 2, 8) how upper arm and forearm are turned from the captured angles (4), and how fast that changes (4)."""
     feet: NDArray
     """(2, 6) how far each ankle is from where the captured angles put it, metres, and how fast that changes."""
+    peak: NDArray
+    """(2,) the largest acceleration of the copied angles, m/s², and how many frames there have been."""
+    copied: NDArray
+    """(2, J, 3) where the copied angles put each joint, metres, and how fast it is."""
+    paced_root: NDArray
+    """(9,) how far the root is shifted from where it was carried over, how fast that changes, and how far it should be,
+    as in `puppet_pace.chase`."""
+    paced: NDArray
+    """(4, 2, 9) where elbow and wrist (knee and ankle) of each limb are, how fast, and where they should be."""
+    hanging: NDArray
+    """(2, J, 3) where what hangs on a wrist or ankle is, seen from it, metres, and how fast that changes."""
+    holds: NDArray
+    """(6, 15) of the heel, ball and toe of each foot: where it was asked to be, what it is held back by, metres, how
+    fast the performer's is, m/s, where that was, how much it is held over the ground, and up or down, and how
+    fast it is to and fro."""
 
 
 class Work(NamedTuple):
@@ -133,14 +150,25 @@ class Work(NamedTuple):
     """(9, 9)."""
     vector: NDArray
     """(3, 9)."""
+    accelerations: NDArray
+    """(J, 3) of the copied joints, m/s²."""
+    late: NDArray
+    """(3,) metres by which the root is not yet where it should be."""
+    reached: NDArray
+    """(2, 3) where a limb that has been posed has its elbow and wrist (knee and ankle), metres."""
+    held_points: NDArray
+    """(3,) how much heel, ball and toe of a foot are held, 0 to 1."""
+    turned: NDArray
+    """(4, 4) how the end of each limb is turned from how the performer's points."""
 
 
-def new_limbs() -> Limbs:
-    """The memory before the first frame."""
+def new_limbs(joints: int) -> Limbs:
+    """The memory before the first frame of a figure of so many joints."""
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
-        np.zeros((2, 2, 8)), np.zeros((2, 6)),
+        np.zeros((2, 2, 8)), np.zeros((2, 6)), np.zeros(2), np.zeros((2, joints, 3)), np.zeros(9), np.zeros((4, 2, 9)),
+        np.zeros((2, joints, 3)), np.zeros((6, 15)),
     )  # fmt: skip
 
 
@@ -151,7 +179,8 @@ def new_work(performer: int, target: int) -> Work:
         np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
         np.zeros((4, 3)), np.zeros(4), np.zeros(4, np.int64), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((4, 3, 4)),
         np.zeros((2, 3)), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((8, 4)), np.zeros((9, 9)), np.zeros((9, 9)),
-        np.zeros((3, 9)),
+        np.zeros((3, 9)), np.zeros((target, 3)), np.zeros(3), np.zeros((2, 3)), np.zeros(3),
+        np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from footplant.kernels.quaternion import multiply, rotate
 from footplant.kernels.scene import HEIGHT_FIELD, distance
 from footplant.kernels.uncounted import uncounted
 
-SLACK = 0.005
+SLACK = 0.0005
 """Metres that the tip of toes may be deeper in the scene than the rest of their foot."""
 STEEP = 0.7
 """Cosine of the slope of toes from which on they are bent less than it takes."""

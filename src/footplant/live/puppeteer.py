@@ -113,10 +113,14 @@ class Puppeteer:
         self._local, self._root = view(tables, WORK + 2, 3), view(tables, WORK + 3, 2)
         self._rest = self.engine.analysis.scene.rest()
 
-    def init(self) -> State:
-        """The state before the first frame."""
+    def init(self, haste: float = 0.0) -> State:
+        """The state before the first frame.
+
+        haste: m/s² by which joints of the copied angles are known to accelerate (`PuppetMotion.haste` of a rehearsal);
+        what is not known is learnt on the way, and nothing is more than 1.4 times as hasty.
+        """
         memory = None if self.filter is None else self.filter.init()
-        return State(memory, self._memory.floats, self._limbs.floats)
+        return State(memory, self._memory.floats, self.engine.init(haste)[1].floats if haste else self._limbs.floats)
 
     def step(self, state: State, frame: Frame) -> tuple[State, Pose]:
         """The state after a frame, and the character's pose."""
