@@ -102,7 +102,7 @@ def from_bone(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndar
 def test_a_hand_stays_on_the_thigh(figure):
     source, target = hand_on_thigh(), load_character(figure)
     copied = transfer(source.motion, source.character, target)
-    kept = keep_touches(copied, target, source.motion, source.character)
+    kept = keep_touches(copied, target, Kinematics(source.motion), source.character)
     middle = slice(100, 200)
     wanted = from_bone(source.motion, source.character)[0][middle]
     before, after = (from_bone(motion, target)[0][middle] for motion in (copied, kept))
@@ -122,7 +122,7 @@ def test_hands_that_are_far_from_everything_keep_their_angles():
     copied = transfer(motion, source.character, target)
     left, right = palms(motion, source.character)
     assert np.linalg.norm(left - right, axis=1).min() > 0.15 * HEIGHT
-    kept = keep_touches(copied, target, motion, source.character)
+    kept = keep_touches(copied, target, Kinematics(motion), source.character)
     assert rotation.angle(kept.rotations, copied.rotations).max() < 0.05
 
 
@@ -130,7 +130,7 @@ def test_a_figure_without_palms_is_left_alone():
     source, target = clip("clap"), load_character("sally")
     feet = {name: point for name, point in target.contacts.items() if "palm" not in name}
     copied = transfer(source.motion, source.character, target)
-    assert keep_touches(copied, replace(target, contacts=feet), source.motion, source.character) is copied
+    assert keep_touches(copied, replace(target, contacts=feet), Kinematics(source.motion), source.character) is copied
 
 
 def test_importance_falls_from_one_to_nothing():

@@ -137,15 +137,16 @@ _KNOWN_SEGMENTS: WeakKeyDictionary[Character, dict[str, list[_Segment]]] = WeakK
 
 
 def keep_touches(
-    motion: Motion, target: Character, source: Motion, character: Character, plants: tuple[Footplant, ...] = ()
+    motion: Motion, target: Character, source: Kinematics, character: Character, plants: tuple[Footplant, ...] = ()
 ) -> Motion:
     """The target's motion with its arms changed so that hands that touch each other or the body do so again.
 
-    Palms that are planted in the world stay as they are. Frames of both motions are the same.
+    source: where everything is in the motion of the other `character`, at the same frames. Palms that are planted in
+    the world stay as they are.
     """
     if not all(name in who.contacts for who in (target, character) for name in HANDS):
         return motion
-    theirs, ours = Kinematics(source), Kinematics(motion)
+    theirs, ours = source, Kinematics(motion)
     theirs_at = [theirs.point(character.contacts[name]) for name in HANDS]
     ours_at = [ours.point(target.contacts[name]) for name in HANDS]
     size = target.height / character.height

@@ -82,12 +82,12 @@ def retarget(
             clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, progress=progress
         )
         return in_pieces(solution, target.skeleton)
-    lead = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
+    source = Kinematics(clip.motion)
+    lead = lead_in(source.positions[: LEAD + 1], clip.character.height)
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
     contacts = with_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
-    source = Kinematics(clip.motion)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
     plants = plants_for(steps, target, stage.move, wider_track(steps, source, clip.character, extra))
@@ -111,7 +111,7 @@ def retarget(
             ik = editing_ik(copied, target) if alike(clip.character, target) else Hybrid(target)
             method = replace(method or Hierarchical(), ik=ik, further=FURTHER)
         solution = solve_soles(method, problem, soles, held, progress)
-        touching = keep_touches(solution.motion, target, clip.motion, clip.character, palms)
+        touching = keep_touches(solution.motion, target, source, clip.character, palms)
         pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
         smooth = isinstance(method, Spacetime)
         bounds = (*above(target, soles, held), *stay_above(target, stage.ground, held, parts=("palm",)))
@@ -336,8 +336,9 @@ class Stage:
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:
             scale = 1.0
-        first = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
-        hips = hip_centers(Kinematics(clip.motion[first : first + 1]), clip.character)[0]
+        source = Kinematics(clip.motion)
+        first = lead_in(source.positions[: LEAD + 1], clip.character.height)
+        hips = hip_centers(source[first : first + 1], clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)
         guessed = isinstance(contacts.ground, SteppingStones | Trodden)
