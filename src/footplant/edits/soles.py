@@ -251,6 +251,8 @@ def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
     """
     from footplant.kernels import soles as kernel
 
+    if not need.max(initial=0.0) > 0.0:
+        return np.zeros(len(need))
     wanted = np.empty(len(need))
     kernel.beside(need, held, wanted)
     return smooth_above(wanted, held >= 1.0, half)

@@ -61,19 +61,26 @@ def level(toes, above, share, flat, reference, normals, pose, rotations, local):
         if share[f] == 0.0 and flat[f] == 0.0:
             continue
         w, x, y, z = rotations[f, toes, 0], rotations[f, toes, 1], rotations[f, toes, 2], rotations[f, toes, 3]
-        ux, uy, uz = rotate(w, x, y, z, px, py, pz)
-        tw, tx, ty, tz = between(ux, uy, uz, normals[f, 0], normals[f, 1], normals[f, 2])
-        vx, vy, vz = log(tw, tx, ty, tz)
-        tw, tx, ty, tz = exp(share[f] * vx, share[f] * vy, share[f] * vz)
-        w, x, y, z = multiply(tw, tx, ty, tz, w, x, y, z)
+        if share[f] > 0.0:
+            ux, uy, uz = rotate(w, x, y, z, px, py, pz)
+            tw, tx, ty, tz = between(ux, uy, uz, normals[f, 0], normals[f, 1], normals[f, 2])
+            if share[f] < 1.0:
+                vx, vy, vz = log(tw, tx, ty, tz)
+                tw, tx, ty, tz = exp(share[f] * vx, share[f] * vy, share[f] * vz)
+            w, x, y, z = multiply(tw, tx, ty, tz, w, x, y, z)
         w, x, y, z = multiply(
             rotations[f, above, 0], -rotations[f, above, 1], -rotations[f, above, 2], -rotations[f, above, 3],
             w, x, y, z,
         )  # fmt: skip
-        tw, tx, ty, tz = multiply(w, -x, -y, -z, pose[0], pose[1], pose[2], pose[3])
-        vx, vy, vz = log(tw, tx, ty, tz)
-        tw, tx, ty, tz = exp(flat[f] * vx, flat[f] * vy, flat[f] * vz)
-        w, x, y, z = multiply(w, x, y, z, tw, tx, ty, tz)
+        if flat[f] >= 1.0:
+            # all the way, on the side of where it was
+            side = 1.0 if w * pose[0] + x * pose[1] + y * pose[2] + z * pose[3] >= 0.0 else -1.0
+            w, x, y, z = side * pose[0], side * pose[1], side * pose[2], side * pose[3]
+        elif flat[f] > 0.0:
+            tw, tx, ty, tz = multiply(w, -x, -y, -z, pose[0], pose[1], pose[2], pose[3])
+            vx, vy, vz = log(tw, tx, ty, tz)
+            tw, tx, ty, tz = exp(flat[f] * vx, flat[f] * vy, flat[f] * vz)
+            w, x, y, z = multiply(w, x, y, z, tw, tx, ty, tz)
         write_unit(w, x, y, z, local[f, toes])
 
 
