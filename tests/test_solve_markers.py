@@ -24,6 +24,7 @@ from footplant.edits.marker_body import (
     see,
 )
 from footplant.edits.marker_pose import Prior, normal_equations, solve_poses
+from footplant.edits.marker_prior import Expected
 from footplant.edits.marker_sets import from_table, recognise
 from footplant.edits.markers import Solved, solve
 from footplant.errors import ConstraintError, MotionError
@@ -162,8 +163,7 @@ def test_changes_with_poses_lengths_and_landmarks_by_differences() -> None:
         bones_ahead, bones_behind = body.bones(lengths + step), body.bones(lengths - step)
         ahead, behind = (see(body, b, offsets, poses).places for b in (bones_ahead, bones_behind))
         np.testing.assert_allclose(by_length[..., column], (ahead - behind) / (2 * small), atol=1e-7)
-        first = body.landmarks.places(bones_ahead, lengths[0] + step[0])
-        second = body.landmarks.places(bones_behind, lengths[0] - step[0])
+        first, second = (body.landmarks.places(b, 1.1) for b in (bones_ahead, bones_behind))
         np.testing.assert_allclose(by_landmark[..., column], (first - second) / (2 * small), atol=1e-7)
 
 
@@ -305,7 +305,8 @@ def test_what_poses_swallow_and_how_it_changes_by_differences() -> None:
 def test_what_poses_swallow_is_the_sum_of_what_they_swallow_of_each_marker() -> None:
     body, lengths, offsets, poses, targets = a_body()
     bones = body.bones(lengths)
-    state = marker_step.State(lengths, offsets, poses, np.full(41, 0.002), bones, np.zeros_like(body.spreads))
+    state = marker_step.State(lengths, offsets, poses, np.full(41, 0.002), bones, np.zeros_like(body.spreads),
+                              Expected.of(body), 1.0)  # fmt: skip
     seen = see(body, bones, offsets, poses)
     each = np.where(np.isnan(targets[..., 0]), 0.0, marker_step.leverage(body, state, seen, targets))
     np.testing.assert_allclose(each.sum(axis=1), marker_step.swallowed(body, state, seen, targets)[0], rtol=1e-6)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
-from footplant.edits.marker_sets import FAR, LANDMARKS, Stuck
+from footplant.edits.marker_sets import AT_HIP, FAR, LANDMARKS, Stuck
 from footplant.errors import MotionError
 from footplant.proportions import Proportions
 from footplant.skeleton import Character
@@ -198,7 +198,15 @@ class MarkerBody:
                 world = np.array(landmark.place) * [item.side, 1.0, 1.0]
                 spread[row] = landmark.spread
             reach = world - places[own]
-            if end is not None and own_end is not None and parents[own_end] == joint:
+            hip, own_hip = (
+                (None, None)
+                if item.landmark not in AT_HIP
+                else (x.get("left_upper_leg" if item.side > 0 else "right_upper_leg") for x in (roles, own_roles))
+            )
+            if hip is not None and own_hip is not None and parents[own_hip] == joint:
+                along[row], share[row] = own_hip, 1.0
+                reach = world - places[hip]
+            elif end is not None and own_end is not None and parents[own_end] == joint:
                 bone = places[end] - places[own]
                 along[row], share[row] = own_end, reach @ bone / (bone @ bone)
                 reach = reach - share[row] * bone
@@ -244,17 +252,15 @@ class Landmarks:
     spread: NDArray
     """(M,) how far from there a marker may be, metres."""
 
-    def places(self, bones: NDArray, scale: float) -> NDArray:
-        """(M, 3) for a body with these bones; metres."""
+    def places(self, bones: NDArray, girth: float) -> NDArray:
+        """(M, 3) for a body with these bones that is so many times as thick; metres."""
         bone = np.where(self.along[:, None] >= 0, bones[self.along], 0.0)
-        return self.share[:, None] * bone + scale * self.across
+        return self.share[:, None] * bone + girth * self.across
 
     def changes(self, bone_changes: NDArray) -> NDArray:
-        """(M, 3, L) how they change with the lengths."""
+        """(M, 3, L) how they change with the lengths, on a body of the same girth."""
         bone = np.where(self.along[:, None] >= 0, bone_changes[:, self.along], 0.0)
-        out = np.moveaxis(self.share[:, None] * bone, 0, -1)
-        out[..., 0] += self.across
-        return out
+        return np.moveaxis(self.share[:, None] * bone, 0, -1)
 
 
 _NEXT = {

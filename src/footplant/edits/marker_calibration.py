@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from footplant.edits.marker_body import LENGTHS, MarkerBody, Poses, see
 from footplant.edits.marker_pose import OUTLIER, SKIN, Prior
+from footplant.edits.marker_prior import Expected
 from footplant.edits.marker_start import body_size, first_poses
-from footplant.edits.marker_step import State, alone, leverage, shared_step, usual_prior, whole_cost
+from footplant.edits.marker_step import State, alone, learn, leverage, shared_step, usual_prior, whole_cost
 from footplant.errors import MotionError
 
 FRAMES = 96
@@ -24,8 +25,8 @@ ROUNDS = 60
 """Steps of the calibration at most."""
 ENOUGH, ROUGHLY = 3e-4, 3e-3
 """Shares of the cost that a step must gain to be followed by another one; the second before markers are known well."""
-MEASURED = 2
-"""How many times the markers' own motion on the skin is measured."""
+MEASURED, LEARNED = 2, 6
+"""How many times the markers' own motion on the skin is measured, and what is expected of people is learned."""
 FAR_OFF, LEAST_OUTLIER = 8.0, 0.012
 """What is farther off than this many times the usual, and than these metres, is likelier to be something else."""
 ODD = 0.03
@@ -88,10 +89,10 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
     bones = body.bones(lengths)
     offsets = body.landmarks.places(bones, lengths[0])
     poses, skin = first_poses(body, bones, offsets, chosen), np.full(len(offsets), SKIN)
-    state = State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads))
+    state = State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads), Expected.of(body), lengths[0])
     known = np.eye(len(lengths))
     narrow = np.full(len(offsets), OUTLIER)
-    outlier, damping, measured = 4.0 * narrow, 1e-2, 0
+    outlier, damping, measured, learned = 4.0 * narrow, 1e-2, 0, 0
     for _ in range(ROUNDS):
         tried, cost, known = shared_step(body, state, chosen, damping, outlier)
         gained = cost - whole_cost(body, tried, chosen, outlier)
@@ -104,7 +105,10 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
             outlier = np.maximum(narrow, 0.5 * outlier)
         elif gained < (ENOUGH if state.adjusted else ROUGHLY) * cost:
             if measured == MEASURED:
-                break
+                if learned == LEARNED:
+                    break
+                state, learned = learn(body, state, known), learned + 1
+                continue
             frames, state = _without_odd(body, state, targets, frames)
             chosen = targets[frames]
             skin, repeated = _measure_skin(body, state, chosen)

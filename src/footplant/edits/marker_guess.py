@@ -20,6 +20,10 @@ TURNS = 72
 """Sides from which the body is tried."""
 HEAD_ROOM = 0.03
 """Share of the height that the highest marker is below or above the crown, give or take."""
+LOWEST = 0.02
+"""Metres over the floor of the lowest marker on the mannequin."""
+SETTLE = 4
+"""How often the body is shifted to where its markers are."""
 SLACK = 0.2
 """Share of a landmark's spread that a marker may be off for nothing."""
 SPOTS = tuple(
@@ -44,7 +48,7 @@ def guess(markers: Markers, character: Character, frame: int) -> list[Stuck]:
     places = places[seen]
     body = MarkerBody.of(load_character("mannequin"), ())
     size = float(np.ptp(places[:, 1])) * (1.0 + HEAD_ROOM) / body.base.height
-    stand = places - _middle(places)
+    stand = places - _middle(places) + [0.0, LOWEST * size, 0.0]
     best, spreads = np.inf, np.array([LANDMARKS[name].spread for _, name, _ in SPOTS])
     for pose in (body.reference, body.neutral):
         posed = body.base.skeleton.posed(pose)
@@ -54,7 +58,11 @@ def guess(markers: Markers, character: Character, frame: int) -> list[Stuck]:
             apart = np.linalg.norm(here[:, None] - spots, axis=-1) - SLACK * spreads
             cost = float(np.sum(np.minimum(apart.min(axis=1), 0.3) ** 2))
             if cost < best:
-                best, gaps, local, (joints, turned) = cost, apart, here, posed
+                best, gaps, local, (joints, turned), stuck_at = cost, apart, here, posed, spots
+    # the middle of the markers is not quite that of the body: nearest places tell where it is (Besl & McKay 1992)
+    for _ in range(SETTLE):
+        local = local + np.median(stuck_at[gaps.argmin(axis=1)] - local, axis=0) * [1.0, 0.0, 1.0]
+        gaps = np.linalg.norm(local[:, None] - stuck_at, axis=-1) - SLACK * spreads
     roles = body.base.require_roles()
     rest = body.base.skeleton.posed(body.reference)[0]
     found = []

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.edits.marker_body import (
-    ANY,
     BACK,
     MarkerBody,
     Poses,
@@ -24,13 +23,12 @@ from footplant.edits.marker_body import (
     see,
 )
 from footplant.edits.marker_pose import SKIN, Prior, marker_weights, normal_equations, solve_poses
+from footplant.edits.marker_prior import Expected, residuals
 
-SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.05
-"""How far people's size and proportions are from the mean, as shares."""
-POSTURE = 0.1
-"""Radians; how far people's usual pose is from the neutral one at a joint of the trunk."""
 LONGEST_TURN = 0.3
 """Radians that a usual pose turns in one step at most."""
+CLEAN = 6.0
+"""`State.repeated` from which on markers hardly slide on the skin."""
 NEVER = 1e3
 """Metres; no marker is ever that far off."""
 
@@ -47,6 +45,10 @@ class State:
     """(J, 3) that follow from the lengths."""
     usual: NDArray
     """(A, 3) turns from the neutral pose to the one that this person usually has, about the axes of the T-pose."""
+    expected: Expected
+    """Of people."""
+    girth: float
+    """How many times as thick the body is as the base."""
     repeated: float = 1.0
     """How many times less frames tell than they would if they did not repeat each other: what is known of people counts
     as many times more."""
@@ -118,16 +120,22 @@ def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArr
 
     Each residual grows with its own unknown; those of the offsets shrink with the lengths, too.
     """
-    lengths, count = state.lengths, len(state.lengths)
-    shares = np.concatenate([[SCALE_SPREAD], np.full(count - 1, LENGTH_SPREAD)])
-    off = state.offsets - body.landmarks.places(state.bones, lengths[0])
-    residual = np.concatenate([lengths - 1.0, off.ravel(), state.usual.ravel()])
-    moved = body.landmarks.changes(body.bone_changes(lengths)).reshape(off.size, -1)
-    # a trunk is held as it usually is, limbs are anywhere; there is no usual pose about an axis that is free to turn
-    posture = np.where(body.limbs[:, None], body.spreads, np.minimum(body.spreads, POSTURE))
-    posture = np.where(body.spreads >= ANY, 1e-3, posture)
-    weights = np.concatenate([1.0 / shares, np.repeat(1.0 / body.landmarks.spread, 3), 1.0 / posture.ravel()])
-    return residual, np.sqrt(state.repeated) * weights, moved
+    lengths, offsets = state.lengths, state.offsets
+    residual = residuals(body, lengths, offsets, state.bones, state.usual, state.girth)
+    moved = body.landmarks.changes(body.bone_changes(lengths)).reshape(offsets.size, -1)
+    return residual, np.sqrt(state.repeated) / state.expected.spread, moved
+
+
+def learn(body: MarkerBody, state: State, known: NDArray) -> State:
+    """The state with what the take tells of how far people are from what is expected; known: as of `shared_step`."""
+    whole = np.linalg.inv(np.tril(known) + np.tril(known, -1).T)
+    residual, _, moved = _prior_pull(body, state)
+    count = len(state.lengths)
+    change = np.eye(len(residual))
+    change[count : count + len(moved), :count] = -moved
+    doubt = state.repeated * np.sum(change @ whole * change, axis=1)
+    expected = state.expected.learned(residual, doubt, sliding=state.repeated < CLEAN)
+    return replace(state, expected=expected, girth=float(state.lengths[0]))
 
 
 def whole_cost(body: MarkerBody, state: State, targets: NDArray, outlier: NDArray) -> float:

@@ -1,0 +1,71 @@
+"""What a take tells of how far people are from what is expected of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from footplant import samples
+from footplant.edits.marker_body import LENGTHS, MarkerBody
+from footplant.edits.marker_prior import NARROWEST, WIDEST_SLIDING, Expected, residuals
+from footplant.edits.marker_sets import recognise
+from footplant.edits.markers import solve
+from footplant.kinematics import Kinematics
+from markers_made import CMU_41, wear
+
+
+@pytest.fixture(scope="module")
+def body() -> MarkerBody:
+    return MarkerBody.of(samples.load_character("mannequin"), recognise(CMU_41)[1])
+
+
+def test_nothing_is_off_on_the_figure_itself(body: MarkerBody) -> None:
+    ones = np.ones(1 + len(LENGTHS))
+    bones = body.bones(ones)
+    off = residuals(body, ones, body.landmarks.places(bones, 1.0), bones, np.zeros_like(body.spreads), 1.0)
+    np.testing.assert_allclose(off, 0.0, atol=1e-12)
+    assert len(off) == len(Expected.of(body).spread)
+
+
+def test_spreads_follow_what_is_told_and_stay_where_nothing_is(body: MarkerBody) -> None:
+    first = Expected.of(body)
+    told, untold = np.zeros(len(first.first)), first.first**2
+    exact = first.learned(np.zeros(len(first.first)), told, sliding=False)
+    assert exact.scales["bones"] < 0.3
+    assert exact.scales["lengths"] < 0.1
+    assert min(exact.scales.values()) >= NARROWEST
+    nothing = first.learned(np.zeros(len(first.first)), untold, sliding=False)
+    np.testing.assert_allclose(list(nothing.scales.values()), 1.0)
+    rng = np.random.default_rng(0)
+    twice = first
+    for _ in range(20):
+        twice = twice.learned(2.0 * first.first * rng.standard_normal(len(first.first)), told, sliding=False)
+    assert twice.scales["bones"] == pytest.approx(2.0, rel=0.35)
+    slid = first.learned(5.0 * first.first, told, sliding=True)
+    assert slid.scales == WIDEST_SLIDING
+
+
+def test_a_marker_that_is_elsewhere_counts_less(body: MarkerBody) -> None:
+    first = Expected.of(body)
+    off = 0.5 * first.first
+    rows = first.groups["bones"]
+    off[rows[:3]] = 8.0 * first.first[rows[:3]]
+    found = first
+    for _ in range(10):
+        found = found.learned(off, np.zeros(len(off)), sliding=False)
+    assert found.weights[rows[0]] < 0.1
+    assert np.all(found.weights[rows[3:]] > 0.8)
+    assert found.scales["bones"] < 1.0
+
+
+def test_wide_hips_are_told_by_the_waist_of_who_only_stands() -> None:
+    made = wear(CMU_41, "stand", "small", seed=41, off=0.0)
+    solved = solve(made.markers)
+    roles = made.wearer.require_roles()
+    width = [
+        np.linalg.norm(np.diff(x.skeleton.rest_world[0][[roles["left_upper_leg"], roles["right_upper_leg"]]], axis=0))
+        for x in (made.wearer, solved.clip.character)
+    ]
+    assert abs(width[0] - width[1]) < 0.003
+    away = np.linalg.norm(Kinematics(solved.clip.motion).positions - made.joints, axis=-1)
+    assert np.sqrt(np.mean(away**2)) < 0.003
