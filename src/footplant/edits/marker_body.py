@@ -183,9 +183,8 @@ class MarkerBody:
         count = len(self.stuck)
         along, share, across, spread = np.full(count, -1), np.zeros(count), np.zeros((count, 3)), np.empty(count)
         for row, (item, joint) in enumerate(zip(self.stuck, self.segments, strict=True)):
-            own, next_role = _joint(roles, item.role), _next(item.role)
+            own, end, own_end = _joint(roles, item.role), _end(roles, item), _end(own_roles, item)
             assert own is not None
-            end, own_end = (None, None) if next_role is None else (_joint(roles, next_role), own_roles.get(next_role))
             if item.place is not None:
                 world, spread[row] = np.array(item.place), GUESSED
             elif item.landmark is None:
@@ -198,17 +197,9 @@ class MarkerBody:
                 world = np.array(landmark.place) * [item.side, 1.0, 1.0]
                 spread[row] = landmark.spread
             reach = world - places[own]
-            hip, own_hip = (
-                (None, None)
-                if item.landmark not in AT_HIP
-                else (x.get("left_upper_leg" if item.side > 0 else "right_upper_leg") for x in (roles, own_roles))
-            )
-            if hip is not None and own_hip is not None and parents[own_hip] == joint:
-                along[row], share[row] = own_hip, 1.0
-                reach = world - places[hip]
-            elif end is not None and own_end is not None and parents[own_end] == joint:
+            if end is not None and own_end is not None and parents[own_end] == joint:
                 bone = places[end] - places[own]
-                along[row], share[row] = own_end, reach @ bone / (bone @ bone)
+                along[row], share[row] = own_end, 1.0 if item.landmark in AT_HIP else reach @ bone / (bone @ bone)
                 reach = reach - share[row] * bone
             across[row] = rotation.rotate(rotation.inverse(self.frames[joint]), size * reach)
         return Landmarks(along, share, across, size * spread)
@@ -269,11 +260,14 @@ _NEXT = {
 }  # fmt: skip
 
 
-def _next(role: str) -> str | None:
-    """The role at the other end of a segment's bone."""
-    side = next((side for side in ("left_", "right_") if role.startswith(side)), "")
-    found = _NEXT.get(role.removeprefix(side))
-    return None if found is None else side + found
+def _end(roles, item: Stuck) -> int | None:
+    """The joint at the other end of the bone that a marker sits along: of the pelvis, the spine's first or a hip."""
+    side = next((side for side in ("left_", "right_") if item.role.startswith(side)), "")
+    if item.role == "hips":
+        hip = roles.get("left_upper_leg" if item.side > 0 else "right_upper_leg")
+        return hip if item.landmark in AT_HIP else next(iter(roles.joints.get("spine", ())), None)
+    found = _NEXT.get(item.role.removeprefix(side))
+    return None if found is None else roles.get(side + found)
 
 
 def _joint(roles, role: str) -> int | None:

@@ -21,7 +21,7 @@ POSTURE = 0.1
 """Radians; how far people's usual pose is from the neutral one at a joint of the trunk."""
 TAILS = 4.0
 """Degrees of freedom of how far a marker is from its landmark; the fewer, the less those count that are far off."""
-COUNTED = {"lengths": 0.05, "bones": 4.0, "limbs": 2.0}
+COUNTED = {"lengths": 0.05, "bones": 1.0, "limbs": 2.0}
 """Group → how many numbers of a take outvote what is known of it beforehand."""
 NARROWEST, WIDEST = 0.05, 10.0
 """Times what is known beforehand that a take may say of a group."""
