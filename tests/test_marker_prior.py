@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from footplant import samples
+from footplant import rotation, samples
 from footplant.edits.marker_body import LENGTHS, MarkerBody
+from footplant.edits.marker_carry import BEYOND
 from footplant.edits.marker_prior import NARROWEST, WIDEST_SLIDING, Expected, residuals
-from footplant.edits.marker_sets import recognise
+from footplant.edits.marker_sets import LANDMARKS, Stuck, recognise
 from footplant.edits.markers import solve
 from footplant.kinematics import Kinematics
+from footplant.markers import Markers
 from markers_made import CMU_41, wear
 
 
@@ -69,3 +73,24 @@ def test_wide_hips_are_told_by_the_waist_of_who_only_stands() -> None:
     assert abs(width[0] - width[1]) < 0.003
     away = np.linalg.norm(Kinematics(solved.clip.motion).positions - made.joints, axis=-1)
     assert np.sqrt(np.mean(away**2)) < 0.003
+
+
+def test_markers_that_were_put_on_the_segment_beyond_the_joint_are_found_there() -> None:
+    """As programs make them: shoulder, elbow, wrist, knee and ankle move with what the joint turns."""
+    clip = samples.load("clap")
+    kinematics, wearer = Kinematics(clip.motion), clip.character
+    places, turned = wearer.skeleton.posed(wearer.skeleton.rest)
+    stuck = [replace(item, role=_beyond(item)) for item in recognise(CMU_41)[1]]
+    segments = MarkerBody.of(wearer, stuck).segments
+    at = np.array([np.array(LANDMARKS[x.landmark or ""].place) * [x.side, 1.0, 1.0] for x in stuck])
+    offsets = rotation.rotate(rotation.inverse(turned[segments]), at - places[segments])
+    seen = kinematics.positions[:, segments] + rotation.rotate(kinematics.rotations[:, segments], offsets)
+    seen += 0.001 * np.random.default_rng(3).standard_normal(seen.shape)
+    solved = solve(Markers(tuple(CMU_41), seen, clip.motion.fps))
+    away = np.linalg.norm(Kinematics(solved.clip.motion).positions - kinematics.positions, axis=-1)
+    assert np.sqrt(np.mean(away**2)) < 0.005
+
+
+def _beyond(item: Stuck) -> str:
+    side = item.role.partition("_")[0]
+    return f"{side}_{BEYOND[item.landmark]}" if item.landmark in BEYOND else item.role

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Clip
 from footplant.edits.marker_body import MarkerBody, Poses, see
-from footplant.edits.marker_calibration import FEWEST, Calibration, calibrate, carry_over, find_jumps
+from footplant.edits.marker_calibration import FEWEST, Calibration, carry_over, find_jumps
+from footplant.edits.marker_carry import calibrate_carried
 from footplant.edits.marker_pose import OUTLIER, Prior, solve_poses
 from footplant.edits.marker_report import MarkerReport, Swap, make_report
 from footplant.edits.marker_sets import Stuck, from_table, recognise
@@ -152,9 +153,9 @@ def _solve_person(
     body = MarkerBody.of(character, stuck)
     targets = np.array(markers.positions[:, [item.marker for item in stuck]])
     if calibration is None:
-        told = calibrate(body, targets, markers.fps)
+        body, told = calibrate_carried(body, targets, markers.fps)
     else:
-        told = calibrate(body, _same_markers(markers, stuck, calibration), calibration.fps)
+        body, told = calibrate_carried(body, _same_markers(markers, stuck, calibration), calibration.fps)
         told = carry_over(body, told, targets)
     bones = body.bones(told.lengths)
     jumped = find_jumps(targets, markers.fps)
