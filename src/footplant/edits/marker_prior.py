@@ -23,6 +23,8 @@ TAILS = 4.0
 """Degrees of freedom of how far a marker is from its landmark; the fewer, the less those count that are far off."""
 COUNTED = {"lengths": 0.05, "bones": 1.0, "limbs": 2.0}
 """Group → how many numbers of a take outvote what is known of it beforehand."""
+EXACT = 0.4
+"""Markers are put on their landmarks by a program, and then nearer to them than this share of the usual, or by hand."""
 NARROWEST, WIDEST = 0.05, 10.0
 """Times what is known beforehand that a take may say of a group."""
 WIDEST_SLIDING = {"lengths": 5.0 / 3.0, "bones": 1.0, "limbs": 1.0}
@@ -80,7 +82,8 @@ class Expected:
                 weights[rows] = np.repeat((TAILS + 3.0) / (TAILS + whole), 3)
             told = np.clip(1.0 - doubt[rows] / spread[rows] ** 2, 0.0, 1.0)
             share = (COUNTED[name] + np.sum(weights[rows] * size)) / (COUNTED[name] + np.sum(told))
-            scales[name] = float(np.clip(np.sqrt(share), NARROWEST, WIDEST_SLIDING[name] if sliding else WIDEST))
+            scale = float(np.clip(np.sqrt(share), NARROWEST, WIDEST_SLIDING[name] if sliding else WIDEST))
+            scales[name] = max(scale, 1.0) if name == "bones" and scale > EXACT else scale
         return replace(self, scales=scales, weights=weights)
 
 
