@@ -48,6 +48,9 @@ class Plane:
         places, normal = np.asarray(places, float), self._normal
         if abs(normal[1]) < 1e-9:
             raise ValueError(f"expected a plane that is not vertical, got the normal {tuple(normal)}")
+        if normal[0] == 0.0 and normal[2] == 0.0:
+            # most floors are level, and are asked for every foot and frame
+            return np.full(places.shape[:-1], float(self.point[1]))[()]
         dx, dz = places[..., 0] - self.point[0], places[..., 1] - self.point[2]
         return self.point[1] - (normal[0] * dx + normal[2] * dz) / normal[1]
 
