@@ -37,6 +37,8 @@ LONGEST = 900
 """Frames of a recorded clip that are played; its first one is a pose for calibration and left out."""
 STANDS = 0.1
 """m/s below which a point of the performer's foot that is planted stands."""
+LEAVES = 0.01
+"""Metres from its median place in a plant beyond which it does not stand any more: one that lifts slowly is leaving."""
 CLEAR = 0.02
 """Body heights from the body at which an arm of the captured angles is clear of it."""
 STILL = 1.0
@@ -103,15 +105,17 @@ def near_body(target: Character, kinematics: Kinematics, within: float) -> NDArr
     return near
 
 
-def free_arms(target: Character, found: PuppetMotion, copied: Motion) -> tuple[float, float]:
+def free_arms(engine: PuppetEngine, found: PuppetMotion, copied: Motion) -> tuple[float, float]:
     """(degrees that a free arm is from its captured angles at most, share of the frames at which arms are free).
 
-    An arm is free where nothing has mattered about it for half a second and the captured angles alone have not put its
-    elbow, wrist or palm within `CLEAR` of the trunk or the head in that time: otherwise it is being pushed out of the
-    body, or on its way back.
+    An arm is free where nothing has mattered about it for half a second and the captured angles alone have not put the
+    skin of its elbow, wrist or palm within `CLEAR` of where the trunk or the head begins to push it away in that time:
+    otherwise it is being pushed out of the body, or on its way back.
     """
+    target, puppet = engine.target, engine.tables[0]
     roles, behind = target.require_roles(), round(0.5 * copied.fps)
-    pushed = near_body(target, Kinematics(copied), CLEAR * (target.height or 1.75))
+    thick = max(float(puppet.elbows.max()), float(puppet.probes[..., 3].max())) + engine.stage.margin
+    pushed = near_body(target, Kinematics(copied), thick + CLEAR * (target.height or 1.75))
     worst, shares = 0.0, []
     for arm, side in enumerate(("left", "right")):
         busy = np.maximum(np.maximum(found.scene[:, arm], found.hands), found.body[:, [arm, 4 + arm]].max(axis=(1, 2)))
@@ -137,9 +141,18 @@ def real_clip(path: Path) -> tuple[Clip, Scene, dict[str, list[tuple[int, int]]]
     for point in contacts.points:
         places = kinematics.point(clip.character.contacts[point])
         speed = np.linalg.norm(np.gradient(places, axis=0), axis=1) * clip.motion.fps
-        stands = np.diff(np.concatenate([[False], contacts.mask(point) & (speed < STANDS), [False]]).astype(int))
-        intervals[point] = list(zip(np.flatnonzero(stands > 0).tolist(), np.flatnonzero(stands < 0).tolist()))
+        slow = contacts.mask(point) & (speed < STANDS)
+        for start, end in runs(slow):
+            away = np.linalg.norm(places[start:end] - np.median(places[start:end], axis=0), axis=1)
+            slow[start:end] &= away < LEAVES
+        intervals[point] = runs(slow)
     return clip, scene, intervals
+
+
+def runs(mask: NDArray) -> list[tuple[int, int]]:
+    """(first, end) of every run of frames at which something is so."""
+    edges = np.diff(np.concatenate([[False], mask, [False]]).astype(int))
+    return list(zip(np.flatnonzero(edges > 0).tolist(), np.flatnonzero(edges < 0).tolist()))
 
 
 def measures(clip: Clip, who: str, scene: Scene | None, intervals: dict[str, list[tuple[int, int]]]) -> dict:
@@ -149,7 +162,7 @@ def measures(clip: Clip, who: str, scene: Scene | None, intervals: dict[str, lis
     found = engine.play(clip.motion)
     ours, copied = Kinematics(found.motion), transfer(clip.motion, clip.character, target)
     performer = {n: engine.scale * place for n, place in feet(Kinematics(clip.motion), clip.character).items()}
-    angle, share = free_arms(target, found, copied)
+    angle, share = free_arms(engine, found, copied)
     return {
         "drift_mm": 1e3 * drift(intervals, found, feet(ours, target)),
         "performer_drift_mm": 1e3 * drift(intervals, found, performer),

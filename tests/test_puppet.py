@@ -57,7 +57,7 @@ def test_a_figure_that_plays_itself_moves_as_it_did():
 def test_free_arms_keep_their_angles(name):
     clip, target, found, _ = played(name, "sally")
     copied = transfer(clip.motion, clip.character, target)
-    angle, share = measured.free_arms(target, found, copied)
+    angle, share = measured.free_arms(PuppetEngine(clip.character, target), found, copied)
     assert angle < 1.0
     if name == "kick":
         assert share > 0.5

@@ -7,9 +7,10 @@ import math
 from footplant.kernels.balls import closest
 from footplant.kernels.importance import share, spring
 from footplant.kernels.limb import aim
-from footplant.kernels.puppet_limbs import GIVE, bend_to, drawn_out, keep_orientation, limb_places, turn_upper
-from footplant.kernels.puppet_tables import from_thing, out_of_body, soften
-from footplant.kernels.quaternion import exp, multiply, rotate
+from footplant.kernels.puppet_clear import DEEP, hand_in_body, hand_push, in_body, out_of_scene
+from footplant.kernels.puppet_limbs import bend_to, keep_orientation, limb_places, turn_upper
+from footplant.kernels.puppet_tables import out_of_body
+from footplant.kernels.quaternion import exp, multiply
 from footplant.kernels.surface import place
 from footplant.kernels.uncounted import uncounted
 
@@ -19,12 +20,16 @@ FIRST_ROUNDS = 12
 """How often everything is done at the first frame, which has nothing to go on from."""
 RELEASE = 0.09
 """Half-life in seconds in which a push fades when nothing pushes any more."""
+CLEARS, FAR = 0.04, 0.08
+"""The same, beside that, for a hand that would be clear of the body by itself, by so many metres."""
 EASE, GATHER, SWING = 0.01, 0.045, 0.018
 """Half-lives in seconds in which hands, the place where they meet, and elbows take up a push."""
 POSE_EASE = 0.02
 """Half-life in seconds in which an arm takes up how it is turned from the captured angles."""
-DEEP = 0.02
-"""Metres around a touch of the body in which an arm that takes its time begins to hurry."""
+HURRY = 0.012
+"""Metres, rounded, that a hand which takes its time is in the body where it takes no time any more."""
+GIVES = 0.002
+"""Metres by which a hand is drawn or pushed away where it is not clear of everything any more."""
 LEARN = 0.5
 """Share of what a hand misses of its place, for being out of reach, by which the place is drawn in for the next."""
 STRAIGHT = 2e-3
@@ -149,7 +154,18 @@ def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
             state[k], state[3 + k] = spring(state[k], state[3 + k], middle[k] - between, GATHER, dt)
         else:
             state[k], state[3 + k] = middle[k] - between, 0.0
-        middle[k] = between + state[k]
+        found[k], middle[k] = middle[k], between + state[k]
+    deep = 0.0
+    for arm in range(2):
+        sign = 1.0 if arm == 0 else -1.0
+        r = work.points[arm]
+        x, y, z = middle[0] + sign * gx - r[0], middle[1] + sign * gy - r[1], middle[2] + sign * gz - r[2]
+        deep = max(deep, hand_in_body(puppet, figure, arm, tubes, trunk, x, y, z, work))
+    # what takes its time does not go through the body meanwhile; hands that meet go together, which takes it
+    low = (1.0 - w**AT_ONCE) * (1.0 - share(deep / HURRY))
+    for k in range(3):
+        state[k] += low * (found[k] - middle[k])
+        middle[k] += low * (found[k] - middle[k])
     state[6] = 1.0
     for arm in range(2):
         sign = 1.0 if arm == 0 else -1.0
@@ -157,36 +173,6 @@ def meet(puppet, figure, tubes, trunk, importance, stage, dt, keep, limbs, work)
         wrist[0] += w * (middle[0] + sign * gx - r[0] - wrist[0])
         wrist[1] += w * (middle[1] + sign * gy - r[1] - wrist[1])
         wrist[2] += w * (middle[2] + sign * gz - r[2] - wrist[2])
-
-
-@uncounted
-def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
-    """The push (3) that takes a hand whose wrist is at a place out of the body."""
-    sx, sy, sz = x, y, z
-    c = work.captured[figure.limbs[arm, 2]]
-    for n in range(puppet.probes.shape[1]):
-        probe = puppet.probes[arm, n]
-        rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
-        px, py, pz = out_of_body(
-            tubes, trunk, work.positions[0], work.rotations[0], x + rx, y + ry, z + rz, probe[3], margin
-        )
-        x, y, z = x + px, y + py, z + pz
-    return x - sx, y - sy, z - sz
-
-
-@uncounted
-def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
-    """The push (3) that takes a palm out of the scene, along the ray to the shoulder where that is short."""
-    sx, sy, sz = x, y, z
-    s = work.positions[0, figure.limbs[arm, 0]]
-    for o in range(things.kinds.shape[0]):
-        d, nx, ny, nz = from_thing(
-            things, o, poses[o], stage, x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
-        )
-        depth = soften(-d - GIVE, GIVE)
-        if depth > 0.0:
-            x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
-    return x - sx, y - sy, z - sz
 
 
 @uncounted
@@ -285,6 +271,10 @@ def shift_hand(puppet, figure, arm, tubes, trunk, things, poses, stage, keep, ap
     """How a wrist is shifted for the body's sake: to what it touches, out of what it must not be in, without haste."""
     wrist, shift, state, give = work.wrists[arm], work.pushes[arm], limbs.hands[arm], limbs.gives[arm]
     free, there = work.free[arm], work.scratch[7]
+    x, y, z = hand_push(puppet, figure, arm, tubes, trunk, wrist[0], wrist[1], wrist[2], FAR, work)
+    gives = math.sqrt(give[0] * give[0] + give[1] * give[1] + give[2] * give[2])
+    clear = share((gives + math.sqrt(x * x + y * y + z * z)) / GIVES)
+    keep *= math.exp(-0.6931471805599453 * clear * dt / CLEARS)
     for k in range(3):
         carried = 0.0 if first else keep * (state[k] - free * shift[k]) + apart * give[k]
         there[k] = wrist[k] + free * shift[k] + carried
@@ -299,6 +289,13 @@ def shift_hand(puppet, figure, arm, tubes, trunk, things, poses, stage, keep, ap
             state[k], state[3 + k] = spring(state[k], state[3 + k], wanted, EASE, dt)
         else:
             state[k], state[3 + k] = wanted, 0.0
+    # what takes its time does not go through the body meanwhile
+    deep = hand_in_body(
+        puppet, figure, arm, tubes, trunk, wrist[0] + state[0], wrist[1] + state[1], wrist[2] + state[2], work
+    )
+    low = 1.0 - share(deep / HURRY)
+    for k in range(3):
+        state[k] += low * (there[k] - wrist[k] - state[k])
 
 
 @uncounted
@@ -340,22 +337,6 @@ def turn_from(captured, start, stop, part, local):
     local[0], local[1], local[2], local[3] = multiply(
         norm * w, norm * x, norm * y, norm * z, captured[0], captured[1], captured[2], captured[3]
     )
-
-
-@uncounted
-def in_body(puppet, figure, arm, tubes, trunk, work):
-    """Metres, rounded, that an arm is in the body as its local rotations stand, its hand pointing as captured."""
-    ex, ey, ez, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
-    positions, rotations = work.positions[0], work.rotations[0]
-    px, py, pz = out_of_body(tubes, trunk, positions, rotations, ex, ey, ez, 0.0, DEEP)
-    most = px * px + py * py + pz * pz
-    c = work.captured[figure.limbs[arm, 2]]
-    for n in range(puppet.probes.shape[1]):
-        probe = puppet.probes[arm, n]
-        rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
-        px, py, pz = out_of_body(tubes, trunk, positions, rotations, x + rx, y + ry, z + rz, 0.0, DEEP)
-        most = max(most, px * px + py * py + pz * pz)
-    return math.sqrt(most)
 
 
 @uncounted

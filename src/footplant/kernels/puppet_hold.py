@@ -22,13 +22,13 @@ SLOW, FAST = 0.06, 0.22
 """Metres a second up to which a point of a foot is held where it is, and from which on it is meant to slide."""
 SLOW_RISE, FAST_RISE = 0.03, 0.12
 """Metres a second up to which it is held up or down, and from which on its foot rolls."""
-RATE, UNKNOWN = 0.015, 0.6
+RATE, UNKNOWN = 0.015, 0.2
 """Half-life in seconds of the filter on that speed, and what it is before the first frame, m/s along each axis."""
 TREMBLES = 0.3
 """Share of its speed to and fro that counts as the speed of a point."""
 GRIPS = 0.02
 """Half-life in seconds in which a point comes to be held."""
-ON_GROUND, OFF_GROUND = 0.015, 0.045
+ON_GROUND, OFF_GROUND = 0.03, 0.06
 """Metres of the performer's point above the scene up to which it is held, and from which on it is not."""
 MOST_CREEP, MOST_RISE = 0.06, 0.02
 """Metres over the ground and up or down, on a figure of the performer's size, that are held back at most."""
@@ -36,7 +36,7 @@ FULLY = 8
 """The power of importance by which a foot is held."""
 LEVELS = 0.15
 """Half-life in seconds in which a point that is not held gives up how its foot is turned for the others."""
-SINKS = 0.4
+SINKS = 1.6
 """Half-life in seconds in which one that is held gives up what it is held back by up or down."""
 FAINT = 1e-4
 """How much a point counts that is not held."""
