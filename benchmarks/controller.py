@@ -34,7 +34,7 @@ def run() -> dict[str, float]:
             controller.step(busy, 1.0 / 60.0)
 
     motion = samples.load("walk").motion
-    forward = cpu_seconds(lambda: Kinematics(motion), repeats=50) / len(motion)
+    forward = cpu_seconds(lambda: Kinematics(motion[:]), repeats=50) / len(motion)
     step, fading_step = (cpu_seconds(work, repeats=9) / STEPS for work in (alone, fading))
     return {
         "controller.motions": len(controller.tables.motions),

@@ -72,7 +72,7 @@ def run() -> dict[str, float]:
     character, motion = figure()
     asked, hybrid, numeric = edits(character, motion), Hybrid(character), Numeric()
     solved, searched = hybrid.solve(motion, asked), numeric.solve(motion, asked)
-    forward = cpu_seconds(lambda: Kinematics(motion), repeats=50) / FRAMES
+    forward = cpu_seconds(lambda: Kinematics(motion[:]), repeats=50) / FRAMES
     batch = cpu_seconds(lambda: hybrid.solve(motion, asked), repeats=15) / FRAMES
     slow = cpu_seconds(lambda: numeric.solve(motion, asked), repeats=3) / FRAMES
     places = np.stack([np.asarray(c.target)[7] for c in asked[::2]])  # type: ignore[attr-defined]

@@ -5,7 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant import rotation
+
+def multiply_numpy(a: NDArray, b: NDArray) -> NDArray:
+    """The Hamilton product a·b of quaternions (…, 4)."""
+    aw, ax, ay, az = np.moveaxis(a, -1, 0)
+    bw, bx, by, bz = np.moveaxis(b, -1, 0)
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )
+
+
+def rotate_numpy(quaternions: NDArray, vectors: NDArray) -> NDArray:
+    """Vectors (…, 3) turned by unit quaternions (…, 4)."""
+    w, x, y, z = np.moveaxis(quaternions, -1, 0)
+    a, b, c = np.moveaxis(vectors, -1, 0)
+    ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    turned = [a + w * ta + (y * tc - z * tb), b + w * tb + (z * ta - x * tc), c + w * tc + (x * tb - y * ta)]
+    return np.stack(turned, axis=-1)
 
 
 def exp_numpy(vectors: NDArray) -> NDArray:
@@ -39,6 +61,6 @@ def forward_numpy(parents: ArrayLike, offsets: ArrayLike, root: ArrayLike, local
     positions[:, 0], rotations[:, 0] = root, local[:, 0]
     for joint in range(1, joints):
         parent = parents[joint]
-        positions[:, joint] = positions[:, parent] + rotation.rotate(rotations[:, parent], offsets[:, joint])
-        rotations[:, joint] = rotation.multiply(rotations[:, parent], local[:, joint])
+        positions[:, joint] = positions[:, parent] + rotate_numpy(rotations[:, parent], offsets[:, joint])
+        rotations[:, joint] = multiply_numpy(rotations[:, parent], local[:, joint])
     return positions, rotations
