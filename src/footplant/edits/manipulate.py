@@ -102,7 +102,8 @@ class Manipulation:
         wanted = np.array(turned, float)
         if wanted.shape != (4,) or not np.isfinite(wanted).all() or not np.linalg.norm(wanted) > 1e-9:
             raise ConstraintError(f"expected a rotation of 4 finite numbers (w, x, y, z), got {turned}")
-        w, x, y, z = rotation.normalize(wanted).tolist()
+        # one that is a rotation already is kept to the bit, so that a replay repeats it
+        w, x, y, z = (wanted if rotation.are_unit(wanted, 1e-12) else rotation.normalize(wanted)).tolist()
         number = _point(self.character, joint).joint if isinstance(joint, str) else int(joint)
         if not 0 <= number < len(self.character.skeleton):
             raise ConstraintError(f"expected a joint in 0..{len(self.character.skeleton) - 1}, got {joint}")
