@@ -30,7 +30,7 @@ from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
 """Frames a second of the paper, in which its knot spacings are told."""
-SAMPLES = 3.0
+SAMPLES = 2.5
 """Poses that are asked for between two knots: more would tell a cubic nothing new."""
 LEAST_KNOTS = 2.0
 """Frames of the clip between two knots at the least: with one for each frame nothing would be smooth."""
