@@ -57,19 +57,23 @@ def forward_some(joints, parents, offsets, local, positions, rotations):
             pose_joint(f, o, j, parents[j], offsets, local, positions, rotations)
 
 
+@uncounted
+def place_of(row, joint, offset, positions, rotations):
+    """The world place of a point fixed to a segment, as three numbers."""
+    x, y, z = rotate(
+        rotations[row, joint, 0], rotations[row, joint, 1], rotations[row, joint, 2], rotations[row, joint, 3],
+        offset[0], offset[1], offset[2],
+    )  # fmt: skip
+    return positions[row, joint, 0] + x, positions[row, joint, 1] + y, positions[row, joint, 2] + z
+
+
 @jit
 def carry(joints, offsets, positions, rotations, out):
     """World positions (F, N, 3) of points fixed to segments: joints (N,), offsets (N, 3)."""
     for f in range(positions.shape[0]):
         for n in range(joints.shape[0]):
-            j = joints[n]
-            x, y, z = rotate(
-                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
-                offsets[n, 0], offsets[n, 1], offsets[n, 2],
-            )  # fmt: skip
-            out[f, n, 0] = positions[f, j, 0] + x
-            out[f, n, 1] = positions[f, j, 1] + y
-            out[f, n, 2] = positions[f, j, 2] + z
+            x, y, z = place_of(f, joints[n], offsets[n], positions, rotations)
+            out[f, n, 0], out[f, n, 1], out[f, n, 2] = x, y, z
 
 
 @jit
@@ -77,28 +81,15 @@ def carry_apart(joints, offsets, positions, rotations, out):
     """World positions (N, F, 3) of points fixed to segments, each point's in one piece: joints (N,), offsets (N, 3)."""
     for f in range(positions.shape[0]):
         for n in range(joints.shape[0]):
-            j = joints[n]
-            x, y, z = rotate(
-                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
-                offsets[n, 0], offsets[n, 1], offsets[n, 2],
-            )  # fmt: skip
-            out[n, f, 0] = positions[f, j, 0] + x
-            out[n, f, 1] = positions[f, j, 1] + y
-            out[n, f, 2] = positions[f, j, 2] + z
+            x, y, z = place_of(f, joints[n], offsets[n], positions, rotations)
+            out[n, f, 0], out[n, f, 1], out[n, f, 2] = x, y, z
 
 
 @jit
 def carry_some(rows, joints, offsets, positions, rotations, out):
     """World positions (N, 3) of points fixed to segments, each at its own row: rows, joints (N,), offsets (N, 3)."""
     for n in range(rows.shape[0]):
-        f, j = rows[n], joints[n]
-        x, y, z = rotate(
-            rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
-            offsets[n, 0], offsets[n, 1], offsets[n, 2],
-        )  # fmt: skip
-        out[n, 0] = positions[f, j, 0] + x
-        out[n, 1] = positions[f, j, 1] + y
-        out[n, 2] = positions[f, j, 2] + z
+        out[n, 0], out[n, 1], out[n, 2] = place_of(rows[n], joints[n], offsets[n], positions, rotations)
 
 
 @jit

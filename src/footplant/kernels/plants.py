@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from footplant.kernels import jit
-from footplant.kernels.quaternion import rotate
+from footplant.kernels.fk import place_of
 
 
 @jit
@@ -45,16 +45,6 @@ def spread(starts, stops, ramps, frames, fps, first, rows, which, active):
                 count += 1
             row += 1
     return count
-
-
-@jit
-def place_of(row, joint, offset, positions, rotations):
-    """The world place of a point fixed to a segment, as three numbers."""
-    x, y, z = rotate(
-        rotations[row, joint, 0], rotations[row, joint, 1], rotations[row, joint, 2], rotations[row, joint, 3],
-        offset[0], offset[1], offset[2],
-    )  # fmt: skip
-    return positions[row, joint, 0] + x, positions[row, joint, 1] + y, positions[row, joint, 2] + z
 
 
 @jit
