@@ -56,8 +56,8 @@ def retarget_with_mink(clip, character):
     import mujoco
 
     from footplant import Motion, rotation
-    from footplant.edits.transfer import leg_ratio, transfer
     from footplant.kinematics import Kinematics
+    from footplant.transfer import leg_ratio, transfer
 
     skeleton, roles = character.skeleton, character.roles
     model = mujoco.MjModel.from_xml_string(model_of(character))
@@ -106,10 +106,10 @@ def run() -> dict[str, float]:
     except ImportError:
         return {}
     from footplant import save
-    from footplant.analysis.contacts import find_contacts
-    from footplant.analysis.quality import measure
     from footplant.batch.jobs import Task, perform
+    from footplant.contacts.detection import find_contacts
     from footplant.io import load, load_character
+    from footplant.quality.measure import measure
     from footplant.samples import load as sample
 
     character = load_character(f"sample:{CHARACTER}")

@@ -29,7 +29,7 @@ LONGEST = 400
 
 def judge(clip_name: str, methods: tuple[str, ...], longest: int) -> list[dict]:
     """One clip on every character by every method: a row each, or why it is no human motion."""
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
     from footplant.edits.compare import compare
     from footplant.errors import FootplantError
     from footplant.io import load
@@ -203,7 +203,7 @@ def _peaks(pairs: list[dict[str, dict]]) -> list[str]:
 
 def run() -> dict[str, float]:
     """The figures of a few samples."""
-    from footplant.methods import NAMES
+    from footplant.solve.methods import NAMES
 
     return flat(summary(sweep(FEW, NAMES, 200, None)))
 
@@ -215,7 +215,7 @@ def flat(found: dict[str, dict[str, float]]) -> dict[str, float]:
 
 def main() -> None:
     """Print the figures; with --table write the table."""
-    from footplant.methods import NAMES
+    from footplant.solve.methods import NAMES
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")

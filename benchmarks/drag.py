@@ -19,8 +19,8 @@ def run() -> dict[str, float]:
     """One step of dragging a hand of 464 frames, seconds of CPU, at the paper's rate and at that of most captures."""
     from footplant import samples
     from footplant.constraints import Position
+    from footplant.edits.drag import begin
     from footplant.edits.fit import fit
-    from footplant.edits.manipulate import begin
     from footplant.kinematics import Kinematics
 
     walk = samples.load("walk")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import footplant
 from footplant import Character, Kinematics, Motion
-from footplant.analysis.contacts import Contacts, find_contacts
+from footplant.contacts.detection import Contacts, find_contacts
 from timing import main
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "bvh"

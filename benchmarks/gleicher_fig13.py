@@ -14,16 +14,16 @@ from functools import partial
 import numpy as np
 
 from footplant import samples
-from footplant.analysis.contacts import FEET, Contacts, Plant
 from footplant.clip import Clip
-from footplant.edits.footsteps import find_steps, foot_length, plants_for
+from footplant.contacts.detection import FEET, Contacts, Plant
 from footplant.edits.retarget import Stage
-from footplant.edits.transfer import transfer
+from footplant.feet.steps import find_steps, foot_length, plants_for
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.methods import NAMES, method_of
 from footplant.problem import Method, Problem
 from footplant.samples import gait
+from footplant.solve.methods import NAMES, method_of
+from footplant.transfer import transfer
 from timing import cpu_seconds, main
 
 LOOP, RATE = 89, 30.0

@@ -12,11 +12,11 @@ import numpy as np
 
 from footplant import Kinematics, Motion, Skeleton, rotation
 from footplant.constraints import Constraint, JointLimits, Orientation, Position
-from footplant.ik import limb
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.numeric import Numeric
 from footplant.samples import load
 from footplant.skeleton import Character, Point
+from footplant.solve.ik import limb
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
 from timing import cpu_seconds, main
 
 FRAMES, EDIT = 464, 0.16

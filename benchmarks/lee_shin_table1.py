@@ -9,21 +9,21 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from footplant import grounds, samples
-from footplant.analysis.contacts import find_contacts
+from footplant.blending.transition import fade
 from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
-from footplant.edits.doorways import doorway_on_the_way, pass_under
-from footplant.edits.footing import find_footing
-from footplant.edits.footsteps import carried_places, find_steps, foot_length, plants_at
+from footplant.constraints.doorways import doorway_on_the_way, pass_under
+from footplant.contacts.detection import find_contacts
 from footplant.edits.morph import Change
 from footplant.edits.retarget import Stage
-from footplant.edits.swing import carry_feet
-from footplant.edits.transfer import transfer
-from footplant.edits.transition import fade
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.numeric import Numeric
-from footplant.methods.hierarchical import Hierarchical
+from footplant.feet.footing import find_footing
+from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
+from footplant.feet.swing import carry_feet
 from footplant.problem import Problem
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.transfer import transfer
 from timing import cpu_seconds, main
 
 RATE = 30.0

@@ -14,8 +14,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from footplant import samples
-from footplant.edits.markers import solve
 from footplant.kinematics import Kinematics
+from footplant.optical.solve import solve
 from markers_made import BODIES, CMU_41, PLUG_IN_GAIT, range_of_motion, wear  # pyright: ignore[reportMissingImports]
 from timing import main
 

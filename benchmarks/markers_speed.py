@@ -23,10 +23,10 @@ def run() -> dict[str, float]:
     from scipy.optimize import least_squares
 
     from footplant import rotation, samples
-    from footplant.edits.marker_body import BACK, MarkerBody, see
-    from footplant.edits.marker_calibration import calibrate
-    from footplant.edits.marker_pose import solve_poses
-    from footplant.edits.marker_sets import recognise
+    from footplant.optical.body import BACK, MarkerBody, see
+    from footplant.optical.calibration import calibrate
+    from footplant.optical.marker_sets import recognise
+    from footplant.optical.pose import solve_poses
 
     made = wear(CMU_41, "walk", seed=1)
     targets = np.array(made.markers.positions)

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation, samples
-from footplant.analysis.body_surface import SEGMENTS, BodySurface
-from footplant.analysis.contacts import find_contacts
-from footplant.analysis.importance import LIMBS, Scene, Thing
 from footplant.clip import Clip
+from footplant.contacts.detection import find_contacts
+from footplant.contacts.importance import LIMBS, Scene, Thing
 from footplant.edits.puppet import as_shape
-from footplant.edits.transfer import transfer
-from footplant.ik.puppet import PuppetEngine, PuppetMotion
+from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
+from footplant.solve.ik.puppet import PuppetEngine, PuppetMotion
+from footplant.transfer import transfer
 from timing import main
 
 TARGETS = ("sally", "blubby")

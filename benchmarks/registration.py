@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from footplant import samples
-from footplant.edits.blend import blend
-from footplant.edits.frame_distance import align, clouds, distances
-from footplant.edits.registration import register
-from footplant.edits.time_warp import find_path
+from footplant.blending.blend import blend
+from footplant.blending.distance import align, clouds, distances
+from footplant.blending.registration import register
+from footplant.blending.warp import find_path
 from timing import cpu_seconds, main
 
 FRAMES = 1000

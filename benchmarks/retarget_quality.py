@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from footplant.analysis.quality import PlantQuality
 from footplant.problem import Status
+from footplant.quality.measure import PlantQuality
 from timing import print_figures
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -58,7 +58,7 @@ def characters(everything: bool, chosen: Sequence[str] = ()) -> list[str]:
 
 def judge(clip_name: str, character_names: list[str]) -> list[dict]:
     """One clip on every character: a row of figures each, or why it is no human motion."""
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
     from footplant.edits.retarget import retarget
     from footplant.errors import FootplantError
     from footplant.io import load, load_character

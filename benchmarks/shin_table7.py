@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from footplant import samples
-from footplant.analysis.contacts import find_contacts
-from footplant.analysis.importance import Scene, Thing
 from footplant.clip import Clip
+from footplant.contacts.detection import find_contacts
+from footplant.contacts.importance import Scene, Thing
 from footplant.edits.puppet import as_shape
-from footplant.ik.puppet import PuppetEngine
 from footplant.kinematics import Kinematics
 from footplant.live.puppeteer import Frame, Puppeteer
+from footplant.solve.ik.puppet import PuppetEngine
 from timing import cpu_seconds, main
 
 TARGETS = ("blubby", "sally")

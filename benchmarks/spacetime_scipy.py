@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import samples
-from footplant.analysis.contacts import FEET, Contacts, Plant
 from footplant.clip import Clip
 from footplant.constraints import Footplant
-from footplant.edits.footsteps import find_steps, foot_length, plants_for
+from footplant.contacts.detection import FEET, Contacts, Plant
 from footplant.edits.retarget import Stage
-from footplant.edits.transfer import transfer
+from footplant.feet.steps import find_steps, foot_length, plants_for
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.methods.spacetime import Spacetime
-from footplant.methods.spacetime_rows import Rows
-from footplant.methods.spacetime_search import PENALTIES, Search
 from footplant.problem import Problem
 from footplant.samples import gait
+from footplant.solve.methods.spacetime import Spacetime
+from footplant.solve.methods.spacetime.rows import Rows
+from footplant.solve.methods.spacetime.search import PENALTIES, Search
+from footplant.transfer import transfer
 from timing import cpu_seconds, main
 
 RATE, FRAMES, SCALARS = 30.0, 183, 954

@@ -8,10 +8,10 @@ import numpy as np
 
 from footplant import io, plot, samples
 from footplant.clip import Clip
-from footplant.edits.blend import WeightCurve, blend
-from footplant.edits.matching import match
-from footplant.edits.motion_graph import build_graph
-from footplant.edits.registration import register
+from footplant.blending.blend import WeightCurve, blend
+from footplant.blending.matching import match
+from footplant.blending.graph import build_graph
+from footplant.blending.registration import register
 from footplant.live.controller import build_controller
 from footplant.live.motion_set import load_set
 from footplant.live.script import drive, held_intervals

@@ -11,8 +11,8 @@ import numpy as np
 from footplant import io, samples
 from footplant.clip import Clip
 from footplant.constraints import Balance, Footplant, Position
-from footplant.edits.sharing import plants_of, share
-from footplant.ik.groupccd import GroupCcd
+from footplant.edits.morphology_independent import plants_of, share
+from footplant.solve.ik.groupccd import GroupCcd
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_scene import scene_from_data

@@ -16,7 +16,7 @@ from footplant import samples
 from footplant.constraints import Footplant
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.methods.spacetime import Spacetime
+from footplant.solve.methods.spacetime import Spacetime
 from footplant.motion import Motion
 from footplant.problem import Problem
 

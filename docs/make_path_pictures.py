@@ -10,10 +10,10 @@ from pathlib import Path
 
 import footplant
 from footplant import curves, plot
-from footplant.analysis.contacts import find_contacts
+from footplant.contacts.detection import find_contacts
 from footplant.curves import Curve
 from footplant.edits.path import Carriage, path
-from footplant.edits.travel import find_travel
+from footplant.feet.travel import find_travel
 from footplant.plot.above import FromAbove
 
 HERE = Path(__file__).resolve().parent

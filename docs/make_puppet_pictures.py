@@ -19,10 +19,10 @@ from footplant import samples
 from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.edits.puppet import puppet
-from footplant.edits.transfer import leg_ratio, transfer
+from footplant.transfer import leg_ratio, transfer
 from footplant.io import load
 from footplant.kinematics import Kinematics
-from footplant.methods.perframe import PerFrame
+from footplant.solve.methods.perframe import PerFrame
 from footplant.motion import Motion
 from footplant.plot import strip
 from footplant.problem import Problem

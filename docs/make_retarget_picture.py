@@ -16,8 +16,8 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 import footplant
-from footplant.analysis.contacts import find_contacts
-from footplant.border import Border
+from footplant.contacts.detection import find_contacts
+from footplant.conversion import Border
 from footplant.clip import Clip
 from footplant.edits.retarget import retarget
 from footplant.samples import load_character

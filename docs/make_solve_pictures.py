@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from footplant import plot
 from footplant.cli import main
-from footplant.edits.markers import solve
+from footplant.optical.solve import solve
 from footplant.errors import FootplantError
 from footplant.io import load_markers, save_markers
 from markers_made import CMU_41, wear  # pyright: ignore[reportMissingImports]

@@ -3,7 +3,7 @@
 import sys
 
 import footplant
-from footplant.analysis.contacts import find_contacts
+from footplant.contacts.detection import find_contacts
 
 clip = footplant.load(sys.argv[1] if len(sys.argv) > 1 else "sample:walk")
 contacts = find_contacts(clip)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import footplant
-from footplant.analysis.quality import measure
+from footplant.quality.measure import measure
 
 clip = footplant.load("sample:walk")
 

@@ -4,11 +4,11 @@ import numpy as np
 
 import footplant
 from footplant import rotation
-from footplant.edits.marker_sets import LANDMARKS, recognise
-from footplant.edits.markers import solve
 from footplant.io import load_markers, save_markers
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
+from footplant.optical.marker_sets import LANDMARKS, recognise
+from footplant.optical.solve import solve
 
 # markers of Plug-in Gait on the mannequin, with a millimetre of noise; a studio's take.c3d needs none of this
 clip = footplant.load("sample:walk")

@@ -1,8 +1,8 @@
 """Blend a walk and a run at a speed between them, then drive a character through a script."""
 
 import footplant
-from footplant.edits.blend import blend, weights_for
-from footplant.edits.registration import register
+from footplant.blending.blend import blend, weights_for
+from footplant.blending.registration import register
 from footplant.live.controller import build_controller
 from footplant.live.motion_set import load_set
 from footplant.live.script import drive

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from footplant.io import bvh
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.motion import Motion
 
 AXES = "XYZ"

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from footplant import Clip, rotation
-from footplant.ik.limb import limb_of, place
 from footplant.kinematics import Kinematics
+from footplant.solve.ik.limb import limb_of, place
 from footplant.spline import filter_fir
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from footplant import rotation, samples
 from footplant.clip import Clip
-from footplant.edits.marker_sets import LANDMARKS, recognise
+from footplant.humanoid.proportions import Proportions
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from footplant.motion import Motion
-from footplant.proportions import Proportions
+from footplant.optical.marker_sets import LANDMARKS, recognise
 from footplant.skeleton import Character
 
 _TRUNK_AND_ARMS = "FHD BHD SHO UPA ELB FRM WRA WRB FIN"

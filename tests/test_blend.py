@@ -11,11 +11,11 @@ import pytest
 
 import footplant
 from footplant import rotation, samples
+from footplant.blending.blend import WeightCurve, bezier, blend, parameters, timeline, weights_for
+from footplant.blending.compose import RootPath, compose, part_joints, root_reference
+from footplant.blending.loops import loop_of
+from footplant.blending.registration import register, side_by_side
 from footplant.cli import main
-from footplant.edits.blend import WeightCurve, bezier, blend, parameters, timeline, weights_for
-from footplant.edits.compose import RootPath, compose, part_joints, root_reference
-from footplant.edits.loops import loop_of
-from footplant.edits.registration import register, side_by_side
 from footplant.errors import MotionError
 from footplant.kernels import blend as kernel
 

@@ -14,8 +14,8 @@ from footplant import rotation
 from footplant.clip import Border, Clip
 from footplant.errors import FormatError
 from footplant.io import bvh
-from footplant.io.border import UP_TURNS
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
+from footplant.io.conversion import UP_TURNS
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import mannequin

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from footplant import rotation
-from footplant.analysis.contacts import find_contacts
 from footplant.constraints import Footplant, Position
-from footplant.edits.calm import LEEWAY, LOWER, RARE, calmer, peak, soothed
-from footplant.edits.calming import KEPT, Pace
+from footplant.contacts.detection import find_contacts
 from footplant.edits.retarget import retarget
 from footplant.humanoid import reference_pose
-from footplant.ik.limb import limb_of
 from footplant.io import load
 from footplant.kinematics import Kinematics
-from footplant.methods.closing import CLOSED, WhereUnmet, unmet_shares
-from footplant.methods.hierarchical import Hierarchical
-from footplant.methods.spacetime import Spacetime
+from footplant.passes.acceleration_bounds import LEEWAY, LOWER, RARE, calmer, peak, soothed
+from footplant.passes.limit_acceleration import KEPT, Pace
 from footplant.problem import Problem
 from footplant.samples import load_character
+from footplant.solve.closing import CLOSED, WhereUnmet, unmet_shares
+from footplant.solve.ik.limb import limb_of
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.methods.spacetime import Spacetime
 
 
 @pytest.fixture(scope="module")

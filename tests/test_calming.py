@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from footplant import rotation
-from footplant.analysis.contacts import find_contacts
-from footplant.analysis.smoothness import accelerations
 from footplant.constraints import Distance, Footplant
-from footplant.edits.calming import KEPT, TOO_FAST, Pace, calm_down, parts_that_may_move
+from footplant.contacts.detection import find_contacts
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.passes.limit_acceleration import KEPT, TOO_FAST, Pace, calm_down, parts_that_may_move
+from footplant.quality.smoothness import accelerations
 from footplant.samples import load
 from footplant.skeleton import Point
 from random_figures import random_motion

@@ -15,7 +15,7 @@ import pytest
 
 import footplant
 from footplant.cli import main
-from footplant.plain import plain
+from footplant.serialise import plain
 
 COMMANDS = ("info", "contacts", "measure", "plot", "repair", "fit", "convert", "demo", "samples", "formats", "warmup")
 FOOTPLANT = [sys.executable, "-m", "footplant"]

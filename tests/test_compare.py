@@ -17,8 +17,8 @@ from footplant.constraints.plants import Plants, is_plain
 from footplant.edits.compare import COLUMNS, Row, compare
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.methods import NAMES
 from footplant.problem import Problem, constraint_keys, errors, judge_constraints
+from footplant.solve.methods import NAMES
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import footplant
 from footplant import constraints as c
 from footplant import samples
-from footplant.analysis.ground import SteppingStones
 from footplant.constraints import KINDS, from_data, to_data
+from footplant.contacts.ground import SteppingStones
 from footplant.errors import ConstraintError, FormatError
 from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
 from footplant.grounds import Stairs

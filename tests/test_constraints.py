@@ -37,9 +37,9 @@ from footplant.constraints import (
 )
 from footplant.errors import ConstraintError
 from footplant.geometry import Ball, Box, Capsule, Plane
-from footplant.ik.numeric import Numeric
 from footplant.samples import load, load_character
 from footplant.skeleton import Character, Limits, MovingPoint, Point
+from footplant.solve.ik.numeric import Numeric
 from random_figures import random_motion
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import footplant
 from footplant import Character, Kinematics, Motion, MotionError, Point, Skeleton, SkeletonError, samples
-from footplant.analysis.change_points import Edges, change_points
-from footplant.analysis.contacts import FEET, contacts_of_points, find_contacts
-from footplant.analysis.ground import SteppingStones, Trodden, estimate_ground, trodden
-from footplant.analysis.stillness import lead_in
+from footplant.contacts.change_points import Edges, change_points
+from footplant.contacts.detection import FEET, contacts_of_points, find_contacts
+from footplant.contacts.ground import SteppingStones, Trodden, estimate_ground, trodden
+from footplant.contacts.stillness import lead_in
 from footplant.geometry import Plane
 
 HEIGHT = 1.75

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import footplant
 from footplant import io, rotation, samples
+from footplant.blending.compose import RootPath, root_reference
 from footplant.cli import main
 from footplant.cli.drive import load_controller
-from footplant.edits.compose import RootPath, root_reference
 from footplant.errors import FormatError, MotionError
-from footplant.kernels import controller as kernel
 from footplant.kinematics import Kinematics
+from footplant.live import _controller as kernel
 from footplant.live.controller import DIRECTIONS, build_controller
 from footplant.live.motion_set import MotionSet, load_set, read_set
 from footplant.live.script import Order, drive, held_intervals, parse_script

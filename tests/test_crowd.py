@@ -13,8 +13,7 @@ import pytest
 from footplant import io, rotation, samples
 from footplant.cli import main
 from footplant.clip import Clip
-from footplant.edits.ground_adaptation import follow_ground
-from footplant.edits.together import together
+from footplant.edits.merge import together
 from footplant.errors import ConstraintError, FootplantError, MotionError
 from footplant.geometry import Plane
 from footplant.grounds import slope
@@ -22,6 +21,7 @@ from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd, Performance, Scene, repeated, timeline
 from footplant.live.crowd_goals import Goal
 from footplant.live.crowd_scene import scene_from_data
+from footplant.live.ground_adaptation import follow_ground
 from footplant.skeleton import Point
 
 

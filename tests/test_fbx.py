@@ -18,8 +18,8 @@ from fbx_made import Made, figure, shifted
 from fbx_truth import ask_ufbx
 from footplant import FormatError, Kinematics, MissingExtraError, rest_motion, rotation
 from footplant.io import fbx, isolation
+from footplant.io.character import RawFigure
 from footplant.io.fbx import process, skin
-from footplant.io.figure import RawFigure
 from footplant.motion import Motion
 from footplant.skinning import linear_blend
 

@@ -19,7 +19,7 @@ from fbx_truth import ask_ufbx
 from footplant import Kinematics, rest_motion, samples
 from footplant.cli import main
 from footplant.io import fbx, gltf
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.skinning import linear_blend
 from node_env import run_node
 

@@ -21,11 +21,11 @@ from footplant.constraints import (
 )
 from footplant.edits.fit import choose_ik, fit
 from footplant.errors import ConstraintError
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.numeric import Numeric
 from footplant.kinematics import Kinematics
 from footplant.problem import Status
 from footplant.skeleton import Point
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
 
 WALK = samples.load("walk")
 CHARACTER = WALK.character
@@ -161,7 +161,7 @@ def test_free_footplants_are_settled_with_a_note():
 
 
 def test_a_foot_that_is_constrained_is_let_go():
-    contacts = footplant.analysis.contacts.find_contacts(SHORT)
+    contacts = footplant.contacts.detection.find_contacts(SHORT)
     plant = next(plant for plant in contacts.plants if plant.point == "left_heel" and len(plant) > 20)
     middle = (plant.start + plant.end) // 2
     wanted = Position(

@@ -9,12 +9,12 @@ from footplant import samples
 from footplant.constraints import Footplant, Position, SamePlace
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.methods.filtered import Filtered, kernel_of, relax
-from footplant.methods.hierarchical import Hierarchical
-from footplant.methods.perframe import PerFrame
-from footplant.methods.perkey import PerKey, find_keys
-from footplant.methods.warping import Warping
 from footplant.problem import Problem, Status
+from footplant.solve.methods.filtered import Filtered, kernel_of, relax
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.methods.perframe import PerFrame
+from footplant.solve.methods.perkey import PerKey, find_keys
+from footplant.solve.methods.warping import Warping
 from footplant.spline import binomial_kernel
 
 FRAMES, MIDDLE = 81, 40

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from conftest import shared_files
 from footplant import FormatError, Kinematics, rest_motion
 from footplant.io import gltf
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.gltf.animation import find_rate
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.skin import triangles

@@ -28,13 +28,13 @@ from footplant.constraints import (
 )
 from footplant.errors import ConstraintError
 from footplant.geometry import Ball, Plane
-from footplant.ik.groupccd import GroupCcd, solve_rows
-from footplant.ik.grouprows import drawn_in, rows_of
 from footplant.kinematics import Kinematics
-from footplant.methods.perframe import PerFrame
 from footplant.motion import Motion
 from footplant.problem import Problem, Status
 from footplant.skeleton import Character, Point
+from footplant.solve.ik.groupccd import GroupCcd, solve_rows
+from footplant.solve.ik.groupccd.rows import drawn_in, rows_of
+from footplant.solve.methods.perframe import PerFrame
 
 BODIES = tuple(samples.CHARACTERS)
 EASY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,10 +9,10 @@ from footplant import rotation, samples
 from footplant.constraints import Area, Balance, CenterOfMass, Distance, Orientation, Position
 from footplant.constraints.balance import hull
 from footplant.geometry import Plane
-from footplant.ik.groupccd import solve_rows
-from footplant.ik.grouprows import drawn_in, rows_of
-from footplant.kernels import crowd as kernel
 from footplant.kinematics import Kinematics
+from footplant.live import _crowd as kernel
+from footplant.solve.ik.groupccd import solve_rows
+from footplant.solve.ik.groupccd.rows import drawn_in, rows_of
 from test_groupccd import BODIES, figure, point, standing
 from twin_grouptrunk import solve_rows_numpy
 

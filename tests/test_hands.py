@@ -10,18 +10,18 @@ import pytest
 
 import footplant
 from footplant import rotation
-from footplant.analysis.contacts import Contacts, Plant, find_contacts
 from footplant.clip import Clip
-from footplant.edits.hands import hangs, importance, keep_touches, palm_plants, without_waving
+from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.edits.retarget import retarget
-from footplant.edits.transfer import transfer
 from footplant.geometry import Plane
-from footplant.ik.limb import limb_of, place
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.passes.touches import hangs, importance, keep_touches, palm_plants, without_waving
 from footplant.problem import Solution
 from footplant.samples import load_character
 from footplant.skeleton import Character
+from footplant.solve.ik.limb import limb_of, place
+from footplant.transfer import transfer
 
 FIGURES = ("mannequin", "short", "sally", "blubby", "longlegs", "child")
 HEIGHT = 1.75

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from footplant import Kinematics
 from footplant.constraints import Distance, Footplant, JointLimits, Orientation, Position, SamePlace
 from footplant.errors import ConstraintError, MotionError
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.numeric import Numeric
-from footplant.methods.hierarchical import Hierarchical
 from footplant.problem import Problem, Status
 from footplant.samples import load
 from footplant.skeleton import Point
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
+from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.spline import Spline, fit_multilevel, fit_spline
 from random_figures import random_motion
 

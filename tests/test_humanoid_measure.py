@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from footplant import humanoid, rotation
-from footplant.io.border import UNITS, UP_TURNS
+from footplant.io.conversion import UNITS, UP_TURNS
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
 from footplant.samples import mannequin

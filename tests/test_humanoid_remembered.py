@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from footplant import humanoid, load, save
-from footplant.humanoid.remembered import RolesKey, SkeletonKey, same_roles, same_skeleton
-from footplant.kernels.extents import extents
+from footplant.humanoid._extents import extents
+from footplant.humanoid.cache import RolesKey, SkeletonKey, same_roles, same_skeleton
 from footplant.samples import load as sample
 from footplant.samples import mannequin
 

@@ -22,15 +22,15 @@ from footplant.constraints import (
     Position,
 )
 from footplant.geometry import Ball, Plane
-from footplant.ik.goals import carriers, limb_goals
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.limb import Reach
-from footplant.ik.pins import FadingTogether, PinTable
 from footplant.kernels import dense
-from footplant.kernels import goals as goals_kernel
 from footplant.kernels import hybrid as kernel
 from footplant.samples import load, load_character
 from footplant.skeleton import Point
+from footplant.solve.ik import _limb_goals as goals_kernel
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.limb import Reach
+from footplant.solve.ik.limb_goals import carriers, limb_goals
+from footplant.solve.ik.pins import FadingTogether, PinTable
 from random_figures import random_motion
 
 ENDS = ("left_hand", "right_hand", "left_foot", "right_foot")

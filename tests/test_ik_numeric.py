@@ -30,12 +30,12 @@ from footplant.constraints import (
 )
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
-from footplant.ik.numeric import Numeric
-from footplant.ik.pins import collect
 from footplant.kernels import least_squares
-from footplant.kernels import numeric as kernel
 from footplant.samples import load, load_character
 from footplant.skeleton import MovingPoint, Point
+from footplant.solve.ik import _numeric as kernel
+from footplant.solve.ik.numeric import Numeric
+from footplant.solve.ik.pins import collect
 from random_figures import random_motion
 
 
@@ -460,8 +460,8 @@ def test_ten_thousand_constraints_take_seconds(walk):
 @pytest.mark.parametrize("name", ["RobotExpressive", "KnightCharacter"])
 def test_figures_whose_limbs_do_not_hang_together(shared, name):
     """Feet that hang on the root, not on the shins: hybrid refuses with the reason, numeric works."""
-    from footplant.ik.hybrid import Hybrid
     from footplant.io import load_character as load_file
+    from footplant.solve.ik.hybrid import Hybrid
 
     paths = [path for path in shared_data().rglob(f"*{name}*") if path.suffix in (".glb", ".gltf", ".fbx")]
     if not paths:

@@ -12,8 +12,9 @@ import pytest
 
 import footplant
 from footplant import FormatError, Kinematics, Skin, Take, rotation
-from footplant.io import atomic, border, formats
-from footplant.io.figure import RawFigure
+from footplant.io import atomic, formats
+from footplant.io import conversion as border
+from footplant.io.character import RawFigure
 from footplant.samples import mannequin
 from random_figures import random_motion, random_skeleton
 

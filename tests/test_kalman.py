@@ -11,7 +11,7 @@ import footplant
 from conftest import shared_data
 from footplant import Kinematics, rotation, samples
 from footplant.errors import MotionError
-from footplant.kernels import kalman as kernel
+from footplant.live import _kalman as kernel
 from footplant.live.kalman import Gaps, SensorFilter
 
 RATE, LAG_FRAMES = 120.0, 3

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import twins_contacts as twin
-from footplant.analysis.stillness import Stillness, continuous_segments, read_only
-from footplant.kernels import rests, stillness
+from footplant.contacts import _rests as rests
+from footplant.contacts import _stillness as stillness
+from footplant.contacts.stillness import Stillness, continuous_segments, read_only
 
 FPS, HEIGHT = 60.0, 1.7
 SETTINGS = Stillness()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplant.kernels import fields, text
+from footplant.io import _trc_fields as fields
+from footplant.kernels import text
 
 
 def twin(data: bytes, separator: int, columns: int) -> np.ndarray:

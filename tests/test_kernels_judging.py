@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from footplant import humanoid, rotation
-from footplant.analysis import published
-from footplant.analysis.contacts import FEET, TOES, Contacts, find_contacts
-from footplant.analysis.published import Published
-from footplant.analysis.quality import measure, measure_each
-from footplant.analysis.tracks import Tracks
+from footplant.contacts.detection import FEET, TOES, Contacts, find_contacts
 from footplant.geometry import Plane
 from footplant.humanoid.limits import anatomical_turns
-from footplant.kernels import judging, smoothness
+from footplant.kernels import measures as judging
+from footplant.quality import _smoothness as smoothness
+from footplant.quality import published
+from footplant.quality.measure import measure, measure_each
+from footplant.quality.published import Published
+from footplant.quality.tracks import Tracks
 from footplant.samples import load as sample
 from footplant.samples import load_character
 from footplant.skeleton import Limits

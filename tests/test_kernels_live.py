@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplant import rotation
-from footplant.kernels import bones, lz4
+from footplant.live import _bones as bones
+from footplant.live.protocols import _lz4 as lz4
 
 PARENTS = np.array([-1, 0, 1, 1, 0])
 PARENTS.setflags(write=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from footplant.humanoid import _posture as posture
 from footplant.humanoid.posture import unit
-from footplant.kernels import posture
 
 
 def cosine(a, b):

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplant import Kinematics, rotation
-from footplant.edits.posed import Posed
 from footplant.errors import SkeletonError
-from footplant.ik.limb import Limb, place
+from footplant.feet import _soles as kernel
+from footplant.feet.posed import Posed
 from footplant.kernels import quaternion
-from footplant.kernels import smooth as smooth_kernel
-from footplant.kernels import soles as kernel
+from footplant.kernels import smoothing as smooth_kernel
 from footplant.skeleton import Point
+from footplant.solve.ik.limb import Limb, place
 from footplant.spline import calm_curve
 from random_figures import random_motion
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplant import Kinematics, MotionError, Skeleton, SkeletonError, rest_motion, rotation
-from footplant.ik import limb
-from footplant.ik.limb import Limb, Reach
 from footplant.samples import load_character
+from footplant.solve.ik import limb
+from footplant.solve.ik.limb import Limb, Reach
 
 
 def random_limb(rng, frames=50):

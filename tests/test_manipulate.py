@@ -12,8 +12,8 @@ import footplant
 from footplant import rotation, samples
 from footplant.constraints import Footplant, JointLimits, Orientation, SamePlace
 from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
-from footplant.edits import manipulate
-from footplant.edits.manipulate import KNOTS, begin
+from footplant.edits import drag as manipulate
+from footplant.edits.drag import KNOTS, begin
 from footplant.errors import ConstraintError, FormatError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from footplant import rotation, samples
-from footplant.edits.marker_body import LENGTHS, MarkerBody
-from footplant.edits.marker_carry import BEYOND
-from footplant.edits.marker_prior import NARROWEST, WIDEST_SLIDING, Expected, residuals
-from footplant.edits.marker_sets import LANDMARKS, Stuck, recognise
-from footplant.edits.markers import solve
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
+from footplant.optical.body import LENGTHS, MarkerBody
+from footplant.optical.carry import BEYOND
+from footplant.optical.marker_sets import LANDMARKS, Stuck, recognise
+from footplant.optical.prior import NARROWEST, WIDEST_SLIDING, Expected, residuals
+from footplant.optical.solve import solve
 from markers_made import CMU_41, wear
 
 

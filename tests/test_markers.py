@@ -13,9 +13,9 @@ from c3d_made import Made, walker
 from footplant import rotation
 from footplant.cli import main
 from footplant.errors import FormatError, MotionError
-from footplant.io.border import UP_TURNS
-from footplant.io.marker_border import RawMarkers, axes_to_y_up, bring_in_markers
-from footplant.io.marker_posture import up_by_names, up_by_posture
+from footplant.io.conversion import UP_TURNS
+from footplant.io.marker_axes import up_by_names, up_by_posture
+from footplant.io.marker_conversion import RawMarkers, axes_to_y_up, bring_in_markers
 from footplant.markers import Event, Markers
 
 UPS = ("x", "y", "z", "-x", "-y", "-z")

@@ -10,22 +10,22 @@ import pytest
 
 import footplant
 from footplant import samples
-from footplant.analysis.contacts import find_contacts
 from footplant.cli import main
 from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.constraints.base import check
-from footplant.edits.footsteps import find_steps, foot_length
+from footplant.contacts.detection import find_contacts
 from footplant.edits.morph import Change, morph, on_skeleton_of
-from footplant.edits.transfer import hip_centers, standing_hips
 from footplant.errors import MotionError, SkeletonError
-from footplant.ik.hybrid import Hybrid
+from footplant.feet.steps import find_steps, foot_length
+from footplant.humanoid.proportions import Proportions, apply_proportions, proportions_of
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import Hierarchical
 from footplant.problem import Status
-from footplant.proportions import Proportions, apply_proportions, proportions_of
 from footplant.samples.characters import PROPORTIONS
 from footplant.skeleton import MovingPoint, Point
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.transfer import hip_centers, standing_hips
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from conftest import SHARED_DATA, shared_data
 from footplant import io, rotation, samples
 from footplant.cli import main
 from footplant.constraints import Balance, Distance, LookAt, Orientation, Position
-from footplant.edits.sharing import plants_of, share
+from footplant.edits.morphology_independent import plants_of, share
 from footplant.errors import FormatError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplant import curves, plot, samples
-from footplant.analysis.contacts import find_contacts
 from footplant.cli import main
 from footplant.clip import Clip
-from footplant.edits.footsteps import find_steps, foot_length
+from footplant.contacts.detection import find_contacts
 from footplant.edits.path import Carriage, path
-from footplant.edits.travel import Travel, find_travel
 from footplant.errors import ConstraintError, MotionError
+from footplant.feet.steps import find_steps, foot_length
+from footplant.feet.travel import Travel, find_travel
 from footplant.grounds import direction
 from footplant.io import load
 from footplant.kinematics import Kinematics

@@ -13,9 +13,9 @@ import footplant
 from conftest import shared_data
 from footplant import humanoid, rotation
 from footplant.errors import SkeletonError
+from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.kinematics import Kinematics
 from footplant.motion import rest_motion
-from footplant.proportions import Proportions, apply_proportions
 from footplant.samples import mannequin
 from footplant.samples.characters import load_character
 from footplant.skeleton import Character, Skeleton

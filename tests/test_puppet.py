@@ -12,19 +12,19 @@ import pytest
 
 from conftest import shared_files
 from footplant import rotation, samples
-from footplant.analysis.body_surface import SEGMENTS, BodySurface
-from footplant.analysis.importance import Scene, Thing, importance, importances
 from footplant.clip import Clip
+from footplant.contacts.importance import Scene, Thing, importance, importances
 from footplant.edits.compare import compare
 from footplant.edits.puppet import puppet
-from footplant.edits.transfer import transfer
 from footplant.errors import MotionError
 from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
-from footplant.ik.puppet import PuppetEngine, PuppetMotion
+from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
 from footplant.live.puppeteer import Frame, Puppeteer
 from footplant.motion import Motion
 from footplant.skeleton import Character
+from footplant.solve.ik.puppet import PuppetEngine, PuppetMotion
+from footplant.transfer import transfer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 measured = importlib.import_module("puppet_measures")
@@ -113,7 +113,7 @@ def test_the_live_puppeteer_plays_what_the_engine_plays():
 
 
 def test_packed_tables_are_the_tables():
-    from footplant.kernels import puppet_packed as packed
+    from footplant.solve.ik.puppet import _packed as packed
 
     engine = PuppetEngine(samples.load("walk").character, samples.load_character("blubby"))
     everything, analysis = engine.packed(), engine.analysis

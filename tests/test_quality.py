@@ -22,11 +22,11 @@ from footplant import (
     rotation,
     samples,
 )
-from footplant.analysis import published
-from footplant.analysis.contacts import FEET, Contacts, Plant, find_contacts
-from footplant.analysis.quality import measure
-from footplant.analysis.smoothness import smoothness
+from footplant.contacts.detection import FEET, Contacts, Plant, find_contacts
 from footplant.geometry import Plane
+from footplant.quality import published
+from footplant.quality.measure import measure
+from footplant.quality.smoothness import smoothness
 
 CONTACTS = {
     "left_heel": (1, (0.0, -0.1, -0.05)), "left_ball": (1, (0.0, -0.1, 0.14)), "left_toe": (1, (0.0, -0.1, 0.2)),

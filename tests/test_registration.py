@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 import footplant
 from conftest import shared_data
 from footplant import rotation, samples
-from footplant.analysis.contacts import find_contacts
-from footplant.edits.frame_distance import Clouds, align, clouds, distances, joint_weights, local_minima
-from footplant.edits.loops import cut_loop, find_loop, loop_of
-from footplant.edits.matching import match
-from footplant.edits.motion_graph import build_graph
-from footplant.edits.one_figure import on_one_character
-from footplant.edits.registration import RATE, match_plants, register, strikes
-from footplant.edits.time_warp import TimeCurve, clamped_knots, find_path, fit_monotone, slope_limits
-from footplant.edits.transfer import transfer
+from footplant.blending.common_character import on_one_character
+from footplant.blending.distance import Clouds, align, clouds, distances, joint_weights, local_minima
+from footplant.blending.graph import build_graph
+from footplant.blending.loops import cut_loop, find_loop, loop_of
+from footplant.blending.matching import match
+from footplant.blending.registration import RATE, match_plants, register, strikes
+from footplant.blending.warp import TimeCurve, clamped_knots, find_path, fit_monotone, slope_limits
+from footplant.contacts.detection import find_contacts
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import ground_transform
+from footplant.transfer import transfer
 
 WALKS = ["02_01", "35_01", "104_02"]
 """Walks of three people at different speeds and in different directions."""

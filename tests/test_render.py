@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import footplant
-from footplant.border import Border
+from footplant.conversion import Border
 from footplant.edits.retarget import retarget
 from footplant.io import load_character
 from node_env import run_node

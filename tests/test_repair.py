@@ -11,11 +11,11 @@ import pytest
 import footplant
 from damage import DAMAGE, drifting, jittering, lifted, noisy_feet, stretched, swaying
 from footplant import Clip, samples
-from footplant.analysis.contacts import find_contacts
 from footplant.cli import main
+from footplant.contacts.detection import find_contacts
 from footplant.edits.repair import repair
-from footplant.edits.stances import find_skating_contacts
 from footplant.errors import MotionError, SkeletonError
+from footplant.feet.stances import find_skating_contacts
 from footplant.kinematics import Kinematics
 from footplant.motion import concatenate, rest_motion
 from footplant.problem import Solution, Status

@@ -12,28 +12,28 @@ import pytest
 import footplant
 from conftest import shared_data
 from footplant import humanoid, rotation
-from footplant.analysis.contacts import Contacts, Plant, find_contacts
-from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant, Position
-from footplant.edits.attached import attached, in_one_piece, taken_apart
-from footplant.edits.footsteps import foot_length, one_after_another, reconciled
+from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.stillness import lead_in
 from footplant.edits.morph import morph
 from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget, with_floor
 from footplant.edits.terrain import terrain
-from footplant.edits.tiptoe import on_tiptoe
-from footplant.edits.transfer import leg_ratio, transfer
 from footplant.errors import ConstraintError, MotionError, SkeletonError
+from footplant.feet.detached import attached, in_one_piece, taken_apart
+from footplant.feet.steps import foot_length, one_after_another, reconciled
+from footplant.feet.tiptoe import on_tiptoe
 from footplant.grounds import slope
 from footplant.io import load_character as read_character
 from footplant.kinematics import Kinematics
-from footplant.methods import method_of
-from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
 from footplant.problem import Solution, Status
 from footplant.samples import load_character
 from footplant.skeleton import Character, Point, Skeleton
+from footplant.solve.methods import method_of
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.transfer import leg_ratio, transfer
 from test_transfer import rigged
 
 FIGURES = ("mannequin", "short", "sally", "blubby", "longlegs", "child")

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from footplant.edits.soles import LEFT_ALONE, clear_ground
+from footplant.feet.soles import LEFT_ALONE, clear_ground
 from footplant.geometry import Plane
-from footplant.ik.limb import limb_of, place
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
 from footplant.samples import load_character
 from footplant.skeleton import Character
+from footplant.solve.ik.limb import limb_of, place
 
 FLOOR = Plane((0.0, 0.0, 0.0))
 FRAMES = 60

@@ -12,26 +12,20 @@ import pytest
 from c3d_made import Made as MadeC3d
 from footplant import rotation, samples
 from footplant.cli import main
-from footplant.edits import marker_calibration, marker_smooth, marker_step
-from footplant.edits.marker_body import (
-    BACK,
-    LENGTHS,
-    MarkerBody,
-    Poses,
-    joint_changes,
-    length_changes,
-    pose_changes,
-    see,
-)
-from footplant.edits.marker_pose import Prior, normal_equations, solve_poses
-from footplant.edits.marker_prior import Expected
-from footplant.edits.marker_sets import from_table, recognise
-from footplant.edits.markers import Solved, solve
 from footplant.errors import ConstraintError, MotionError
 from footplant.io import load, save_markers
-from footplant.kernels import marker_margin, marker_shared
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
+from footplant.optical import _margin as marker_margin
+from footplant.optical import _shared as marker_shared
+from footplant.optical import calibration as marker_calibration
+from footplant.optical import smooth as marker_smooth
+from footplant.optical import step as marker_step
+from footplant.optical.body import BACK, LENGTHS, MarkerBody, Poses, joint_changes, length_changes, pose_changes, see
+from footplant.optical.marker_sets import from_table, recognise
+from footplant.optical.pose import Prior, normal_equations, solve_poses
+from footplant.optical.prior import Expected
+from footplant.optical.solve import Solved, solve
 from markers_made import CMU_41, PLUG_IN_GAIT, Made, range_of_motion, wear
 
 LEG = {"thigh": ("upper_leg", "lower_leg"), "shank": ("lower_leg", "foot")}

@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 
 from footplant import rotation
-from footplant.edits.marker_body import MarkerBody, Poses, see
-from footplant.edits.marker_pose import solve_poses
-from footplant.edits.marker_sets import recognise
-from footplant.edits.markers import solve
 from footplant.io import load
 from footplant.kinematics import Kinematics
+from footplant.optical.body import MarkerBody, Poses, see
+from footplant.optical.marker_sets import recognise
+from footplant.optical.pose import solve_poses
+from footplant.optical.solve import solve
 
 
 def flexion(places: np.ndarray, roles, near: str, far: str) -> np.ndarray:

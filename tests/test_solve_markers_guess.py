@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from footplant import rotation, samples
-from footplant.edits.marker_guess import guess
-from footplant.edits.marker_sets import recognise
 from footplant.markers import Markers
+from footplant.optical.guess import guess
+from footplant.optical.marker_sets import recognise
 from markers_made import BODIES, CMU_41, PLUG_IN_GAIT, _put
 
 

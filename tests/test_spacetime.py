@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from footplant import Kinematics, samples
-from footplant.analysis.ground import SteppingStones
 from footplant.clip import Clip
 from footplant.constraints import (
     Above,
@@ -28,18 +27,19 @@ from footplant.constraints import (
     SamePlace,
     SpeedLimit,
 )  # fmt: skip
+from footplant.contacts.ground import SteppingStones
 from footplant.edits.fit import fit
 from footplant.edits.retarget import retarget
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
-from footplant.methods import NAMES, method_of
-from footplant.methods.hierarchical import Hierarchical
-from footplant.methods.spacetime import Spacetime
-from footplant.methods.spacetime_band import Border, Knots, System
-from footplant.methods.spacetime_rows import Rows
-from footplant.methods.spacetime_search import Search
 from footplant.problem import Problem, Status
 from footplant.skeleton import Character, Point
+from footplant.solve.methods import NAMES, method_of
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.methods.spacetime import Spacetime
+from footplant.solve.methods.spacetime.band import Border, Knots, System
+from footplant.solve.methods.spacetime.rows import Rows
+from footplant.solve.methods.spacetime.search import Search
 from random_figures import random_motion
 
 

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 
 from footplant import grounds, humanoid, rotation, samples
-from footplant.analysis.contacts import find_contacts
-from footplant.analysis.ground import normal_of
 from footplant.cli import main
 from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
-from footplant.edits.doorways import Doorway, crown, doorway_on_the_way, headroom, pass_under
-from footplant.edits.footing import find_footing
-from footplant.edits.footsteps import carried_places, find_steps, foot_length, plants_at
+from footplant.constraints.doorways import Doorway, crown, doorway_on_the_way, headroom, pass_under
+from footplant.contacts.detection import find_contacts
+from footplant.contacts.ground import normal_of
 from footplant.edits.retarget import Stage
-from footplant.edits.swing import carry_feet
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
+from footplant.feet.footing import find_footing
+from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
+from footplant.feet.swing import carry_feet
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import Hierarchical
 from footplant.problem import Problem, Solution, Status
 from footplant.skeleton import Point
+from footplant.solve.methods.hierarchical import Hierarchical
 
 HEIGHT = samples.load_character("mannequin").height
 FLOOR = Plane()

@@ -11,11 +11,11 @@ import footplant
 from conftest import shared_data
 from figures import build, nameless
 from footplant import humanoid, rotation
-from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, standing_hips, transfer
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.samples import load_character
 from footplant.skeleton import Character, Skeleton
+from footplant.transfer import hip_centers, leg_ratio, reach_ratio, standing_hips, transfer
 from test_humanoid_rigs import RIGS
 
 MANNEQUIN = load_character("mannequin")

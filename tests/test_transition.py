@@ -10,12 +10,12 @@ import pytest
 
 import footplant
 from footplant import samples
+from footplant.blending.transition import fade, transition
 from footplant.cli import main
-from footplant.edits.transition import fade, transition
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import Hierarchical
 from footplant.problem import Problem, Status
+from footplant.solve.methods.hierarchical import Hierarchical
 
 
 def accelerations(motion):

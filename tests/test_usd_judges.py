@@ -11,7 +11,7 @@ import footplant
 from conftest import shared_data, shared_files
 from footplant import Clip, Kinematics, rest_motion, samples
 from footplant.io import usd
-from footplant.io.border import bring_in
+from footplant.io.conversion import bring_in
 from usd_made import ARM, read, take_of, validation_errors, worst_joint, worst_turn, worst_vertex, write
 
 FILES = shared_files("usd/*.usd*")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import footplant
 from footplant import Character, Clip, FormatError, Kinematics, Motion, Skeleton, rest_motion, samples, skinning
 from footplant.io import usd
-from footplant.io.border import bring_in
+from footplant.io.conversion import bring_in
 from footplant.io.usd import package
 from random_figures import random_motion
 from usd_made import ARM, read, take_of, validation_errors, write

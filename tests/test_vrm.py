@@ -17,8 +17,9 @@ import footplant
 from conftest import shared_data, shared_files
 from footplant import Character, Clip, FormatError, Kinematics, Motion, rest_motion, rotation, samples
 from footplant.humanoid.bones import BONES, REQUIRED
-from footplant.io import border, vrm, vrma
-from footplant.io.figure import RawFigure
+from footplant.io import conversion as border
+from footplant.io import vrm, vrma
+from footplant.io.character import RawFigure
 from footplant.io.vrm.tpose import on_human_bones
 from footplant.skinning import linear_blend
 from gltf_made import quaternion

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.ik.grouprows import BALANCE, CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION
 from footplant.rotation import exp, inverse, log, multiply, rotate
+from footplant.solve.ik.groupccd.rows import BALANCE, CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION
 
 NEAR, SLACK, OUT_OF_PLACE, ROOT_FIRST, REACH = 1e-4, 3e-4, 1e-3, 2, 0.995
 UP = np.array([0.0, 1.0, 0.0])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.ik.grouprows import CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION, ROOT, Rows
 from footplant.rotation import exp, inverse, log, multiply, rotate
+from footplant.solve.ik.groupccd.rows import CENTER, DISTANCE, HALF_SPACE, ORIENTATION, POSITION, ROOT, Rows
 from twin_groupccd import NEAR, OUT_OF_PLACE, ROOT_FIRST, SLACK, Figure, Row
 
 STAYS_BEHIND = np.array([1.15, 1.0, 1.15])

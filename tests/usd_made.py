@@ -9,7 +9,7 @@ import pytest
 
 from footplant import Kinematics, Motion, rest_motion, rotation, skinning
 from footplant.io import usd
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 
 pytest.importorskip("pxr", reason="usd-core is not installed")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from footplant.border import Border
+from footplant.conversion import Border
 from footplant.motion import Motion
 from footplant.skeleton import Character
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.border import Border
+from footplant.conversion import Border
 from footplant.errors import MotionError
 from footplant.skeleton import frozen
 

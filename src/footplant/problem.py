@@ -13,13 +13,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.quality import ConstraintQuality, Quality
 from footplant.constraints import AcrossFrames, Constraint
 from footplant.constraints.plants import PlantRows, Plants, is_plain
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.plain import plain
+from footplant.quality.measure import ConstraintQuality, Quality
+from footplant.serialise import plain
 from footplant.skeleton import Character
 
 Progress = Callable[[str, float], None]

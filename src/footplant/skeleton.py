@@ -16,7 +16,7 @@ from footplant import rotation
 from footplant.errors import SkeletonError
 
 if TYPE_CHECKING:
-    from footplant.proportions import Proportions
+    from footplant.humanoid.proportions import Proportions
 
 
 def frozen(array, dtype: DTypeLike = float) -> NDArray:
@@ -345,7 +345,7 @@ class Character:
         return self.roles
 
     def with_proportions(self, proportions: Proportions | None = None, **factors: float) -> Character:
-        """The same figure with other proportions, its skin fitted to them: see `footplant.proportions`."""
-        from footplant.proportions import Proportions, apply_proportions
+        """The same figure with other proportions, its skin fitted to them: see `footplant.humanoid.proportions`."""
+        from footplant.humanoid.proportions import Proportions, apply_proportions
 
         return apply_proportions(self, proportions or Proportions(**factors))

@@ -130,7 +130,7 @@ def calm_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0
     weights: (F,), at least `rest` each; wanted: (F,) or (F, k), what is asked for times its weight. As much of the
     squared speed counts too as keeps them from swinging where only `rest` draws them to 0.
     """
-    from footplant.kernels import smooth as kernel
+    from footplant.kernels import smoothing as kernel
 
     columns = np.ascontiguousarray(wanted, float).reshape(len(wanted), -1)
     out, room = np.empty_like(columns), np.empty((len(weights), 3))
@@ -157,7 +157,7 @@ def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
     pressed = (values > 0.0) & ~held
     if count < 3 or half < 1 or not pressed.any():
         return np.where(pressed, values, 0.0)
-    from footplant.kernels import smooth as kernel
+    from footplant.kernels import smoothing as kernel
 
     curve = np.empty(count)
     values, held = np.ascontiguousarray(values), np.ascontiguousarray(held)

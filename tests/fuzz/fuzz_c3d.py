@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from c3d_made import DEC, INTEL, MIPS, Made, walker
 from footplant.errors import FormatError
 from footplant.io import c3d
-from footplant.io.marker_border import bring_in_markers
+from footplant.io.marker_conversion import bring_in_markers
 
 LABELS = ["Ann:LFHD", "Ann:LASI", "Ann:LKNE", "Ann:LTOE", "LKneeAngles"]
 

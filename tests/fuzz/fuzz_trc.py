@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from footplant.errors import FormatError
 from footplant.io import trc
-from footplant.io.marker_border import bring_in_markers
+from footplant.io.marker_conversion import bring_in_markers
 
 SIMPLE = (
     b"PathFileType\t4\t(X/Y/Z)\twalk.trc\n"

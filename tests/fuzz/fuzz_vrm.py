@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.border import bring_in
+from footplant.io.conversion import bring_in
 from footplant.io.gltf import read_figures
 from footplant.io.gltf.document import Document
 from vrm_made import PLACES, human, made

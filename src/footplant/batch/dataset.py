@@ -131,7 +131,7 @@ class Dataset:
 
 def pack(clips: Iterable[Clip], folder: str | Path, *, fps: float) -> Dataset:
     """Write clips of one skeleton as a dataset, resampled to one rate; frames are streamed, never all in memory."""
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

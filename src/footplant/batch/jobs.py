@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from footplant.errors import FootplantError, FormatError
 
 if TYPE_CHECKING:
-    from footplant.analysis.quality import Quality
     from footplant.clip import Clip
     from footplant.motion import Motion
     from footplant.problem import Solution
+    from footplant.quality.measure import Quality
     from footplant.skeleton import Character
 
 
@@ -77,7 +77,7 @@ def _load(task: Task) -> Clip:
     from footplant.io import holds_markers, load, load_markers
 
     if holds_markers(task.source):
-        from footplant.edits.markers import solve
+        from footplant.optical.solve import solve
 
         clip = solve(load_markers(task.source)).clip
     else:
@@ -95,7 +95,7 @@ def _character(path: str) -> Character:
 
 
 def _write(task: Task, clip: Clip, motion: Motion, character: Character) -> None:
-    from footplant.border import Border
+    from footplant.conversion import Border
     from footplant.io import save
 
     assert task.out is not None
@@ -146,7 +146,7 @@ def _solved(clip: Clip, solution: Solution) -> dict[str, Any]:
 
 def _retarget(task: Task) -> dict[str, Any]:
     from footplant.edits.retarget import retarget
-    from footplant.methods import method_of
+    from footplant.solve.methods import method_of
 
     options = dict(task.parameters or {})
     clip, character = _load(task), _character(task.character or "")
@@ -172,7 +172,7 @@ def _repair(task: Task) -> dict[str, Any]:
 
 
 def _measure(task: Task) -> dict[str, Any]:
-    from footplant.analysis.quality import measure
+    from footplant.quality.measure import measure
 
     clip = _load(task)
     return {**_facts(clip), "after": figures(measure(clip))}
@@ -191,7 +191,7 @@ def _convert(task: Task) -> dict[str, Any]:
 def _contacts(task: Task) -> dict[str, Any]:
     import json
 
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
     from footplant.io.atomic import write_atomic
 
     clip = _load(task)
@@ -204,7 +204,7 @@ def _contacts(task: Task) -> dict[str, Any]:
 
 def _normalize(task: Task) -> dict[str, Any]:
     from footplant.constraints import to_data
-    from footplant.edits.sharing import plants_of
+    from footplant.edits.morphology_independent import plants_of
     from footplant.io import project
 
     clip = _load(task)

@@ -12,7 +12,7 @@ from footplant.cli.output import working
 from footplant.cli.solving import Answer, solving
 
 if TYPE_CHECKING:
-    from footplant.edits.blend import WeightCurve
+    from footplant.blending.blend import WeightCurve
     from footplant.problem import Method
     from footplant.skeleton import Character
 
@@ -32,7 +32,7 @@ HoldMethod = Annotated[
 
 def method_for(name: str) -> Method | None:
     """A method that holds feet, by name; None for "none"."""
-    from footplant.methods import method_of
+    from footplant.solve.methods import method_of
 
     return None if name == "none" else method_of(name)
 
@@ -92,8 +92,8 @@ def blend(
 
     Example: footplant blend sample:walk sample:run --weights 0.5,0.5 -o jog.glb
     """
-    from footplant.edits import blend as blending
-    from footplant.edits.registration import register, side_by_side
+    from footplant.blending import blend as blending
+    from footplant.blending.registration import register, side_by_side
     from footplant.errors import FormatError
 
     if len(files) < 2:
@@ -138,7 +138,7 @@ def read_weights(text: str, count: int) -> WeightCurve:
 
     import numpy as np
 
-    from footplant.edits.blend import WeightCurve
+    from footplant.blending.blend import WeightCurve
     from footplant.errors import FormatError
 
     keys = text.split()
@@ -196,7 +196,7 @@ def transition(
 
     Example: footplant transition sample:walk sample:sneak -o both.glb
     """
-    from footplant.edits.transition import transition as solve
+    from footplant.blending.transition import transition as solve
 
     meeting = None
     if at is not None:

@@ -52,7 +52,7 @@ def compare(
     from footplant.edits.compare import compare as solve
     from footplant.errors import FormatError
     from footplant.io import load_character
-    from footplant.methods import NAMES, method_of
+    from footplant.solve.methods import NAMES, method_of
 
     wanted = NAMES if methods is None else tuple(name.strip() for name in methods.split(",") if name.strip())
     for name in wanted:

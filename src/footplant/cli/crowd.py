@@ -163,7 +163,7 @@ def _clip(performance: Performance, several: bool) -> Any:
     """All figures as one clip: each for itself where the format holds several, else under one root."""
     from dataclasses import replace
 
-    from footplant.edits.together import together
+    from footplant.edits.merge import together
 
     clips = _clips(performance)
     if several:

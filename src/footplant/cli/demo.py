@@ -13,9 +13,9 @@ from footplant.cli.arguments import Json
 from footplant.cli.output import announce_compiling, note, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from footplant.analysis.contacts import Contacts
-    from footplant.analysis.ground import Ground
     from footplant.clip import Clip
+    from footplant.contacts.detection import Contacts
+    from footplant.contacts.ground import Ground
     from footplant.problem import Solution
 
 FIGURES = {"short": "the 60 % figure", "sally": "long tall Sally", "blubby": "Blubby"}
@@ -86,7 +86,7 @@ def _make_folder(out: str) -> Path:
 def _stage() -> tuple[Clip, Contacts, Ground]:
     """The walk, its plants, and rough terrain under all of its way."""
     from footplant import load
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
     from footplant.edits.retarget import retarget
     from footplant.grounds import rough
 

@@ -53,15 +53,15 @@ def drive(
 
     Example: footplant drive set:samples --script "walk 2s, run 3s left, kick, sneak 2s" -o driven.glb
     """
-    from footplant.analysis.contacts import FEET, Contacts, Plant
-    from footplant.analysis.quality import measure
     from footplant.clip import Clip
+    from footplant.contacts.detection import FEET, Contacts, Plant
     from footplant.geometry import Plane
     from footplant.io import save
     from footplant.kinematics import Kinematics
     from footplant.live.motion_set import load_set
     from footplant.live.script import drive as play
     from footplant.live.script import held_intervals, parse_script
+    from footplant.quality.measure import measure
 
     announce_compiling()
     check_targets(motion_set, out, None, overwrite=overwrite)

@@ -39,7 +39,7 @@ def fit(
     """
     from footplant.edits.fit import fit as solve
     from footplant.errors import FormatError
-    from footplant.methods import method_of
+    from footplant.solve.methods import method_of
 
     method_of(method)
     if ik not in ("auto", "hybrid", "numeric"):

@@ -24,7 +24,7 @@ def contacts(
 
     Example: footplant contacts sample:walk
     """
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
 
     clip = reading.load(file)
     with working("finding footplants"):
@@ -59,7 +59,7 @@ def measure(
 
     Example: footplant measure sample:walk
     """
-    from footplant.analysis.quality import measure as judge
+    from footplant.quality.measure import measure as judge
 
     clip = reading.load(file)
     source = None if against is None else load_clip(against)

@@ -32,8 +32,8 @@ def match(
 
     Example: footplant match sample:walk sample:run -o matrix.png
     """
-    from footplant.edits.matching import match as compare
-    from footplant.edits.registration import RATE
+    from footplant.blending.matching import match as compare
+    from footplant.blending.registration import RATE
 
     if out is not None:
         _check_out(out, (".png",), [first, second], overwrite)
@@ -86,7 +86,7 @@ def graph(
 
     Example: footplant graph clips -o graph.json
     """
-    from footplant.edits.motion_graph import build_graph
+    from footplant.blending.graph import build_graph
     from footplant.io.atomic import write_atomic
 
     _check_out(out, (".json",), [], overwrite)

@@ -39,7 +39,7 @@ def morph(
     from footplant.edits.morph import morph as solve
     from footplant.errors import FormatError
     from footplant.io import formats, load_character, writer_of
-    from footplant.methods.hierarchical import Hierarchical
+    from footplant.solve.methods.hierarchical import Hierarchical
 
     answer.check(file)
     if "moving bones" not in writer_of(answer.out).holds:

@@ -66,7 +66,7 @@ def normalize(
         else:
             print_facts(f"normalize: {file} → {answer.out}", facts)
         return
-    from footplant.edits.sharing import share
+    from footplant.edits.morphology_independent import share
     from footplant.io import load_character
 
     with working(f"reading {to}"):
@@ -79,7 +79,7 @@ def normalize(
 def _carried(file: str, clip: Clip, constraints: str | None, plants: bool) -> tuple[Normalized, Sequence[Constraint]]:
     """The normalised form, and what travels with it: what the file has, what is given, else the plants found."""
     from footplant.constraints import from_data
-    from footplant.edits.sharing import plants_of
+    from footplant.edits.morphology_independent import plants_of
     from footplant.io import project
     from footplant.normalized import normalize as take_lengths_out
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from footplant.plain import plain
+from footplant.serialise import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

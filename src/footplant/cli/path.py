@@ -61,7 +61,7 @@ def path(
     from footplant.edits.path import path as solve
     from footplant.errors import FormatError
     from footplant.io.curve_files import load_curve
-    from footplant.methods import method_of
+    from footplant.solve.methods import method_of
 
     method_of(method)
     if plant_at not in ("begin", "middle", "end"):

@@ -52,7 +52,7 @@ def retarget(
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError
     from footplant.io import SAMPLE, load_character
-    from footplant.methods import method_of
+    from footplant.solve.methods import method_of
 
     chosen = None if method in ("copy", PUPPET) else method_of(method, exact=exact)
     if method == PUPPET and constraints is not None:

@@ -12,8 +12,8 @@ from footplant.cli.output import note, print_facts, print_json, print_table, wor
 from footplant.cli.solving import Out, Overwrite, check_targets, solving
 
 if TYPE_CHECKING:
-    from footplant.edits.marker_report import MarkerReport
-    from footplant.edits.markers import Solved
+    from footplant.optical.report import MarkerReport
+    from footplant.optical.solve import Solved
 
 WORST = 8
 """Markers that a table shows; the rest are in the report."""
@@ -119,8 +119,8 @@ def solve_file(
 ) -> tuple[Solved, Any]:
     """Read markers and solve them; errors name the file."""
     from footplant.cli import markers as marker_files
-    from footplant.edits.markers import solve as solve_markers
     from footplant.errors import ConstraintError, FormatError, MotionError
+    from footplant.optical.solve import solve as solve_markers
 
     markers = marker_files.load(file, Reading(units=units, up=up))
     told = None if calibration is None else marker_files.load(calibration, Reading(units=units, up=up))

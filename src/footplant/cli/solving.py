@@ -94,7 +94,7 @@ class Answer:
             clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
         )
         if character.skeleton is not clip.character.skeleton:
-            from footplant.border import Border
+            from footplant.conversion import Border
 
             answer = replace(answer, border=Border())
         with working(f"writing {self.out}"):

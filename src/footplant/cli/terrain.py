@@ -12,8 +12,8 @@ from footplant.cli.output import working
 from footplant.cli.solving import Answer, Exact, solving
 
 if TYPE_CHECKING:
-    from footplant.analysis.ground import Ground
-    from footplant.edits.doorways import Doorway
+    from footplant.constraints.doorways import Doorway
+    from footplant.contacts.ground import Ground
     from footplant.motion import Motion
     from footplant.skeleton import Character
 
@@ -68,10 +68,10 @@ def terrain(
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """
     from footplant.edits.terrain import terrain as solve
-    from footplant.edits.transfer import leg_ratio, transfer
     from footplant.io import load_character
     from footplant.io.ground_files import Course, GroundOptions, load_ground
-    from footplant.methods.hierarchical import Hierarchical
+    from footplant.solve.methods.hierarchical import Hierarchical
+    from footplant.transfer import leg_ratio, transfer
 
     answer.check(file)
     _check_positive(cell=cell, relief=relief)
@@ -121,7 +121,7 @@ def _pair(text: str, between: str, form: str) -> tuple[float, float]:
 
 def _doorways(text: str, motion: Motion, character: Character, ground: Ground) -> list[Doorway]:
     """Doorways as the option has them: AT:HEIGHT, several with commas; HEIGHT in metres or % of the body's height."""
-    from footplant.edits.doorways import doorway_on_the_way
+    from footplant.constraints.doorways import doorway_on_the_way
 
     found = []
     for part in text.split(","):

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.analysis.ground import Ground
 from footplant.constraints.base import AcrossFrames, Constraint, as_target
 from footplant.constraints.easing import eased
+from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.analysis.ground import Ground, normal_of
 from footplant.constraints.base import Constraint, Follow, Target, as_target
 from footplant.constraints.easing import eased
+from footplant.contacts.ground import Ground, normal_of
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Point

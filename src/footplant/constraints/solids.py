@@ -8,9 +8,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.ground import Ground, SteppingStones
 from footplant.constraints.fields import Fields, describe, is_number
 from footplant.constraints.points import Region
+from footplant.contacts.ground import Ground, SteppingStones
 from footplant.errors import ConstraintError
 from footplant.geometry import Ball, Basis, Box, Capsule, HeightField, Plane
 from footplant.grounds import Stairs

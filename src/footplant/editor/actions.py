@@ -18,11 +18,11 @@ from footplant.constraints.fields import Fields
 from footplant.constraints.naming import read_point
 from footplant.editor.objects import doorways_of, read_objects
 from footplant.editor.state import Mark, State, moved_marks, opened, plant_mark
-from footplant.edits.manipulate import Manipulation, begin
+from footplant.edits.drag import Manipulation, begin
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.methods import NAMES
 from footplant.problem import Progress, Solution
+from footplant.solve.methods import NAMES
 
 Edit = Mapping[str, Any]
 SHORTEST = 2
@@ -254,7 +254,7 @@ def _method(edit: Edit, state: State, around: Surroundings) -> State:
 
 
 def _retarget(edit: Edit, state: State, around: Surroundings) -> State:
-    from footplant.border import Border
+    from footplant.conversion import Border
     from footplant.edits.retarget import retarget
     from footplant.io import load_character
 
@@ -300,9 +300,9 @@ def _path(edit: Edit, state: State, around: Surroundings) -> State:
 
 def _blend(edit: Edit, state: State, around: Surroundings) -> State:
     """The motion mixed with others, on the same figure."""
-    from footplant.border import Border
-    from footplant.edits.blend import blend
-    from footplant.edits.registration import register
+    from footplant.blending.blend import blend
+    from footplant.blending.registration import register
+    from footplant.conversion import Border
     from footplant.io import load
 
     fields = Fields(edit, "", None)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.analysis.contacts import FEET
-from footplant.analysis.published import ground_speed
+from footplant.contacts.detection import FEET
 from footplant.editor.actions import wanted_constraints
 from footplant.editor.state import State, find_plants
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.problem import worst_error
+from footplant.quality.published import ground_speed
 
 MOST_SAMPLES = 4000
 """Frames that a plot shows; of longer clips every nth, at which it is largest."""
@@ -63,7 +63,7 @@ def _feet(kinematics: Kinematics, state: State, plot: str) -> dict[str, NDArray]
 
 
 def _importance(kinematics: Kinematics, state: State) -> dict[str, NDArray]:
-    from footplant.analysis.importance import LIMBS, importances
+    from footplant.contacts.importance import LIMBS, importances
 
     state.character.require_roles()
     found = importances(state.character, kinematics.positions, kinematics.rotations, state.motion.fps)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from footplant.analysis.importance import LIMBS
+from footplant.contacts.importance import LIMBS
 from footplant.editor import wire
 from footplant.errors import FootplantError, FormatError
 from footplant.kinematics import Kinematics

@@ -15,9 +15,9 @@ from footplant.editor import journal as journals
 from footplant.editor.session import Session, head_of, recover, start
 from footplant.editor.state import State, opened
 from footplant.errors import FootplantError, FormatError
-from footplant.methods import NAMES
 from footplant.problem import Progress
 from footplant.skeleton import Character
+from footplant.solve.methods import NAMES
 
 MOST_SESSIONS = 32
 """Sessions that one server keeps; the oldest without a tab goes first, its journal stays."""

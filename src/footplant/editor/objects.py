@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from footplant.analysis.ground import Ground
+from footplant.constraints.doorways import Doorway
 from footplant.constraints.fields import Fields
-from footplant.edits.doorways import Doorway
+from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
 
 KINDS = ("box", "table", "doorway")

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import FEET, HANDS, TOES
-from footplant.analysis.quality import measure
 from footplant.constraints import Footplant, Position
 from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
+from footplant.contacts.detection import FEET, HANDS, TOES
 from footplant.editor.session import Session
 from footplant.editor.state import Mark, State, find_plants, track_of
-from footplant.edits.manipulate import KNOTS
-from footplant.edits.travel import find_travel
+from footplant.edits.drag import KNOTS
+from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.plain import plain
 from footplant.problem import Report, Status
+from footplant.quality.measure import measure
+from footplant.serialise import plain
 from footplant.skeleton import Character
 
 CELLS = 220

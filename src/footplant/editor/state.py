@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from footplant.analysis.contacts import FEET, Contacts, Plant, find_contacts
-from footplant.analysis.ground import Ground
 from footplant.clip import Clip
 from footplant.constraints import Constraint, Footplant
 from footplant.constraints.drags import Drag, Turn
-from footplant.edits.footsteps import EASE
-from footplant.edits.manipulate import Manipulation
+from footplant.contacts.detection import FEET, Contacts, Plant, find_contacts
+from footplant.contacts.ground import Ground
+from footplant.edits.drag import Manipulation
+from footplant.feet.steps import EASE
 from footplant.motion import Motion
 from footplant.problem import Report
 from footplant.skeleton import Character, Point

@@ -22,7 +22,7 @@ from footplant.editor.session import Cancelled, Session
 from footplant.errors import FootplantError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.plain import plain
+from footplant.serialise import plain
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket

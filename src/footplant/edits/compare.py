@@ -10,20 +10,20 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from footplant.analysis.contacts import FEET, Contacts, find_contacts
-from footplant.analysis.quality import Quality, measure
 from footplant.clip import Clip
 from footplant.constraints import Constraint
+from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.edits.fit import fit
 from footplant.edits.puppet import PUPPET, puppet
 from footplant.edits.retarget import retarget
 from footplant.errors import ConstraintError, FootplantError
 from footplant.kinematics import Kinematics
-from footplant.methods import NAMES, method_of
 from footplant.motion import Motion
-from footplant.plain import plain
 from footplant.problem import Progress, Solution
+from footplant.quality.measure import Quality, measure
+from footplant.serialise import plain
 from footplant.skeleton import Character
+from footplant.solve.methods import NAMES, method_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,23 +12,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import FEET, Contacts, find_contacts
-from footplant.analysis.ground import Ground, SteppingStones, Trodden
-from footplant.analysis.quality import measure_each
 from footplant.clip import Clip
 from footplant.constraints import AcrossFrames, Constraint, Footplant
-from footplant.edits.footsteps import EASE
-from footplant.edits.soles import SHALLOW, clear_ground, depths, lift_toes
+from footplant.contacts.detection import FEET, Contacts, find_contacts
+from footplant.contacts.ground import Ground, SteppingStones, Trodden
 from footplant.errors import ConstraintError
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.numeric import Numeric
+from footplant.feet.soles import SHALLOW, clear_ground, depths, lift_toes
+from footplant.feet.steps import EASE
 from footplant.kinematics import Kinematics
-from footplant.methods import method_of
-from footplant.methods.hierarchical import PAPER_RATE
-from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
 from footplant.problem import Ik, Method, Problem, Progress, Solution, Status, Stopwatch
+from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.numeric import Numeric
+from footplant.solve.methods import method_of
+from footplant.solve.methods.hierarchical import PAPER_RATE
+from footplant.solve.methods.spacetime import Spacetime
 
 IkName = Literal["auto", "hybrid", "numeric"]
 

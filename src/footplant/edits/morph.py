@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.quality import measure_each
-from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.edits.attached import in_one_piece, in_pieces, refuse_constraints
-from footplant.edits.footsteps import (
+from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.stillness import LEAD, lead_in
+from footplant.edits.retarget import Soles, solve_soles
+from footplant.errors import MotionError
+from footplant.feet.detached import in_one_piece, in_pieces, refuse_constraints
+from footplant.feet.soles import level_toes
+from footplant.feet.steps import (
     Places,
     Step,
     carried_places,
@@ -29,16 +31,14 @@ from footplant.edits.footsteps import (
     plants_at,
     wider_track,
 )
-from footplant.edits.retarget import Soles, solve_soles
-from footplant.edits.soles import level_toes
-from footplant.edits.transfer import hip_centers, standing_hips
-from footplant.errors import MotionError
+from footplant.humanoid.proportions import apply_proportions, proportions_of
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution, Status
-from footplant.proportions import apply_proportions, proportions_of
+from footplant.quality.measure import measure_each
 from footplant.skeleton import Character, MovingPoint
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.transfer import hip_centers, standing_hips
 
 
 def morph(

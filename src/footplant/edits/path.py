@@ -15,26 +15,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.analysis.contacts import Contacts, Plant, find_contacts
-from footplant.analysis.ground import Ground, SteppingStones, estimate_ground
-from footplant.analysis.quality import measure_each
-from footplant.analysis.stillness import lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
+from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.ground import Ground, SteppingStones, estimate_ground
+from footplant.contacts.stillness import lead_in
 from footplant.curves import Curve
 from footplant.edits.fit import choose_ik
-from footplant.edits.footsteps import Step, find_steps, foot_length, one_after_another, plants_for
 from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first
-from footplant.edits.soles import depths, level_toes
-from footplant.edits.travel import Travel, find_travel
 from footplant.errors import ConstraintError, MotionError
+from footplant.feet.soles import depths, level_toes
+from footplant.feet.steps import Step, find_steps, foot_length, one_after_another, plants_for
+from footplant.feet.travel import Travel, find_travel
 from footplant.geometry import Plane
-from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
-from footplant.methods import method_of
-from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
 from footplant.problem import Method, Problem, Progress, Solution
+from footplant.quality.measure import measure_each
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.methods import method_of
+from footplant.solve.methods.hierarchical import Hierarchical
 
 PlantAt = Literal["begin", "middle", "end"]
 """The instant of a stance at which its foot is carried to the new path."""
@@ -45,7 +45,7 @@ LEAST_WAY = 0.5
 TIGHT = 0.4
 """Body heights; in bends of a smaller radius feet come to stand across one another."""
 RIGIDITY = {"place": 10.0, "hips": 1.0}
-"""How unwilling hips are to leave the curve and their heading: see `footplant.ik.hybrid`."""
+"""How unwilling hips are to leave the curve and their heading: see `footplant.solve.ik.hybrid`."""
 UNUSUAL = (0.7, 1.3)
 """Steps so much shorter or longer than they were look forced."""
 

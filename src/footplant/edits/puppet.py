@@ -12,24 +12,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.ground import Ground
-from footplant.analysis.importance import Scene, Thing
-from footplant.analysis.quality import measure_each
 from footplant.clip import Clip
-from footplant.edits.attached import attached, in_pieces
-from footplant.edits.hands import without_waving
+from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.ground import Ground
+from footplant.contacts.importance import Scene, Thing
 from footplant.edits.retarget import Stage, with_floor
-from footplant.edits.transfer import transfer
 from footplant.errors import MotionError
+from footplant.feet.detached import attached, in_pieces
 from footplant.geometry import HeightField, Plane
-from footplant.ik.puppet import PuppetEngine
 from footplant.kinematics import Kinematics
+from footplant.passes.touches import without_waving
 from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
+from footplant.solve.ik.puppet import PuppetEngine
+from footplant.transfer import transfer
 
 PUPPET = "puppet"
-"""The name by which commands take it, beside those of `footplant.methods`."""
+"""The name by which commands take it, beside those of `footplant.solve.methods`."""
 FINEST, MOST_CELLS = 0.1, 40_000
 """Metres between the grid points of an uneven ground, and how many of them there may be."""
 

@@ -9,19 +9,17 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import Contacts
-from footplant.analysis.ground import Ground, SteppingStones, Trodden, as_ground
-from footplant.analysis.quality import Quality, measure_each
-from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Footplant
-from footplant.edits.attached import in_one_piece, in_pieces
-from footplant.edits.calming import Pace
+from footplant.contacts.detection import Contacts
+from footplant.contacts.ground import Ground, SteppingStones, Trodden, as_ground
+from footplant.contacts.stillness import LEAD, lead_in
 from footplant.edits.fit import editing_ik
-from footplant.edits.footsteps import reconciled, risen
 from footplant.edits.retarget import at_pace, with_floor
-from footplant.edits.soles import SOLE, clear_ground, lift_toes, stay_above
-from footplant.edits.stances import (
+from footplant.errors import MotionError
+from footplant.feet.detached import in_one_piece, in_pieces
+from footplant.feet.soles import SOLE, clear_ground, lift_toes, stay_above
+from footplant.feet.stances import (
     Stance,
     find_skating_contacts,
     find_stance,
@@ -30,13 +28,15 @@ from footplant.edits.stances import (
     joined,
     lay_toes,
 )
-from footplant.errors import MotionError
+from footplant.feet.steps import reconciled, risen
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import Hierarchical
 from footplant.motion import Motion
+from footplant.passes.limit_acceleration import Pace
 from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.quality.measure import Quality, measure_each
 from footplant.skeleton import Character
+from footplant.solve.methods.hierarchical import Hierarchical
 
 FirstFrame = Literal["keep", "drop", "ease"]
 FIRST_FRAME = get_args(FirstFrame)

@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.ground import NEAR, Ground, SteppingStones, Trodden, trodden
-from footplant.analysis.quality import measure_each
-from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
-from footplant.edits.attached import attached, in_pieces, refuse_constraints
-from footplant.edits.calm import calmer, peak, soothed
-from footplant.edits.calming import TOO_FAST, Pace, calm_down
+from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.ground import NEAR, Ground, SteppingStones, Trodden, trodden
+from footplant.contacts.stillness import LEAD, lead_in
 from footplant.edits.fit import editing_ik
-from footplant.edits.footsteps import (
+from footplant.errors import MotionError
+from footplant.feet.detached import attached, in_pieces, refuse_constraints
+from footplant.feet.soles import level_toes, lift_toes, put_right, stay_above, stones
+from footplant.feet.steps import (
     find_steps,
     foot_length,
     hip_width,
@@ -28,21 +27,22 @@ from footplant.edits.footsteps import (
     risen,
     wider_track,
 )
-from footplant.edits.hands import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
-from footplant.edits.soles import level_toes, lift_toes, put_right, stay_above, stones
-from footplant.edits.tiptoe import at_tips, on_tiptoe
-from footplant.edits.transfer import hip_centers, leg_ratio, reach_ratio, transfer
-from footplant.errors import MotionError
+from footplant.feet.tiptoe import at_tips, on_tiptoe
 from footplant.geometry import Plane
-from footplant.ik.hybrid import Hybrid
 from footplant.kinematics import Kinematics
-from footplant.methods.closing import CLOSED, unmet_shares
-from footplant.methods.hierarchical import Hierarchical
-from footplant.methods.spacetime import Spacetime
 from footplant.motion import Motion
+from footplant.passes.acceleration_bounds import calmer, peak, soothed
+from footplant.passes.limit_acceleration import TOO_FAST, Pace, calm_down
+from footplant.passes.touches import hangs, keep_palms_out, keep_touches, palm_plants, without_waving
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch, worst_error
+from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
+from footplant.solve.closing import CLOSED, unmet_shares
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.methods.spacetime import Spacetime
 from footplant.spline import smooth_envelope
+from footplant.transfer import hip_centers, leg_ratio, reach_ratio, transfer
 
 FURTHER = 3
 """Levels of hierarchical fitting beyond its usual ones at most, for figures whose legs are of another length."""

@@ -11,17 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.ground import Ground
-from footplant.analysis.quality import measure_each
-from footplant.analysis.stillness import LEAD, lead_in
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.edits.attached import attached, in_one_piece, in_pieces, refuse_constraints
-from footplant.edits.calming import Pace
-from footplant.edits.doorways import Doorway, headroom, pass_under, stay_over
-from footplant.edits.footing import Footing, find_footing
-from footplant.edits.footsteps import (
+from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
+from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.ground import Ground
+from footplant.contacts.stillness import LEAD, lead_in
+from footplant.edits.retarget import Soles, Stage, above, at_pace, solve_soles, stand_first
+from footplant.feet.detached import attached, in_one_piece, in_pieces, refuse_constraints
+from footplant.feet.footing import Footing, find_footing
+from footplant.feet.soles import level_toes
+from footplant.feet.steps import (
     carried_places,
     find_steps,
     foot_length,
@@ -30,15 +30,15 @@ from footplant.edits.footsteps import (
     plants_at,
     wider_track,
 )
-from footplant.edits.retarget import Soles, Stage, above, at_pace, solve_soles, stand_first
-from footplant.edits.soles import level_toes
-from footplant.edits.swing import carry_feet
-from footplant.edits.tiptoe import balls_to_tips, on_tiptoe
-from footplant.edits.transfer import transfer
+from footplant.feet.swing import carry_feet
+from footplant.feet.tiptoe import balls_to_tips, on_tiptoe
 from footplant.kinematics import Kinematics
-from footplant.methods.hierarchical import Hierarchical
+from footplant.passes.limit_acceleration import Pace
 from footplant.problem import Method, Problem, Progress, Solution
+from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.transfer import transfer
 
 
 def terrain(

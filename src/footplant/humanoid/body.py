@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.limits import joint_limits
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import standing_height
 from footplant.humanoid.reference import reference_world
-from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.sole import carried_vertices, contact_points
 from footplant.skeleton import Character, Roles, Skeleton, Skin, frozen
 

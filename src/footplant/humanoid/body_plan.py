@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant.errors import HumanoidError
+from footplant.humanoid.cache import FIGURES
 from footplant.humanoid.limb import Limb
 from footplant.humanoid.plans import Plan, candidates, path_between, swapped
 from footplant.humanoid.posture import unit
-from footplant.humanoid.remembered import FIGURES
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
 _POSES = 60
@@ -77,7 +77,7 @@ def sample_poses(tree: Tree, positions: ArrayLike | None) -> NDArray:
 
 def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
     """The plan that fits best, and the cosines of its legs: see `_leg_cosines`."""
-    from footplant.kernels.posture import straightest
+    from footplant.humanoid._posture import straightest
 
     best: tuple[float, Plan, NDArray] | None = None
     for candidate in candidates(tree):
@@ -108,7 +108,7 @@ def _ends(limbs: tuple[Limb, Limb], start: str, end: str) -> list[tuple[int, int
 
 def _leg_cosines(plan: Plan, poses: NDArray) -> NDArray:
     """(P,) cosine between the trunk and the legs; −1 for somebody who stands straight."""
-    from footplant.kernels import posture as kernel
+    from footplant.humanoid import _posture as kernel
 
     hips, ends = np.array(_ends(plan.leg_limbs, "upper_leg", "foot")).T.copy()
     out = np.empty(len(poses))
@@ -200,7 +200,7 @@ def _tell_sides(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> tup
 
 def _side_by_shape(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> float:
     """Positive when the first limbs are the left ones: left = up × forward, forward from toes and knees."""
-    from footplant.kernels.posture import side_turn
+    from footplant.humanoid._posture import side_turn
 
     legs = np.array(
         [

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.measure import leg_length
 from footplant.humanoid.reference import reference_pose, reference_world
-from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
 from footplant.skeleton import Character, Point
 
 _BELOW = {"spine": "hips", "neck": "spine"}
@@ -80,7 +80,7 @@ class Counterparts:
 
     def carry(self, rotations: ArrayLike) -> NDArray:
         """Local rotations (F, J, 4) of the target for world rotations (F, K, 4) of the source."""
-        from footplant.kernels.carry import carry
+        from footplant.kernels.transfer import carry
 
         source = np.array(rotations, float, order="C")
         source.setflags(write=False)

@@ -80,7 +80,7 @@ def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
     local = np.asarray(rotations, float)
     if character.limits is None or character.roles is None:
         return np.zeros(local.shape[:2])
-    from footplant.kernels.judging import limit_excess
+    from footplant.kernels.measures import limit_excess
 
     lower, upper = character.limits.lower, character.limits.upper
     above, world = _around(character)

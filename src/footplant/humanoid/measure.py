@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.posture import leg_cosines, trunk
-from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
 
@@ -192,7 +192,7 @@ def _floor_evidence(frames: NDArray) -> NDArray:
 
     The axes are those of `_AXES`: x, y and z, and these downwards.
     """
-    from footplant.kernels.extents import extents
+    from footplant.humanoid._extents import extents
 
     if len(frames) < 2:
         return np.zeros(len(_AXES))

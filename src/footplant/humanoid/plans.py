@@ -9,8 +9,8 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.humanoid.cache import FIGURES
 from footplant.humanoid.limb import ARM, LEG, Limb, fit_pair
-from footplant.humanoid.remembered import FIGURES
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
 _TRIED = 12

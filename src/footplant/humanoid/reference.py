@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.humanoid.alignment import Alignment, Seen
+from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
 from footplant.humanoid.names import read_all
 from footplant.humanoid.posture import stance, trunk, unit
-from footplant.humanoid.remembered import FIGURES, RolesKey, SkeletonKey
 from footplant.skeleton import Roles, Skeleton
 
 _GOOD_STANCE = 0.3

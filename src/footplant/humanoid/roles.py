@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.body_plan import FEWEST_JOINTS, Body, find_body
+from footplant.humanoid.cache import FIGURES
 from footplant.humanoid.details import find_details
-from footplant.humanoid.remembered import FIGURES
 from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
 

@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.humanoid.cache import FIGURES, SkeletonKey
 from footplant.humanoid.names import Reading, read_all
-from footplant.humanoid.remembered import FIGURES, SkeletonKey
 from footplant.skeleton import Skeleton
 
 

@@ -113,7 +113,7 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
         yield _load_sample(str(path)[len(SAMPLE) :])
         return
     from footplant import humanoid
-    from footplant.io.border import bring_in
+    from footplant.io.conversion import bring_in
 
     module, path = format_of(path), Path(path)
     _check_file(path)
@@ -240,7 +240,7 @@ def load_markers(path: str | Path, *, units: str | float | None = None, up: str 
     units ("mm", 0.001 …) and up ("z" …) force what the file states or what would be found. Further options belong to
     the format.
     """
-    from footplant.io.marker_border import bring_in_markers
+    from footplant.io.marker_conversion import bring_in_markers
 
     module, path = format_of(path), Path(path)
     _check_file(path)

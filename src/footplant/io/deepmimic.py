@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import grounds, rotation
-from footplant.analysis.ground import Ground
+from footplant.contacts.ground import Ground
 from footplant.errors import FormatError, MissingExtraError
 from footplant.geometry import HeightField
 from footplant.kinematics import Kinematics

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from footplant.analysis.importance import Scene, Shape, Thing
 from footplant.constraints.fields import Fields
 from footplant.constraints.solids import read_region
+from footplant.contacts.importance import Scene, Shape, Thing
 from footplant.errors import FormatError
 from footplant.geometry import Plane
 

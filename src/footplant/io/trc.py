@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
-from footplant.io.border import UNITS, turn_of
-from footplant.io.marker_border import RawMarkers, send_out_markers
+from footplant.io.conversion import UNITS, turn_of
+from footplant.io.marker_conversion import RawMarkers, send_out_markers
 from footplant.markers import Markers
 
 extensions = (".trc",)
@@ -132,7 +132,7 @@ def _read_table(
     data: bytes, start: int, separator: int, names: list[str], facts: dict[str, str], path, notes: list[str]
 ) -> tuple[NDArray, NDArray]:
     """Numbers and times (F, 2) and positions (F, M, 3) as they stand, NaN where a field is empty."""
-    from footplant.kernels import fields
+    from footplant.io import _trc_fields as fields
     from footplant.kernels.text import FIVES, POWERS
 
     array = np.frombuffer(data, np.uint8)

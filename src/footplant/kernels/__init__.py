@@ -23,16 +23,17 @@ from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import ClassVar
 
 from numba import njit
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
-KERNEL_FOLDER = Path(__file__).parent
-_IMPORT = re.compile(rb"^\s*from footplant\.kernels\.(\w+) import", re.MULTILINE)
-"""How a kernel module imports another one; a test sees to it that there is no other way."""
+PACKAGE_FOLDER = Path(__file__).parent.parent
+_IMPORT = re.compile(rb"^from (footplant\.[\w.]+) import", re.MULTILINE)
+"""How a kernel module imports another one; a test checks that there is no other way."""
+_DECORATORS = re.compile(rb"^from footplant\.kernels import .*jit", re.MULTILINE)
+"""What makes a module a kernel module: it imports one of the decorators below."""
 logger = logging.getLogger(__name__)
 """Says once a process that kernels are being compiled; the command line shows it to people."""
 
@@ -57,8 +58,18 @@ def sources_hash(module: str) -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
+def module_names() -> tuple[str, ...]:
+    """Return the dotted names of all kernel modules, in this package and beside their callers."""
+    return tuple(
+        ".".join(("footplant", *path.relative_to(PACKAGE_FOLDER).with_suffix("").parts))
+        for path in sorted(PACKAGE_FOLDER.rglob("*.py"))
+        if path.name != "__init__.py" and _DECORATORS.search(path.read_bytes())
+    )
+
+
 def _source(module: str) -> bytes:
-    return (KERNEL_FOLDER / f"{module}.py").read_bytes()
+    return PACKAGE_FOLDER.joinpath(*module.split(".")[1:]).with_suffix(".py").read_bytes()
 
 
 def _imported(module: str) -> set[str]:
@@ -68,7 +79,8 @@ def _imported(module: str) -> set[str]:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += [match.decode() for match in _IMPORT.findall(_source(name))]
+            imports = (match.decode() for match in _IMPORT.findall(_source(name)))
+            waiting += [each for each in imports if each != __name__]
     return found
 
 
@@ -103,8 +115,7 @@ def _is_ours_and_writable(candidate: Path, folder: Path) -> bool:
 
 def _forget_old_files(candidate: Path, days: float = 30.0) -> None:
     """Delete what sources and versions of long ago have left; what the sources of today use stays."""
-    names = [path.stem for path in KERNEL_FOLDER.glob("*.py") if path != Path(__file__)]
-    used = [f"-{name}-{sources_hash(name)}." for name in names]
+    used = [f"-{name}-{sources_hash(name)}." for name in module_names()]
     today = candidate / f"kernels-{environment_hash()}"
     for folder in candidate.glob("kernels-*"):
         with contextlib.suppress(OSError):
@@ -131,7 +142,7 @@ class _Locator(_CacheLocator):
     """Tells numba to keep a function's machine code in `cache_folder`, valid as long as no source of it changes."""
 
     def __init__(self, function) -> None:
-        self._module = function.__module__.rpartition(".")[2]
+        self._module = function.__module__
 
     def get_cache_path(self) -> str:
         return str(cache_folder())
@@ -179,9 +190,30 @@ def jit(function):
     return dispatcher
 
 
+def strict_jit(function):
+    """Compile like `jit`, but never fuse a·b + c into one rounding, so that results equal NumPy's to the last bit."""
+    dispatcher = jit(function)
+    # with NUMBA_DISABLE_JIT=1 it is a plain function
+    getattr(dispatcher, "targetoptions", {})["fastmath"] = False
+    return dispatcher
+
+
+def uncounted_jit(function):
+    """Compile like `jit`, but without reference counting: the kernel must neither allocate nor return arrays.
+
+    numba counts references: a call from one kernel to another increments and decrements a counter for every array of
+    every NamedTuple that is passed. In computer puppetry that took three quarters of the time. A kernel that neither
+    allocates nor returns arrays needs no counting, because the outermost caller holds the references.
+    """
+    dispatcher = jit(function)
+    # with NUMBA_DISABLE_JIT=1 it is a plain function
+    getattr(dispatcher, "targetoptions", {})["_nrt"] = False
+    return dispatcher
+
+
 def modules() -> list:
     """Every kernel module, imported."""
-    return [import_module(f"{__name__}.{info.name}") for info in iter_modules([str(KERNEL_FOLDER)])]
+    return [import_module(name) for name in module_names()]
 
 
 def entry_points() -> dict[str, Callable[[], object]]:
@@ -189,7 +221,7 @@ def entry_points() -> dict[str, Callable[[], object]]:
     calls = {}
     for module in modules():
         for name, arguments in module.WARMUP.items():
-            label = f"{module.__name__.rpartition('.')[2]}.{name}"
+            label = f"{module.__name__.removeprefix('footplant.')}.{name}"
             calls[label] = partial(_call, getattr(module, name), arguments)
     return calls
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from footplant.kernels.uncounted import uncounted
+from footplant.kernels import uncounted_jit
 
 TOLERANCE = 1e-9
 
 
-@uncounted
+@uncounted_jit
 def violation(x, y, z, centers, radii):
     """How far a point is outside the ball that it is furthest outside of; ≤ 0 inside all."""
     worst = -np.inf
@@ -21,7 +21,7 @@ def violation(x, y, z, centers, radii):
     return worst
 
 
-@uncounted
+@uncounted_jit
 def on_sphere(x, y, z, cx, cy, cz, radius):
     """The point of a sphere nearest to (x, y, z); from the centre itself, straight up."""
     dx, dy, dz = x - cx, y - cy, z - cz
@@ -32,7 +32,7 @@ def on_sphere(x, y, z, cx, cy, cz, radius):
     return cx + scale * dx, cy + scale * dy, cz + scale * dz
 
 
-@uncounted
+@uncounted_jit
 def circle(a, b, ra, rb):
     """The circle where two spheres meet: (exists, centre, unit normal, radius)."""
     nx, ny, nz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
@@ -47,7 +47,7 @@ def circle(a, b, ra, rb):
     return True, a[0] + h * nx, a[1] + h * ny, a[2] + h * nz, nx, ny, nz, math.sqrt(max(square, 0.0))
 
 
-@uncounted
+@uncounted_jit
 def closest(point, centers, radii, out):
     """Write the point of the intersection nearest to `point` into `out`; return False when the balls do not meet.
 

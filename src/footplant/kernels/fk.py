@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.quaternion import multiply, rotate
-from footplant.kernels.uncounted import uncounted
 
 
-@uncounted
+@uncounted_jit
 def pose_joint(f, o, j, p, offsets, local, positions, rotations):
     """Where joint j is in row f, below its parent p, with the bones of row o."""
     w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
@@ -57,7 +56,7 @@ def forward_some(joints, parents, offsets, local, positions, rotations):
             pose_joint(f, o, j, parents[j], offsets, local, positions, rotations)
 
 
-@uncounted
+@uncounted_jit
 def place_of(row, joint, offset, positions, rotations):
     """The world place of a point fixed to a segment, as three numbers."""
     x, y, z = rotate(

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.fk import world_axis
 from footplant.kernels.least_squares import (
     left_inverse_times,
@@ -24,7 +24,6 @@ from footplant.kernels.least_squares import (
 )
 from footplant.kernels.limb import REACHED, SOFTENED, own_hinge, reach
 from footplant.kernels.quaternion import exp, log, multiply, rotate
-from footplant.kernels.uncounted import uncounted
 
 POSITION = 0
 HALF_SPACE = 1
@@ -39,7 +38,7 @@ NO_MORE = 1e-8
 """Share of the objective below which a step gains nothing worth another one."""
 
 
-@uncounted
+@uncounted_jit
 def pose_trunk(parents, offsets, trunk, root, local, positions, rotations):
     """World positions and rotations of the trunk's joints, parents before children."""
     for n in range(trunk.shape[0]):
@@ -61,7 +60,7 @@ def pose_trunk(parents, offsets, trunk, root, local, positions, rotations):
             )
 
 
-@uncounted
+@uncounted_jit
 def place_rows(parents, column_of, joint, px, py, pz, sign, positions, rotations, jacobian, k):
     """Rows k … k+2: how a point at p, carried by a joint, moves with the trunk's unknowns, times a sign."""
     for i in range(3):
@@ -79,7 +78,7 @@ def place_rows(parents, column_of, joint, px, py, pz, sign, positions, rotations
         a = parents[a]
 
 
-@uncounted
+@uncounted_jit
 def turn_rows(parents, column_of, joint, rotations, residual, jacobian, k):
     """Rows k … k+2: how the rotation vector `residual` from a target to a joint changes with the trunk's unknowns."""
     a = joint
@@ -94,7 +93,7 @@ def turn_rows(parents, column_of, joint, rotations, residual, jacobian, k):
         a = parents[a]
 
 
-@uncounted
+@uncounted_jit
 def measure_trunk(
     parents, column_of, uppers, reaches, lines, goals, row_kinds, row_joints, row_offsets, row_targets, weights,
     positions, rotations, residual, jacobian,
@@ -153,7 +152,7 @@ def measure_trunk(
             residual[k], residual[k + 1], residual[k + 2] = px - tx, py - ty, pz - tz
 
 
-@uncounted
+@uncounted_jit
 def weigh_trunk(pulls, stiffness, overstretch, beyond, row_kinds, row_weights, weights, one_sided):
     """How much each row of `measure_trunk` counts, and whether it is one-sided.
 
@@ -172,7 +171,7 @@ def weigh_trunk(pulls, stiffness, overstretch, beyond, row_kinds, row_weights, w
             one_sided[4 * limbs + 3 * r + i] = flat and i == 0
 
 
-@uncounted
+@uncounted_jit
 def path_turn(parents, local, upper, joint):
     """The rotation of a joint's parent in the frame of a joint above it: the product of what lies between."""
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
@@ -183,7 +182,7 @@ def path_turn(parents, local, upper, joint):
     return w, x, y, z
 
 
-@uncounted
+@uncounted_jit
 def path_offset(parents, offsets, local, upper, joint):
     """The place of a joint in the frame of one above it, twist joints in between included."""
     x, y, z = offsets[joint, 0], offsets[joint, 1], offsets[joint, 2]
@@ -195,7 +194,7 @@ def path_offset(parents, offsets, local, upper, joint):
     return x, y, z
 
 
-@uncounted
+@uncounted_jit
 def bend_limb(
     parents, offsets, upper, lower, end, axis, least, most, swivel, softness, goal, turn, weight, turn_weight,
     positions, rotations, local, scratch,
@@ -256,7 +255,7 @@ def bend_limb(
     return residual, status
 
 
-@uncounted
+@uncounted_jit
 def normalize_rows(local):
     """Rows of unit length again: rounding grows with every product."""
     for j in range(local.shape[0]):

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.kernels import uncounted_jit
 from footplant.kernels.quaternion import rotate
 from footplant.kernels.scene import distance as thing_distance
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import measure, own_place, smallest_tubes
-from footplant.kernels.uncounted import uncounted
 
 LIMBS = 4
 """Left arm, right arm, left leg, right leg."""
@@ -111,7 +111,7 @@ class Importance(NamedTuple):
     """(S, 6) the middle of the palms, seen from each segment as in `seen`, and its distance from it, metres."""
 
 
-@uncounted
+@uncounted_jit
 def share(distance):
     """1 at a touch, 0 where a thing begins to count (distance 1), smooth between (equation 4.4)."""
     if distance <= 0.0:
@@ -121,7 +121,7 @@ def share(distance):
     return distance * distance * (2.0 * distance - 3.0) + 1.0
 
 
-@uncounted
+@uncounted_jit
 def spring(value, speed, goal, half_life, dt):
     """A critically damped follower: (value, speed) after dt seconds; half of the way in about a half-life."""
     y = 2.0 * 0.6931471805599453 / half_life
@@ -131,7 +131,7 @@ def spring(value, speed, goal, half_life, dt):
     return decay * (away + push * dt) + goal, decay * (speed - push * y * dt)
 
 
-@uncounted
+@uncounted_jit
 def follow(row, first, goal, rise, fall, dt):
     """An importance that rises quickly and fades slowly, without a jerk.
 
@@ -149,7 +149,7 @@ def follow(row, first, goal, rise, fall, dt):
     return rounded(row[first])
 
 
-@uncounted
+@uncounted_jit
 def rounded(value):
     """0 or 1 where a follower all but is, without a corner at 1: springs take long over the last of their way."""
     value = max(value - NOTHING, 0.0) / (ALL - CORNER)
@@ -161,7 +161,7 @@ def rounded(value):
     return 1.0 - (short + CORNER) ** 2 / (4.0 * CORNER)
 
 
-@uncounted
+@uncounted_jit
 def begin(row, first, goal):
     """An importance before the first frame: it is what it is."""
     for n in range(first, first + 6, 2):
@@ -169,7 +169,7 @@ def begin(row, first, goal):
     return rounded(goal)
 
 
-@uncounted
+@uncounted_jit
 def ahead(distance, rate, seconds, farthest):
     """The distance some seconds ahead (equation 4.2); an approach counts for no more than so many metres.
 
@@ -178,13 +178,13 @@ def ahead(distance, rate, seconds, farthest):
     return distance + max(seconds * rate, -farthest)
 
 
-@uncounted
+@uncounted_jit
 def rate_of(distance, before, rate, rules, dt):
     """The rate of a distance, filtered."""
     return rate + (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * ((distance - before) / dt - rate)
 
 
-@uncounted
+@uncounted_jit
 def contact_place(figure, n, positions, rotations):
     """The world place of contact point n, which some joint carries."""
     j = figure.carriers[n]
@@ -195,7 +195,7 @@ def contact_place(figure, n, positions, rotations):
     return positions[j, 0] + x, positions[j, 1] + y, positions[j, 2] + z
 
 
-@uncounted
+@uncounted_jit
 def contact_points(figure, positions, rotations, points):
     """World places of the contact points (8, 3)."""
     for n in range(POINTS):
@@ -203,7 +203,7 @@ def contact_points(figure, positions, rotations, points):
             points[n, 0], points[n, 1], points[n, 2] = contact_place(figure, n, positions, rotations)
 
 
-@uncounted
+@uncounted_jit
 def of_scene(figure, things, poses, rules, dt, memory, out):
     """Importance of hands and feet in the scene (section 4.1)."""
     started = memory.started[0] > 0.0
@@ -235,7 +235,7 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
         out.scene[limb] = follow(row, 0, most, rise, fall, dt) if started else begin(row, 0, most)
 
 
-@uncounted
+@uncounted_jit
 def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
     """Importance of palms, feet, elbows and knees to the body itself (section 4.2); near (8, S): what may touch."""
     started = memory.started[0] > 0.0
@@ -270,7 +270,7 @@ def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
             seen[0], seen[1], seen[2], seen[3], seen[4] = t, c, s, gap, beyond
 
 
-@uncounted
+@uncounted_jit
 def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
     """Importance of the palms to one another, and where their middle is on the body."""
     out.hands[0] = 0.0
@@ -310,7 +310,7 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
         row[0], row[1], row[2], row[3], row[4], row[5] = t, c, s, gap, beyond, d
 
 
-@uncounted
+@uncounted_jit
 def analyse(figure, tubes, near, things, poses, rules, dt, positions, rotations, memory, out):
     """All of it for one frame of the performer: joints' world positions (J, 3) and rotations (J, 4)."""
     dt = max(dt, 1e-6)

@@ -15,10 +15,9 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.quaternion import exp, log, multiply
-from footplant.kernels.uncounted import uncounted
 
 MOST_DUAL = 96
 """Residuals up to which a step is solved among them; a constant, so that no frame depends on its neighbours."""
@@ -43,7 +42,7 @@ def workspace(unknowns, rows):
     )  # fmt: skip
 
 
-@uncounted
+@uncounted_jit
 def value_of(costs, moved, residual, weights, one_sided, count):
     """The objective: what the displacement costs, and the residuals by their weights; one-sided ones are fine ≥ 0."""
     total = 0.0
@@ -57,7 +56,7 @@ def value_of(costs, moved, residual, weights, one_sided, count):
     return total
 
 
-@uncounted
+@uncounted_jit
 def press(residual, jacobian, tried, tried_jacobian, one_sided, pressed, count):
     """Mark one-sided residuals that a refused trial would violate and the pose does not; whether there are new ones.
 
@@ -73,7 +72,7 @@ def press(residual, jacobian, tried, tried_jacobian, one_sided, pressed, count):
     return new
 
 
-@uncounted
+@uncounted_jit
 def find_step(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
     """The damped Gauss–Newton step (n,); False when the system is singular.
 
@@ -99,7 +98,7 @@ def find_step(costs, moved, residual, jacobian, weights, one_sided, pressed, cou
             return True
 
 
-@uncounted
+@uncounted_jit
 def solve_active(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
     """`find_step` for the residuals that are violated or pressed now."""
     active, diagonal, dual, lower, right, answer, matrix, primal_lower = work
@@ -167,7 +166,7 @@ def left_inverse_times(vx, vy, vz, x, y, z):
     return x - 0.5 * cx + scale * dx, y - 0.5 * cy + scale * dy, z - 0.5 * cz + scale * dz
 
 
-@uncounted
+@uncounted_jit
 def moved_from(groups, reference_root, reference_local, root, local, out):
     """The displacement (n,) of a pose from the reference pose, in the unknowns."""
     for u in range(groups.shape[0]):
@@ -184,7 +183,7 @@ def moved_from(groups, reference_root, reference_local, root, local, out):
             out[3 * u], out[3 * u + 1], out[3 * u + 2] = log(w, x, y, z)
 
 
-@uncounted
+@uncounted_jit
 def displace_row(groups, root, local, step, new_root, new_local):
     """A pose displaced by a step in the unknowns; rotations of unit length again."""
     for i in range(3):
@@ -208,7 +207,7 @@ def displace_row(groups, root, local, step, new_root, new_local):
             )  # fmt: skip
 
 
-@uncounted
+@uncounted_jit
 def linear_value(costs, moved, residual, jacobian, weights, one_sided, pressed, count, step):
     """The objective after a step if all residuals were linear, as far as the step knows of them."""
     total = 0.0
@@ -226,7 +225,7 @@ def linear_value(costs, moved, residual, jacobian, weights, one_sided, pressed, 
     return total
 
 
-@uncounted
+@uncounted_jit
 def propose(
     groups, costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step, root, local,
     trial_root, trial_local,

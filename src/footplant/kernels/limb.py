@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.quaternion import multiply, rotate
-from footplant.kernels.uncounted import uncounted
 
 REACHED = 0
 TOO_FAR = 1
@@ -136,7 +135,7 @@ def pole_angle(gx, gy, gz, nx, ny, nz, px, py, pz):
     return math.atan2(cross, bx * px + by * py + bz * pz)
 
 
-@uncounted
+@uncounted_jit
 def reach(
     parent, upper, lower, upper_offset, lower_offset, axis, origin, goal, pole, use_pole, swivel, softness, least, most,
     new_upper, new_lower,

@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
+from footplant.kernels import strict_jit
 from footplant.kernels.quaternion import exp, log
-from footplant.kernels.rounded import rounded
 
 
-@rounded
+@strict_jit
 def multiply_rows(a, b, out):
     """out = a·b, row by row; (N, 4), (M, 4) → (max(N, M), 4), the rows of the shorter one over and over."""
     i = j = 0
@@ -28,7 +28,7 @@ def multiply_rows(a, b, out):
         j = j + 1 if j + 1 < b.shape[0] else 0
 
 
-@rounded
+@strict_jit
 def rotate_rows(quaternions, vectors, out):
     """Vectors turned, row by row; (N, 4), (M, 3) → (max(N, M), 3), the rows of the shorter one over and over."""
     i = j = 0
@@ -43,7 +43,7 @@ def rotate_rows(quaternions, vectors, out):
         j = j + 1 if j + 1 < vectors.shape[0] else 0
 
 
-@rounded
+@strict_jit
 def normalize_rows(quaternions, out):
     """Each row (N, 4) by its norm; one of zero length, or none at all, becomes the identity."""
     for i in range(quaternions.shape[0]):
@@ -55,14 +55,14 @@ def normalize_rows(quaternions, out):
             out[i, 0], out[i, 1], out[i, 2], out[i, 3] = 1.0, 0.0, 0.0, 0.0
 
 
-@rounded
+@strict_jit
 def exp_rows(vectors, out):
     """The unit quaternions (N, 4) of rotation vectors (N, 3)."""
     for i in range(vectors.shape[0]):
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = exp(vectors[i, 0], vectors[i, 1], vectors[i, 2])
 
 
-@rounded
+@strict_jit
 def log_rows(quaternions, out):
     """The rotation vectors (N, 3) of unit quaternions (N, 4), the short way round."""
     for i in range(quaternions.shape[0]):
@@ -71,7 +71,7 @@ def log_rows(quaternions, out):
         )
 
 
-@rounded
+@strict_jit
 def first_odd(quaternions, tolerance):
     """The first row (N, 4) whose squared norm is not 1 within a tolerance, or not finite; N where there is none."""
     for i in range(quaternions.shape[0]):
@@ -83,7 +83,7 @@ def first_odd(quaternions, tolerance):
     return quaternions.shape[0]
 
 
-@rounded
+@strict_jit
 def unroll_rows(quaternions, signs, out):
     """Rows (F, N, 4) with signs flipped so that each is on the side of the one a frame before; F ≥ 1.
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.kernels import uncounted_jit
 from footplant.kernels.height_field import at
 from footplant.kernels.quaternion import rotate
-from footplant.kernels.uncounted import uncounted
 
 PLANE, HEIGHT_FIELD, BOX, BALL, CAPSULE = range(5)
 """Kinds of things."""
@@ -31,14 +31,14 @@ class Things(NamedTuple):
     """(O,) metres within which a thing counts (D of the paper)."""
 
 
-@uncounted
+@uncounted_jit
 def plane(size, x, y, z):
     """Distance and direction out of a half-space."""
     d = (x - size[0]) * size[3] + (y - size[1]) * size[4] + (z - size[2]) * size[5]
     return d, size[3], size[4], size[5]
 
 
-@uncounted
+@uncounted_jit
 def height_field(size, grid, x, y, z):
     """Distance from the tangent plane below the point, and its normal."""
     first, rows, columns = int(size[0]), int(size[1]), int(size[2])
@@ -48,7 +48,7 @@ def height_field(size, grid, x, y, z):
     return (y - height) * norm, -along_x * norm, norm, -along_z * norm
 
 
-@uncounted
+@uncounted_jit
 def around(x, y, z, cx, cy, cz, radius):
     """Distance from a ball; from its centre, straight up."""
     x, y, z = x - cx, y - cy, z - cz
@@ -58,7 +58,7 @@ def around(x, y, z, cx, cy, cz, radius):
     return length - radius, x / length, y / length, z / length
 
 
-@uncounted
+@uncounted_jit
 def capsule(size, x, y, z):
     """Distance from all points within a radius of a segment."""
     ax, ay, az = size[3] - size[0], size[4] - size[1], size[5] - size[2]
@@ -70,7 +70,7 @@ def capsule(size, x, y, z):
     return around(x, y, z, size[0] + t * ax, size[1] + t * ay, size[2] + t * az, size[6])
 
 
-@uncounted
+@uncounted_jit
 def box(size, x, y, z):
     """Distance from a turned box; from inside, through the nearest face."""
     w, i, j, k = size[6], size[7], size[8], size[9]
@@ -96,7 +96,7 @@ def box(size, x, y, z):
     return d, nx, ny, nz
 
 
-@uncounted
+@uncounted_jit
 def distance(things, number, pose, x, y, z):
     """Metres from a thing's surface (negative inside) and the unit direction away from it.
 
@@ -119,13 +119,13 @@ def distance(things, number, pose, x, y, z):
     return d, nx, ny, nz
 
 
-@uncounted
+@uncounted_jit
 def to_performer(scale, about, x, y, z):
     """A place of the character's world as it is in the performer's, which is `scale` times smaller about a place."""
     return about[0] + (x - about[0]) / scale, about[1] + (y - about[1]) / scale, about[2] + (z - about[2]) / scale
 
 
-@uncounted
+@uncounted_jit
 def all_distances(things, poses, points, out):
     """out (N, O, 4): distance and direction of every point (N, 3) from every thing."""
     for n in range(points.shape[0]):

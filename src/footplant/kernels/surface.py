@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.kernels import uncounted_jit
 from footplant.kernels.height_field import CUBIC, weight
 from footplant.kernels.quaternion import multiply, rotate
-from footplant.kernels.uncounted import uncounted
 
 RINGS = 8
 FAR = 0.15
@@ -40,7 +40,7 @@ class Tubes(NamedTuple):
     """(S,) metres; no radius is larger."""
 
 
-@uncounted
+@uncounted_jit
 def ring_at(ring, c, s):
     """(r, dr/da) of a ring at the angle of cosine c and sine s."""
     c2, s2 = c * c - s * s, 2.0 * c * s
@@ -50,7 +50,7 @@ def ring_at(ring, c, s):
     )
 
 
-@uncounted
+@uncounted_jit
 def ring_radius(rings, n, c, s):
     """(r, dr/da) of ring n, which goes on straight beyond the first and the last."""
     inside = min(max(n, 0), RINGS - 1)
@@ -62,7 +62,7 @@ def ring_radius(rings, n, c, s):
     return r, across
 
 
-@uncounted
+@uncounted_jit
 def radius(rings, t, c, s):
     """(r, dr/dt, dr/da) of a tube at t (0 … 1 along it) and the angle of cosine c and sine s."""
     place = t * RINGS - 0.5
@@ -77,7 +77,7 @@ def radius(rings, t, c, s):
     return r, along * RINGS, across
 
 
-@uncounted
+@uncounted_jit
 def own_place(tubes, number, positions, rotations, x, y, z):
     """A place of the world in a tube's own axes."""
     j = tubes.joints[number]
@@ -87,14 +87,14 @@ def own_place(tubes, number, positions, rotations, x, y, z):
     return rotate(q[0], -q[1], -q[2], -q[3], x - o[0], y - o[1], z - o[2])
 
 
-@uncounted
+@uncounted_jit
 def world_turn(tubes, number, rotations):
     """The rotation from a tube's own axes to the world's."""
     j, q = tubes.joints[number], tubes.turns[number]
     return multiply(rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], q[0], q[1], q[2], q[3])
 
 
-@uncounted
+@uncounted_jit
 def measure(rings, length, u, v, a):
     """A place in a tube's own axes, seen from it: (distance, normal (3), t, cosine, sine, gap, beyond).
 
@@ -127,7 +127,7 @@ def measure(rings, length, u, v, a):
     )  # fmt: skip
 
 
-@uncounted
+@uncounted_jit
 def distance(tubes, number, positions, rotations, x, y, z):
     """Metres from a tube's surface, negative inside, and the unit direction away from it in the world."""
     u, v, a = own_place(tubes, number, positions, rotations, x, y, z)
@@ -144,7 +144,7 @@ def distance(tubes, number, positions, rotations, x, y, z):
     return d, nx, ny, nz
 
 
-@uncounted
+@uncounted_jit
 def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
     """The place in the world that `measure` would see so: the inverse of it."""
     r, _, _ = radius(tubes.rings[number], t, c, s)
@@ -159,7 +159,7 @@ def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
     return positions[joint, 0] + ox + x, positions[joint, 1] + oy + y, positions[joint, 2] + oz + z
 
 
-@uncounted
+@uncounted_jit
 def all_distances(tubes, positions, rotations, points, out):
     """out (N, S, 4): distance and direction of every point (N, 3) from every tube, at one frame; rough beyond `FAR`."""
     for n in range(points.shape[0]):

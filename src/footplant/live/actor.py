@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.importance import Importance
+from footplant.contacts.importance import Importance
 from footplant.errors import MotionError
 from footplant.live import performer as performers
 from footplant.live.clock import Rate, SenderClock

@@ -49,7 +49,8 @@ class Avatar:
 
     def pose(self, root: NDArray, rotations: NDArray) -> NDArray:
         """Take a pose of the character, (3,) metres and (J, 4) local; returns `local`."""
-        from footplant.kernels import bones, fk
+        from footplant.kernels import fk
+        from footplant.live import _bones as bones
 
         skeleton = self.character.skeleton
         fk.forward(

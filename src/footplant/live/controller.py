@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from footplant.clip import Clip
 from footplant.errors import MotionError
-from footplant.ik.limb import limb_of
 from footplant.live.motion_set import MotionSet
 from footplant.live.tables import BINS, GAIT, PHASES, RATE, Tables, build_tables
 from footplant.skeleton import Character
+from footplant.solve.ik.limb import limb_of
 
 Direction = Literal["straight", "left", "right"]
 DIRECTIONS = get_args(Direction)
@@ -243,7 +243,7 @@ class Controller:
 
     def _set_phase(self, state: State, phase: float) -> None:
         """Put all gaits, none of which is seen, at a phase."""
-        from footplant.kernels.controller import warped
+        from footplant.live._controller import warped
 
         state.numbers[0] = phase
         for number, motion in enumerate(self.tables.motions):
@@ -264,8 +264,8 @@ class Controller:
 
     def _show(self, state: State, seconds: float, steer: float | None) -> None:
         """Weights, clocks, root and pose at the state's time, feet held."""
-        from footplant.kernels import controller as kernel
-        from footplant.kernels import foot_lock
+        from footplant.live import _controller as kernel
+        from footplant.live import _foot_lock as foot_lock
 
         gone = 0
         while gone + 1 < state.count and state.starts[gone + 1] <= state.now - self.tables.fade:

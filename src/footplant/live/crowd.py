@@ -14,21 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.analysis.ground import Ground
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.edits.ground_adaptation import GroundInTime, foot_targets, ground_shifts
-from footplant.edits.sharing import share
+from footplant.contacts.ground import Ground
+from footplant.edits.morphology_independent import share
 from footplant.errors import ConstraintError
 from footplant.geometry import Plane
-from footplant.ik.groupccd import GroupCcd, bodies_of, solve_rows
-from footplant.ik.grouprows import Rows
 from footplant.kinematics import Kinematics
 from footplant.live.crowd_goals import Goal, GoalTable, Soles
 from footplant.live.crowd_rows import Feet, Layout, key_of
+from footplant.live.ground_adaptation import GroundInTime, foot_targets, ground_shifts
 from footplant.motion import Motion
 from footplant.normalized import Normalized, convert, scale
 from footplant.skeleton import Character
+from footplant.solve.ik.groupccd import GroupCcd, bodies_of, solve_rows
+from footplant.solve.ik.groupccd.rows import Rows
 
 FLOOR = Plane()
 
@@ -283,7 +283,7 @@ class Crowd:
 
     def convert(self, solved: list[Postures]) -> list[Postures]:
         """Posture conversion (section 8): joints as a renderer takes them, unit quaternions."""
-        from footplant.kernels import crowd as kernel
+        from footplant.live import _crowd as kernel
 
         for postures in solved:
             kernel.unit_turns(postures.local)

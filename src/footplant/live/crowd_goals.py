@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import rotation
 from footplant.constraints.balance import soles
 from footplant.errors import ConstraintError
-from footplant.ik.groupccd import GroupCcd
-from footplant.ik.grouprows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
+from footplant.solve.ik.groupccd import GroupCcd
+from footplant.solve.ik.groupccd.rows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed
 
 if TYPE_CHECKING:
     from footplant.live.crowd import Actor
@@ -238,7 +238,7 @@ class GoalTable:
         """(C, 3) centres of mass of all figures."""
         assert self.masses is not None
         assert self.centers is not None
-        from footplant.kernels import crowd as kernel
+        from footplant.live import _crowd as kernel
 
         found = np.empty((len(before.frames), 3))
         kernel.centers_of_mass(self.masses, self.centers, before.positions, before.rotations, found)
@@ -268,7 +268,7 @@ class Soles:
 
     def supports(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
         """What each figure stands on: corners (C, P, 2) over x and z, metres, and how many (C,)."""
-        from footplant.kernels import crowd as kernel
+        from footplant.live import _crowd as kernel
 
         figures, most = self.joints.shape
         polygons, sides = np.zeros((figures, most, 2)), np.zeros(figures, np.int64)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.ik.grouprows import ORIENTATION, PARTS, POSITION, Rows, make_rows
 from footplant.live.crowd_goals import GoalTable
+from footplant.solve.ik.groupccd.rows import ORIENTATION, PARTS, POSITION, Rows, make_rows
 
 TARGET, SHARE = PARTS["target"], PARTS["share"].start
 

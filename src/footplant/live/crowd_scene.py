@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.analysis.ground import Ground
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.constraints.fields import Fields, describe, is_number
 from footplant.constraints.naming import read_chain, read_point
-from footplant.edits.ground_adaptation import GroundInTime
-from footplant.edits.sharing import plants_of
+from footplant.contacts.ground import Ground
+from footplant.edits.morphology_independent import plants_of
 from footplant.errors import ConstraintError, SkeletonError
 from footplant.geometry import HeightField
 from footplant.grounds import slope
 from footplant.live.crowd import FLOOR, Act, Actor, Scene
 from footplant.live.crowd_goals import KINDS, Goal
+from footplant.live.ground_adaptation import GroundInTime
 from footplant.normalized import normalize
 from footplant.skeleton import Character, Point
 

@@ -64,14 +64,14 @@ class FilterState:
     @property
     def missing(self) -> NDArray:
         """(N,) seconds since each sensor has sent its place."""
-        from footplant.kernels import kalman
+        from footplant.live import _kalman as kalman
 
         return self.memories[0][:, kalman.MISSING]
 
     @property
     def speeds(self) -> tuple[NDArray, NDArray]:
         """(N, 3) metres a second, and (N, 3) radians a second in the sensors' own frames: the newest estimates."""
-        from footplant.kernels import kalman
+        from footplant.live import _kalman as kalman
 
         rows = np.arange(len(self.shown[0]))
         place, turn = (ring[rows, head, kalman.SPEED : kalman.SPEED + 3] for ring, head in zip(self.rings, self.heads))
@@ -80,7 +80,7 @@ class FilterState:
     @property
     def covariances(self) -> NDArray:
         """(2, N, 2, 2): of value and velocity of places (m, m/s) and orientations (rad, rad/s), the newest."""
-        from footplant.kernels import kalman
+        from footplant.live import _kalman as kalman
 
         out = np.empty((2, len(self.shown[0]), 2, 2))
         for channel, (ring, head) in enumerate(zip(self.rings, self.heads)):
@@ -176,7 +176,7 @@ class SensorFilter:
 
     def init(self, home_positions: ArrayLike | None = None, home_rotations: ArrayLike | None = None) -> FilterState:
         """A state that has seen nothing. home: (N, 3) metres and (N, 4), shown at first and after long gaps."""
-        from footplant.kernels import kalman
+        from footplant.live import _kalman as kalman
 
         count = len(self)
         places = np.zeros((count, 3)) if home_positions is None else np.array(home_positions, float)
@@ -203,7 +203,7 @@ class SensorFilter:
         present: (N,) which sensors have sent; the others' numbers are not looked at. The arrays that come back are
         the state's own and are overwritten by the next step.
         """
-        from footplant.kernels import kalman
+        from footplant.live import _kalman as kalman
 
         dt = min(max(float(dt), 0.0), 1.0) if math.isfinite(dt) else 0.0
         for channel, measured in enumerate((positions, rotations)):

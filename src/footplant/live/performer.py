@@ -46,7 +46,7 @@ class Performer:
         if self.plan.is_local:
             np.take(rotations, self.sensors, axis=0, out=out)
         else:
-            from footplant.kernels import bones
+            from footplant.live import _bones as bones
 
             bones.local_from_world(self.character.skeleton.parents, self.sensors, rotations, out)
         return positions[self.sensors[0]]

@@ -21,10 +21,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.analysis.importance import Importance, Scene
+from footplant.contacts.importance import Importance, Scene
 from footplant.errors import MotionError
-from footplant.ik.puppet import PuppetEngine
 from footplant.skeleton import Character
+from footplant.solve.ik.puppet import PuppetEngine
 
 LONGEST = 0.1
 """Seconds; a longer gap between frames counts as one of this length, so that nothing is thrown by it."""
@@ -79,7 +79,7 @@ class State:
     importance: NDArray
     """(N,) what the analysis remembers: see `footplant.kernels.importance.Memory`."""
     limbs: NDArray
-    """(M,) what the limbs remember: see `footplant.kernels.puppet_tables.Limbs`."""
+    """(M,) what the limbs remember: see `footplant.solve.ik.puppet._tables.Limbs`."""
     frames: int = 0
     """How many frames have come in."""
 
@@ -103,7 +103,7 @@ class Puppeteer:
         than the performer's, the scene with it; None: as much as its legs are longer; 1.0: both share one world.
         about: (3,) the place that stays where it is, metres. filter: cleans the frames first; None: they are clean.
         """
-        from footplant.kernels.puppet_packed import FOUND, WORK, view
+        from footplant.solve.ik.puppet._packed import FOUND, WORK, view
 
         self.performer, self.target, self.filter = performer, target, filter
         self.engine = PuppetEngine(performer, target, scene, scale=scale, about=about)
@@ -141,7 +141,7 @@ class Puppeteer:
 
     def analyse(self, state: State, frame: Frame) -> tuple[Any, Importance]:
         """The second phase: what the analysis remembers next, and what matters in the frame."""
-        from footplant.kernels.puppet import observe
+        from footplant.solve.ik.puppet._pose import observe
 
         memory = state.importance.copy()
         observe(
@@ -152,7 +152,7 @@ class Puppeteer:
 
     def pose(self, state: State, frame: Frame, remembered: Any, importance: Importance) -> tuple[Any, Pose]:
         """The third phase: what the limbs remember next, and the character's pose for what was just analysed."""
-        from footplant.kernels import puppet as kernel
+        from footplant.solve.ik.puppet import _pose as kernel
 
         limbs = state.limbs.copy()
         iterations = kernel.pose(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import FEET
+from footplant.contacts.detection import FEET
 from footplant.errors import FormatError
 from footplant.live.controller import DIRECTIONS, Controller, Direction
 from footplant.motion import Motion

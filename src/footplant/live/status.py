@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from footplant.analysis.importance import Importance
+from footplant.contacts.importance import Importance
 from footplant.live.show import Latencies
 from footplant.live.stage import Stage
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.analysis.contacts import FEET, Contacts
+from footplant.blending.common_character import contacts_of, floor_level, on_one_character
+from footplant.blending.compose import RootPath, on_floor, root_reference
+from footplant.blending.distance import align, clouds, distances, joint_weights
+from footplant.blending.loops import cut_loop, find_loop, loop_contacts
+from footplant.blending.registration import register
+from footplant.blending.warp import TimeCurve
 from footplant.clip import Clip
-from footplant.edits.compose import RootPath, on_floor, root_reference
-from footplant.edits.frame_distance import align, clouds, distances, joint_weights
-from footplant.edits.loops import cut_loop, find_loop, loop_contacts
-from footplant.edits.one_figure import contacts_of, floor_level, on_one_character
-from footplant.edits.registration import register
-from footplant.edits.time_warp import TimeCurve
+from footplant.contacts.detection import FEET, Contacts
 from footplant.errors import FormatError, MotionError
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics

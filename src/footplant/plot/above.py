@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.analysis.contacts import Contacts, find_contacts
 from footplant.clip import Clip
+from footplant.contacts.detection import Contacts, find_contacts
 from footplant.curves import Curve
 from footplant.errors import FormatError
 from footplant.kinematics import Kinematics

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from footplant.analysis.contacts import FEET
 from footplant.clip import Clip
+from footplant.contacts.detection import FEET
 from footplant.edits.compare import Comparison, Row
 from footplant.errors import FormatError
 from footplant.kinematics import Kinematics

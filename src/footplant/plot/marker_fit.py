@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from footplant.clip import Clip
-from footplant.edits.marker_report import MarkerReport
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
+from footplant.optical.report import MarkerReport
 from footplant.plot.page import GREY, STYLE, WIDTH, check_target, new_sheet, require_matplotlib, save_sheet
 from footplant.plot.view import choose_view
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from footplant.edits.matching import Matching
-from footplant.edits.motion_graph import Edge, MotionGraph
-from footplant.edits.registration import RATE
+from footplant.blending.graph import Edge, MotionGraph
+from footplant.blending.matching import Matching
+from footplant.blending.registration import RATE
 from footplant.plot.page import (
     GREY,
     INK,

@@ -74,7 +74,7 @@ def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool)
 def _find_plants(clip: Clip) -> Plants:
     if not any(name in clip.character.contacts for name in ("left_heel", "left_ball", "right_heel", "right_ball")):
         return {}
-    from footplant.analysis.contacts import find_contacts
+    from footplant.contacts.detection import find_contacts
 
     contacts = find_contacts(clip)
     return {point: contacts.intervals(point) for point in contacts.points}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from footplant.analysis.ground import Ground
 from footplant.clip import Clip
+from footplant.contacts.ground import Ground
 from footplant.errors import FormatError
 from footplant.plot import body
 from footplant.plot.page import (
@@ -41,7 +41,7 @@ def strip(
 ) -> Path:
     """Draw a clip as one PNG: a strip of poses above the feet's heights with plants, leg angles, height and speed.
 
-    plants: intervals to mark; found by `footplant.analysis.contacts` when None. poses: how many (default: as fit).
+    plants: intervals to mark; found by `footplant.contacts.detection` when None. poses: how many (default: as fit).
     mesh: draw the skin where the character has one. panels: False draws the poses alone. ground: what is not level
     under them, drawn along their way. dpi: dots per inch.
     """

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.errors import SkeletonError
-from footplant.ik import limb
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
+from footplant.solve.ik import limb
 
 SIDES = {"left": 1.0, "right": -1.0}
 """Side → sign of its x in the rest pose."""

@@ -7,7 +7,7 @@ from functools import cache
 
 from footplant import humanoid
 from footplant.errors import SkeletonError
-from footplant.proportions import Proportions
+from footplant.humanoid.proportions import Proportions
 from footplant.samples import mannequin, mesh
 from footplant.skeleton import Character
 from footplant.skinning import vertex_normals

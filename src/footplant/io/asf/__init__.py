@@ -22,7 +22,7 @@ from footplant.io.asf.frames import read_amc
 from footplant.io.asf.layout import AsfLayout
 from footplant.io.asf.motion import DEFAULT_FPS, make_motion
 from footplant.io.asf.skeleton import Asf, read_asf
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 
 extensions = (".amc", ".asf")
 holds: frozenset[str] = frozenset()

@@ -22,7 +22,7 @@ from footplant.io.bvh.layout import BvhLayout, decode, unique_names
 from footplant.io.bvh.positions import find_added, place_of, settle_offsets
 from footplant.io.bvh.rows import Plan, read_rows
 from footplant.io.bvh.write import further_losses, save
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 

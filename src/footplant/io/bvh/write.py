@@ -112,7 +112,7 @@ def _frame_time(clip: Clip) -> str:
 
 def _border(path: str | Path, clip: Clip, units: str | float | None, up: str | None) -> Border:
     """The units and axes of the file to be: the clip's own ones if it was a BVH, else centimetres and y."""
-    from footplant.io.border import UNITS, metres_per_unit, turn_of
+    from footplant.io.conversion import UNITS, metres_per_unit, turn_of
 
     border = clip.border if _layout_of(clip) else Border("cm", UNITS["cm"], "y")
     if units is not None:
@@ -147,7 +147,7 @@ def _without_rest(motion: Motion) -> Motion:
 
 
 def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | None, precision: int) -> _Figure:
-    from footplant.io.border import send_out
+    from footplant.io.conversion import send_out
 
     layout = _layout_of(clip)
     motion = send_out(clip.motion, _border(path, clip, units, up))

@@ -15,7 +15,7 @@ import numpy as np
 from footplant.errors import FormatError
 from footplant.io.c3d.frames import find_layout, long_number, read_points
 from footplant.io.c3d.parameters import Head, read_head
-from footplant.io.marker_border import RawMarkers
+from footplant.io.marker_conversion import RawMarkers
 from footplant.markers import Event
 
 extensions = (".c3d",)

@@ -14,13 +14,13 @@ import numpy as np
 
 from footplant.clip import Take
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.fbx.figures import Joints, find_figures
+from footplant.io.character import RawFigure
+from footplant.io.fbx.characters import Joints, find_figures
 from footplant.io.fbx.pose import Stand, make_rest, read_motion, stand_up, take_curves
 from footplant.io.fbx.process import Answer, ask, most_samples
 from footplant.io.fbx.scene import Scene, read_scene
 from footplant.io.fbx.skin import Mesh, bind_matrices, read_meshes, read_skin
 from footplant.io.fbx.write import save
-from footplant.io.figure import RawFigure
 from footplant.motion import Motion
 
 extensions = (".fbx",)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import FormatError
-from footplant.io.fbx.figures import Joints
+from footplant.io.fbx.characters import Joints
 from footplant.io.fbx.process import Answer
 from footplant.io.fbx.scene import (
     NOTABLE,

@@ -13,7 +13,7 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError
-from footplant.io.border import metres_per_unit
+from footplant.io.conversion import metres_per_unit
 from footplant.io.fbx.records import record, write_records
 from footplant.io.fbx.write_document import definitions, documents, head, settings, takes, ticks
 from footplant.io.fbx.write_scene import Scene, add_joints, add_motion, make_names

@@ -15,7 +15,7 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.gltf.animation import Animation, list_takes, moving_nodes, read_animations, read_motion
 from footplant.io.gltf.bones import (
     ANIMATION,
@@ -26,8 +26,8 @@ from footplant.io.gltf.bones import (
     read_human_bones,
     stated_name,
 )
+from footplant.io.gltf.characters import figure_of, find_figures, read_skins
 from footplant.io.gltf.document import Document, read_document
-from footplant.io.gltf.figures import figure_of, find_figures, read_skins
 from footplant.io.gltf.pack import Packer
 from footplant.io.gltf.rewrite import GltfSource, can_copy, fits, rewrite
 from footplant.io.gltf.scene import Joints, Scene, make_skeleton, read_scene

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from footplant.errors import FormatError
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.npz.archive import Archive, open_archive
 from footplant.io.npz.arrays import find_positions, read_arrays
 from footplant.io.npz.plain import is_plain, read_plain, save

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Take
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.bodies import BY_JOINTS, SMPL_KEYPOINTS
 from footplant.io.npz.layouts import PLAIN

@@ -27,7 +27,7 @@ import numpy as np
 from footplant.clip import Clip, Take
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.arrays import write_archive, write_npy
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import MAX_LENGTH, find_rate
 from footplant.motion import Motion

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Take
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import MAX_LENGTH, find_rate
 from footplant.io.npz.bodies import BY_JOINTS, Body

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from footplant.clip import Clip
 from footplant.errors import FormatError
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.project.model import Extra, Project, ProjectLayout
 from footplant.io.project.normalized import read_entry
 from footplant.io.project.read import Reader

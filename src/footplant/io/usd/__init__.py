@@ -14,11 +14,11 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.source import PackedSource
+from footplant.io.usd.characters import make_figure, read_motion
 from footplant.io.usd.child import read
 from footplant.io.usd.content import Content, RawSkeleton
-from footplant.io.usd.figures import make_figure, read_motion
 from footplant.io.usd.library import require
 from footplant.io.usd.rewrite import UsdSource, fits, pack_whole, rewrite
 from footplant.io.usd.skin import read_skin

@@ -16,11 +16,11 @@ from typing import NoReturn
 
 from footplant.errors import FormatError
 from footplant.io import isolation
+from footplant.io.usd.bundle import receive, send
 from footplant.io.usd.content import Content, from_plain, to_plain
 from footplant.io.usd.extract import read_content
 from footplant.io.usd.layers import open_stage
 from footplant.io.usd.library import modules, reporting
-from footplant.io.usd.parcel import receive, send
 
 FIXED_SECONDS, SECONDS_PER_MEGABYTE = 20, 2
 """How long the child may work."""

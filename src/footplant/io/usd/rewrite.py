@@ -20,7 +20,7 @@ from footplant.clip import Clip
 from footplant.io.atomic import write_atomic
 from footplant.io.file_space import in_file_space
 from footplant.io.source import PackedSource
-from footplant.io.usd.figures import Figure, read_motion
+from footplant.io.usd.characters import Figure, read_motion
 from footplant.io.usd.layers import Opened, open_stage
 from footplant.io.usd.library import modules, reporting
 from footplant.io.usd.package import entries, is_package

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
+from footplant.io.usd.characters import Figure, invert
 from footplant.io.usd.content import RawMesh
-from footplant.io.usd.figures import Figure, invert
 from footplant.io.usd.pose import columns
 from footplant.skeleton import Skin
 from footplant.skinning import vertex_normals

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Clip
 from footplant.io.atomic import write_atomic
+from footplant.io.usd.characters import invert
 from footplant.io.usd.extract import END_SITES
-from footplant.io.usd.figures import invert
 from footplant.io.usd.library import modules, reporting
 from footplant.io.usd.package import pack
 from footplant.kinematics import Kinematics

@@ -16,7 +16,7 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.errors import FormatError
 from footplant.io import gltf
-from footplant.io.figure import RawFigure
+from footplant.io.character import RawFigure
 from footplant.io.gltf.bones import MODEL_0, MODEL_1
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.rewrite import GltfSource, fits

@@ -13,7 +13,7 @@ _RAW = 0x80000000
 
 def unpack(data: bytes, most: int) -> bytes | None:
     """The content of a frame of at most `most` bytes; None when it is none, damaged or larger. Sums are not checked."""
-    from footplant.kernels import lz4
+    from footplant.live.protocols import _lz4 as lz4
 
     if len(data) < 7 or data[:4] != MAGIC or data[4] >> 6 != 1:
         return None

@@ -1,1 +1,0 @@
-"""What a motion does: where it touches, and how good it is."""

@@ -1,0 +1,199 @@
+"""Blending registered motions: n-way, at weights that may change with time and differ between parts of the body.
+
+Macleod, "Motion capture based animation" (2006), section 3.2, with the foot constraints that it left for future work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant.blending.common_character import contacts_of, floor_level
+from footplant.blending.compose import RootPath, compose, part_joints, root_reference
+from footplant.blending.plants import blend_plants, hold
+from footplant.blending.registration import Registration
+from footplant.clip import Clip
+from footplant.errors import MotionError
+from footplant.problem import Method, Progress, Solution
+
+
+def bezier(share: ArrayLike, ease: tuple[float, float] = (0.0, 1.0)) -> NDArray:
+    """A cubic Bézier curve from 0 to 1 over shares (…) of a fade, 0 to 1 (METHODS F4).
+
+    ease: its two inner control values; the usual ones, 0 and 1, leave and arrive gently (3u² − 2u³).
+    """
+    u = np.clip(np.asarray(share, float), 0.0, 1.0)
+    return 3.0 * ease[0] * u * (1.0 - u) ** 2 + 3.0 * ease[1] * u**2 * (1.0 - u) + u**3
+
+
+@dataclass(frozen=True, eq=False)
+class WeightCurve:
+    """Weights of n motions over time: kept between keys by cubic Bézier curves that are level at the keys."""
+
+    seconds: NDArray
+    """(K,) times of the keys in the blend, rising."""
+    values: NDArray
+    """(K, n) weights at the keys, each row summing to 1."""
+
+    @classmethod
+    def of(cls, weights: ArrayLike | WeightCurve, count: int) -> WeightCurve:
+        """Weights as a curve: one for each motion, made to sum to 1, for all of the time."""
+        if isinstance(weights, WeightCurve):
+            return cls(weights.seconds, _checked(weights.values, count))
+        return cls(np.zeros(1), _checked(np.atleast_2d(np.asarray(weights, float)), count))
+
+    def __call__(self, seconds: ArrayLike) -> NDArray:
+        """(N, n) weights at times (N,)."""
+        seconds = np.atleast_1d(np.asarray(seconds, float))
+        if len(self.seconds) == 1:
+            return np.repeat(self.values, len(seconds), axis=0)
+        key = np.clip(np.searchsorted(self.seconds, seconds, side="right") - 1, 0, len(self.seconds) - 2)
+        share = bezier((seconds - self.seconds[key]) / np.maximum(np.diff(self.seconds)[key], 1e-9))[:, None]
+        return self.values[key] + share * (self.values[key + 1] - self.values[key])
+
+
+def _checked(values: NDArray, count: int) -> NDArray:
+    values = np.asarray(values, float)
+    if values.ndim != 2 or values.shape[1] != count:
+        raise MotionError(f"expected {count} weights, one for each motion, got {values.shape[-1]}")
+    sums = values.sum(axis=1, keepdims=True)
+    if not np.isfinite(values).all() or (values < 0).any() or (sums <= 0).any():
+        raise MotionError(f"expected weights of 0 or more that are not all 0, got {values.tolist()}")
+    return values / sums
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """What a motion does over the part that corresponds to the others'."""
+
+    seconds: float
+    """How long it takes."""
+    speed: float
+    """Metres a second over the floor, on average."""
+    turn: float
+    """Radians a second to the left, on average."""
+
+
+def parameters(registration: Registration) -> tuple[Parameters, ...]:
+    """Speed and turn of each of the motions."""
+    spans = registration.curve([registration.curve.start, registration.curve.stop])
+    reference = root_reference(registration.character)
+    found = []
+    for number in range(len(registration)):
+        first, last = spans[:, number]
+        times = np.linspace(first, last, max(int((last - first) * 60), 2))
+        path = RootPath.of(registration.poses(number, times), reference)
+        seconds = float(last - first)
+        gone = float(np.hypot(*path.steps()[1].sum(axis=0)))
+        found.append(Parameters(seconds, gone / seconds, float(path.heading[-1] - path.heading[0]) / seconds))
+    return tuple(found)
+
+
+def weights_for(registration: Registration, *, speed: float | None = None, turn: float | None = None) -> NDArray:
+    """(n,) the most even weights whose blend has a speed (metres a second) and a turn (radians a second to the left).
+
+    Of a blend, distances, turns and durations are the weighted means of its motions'. What is out of their reach is
+    met as nearly as it can be.
+    """
+    if speed is None and turn is None:
+        raise MotionError("expected a speed or a turn to find weights for, got neither")
+    from scipy.optimize import nnls
+
+    known = parameters(registration)
+    rows = [np.ones(len(known))]
+    for wanted, own, size in ((speed, "speed", 1.0), (turn, "turn", 0.5)):
+        if wanted is not None:
+            rows.append(np.array([p.seconds * (getattr(p, own) - wanted) for p in known]) / size)
+    scale = np.array([100.0] + [30.0] * (len(rows) - 1))
+    even = 0.01 * np.eye(len(known))
+    design = np.concatenate([np.stack(rows) * scale[:, None], even])
+    target = np.concatenate([[100.0], np.zeros(len(rows) - 1), np.full(len(known), 0.01 / len(known))])
+    weights = nnls(design, target)[0]
+    return weights / weights.sum()
+
+
+def timeline(registration: Registration, curve: WeightCurve, fps: float, cycles: int = 1) -> tuple[NDArray, NDArray]:
+    """Times (F, n) of each motion, seconds, and weights (F, n), for every frame of a blend.
+
+    The blend goes along the registration so that each motion, alone, would play at its own speed; time never runs back,
+    since weights are not negative and every motion's time rises along the curve.
+    """
+    start, span = registration.curve.start, registration.curve.stop - registration.curve.start
+    fine = np.linspace(0.0, span, max(int(span * 1000), 64) + 1)
+    known = registration.curve(start + fine)
+    whole = span * (cycles if registration.loop else 1)
+
+    def at(place: float) -> NDArray:
+        turn = min(np.floor(place / span), whole / span - 1.0)
+        inside = place - turn * span
+        return np.array([np.interp(inside, fine, column) for column in known.T]) + turn * (known[-1] - known[0])
+
+    places = [0.0]
+    while places[-1] < whole - 1e-9:
+        shares, now = curve((len(places) - 0.5) / fps)[0], at(places[-1])
+        # such a step that the mean time of the motions goes on by one frame
+        step = 1.0 / fps
+        for _ in range(20):
+            step *= 1.0 / (fps * float(shares @ (at(min(places[-1] + step, whole)) - now))) if step > 0 else 1.0
+            step = min(step, whole)
+        if places[-1] + step > whole + 1e-6:
+            break
+        places.append(min(places[-1] + step, whole))
+    along = np.array(places)
+    turns = np.minimum(np.floor(along / span + 1e-12), cycles - 1) if registration.loop else np.zeros(len(along))
+    times = registration.curve(start + along - turns * span)
+    if registration.loop:
+        lengths = np.array([clip.motion.duration for clip in registration.clips])
+        times = times + turns[:, None] * lengths
+    return times, curve(np.arange(len(along)) / fps)
+
+
+def blend(
+    registration: Registration,
+    weights: ArrayLike | WeightCurve,
+    *,
+    parts: Mapping[str, Sequence[float]] | None = None,
+    fps: float | None = None,
+    cycles: int = 1,
+    method: str | Method | None = "hierarchical",
+    progress: Progress | None = None,
+) -> Solution:
+    """One motion from several, its feet planted.
+
+    weights: one for each motion, or a curve of them. parts: a part of the body ("right_arm", "upper_body", a role) →
+    its own weights: the arm of a wave on a run. fps: of the blend (default: the reference's). cycles: how often loops
+    are played. method: what holds the plants, by name or set up; None leaves the blend as it is.
+    """
+    rate = fps or registration.clips[registration.reference].motion.fps
+    times, shares = timeline(registration, WeightCurve.of(weights, len(registration)), rate, cycles)
+    poses = [replace(registration.poses(number, times[:, number]), fps=rate) for number in range(len(registration))]
+    character = registration.character
+    joints = None if not parts else joint_shares(registration, shares, parts)
+    raw = compose(poses, shares, character, joints=joints)
+    contacts = registration.contacts
+    if registration.loop:
+        # plants that go over the seam of a loop are whole when it is played on
+        most = np.ceil(times.max(axis=0) / [clip.motion.duration for clip in registration.clips]).astype(int) + 1
+        contacts = [contacts_of(_unrolled(clip, int(turns))) for clip, turns in zip(registration.clips, most)]
+    plants = blend_plants(raw, character, times, shares, contacts)
+    levels = [floor_level(own) for own in contacts if own is not None]
+    return hold(raw, character, plants, levels[0] if levels else 0.0, method=method, progress=progress)
+
+
+def _unrolled(clip: Clip, cycles: int) -> Clip:
+    return replace(clip, motion=clip.motion.looped(cycles, close=False))
+
+
+def joint_shares(registration: Registration, shares: NDArray, parts: Mapping[str, Sequence[float]]) -> NDArray:
+    """(F, n, J) weights of every joint: those of the whole, or of the part that it belongs to."""
+    count = len(registration)
+    out = np.repeat(shares[:, :, None], len(registration.character.skeleton), axis=2)
+    for part, own in parts.items():
+        inside = part_joints(registration.character, part)
+        if inside[0]:
+            raise MotionError(f"expected a part without the root, got {part!r}")
+        out[:, :, inside] = _checked(np.atleast_2d(np.asarray(own, float)), count)[0][None, :, None]
+    return out

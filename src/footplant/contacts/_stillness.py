@@ -1,0 +1,265 @@
+"""Where points stand still: the loops over frames and points of `analysis.stillness`.
+
+Each operation is rounded by itself (`rounded`): whether a point rests is decided by thresholds, and the answer must not
+depend on what a processor fuses. Positions are (F, P, 3) metres, read-only; intervals are rows (point, start, end).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels import strict_jit
+
+
+@strict_jit
+def step_length(positions, f, p):
+    """How far a point goes from a frame to the next."""
+    square = 0.0
+    for k in range(3):
+        away = positions[f + 1, p, k] - positions[f, p, k]
+        square += away * away
+    return math.sqrt(square)
+
+
+@strict_jit
+def whole_step(positions, f, fewest, row):
+    """How far all points but the `fewest` that go least go from a frame to the next; row (P,) is room."""
+    points = positions.shape[1]
+    for p in range(points):
+        row[p] = step_length(positions, f, p)
+    for n in range(fewest + 1):  # the smallest ones, one after another
+        least = n
+        for p in range(n + 1, points):
+            if row[p] < row[least]:
+                least = p
+        row[n], row[least] = row[least], row[n]
+    return row[fewest]
+
+
+@strict_jit
+def find_jumps(positions, fewest, fps, height, row, out):
+    """Mark steps (F−1,) from a frame to the next in which nearly all points are elsewhere at once.
+
+    `fewest` is how many points may stay behind. row (P,) is room.
+    """
+    count, points = positions.shape[0] - 1, positions.shape[1]
+    # what goes less is no jump: most frames need no closer look
+    least = 0.999 * min(max(0.02 * height, 3.0 * height / fps), 12.0 * height / fps)
+    for f in range(count):
+        behind, out[f] = 0, False
+        for p in range(points):
+            if step_length(positions, f, p) <= least:
+                behind += 1
+                if behind > fewest:
+                    break
+        if behind > fewest:
+            continue
+        step, around = whole_step(positions, f, fewest, row), 0.0
+        if f > 0:
+            around = whole_step(positions, f - 1, fewest, row)
+        if f + 1 < count:
+            around = max(around, whole_step(positions, f + 1, fewest, row))
+        alone = step > 5.0 * around and step > 0.02 * height and step * fps > 3.0 * height
+        # no body moves as a whole at 20 m/s
+        out[f] = alone or step * fps > 12.0 * height
+
+
+@strict_jit
+def fourth_differences(positions, intervals, out):
+    """Lengths of the fourth differences of points inside intervals, one after another in `out`; returns how many."""
+    count = 0
+    for n in range(intervals.shape[0]):
+        p = intervals[n, 0]
+        for f in range(intervals[n, 1], intervals[n, 2] - 4):
+            square = 0.0
+            for k in range(3):
+                a, b = positions[f, p, k], positions[f + 1, p, k]
+                c, d, e = positions[f + 2, p, k], positions[f + 3, p, k], positions[f + 4, p, k]
+                ab, bc, cd, de = b - a, c - b, d - c, e - d
+                difference = ((de - cd) - (cd - bc)) - ((cd - bc) - (bc - ab))
+                square += difference * difference
+            out[count] = math.sqrt(square)
+            count += 1
+    return count
+
+
+@strict_jit
+def fit_line(positions, first, last, f, p, reach):
+    """A straight line through a window of 2·reach + 1 frames of first … last−1, fewer at their edges.
+
+    Returns the length of its slope per frame, the sum of squared residuals and the number of frames.
+    """
+    low, high = max(-reach, first - f), min(reach, last - 1 - f)
+    count = high - low + 1.0
+    t1 = t2 = x2 = 0.0
+    ax = ay = az = tx = ty = tz = 0.0
+    for k in range(low, high + 1):
+        # differences, so that far from the origin no digits are lost
+        x = positions[f + k, p, 0] - positions[f, p, 0]
+        y = positions[f + k, p, 1] - positions[f, p, 1]
+        z = positions[f + k, p, 2] - positions[f, p, 2]
+        t1 += k
+        t2 += k * k
+        ax, ay, az = ax + x, ay + y, az + z
+        tx, ty, tz = tx + k * x, ty + k * y, tz + k * z
+        x2 += x * x + y * y + z * z
+    stt = t2 - t1 * t1 / count
+    sx, sy, sz = tx - t1 * ax / count, ty - t1 * ay / count, tz - t1 * az / count
+    sxx = x2 - (ax * ax + ay * ay + az * az) / count
+    vx, vy, vz = sx / stt, sy / stt, sz / stt
+    scatter = max(sxx - (sx * vx + sy * vy + sz * vz), 0.0)
+    return math.sqrt(vx * vx + vy * vy + vz * vz), scatter, count
+
+
+@strict_jit
+def mark_still(positions, first, last, reach, around, fps, noise, limits, fits, queue, out):
+    """Mark in `out` (F, P) which of the frames first … last−1 are still: see `analysis.stillness`.
+
+    reach: frames of a line's window to either side; around: frames to either side in which the top speed is sought.
+    limits: (3,) the slowest and the fastest speed that may count as a limit, m/s, and the share of the top speed that
+    does. fits (F, 3) and queue (F,) int64 are room.
+    """
+    if last - first < 2:
+        out[first:last] = False
+        return
+    slowest, fastest, share = limits[0], limits[1], limits[2]
+    for p in range(positions.shape[1]):
+        for f in range(first, last):
+            slope, fits[f, 1], fits[f, 2] = fit_line(positions, first, last, f, p, reach)
+            fits[f, 0] = slope * fps
+        # the frames that may still be the fastest around a later one, fastest first
+        head, tail = 0, 0
+        for ahead in range(first, last + around):
+            if ahead < last:
+                while tail > head and fits[queue[tail - 1], 0] <= fits[ahead, 0]:
+                    tail -= 1
+                queue[tail] = ahead
+                tail += 1
+            f = ahead - around
+            if first <= f < last:
+                while queue[head] < f - around:
+                    head += 1
+                speed, scatter, count = fits[f, 0], fits[f, 1], fits[f, 2]
+                limit = min(max(share * fits[queue[head], 0], slowest), fastest)
+                # variance of the slope, per axis
+                spread = noise * noise * 12.0 / ((count + 1.0) * count * (count - 1.0))
+                freedom = max(3.0 * (count - 2.0), 1.0)
+                straight = 0.25 * limit * count / fps
+                allowed = noise * noise * (1.0 + 4.0 * math.sqrt(2.0 / freedom)) + straight * straight
+                level = speed * speed < limit * limit + 4.0 * 3.0 * spread * fps * fps
+                out[f, p] = level and scatter / freedom <= allowed
+
+
+@strict_jit
+def runs_of(mask, segments, out):
+    """Rows (point, start, end) of every run of True in a mask (F, P) within segments (S, 2), in order; how many."""
+    count = 0
+    for p in range(mask.shape[1]):
+        for s in range(segments.shape[0]):
+            start = -1
+            for f in range(segments[s, 0], segments[s, 1]):
+                if mask[f, p]:
+                    if start < 0:
+                        start = f
+                elif start >= 0:
+                    out[count, 0], out[count, 1], out[count, 2] = p, start, f
+                    count, start = count + 1, -1
+            if start >= 0:
+                out[count, 0], out[count, 1], out[count, 2] = p, start, segments[s, 1]
+                count += 1
+    return count
+
+
+@strict_jit
+def middle_of(values, count):
+    """The median of the first values (n,), which change places (Hoare 1961, "Algorithm 65: Find")."""
+    middle = count // 2
+    low, high = 0, count - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            break
+    if count % 2 == 1:
+        return values[middle]
+    below = values[0]
+    for i in range(1, middle):
+        below = max(below, values[i])
+    return 0.5 * (below + values[middle])
+
+
+@strict_jit
+def middle_place(positions, p, start, end, room, place):
+    """The median place (3,) of a point over frames start … end−1; room (F,)."""
+    for k in range(3):
+        for f in range(start, end):
+            room[f - start] = positions[f, p, k]
+        place[k] = middle_of(room, end - start)
+
+
+@strict_jit
+def bridge(positions, intervals, fps, longest, near, noise, room, ends, out):
+    """Join neighbours at the same place when the point did not leave it in between; rows go to `out`, returns how many.
+
+    longest: frames of a gap at most. near: (2,) metres within which places are one, after a moment too short to go
+    anywhere and after a longer one. room (F,), ends (2, 3).
+    """
+    count = 0
+    reach = max(int(np.rint(0.12 * fps)), 1)
+    for n in range(intervals.shape[0]):
+        p, start, end = intervals[n, 0], intervals[n, 1], intervals[n, 2]
+        if count > 0 and out[count - 1, 0] == p and start - out[count - 1, 2] <= longest:
+            before, gap = out[count - 1, 1], out[count - 1, 2]
+            apart = near[1] if start - gap > 0.05 * fps else near[0]
+            apart = max(4.0 * noise / math.sqrt(min(reach, gap - before, end - start)), apart)
+            middle_place(positions, p, max(before, gap - reach), gap, room, ends[0])
+            middle_place(positions, p, start, min(end, start + reach), room, ends[1])
+            step = excursion = 0.0
+            for k in range(3):
+                step += (ends[1, k] - ends[0, k]) * (ends[1, k] - ends[0, k])
+            for f in range(gap, start):
+                square = 0.0
+                for k in range(3):
+                    away = positions[f, p, k] - 0.5 * (ends[0, k] + ends[1, k])
+                    square += away * away
+                excursion = max(excursion, square)
+            if math.sqrt(step) < apart and math.sqrt(excursion) < apart + 3.0 * noise:
+                out[count - 1, 2] = end
+                continue
+        out[count, 0], out[count, 1], out[count, 2] = p, start, end
+        count += 1
+    return count
+
+
+def _frames(count=4, points=1):
+    array = np.zeros((count, points, 3))
+    array.setflags(write=False)
+    return array
+
+
+def _rows(count=1):
+    return np.array([[0, 0, 4]] * count)
+
+
+WARMUP = {
+    "find_jumps": lambda: (_frames(), 0, 30.0, 1.7, np.zeros(1), np.zeros(3, bool)),
+    "fourth_differences": lambda: (_frames(), _rows(), np.zeros(1)),
+    "mark_still": lambda: (
+        _frames(), 0, 4, 1, 1, 30.0, 0.0, np.ones(3), np.zeros((4, 3)), np.zeros(4, np.int64), np.zeros((4, 1), bool)
+    ),
+    "runs_of": lambda: (np.ones((4, 1), bool), np.array([[0, 4]]), _rows()),
+    "bridge": lambda: (_frames(), _rows(), 30.0, 12.0, np.ones(2), 0.0, np.zeros(4), np.zeros((2, 3)), _rows()),
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Feet: footsteps, the ground they stand on, and the sole between its footplants."""

@@ -1,0 +1,114 @@
+"""A motion that is being changed joint by joint, and where everything is: forward kinematics of what moved, no more."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.errors import SkeletonError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import MovingPoint, Point, Skeleton
+from footplant.solve.ik.limb import Limb
+
+
+class Posed:
+    """The rotations of a motion, to be changed in place, and where its joints and points are.
+
+    Who changes `local` says so by `turned`; `placed` does so for a limb.
+    """
+
+    def __init__(self, motion: Motion) -> None:
+        """Run forward kinematics once."""
+        self.start = motion
+        """The motion as it was."""
+        self.local: NDArray = np.array(motion.rotations)
+        """(F, J, 4) local rotations."""
+        self._offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
+        kinematics = Kinematics(motion)
+        self._positions, self._rotations = np.array(kinematics.positions), np.array(kinematics.rotations)
+        self._moved: set[int] = set()
+
+    @property
+    def positions(self) -> NDArray:
+        """(F, J, 3) where joints are now, metres, world."""
+        self._follow()
+        return self._positions
+
+    @property
+    def rotations(self) -> NDArray:
+        """(F, J, 4) their world rotations."""
+        self._follow()
+        return self._rotations
+
+    def tracks(self, *points: Point) -> NDArray:
+        """(N, F, 3) where points are now, metres, world."""
+        from footplant.kernels import fk
+
+        self._follow()
+        out = np.empty((len(points), len(self.local), 3))
+        joints = np.array([point.joint for point in points], np.int64)
+        offsets = np.array([point.offset for point in points], float)
+        fk.carry_apart(joints, offsets, self._positions, self._rotations, out)
+        for point, track in zip(points, out):
+            if isinstance(point, MovingPoint):
+                arm = rotation.rotate(self._rotations[:, point.joint], point.at(np.arange(len(track))))
+                track[:] = self._positions[:, point.joint] + arm
+        return out
+
+    def turned(self, joint: int) -> None:
+        """Say that a joint's local rotations were changed; it has one above it."""
+        if joint == 0:
+            raise SkeletonError("expected a joint that another one carries, got the root")
+        self._moved.add(joint)
+
+    def _follow(self) -> None:
+        """Pose again what has moved since it was last asked for, and all that it carries."""
+        from footplant.kernels import fk
+
+        skeleton = self.start.skeleton
+        for joint in sorted(self._moved):
+            # what an earlier one carries is posed with it
+            if not self._moved.intersection(skeleton.chain(joint)[:-1]):
+                below = _below(skeleton, joint)
+                fk.forward_some(below, skeleton.parents, self._offsets, self.local, self._positions, self._rotations)
+        self._moved.clear()
+
+    def placed(self, limb: Limb, rows: NDArray, goals: NDArray, orientations: NDArray) -> tuple[NDArray, NDArray]:
+        """Put a limb's end on goals (F, 3) with world orientations (F, 4) at some rows, as `ik.limb.place` does.
+
+        Returns metres (N,) that are left, and how each goal was met (N,): values of `ik.limb.Reach`.
+        """
+        from footplant.feet import _limb_rows as kernel
+
+        self._follow()
+        skeleton, frames = self.start.skeleton, len(self.local)
+        upper_chain, lower_chain = _chains(skeleton, limb.upper, limb.lower, limb.end)
+        residual, status = np.zeros(frames), np.zeros(frames, np.int64)
+        kernel.place_rows(
+            rows, upper_chain, lower_chain, int(skeleton.parents[limb.upper]), self._offsets, limb.axis,
+            float(limb.flexion[0]), float(limb.flexion[1]), goals, orientations, self._positions, self._rotations,
+            self.local, residual, status,
+        )  # fmt: skip
+        self.turned(limb.upper)
+        return residual[rows], status[rows]
+
+    def finish(self) -> Motion:
+        """The motion as it is now; it is not changed any more."""
+        return self.start.like(self.start.root, self.local, self.start.offsets)
+
+
+@lru_cache(maxsize=64)
+def _below(skeleton: Skeleton, joint: int) -> NDArray:
+    """(N,) a joint and all below it, in order."""
+    return np.array(skeleton.descendants(joint), np.int64)
+
+
+@lru_cache(maxsize=64)
+def _chains(skeleton: Skeleton, upper: int, lower: int, end: int) -> tuple[NDArray, NDArray]:
+    """Joints of a limb from its upper one to its hinge, and from there to its end."""
+    first, second = skeleton.chain(lower, upper), skeleton.chain(end, lower)
+    return np.array(first, np.int64), np.array(second, np.int64)

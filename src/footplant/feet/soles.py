@@ -1,0 +1,309 @@
+"""What lies between plants: toes that lie flat while the ball stands, and soles that stay out of the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import humanoid, rotation
+from footplant.constraints import Above, Footplant
+from footplant.contacts.ground import NEAR, Ground, normal_of
+from footplant.errors import SkeletonError
+from footplant.feet.posed import Posed
+from footplant.feet.standing import Stands, stands_of
+from footplant.feet.steps import BENDING, BENT
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character, Point
+from footplant.solve.ik.limb import Limb, Reach, limb_of
+from footplant.spline import smooth_above, smooth_envelope
+
+SOLE = ("heel", "ball", "toe")
+SHALLOW = 0.005
+"""Metres below the ground that nobody sees."""
+LEFT_ALONE = 0.002
+"""Metres below the ground that a sole may be between its plants: lifting it out has its price in the knees."""
+MOST_BEND = 1.2
+"""Radians that toes are bent up at most to keep them out of the ground."""
+EASE_UP = 0.1
+"""Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
+
+
+def level_toes(
+    motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground, before: Motion | None = None
+) -> Motion:
+    """Toes lie on the ground while the ball of their foot is planted, whatever the source's toes did (or had).
+
+    They are turned by the least rotation that makes their sole parallel to the ground, as far as the plant is at work.
+    A ball that is planted above the ground (on a rope, on a rung) leaves its toes alone. Where the heel stands too, and
+    no higher, foot and toes are one piece: a foot that rolls to its side would pull its toes away from it.
+    before: the motion whose toes were not levelled yet, where this one's have been: half-way levelled twice is more
+    than half-way, and a plant that eases in would come with a jerk.
+    """
+    posed = Posed(motion)
+    _level_toes(posed, character, _stands(motion, character, plants), ground, before)
+    return posed.finish()
+
+
+def put_right(
+    motion: Motion,
+    character: Character,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    clearances: Mapping[str, NDArray] | None = None,
+    before: Motion | None = None,
+) -> Motion:
+    """`level_toes`, `lift_toes` and `clear_ground`, one after another."""
+    posed, stands = Posed(motion), _stands(motion, character, plants)
+    _level_toes(posed, character, stands, ground, before)
+    _lift_toes(posed, character, stands, ground, clearances)
+    return _clear_ground(posed, character, stands, ground, clearances)
+
+
+def _stands(motion: Motion, character: Character, plants: Sequence[Footplant]) -> Stands:
+    return stands_of(tuple(plants), character, len(motion), motion.fps)
+
+
+def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Ground, before: Motion | None) -> None:
+    from footplant.feet import _soles as kernel
+
+    roles, skeleton, frames = character.require_roles(), character.skeleton, len(posed.local)
+    pose = humanoid.reference_pose(skeleton, roles)
+    reference = humanoid.reference_world(skeleton, roles)[1]
+    sides = {side: toes for side in ("left", "right") if (toes := roles.get(f"{side}_toes"))}
+    if before is not None:
+        for toes in sides.values():
+            posed.local[:, toes] = before.rotations[:, toes]
+            posed.turned(toes)
+    for side, toes in sides.items():
+        point, above = character.contacts.get(f"{side}_ball"), int(skeleton.parents[toes])
+        if point is None:
+            continue
+        share, flat = stands.share_on(side, ground, NEAR * character.height), np.zeros(frames)
+        heel, ball = posed.tracks(character.contacts.get(f"{side}_heel", point), point)
+        # while both hold the heights are those of the plants: how the foot lies now may be what is to be put right
+        kernel.straight_share(*stands.together(side), heel, ball, BENT, BENDING, flat)
+        straight = flat.any()
+        if not straight and not share.any():
+            continue
+        if straight and f"{side}_toe" in character.contacts:
+            # but not where that would push the tip into the ground: there the toes bend
+            tip, offset = np.empty((frames, 3)), np.array(character.contacts[f"{side}_toe"].offset)
+            kernel.straight_tip(toes, above, pose[toes], offset, posed.positions, posed.rotations, tip)
+            flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
+        normals = np.array(normal_of(ground, ball[:, ::2]), order="C")
+        kernel.level(toes, above, share, flat, reference[toes], normals, pose[toes], posed.rotations, posed.local)
+        posed.turned(toes)
+
+
+def lift_toes(
+    motion: Motion,
+    character: Character,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    clearances: Mapping[str, NDArray] | None = None,
+) -> Motion:
+    """Toes bend up where their tips would be in the ground, smoothly; a planted ball's stay if they are hardly in it.
+
+    clearances: as for `clear_ground`.
+    """
+    posed = Posed(motion)
+    _lift_toes(posed, character, _stands(motion, character, plants), ground, clearances)
+    return posed.finish()
+
+
+def _lift_toes(
+    posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
+) -> None:
+    from footplant.feet import _soles as kernel
+
+    roles, skeleton, frames = character.require_roles(), character.skeleton, len(posed.local)
+    half = round(EASE_UP * posed.start.fps)
+    for side in ("left", "right"):
+        toes, point = roles.get(f"{side}_toes"), character.contacts.get(f"{side}_toe")
+        if toes is None or point is None or point.joint not in skeleton.descendants(toes):
+            continue
+        ball_point = character.contacts.get(f"{side}_ball")
+        both = tip, ball = posed.tracks(point, ball_point or point)
+        least, floor = np.array(ground.height(both[..., ::2]), float)
+        least += _allowed(clearances, f"{side}_toe")
+        up, still = np.empty(frames), np.empty(frames)
+        held = stands.share(ball_point)
+        if not kernel.bend_needed(toes, tip, least, ball, floor, held, SHALLOW, posed.positions, up, still):
+            continue
+        angles, above = _beside(up, still, half), int(skeleton.parents[toes])
+        kernel.bend_up(toes, above, angles, MOST_BEND, tip, posed.positions, posed.rotations, posed.local)
+        posed.turned(toes)
+
+
+def _allowed(clearances: Mapping[str, NDArray] | None, name: str) -> ArrayLike:
+    """Metres, 0 or below, that a contact point may be in the ground."""
+    return np.minimum(0.0 if clearances is None else clearances.get(name, 0.0), -LEFT_ALONE)
+
+
+def clear_ground(
+    motion: Motion,
+    character: Character,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    clearances: Mapping[str, NDArray] | None = None,
+) -> Motion:
+    """Feet that swing stay out of the ground, lifted smoothly and never by less than is needed.
+
+    A foot that stands on its heel or its ball alone is pitched about that where its other end is in the ground; so is
+    one without toes that rolls over its ball and would push its tip into the ground.
+    clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `depths`).
+    """
+    return _clear_ground(Posed(motion), character, _stands(motion, character, plants), ground, clearances)
+
+
+def _clear_ground(
+    posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
+) -> Motion:
+    half = round(EASE_UP * posed.start.fps)
+    rise = np.zeros(len(posed.local))
+    for side in ("left", "right"):
+        names = [f"{side}_{part}" for part in SOLE]
+        if not all(name in character.contacts for name in names):
+            continue
+        try:
+            limb = limb_of(character, f"{side}_leg")
+        except SkeletonError:
+            continue
+        _clear_foot(posed, character, limb, names, stands, ground, clearances, half, rise)
+    motion = posed.finish()
+    if (rise > 1e-6).any():
+        # who sits on his heels gets up a little
+        motion = replace(motion, root=motion.root + smooth_envelope(rise, half)[:, None] * rotation.AXES["y"])
+    return motion
+
+
+def _clear_foot(
+    posed: Posed, character: Character, limb: Limb, names: list[str], stands: Stands, ground: Ground,
+    clearances: Mapping[str, NDArray] | None, half: int, rise: NDArray,
+) -> None:  # fmt: skip
+    """Bring one foot out of the ground; rise (F,) becomes what the hips must do for it beside, metres, at least."""
+    from footplant.feet import _soles as kernel
+
+    frames = len(rise)
+    points = [character.contacts[name] for name in names]
+    held, on_heel, on_ball = stands.share(*points), stands.share(points[0]), stands.share(points[1])
+    allowed = [_allowed(clearances, name) for name in names]
+    # heel, ball and toe, and the ankle last
+    places = posed.tracks(*points, Point(limb.end))
+    floor = ground.height(places[:3, :, ::2])
+    turn = np.array(posed.rotations[:, limb.end])
+    pitched = np.zeros(frames, bool)
+    toes = character.require_roles().get(f"{names[0].partition('_')[0]}_toes")
+    toes = toes if toes is not None and character.skeleton.parents[toes] == limb.end else None
+    toe_turn = turn if toes is None else np.array(posed.rotations[:, toes])
+    pivots = [(0, 1, on_heel, on_ball), (1, 0, on_ball, on_heel)]
+    stiff = points[2].joint == limb.end and points[2] != points[1]
+    if stiff:
+        pivots.append((1, 2, on_ball, np.zeros(frames)))
+
+    def pitch_of(pivot: int, end: int) -> NDArray:
+        """(F,) radians by which the line from a pivot to an end must pitch up to clear the ground."""
+        wanted = np.empty(frames)
+        kernel.pitch_needed(places[pivot], places[end], floor[end] + allowed[end], wanted)
+        return wanted
+
+    for pivot, end, standing, also in pivots:
+        wanted = standing * pitch_of(pivot, end)
+        pitch = _beside(wanted, also, half)
+        if stiff and pivot == 1:
+            # a stiff foot is a seesaw on its ball: one end comes up only as far as the other may go down
+            pitch = np.minimum(pitch, np.maximum(np.maximum(wanted, -pitch_of(1, 2 - end)), 0.0))
+        if pitch.any():
+            # a foot that turns about its ball leaves its toes where they lie
+            toes_too = toes is not None and pivot != 1
+            kernel.pitch_up(pitch, pivot, end, places, turn, toe_turn, toes_too, pitched)
+            floor = ground.height(places[:3, :, ::2])
+    deep = floor - places[:3, :, 1]
+    need = np.maximum(np.maximum(deep[0] + allowed[0], deep[1] + allowed[1]), deep[2] + allowed[2])
+    lift = _beside(need, held, half)
+    rows = np.flatnonzero(pitched | (lift != 0.0))
+    if not len(rows):
+        return
+    # the rest stays to the bit: a knee that the source bends the wrong way is not put right in passing
+    goals = np.array(places[3])
+    goals[:, 1] += lift
+    away = posed.positions[rows, limb.upper] - goals[rows]
+    residual, status = posed.placed(limb, rows, goals, turn)
+    if toes is not None:
+        kernel.relate(rows, toes, turn, toe_turn, posed.local)
+        posed.turned(toes)
+    folded = (status == Reach.TOO_NEAR) & (away[:, 1] > 0.0)
+    if folded.any():
+        nearest = np.linalg.norm(away, axis=1) + residual
+        above = np.sqrt(np.maximum(nearest**2 - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0)) - away[:, 1]
+        rise[rows] = np.maximum(rise[rows], np.where(folded, above - LEFT_ALONE, 0.0))
+
+
+def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
+    """What is done (F,) about a need: smoothly over ±half frames, and nothing while a plant holds.
+
+    held: (F,) how much a plant is at work, 0 to 1. What is in the ground at a plant may be so beside it: else it would
+    be lifted up to the plant's first frame, only to be dropped there.
+    """
+    from footplant.feet import _soles as kernel
+
+    if not need.max(initial=0.0) > 0.0:
+        return np.zeros(len(need))
+    wanted = np.empty(len(need))
+    kernel.beside(need, held, wanted)
+    return smooth_above(wanted, held >= 1.0, half)
+
+
+def stones(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:
+    """(N, 3) metres; where something carries plants: each of them is on a level stone as large as its foot."""
+    kinematics, found = Kinematics(motion), [np.zeros((0, 3))]
+    for side in ("left", "right"):
+        own = {name: point for name, point in character.contacts.items() if name in [f"{side}_{p}" for p in SOLE]}
+        tracks = {point: kinematics.point(point) for point in own.values()}
+        for plant in plants:
+            if plant.point in tracks and plant.place is not None and plant.frames:
+                held = np.asarray(plant.frames)
+                away = [np.median((track - tracks[plant.point])[held], axis=0) for track in tracks.values()]
+                found.append(np.asarray(plant.place) + np.array(away) * [1.0, 0.0, 1.0])
+    return np.concatenate(found)
+
+
+def stay_above(
+    character: Character,
+    ground: Ground,
+    frames: range,
+    clearances: Mapping[str, ArrayLike] | None = None,
+    parts: Sequence[str] = SOLE,
+) -> tuple[Above, ...]:
+    """Heel, ball and toe of both feet (or other parts) never go below the ground, or not deeper than `clearances` says.
+
+    clearances: contact point → metres, 0 or below.
+    """
+    return tuple(
+        Above(
+            point=character.contacts[f"{side}_{part}"],
+            ground=ground,
+            frames=frames,
+            clearance=0.0 if clearances is None else clearances.get(f"{side}_{part}", 0.0),
+            tolerance=SHALLOW,
+            name=f"{side} {part} above the ground",
+        )
+        for side in ("left", "right")
+        for part in parts
+        if f"{side}_{part}" in character.contacts
+    )
+
+
+def depths(kinematics: Kinematics, character: Character, ground: Ground) -> dict[str, NDArray]:
+    """Contact point of a sole → (F,) metres, 0 or below: how deep it is in the ground."""
+    found = {}
+    for side in ("left", "right"):
+        for part in SOLE:
+            if f"{side}_{part}" in character.contacts:
+                place = kinematics.point(character.contacts[f"{side}_{part}"])
+                found[f"{side}_{part}"] = np.minimum(place[:, 1] - ground.height(place[:, ::2]), 0.0)
+    return found

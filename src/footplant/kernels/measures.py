@@ -1,0 +1,172 @@
+"""What motions are judged by, frame by frame: limits of joints, directions of bones, and how plants hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from footplant.kernels import jit, strict_jit
+from footplant.kernels.quaternion import log, multiply
+
+
+@jit
+def limit_excess(above, local, below, lower, upper, free, out):
+    """Radians (F, J) by which joints are turned beyond their limits: see `humanoid.limit_violations`.
+
+    above (J, 4) and below (J, 4) stand before and after the local rotations (F, J, 4) in the anatomical turn, whose
+    vector has the limits lower and upper (J, 3). free (J,): no limit is nearer than the turn with this |w|.
+    """
+    for f in range(local.shape[0]):
+        for j in range(local.shape[1]):
+            w, x, y, z = multiply(
+                above[j, 0], above[j, 1], above[j, 2], above[j, 3],
+                local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3],
+            )  # fmt: skip
+            w, x, y, z = multiply(w, x, y, z, below[j, 0], below[j, 1], below[j, 2], below[j, 3])
+            out[f, j] = 0.0
+            if abs(w) >= free[j]:
+                continue
+            if free[j] <= 1.0:
+                # angle/sin(angle/2) is no larger than this: turns within their limits need no logarithm
+                most = (2.0 + (math.pi - 2.0) * (1.0 - abs(w)) + 1e-9) * (1.0 if w >= 0.0 else -1.0)
+                if (
+                    lower[j, 0] <= most * x <= upper[j, 0]
+                    and lower[j, 1] <= most * y <= upper[j, 1]
+                    and lower[j, 2] <= most * z <= upper[j, 2]
+                ):
+                    continue
+            vx, vy, vz = log(w, x, y, z)
+            ax = max(vx - upper[j, 0], lower[j, 0] - vx, 0.0)
+            ay = max(vy - upper[j, 1], lower[j, 1] - vy, 0.0)
+            az = max(vz - upper[j, 2], lower[j, 2] - vz, 0.0)
+            out[f, j] = math.sqrt(ax * ax + ay * ay + az * az)
+
+
+@jit
+def bone_angles(ours, our_bones, theirs, their_bones, out):
+    """Angles (F, B), radians, between bones (B, 2) of two figures, from their joints' places (F, J, 3)."""
+    for f in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            s, e = our_bones[b, 0], our_bones[b, 1]
+            ax, ay, az = ours[f, e, 0] - ours[f, s, 0], ours[f, e, 1] - ours[f, s, 1], ours[f, e, 2] - ours[f, s, 2]
+            s, e = their_bones[b, 0], their_bones[b, 1]
+            bx = theirs[f, e, 0] - theirs[f, s, 0]
+            by = theirs[f, e, 1] - theirs[f, s, 1]
+            bz = theirs[f, e, 2] - theirs[f, s, 2]
+            cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+            out[f, b] = math.atan2(math.sqrt(cx * cx + cy * cy + cz * cz), ax * bx + ay * by + az * bz)
+
+
+@jit
+def plant_figures(tracks, plants, out):
+    """How plants, rows (point, start, end), hold on tracks (F, P, 3): metres (N, 3).
+
+    The largest horizontal distance from the mean place, the highest minus the lowest, and the mean horizontal way from
+    a frame to the next (0 for a single frame).
+    """
+    for n in range(plants.shape[0]):
+        p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
+        x = z = way = 0.0
+        low = high = tracks[start, p, 1]
+        for f in range(start, end):
+            x, z = x + tracks[f, p, 0], z + tracks[f, p, 2]
+            low, high = min(low, tracks[f, p, 1]), max(high, tracks[f, p, 1])
+            if f > start:
+                dx, dz = tracks[f, p, 0] - tracks[f - 1, p, 0], tracks[f, p, 2] - tracks[f - 1, p, 2]
+                way += math.sqrt(dx * dx + dz * dz)
+        x, z = x / (end - start), z / (end - start)
+        farthest = 0.0
+        for f in range(start, end):
+            dx, dz = tracks[f, p, 0] - x, tracks[f, p, 2] - z
+            farthest = max(farthest, dx * dx + dz * dz)
+        out[n, 0], out[n, 1], out[n, 2] = math.sqrt(farthest), high - low, way / max(end - start - 1, 1)
+
+
+@strict_jit
+def ground_step(places, f, p):
+    """How far a point goes over the ground from a frame to the next, metres."""
+    x, z = places[f + 1, p, 0] - places[f, p, 0], places[f + 1, p, 2] - places[f, p, 2]
+    return math.sqrt(x * x + z * z)
+
+
+@strict_jit
+def skating_counts(places, heights, stance, toes, feet, planted, fps, bounds, out):
+    """What the ratios of `analysis.published` count in one motion: places (F, P, 3), heights and stance (F, P).
+
+    bounds (5,): metres below which a toe is low, m/s from which on it skates by two definitions, m/s for a foot in
+    stance, metres from which on a point is deep. out (7,) becomes: frames with a low toe, those of them with a low toe
+    that skates by each definition, stances of points from a frame to the next, those of them that are too fast, frames
+    with a foot that is deep, and the largest depth in metres.
+    """
+    frames = places.shape[0]
+    for f in range(frames):
+        depth = 0.0
+        for n in range(feet.shape[0]):
+            depth = max(depth, -heights[f, feet[n]])
+        out[5] += depth > bounds[4]
+        out[6] = max(out[6], depth)
+    for f in range(frames - 1):
+        low = first = second = False
+        for n in range(toes.shape[0]):
+            p = toes[n]
+            if heights[f, p] < bounds[0] and heights[f + 1, p] < bounds[0]:
+                low = True
+                speed = ground_step(places, f, p) * fps
+                first, second = first or speed > bounds[1], second or speed > bounds[2]
+        out[0] += low
+        out[1] += first
+        out[2] += second
+        for n in range(planted.shape[0]):
+            p = planted[n]
+            if stance[f, p] and stance[f + 1, p]:
+                out[3] += 1.0
+                out[4] += ground_step(places, f, p) * fps > bounds[3]
+
+
+@strict_jit
+def source_counts(places, heights, toes, feet, their_places, their_heights, their_toes, their_feet, fps, bounds, out):
+    """What the ratios of `analysis.published` count against a source, over the frames that both have.
+
+    bounds (2,): m/s up to which a toe sticks, metres from the ground within which a point touches. out (4,) becomes:
+    steps in which the source's toes stick, those of them in which ours do not, touches of the source's points, and
+    those of them in which ours touch.
+    """
+    frames = min(places.shape[0], their_places.shape[0])
+    for f in range(frames):
+        if f + 1 < frames:
+            for n in range(toes.shape[0]):
+                if ground_step(their_places, f, their_toes[n]) * fps <= bounds[0]:
+                    out[0] += 1.0
+                    out[1] += ground_step(places, f, toes[n]) * fps > bounds[0]
+        for n in range(feet.shape[0]):
+            if abs(their_heights[f, their_feet[n]]) <= bounds[1]:
+                out[2] += 1.0
+                out[3] += abs(heights[f, feet[n]]) <= bounds[1]
+
+
+def _read_only(*shape):
+    array = np.zeros(shape)
+    array.setflags(write=False)
+    return array
+
+
+WARMUP = {
+    "limit_excess": lambda: (
+        np.zeros((1, 4)), _read_only(1, 1, 4), np.zeros((1, 4)), np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1),
+        np.zeros((1, 1)),
+    ),
+    "bone_angles": lambda: (
+        _read_only(1, 1, 3), np.zeros((1, 2), np.int64), _read_only(1, 1, 3), np.zeros((1, 2), np.int64),
+        np.zeros((1, 1)),
+    ),
+    "skating_counts": lambda: (
+        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 1), bool), *(np.zeros(1, np.int64) for _ in range(3)), 30.0,
+        np.zeros(5), np.zeros(7),
+    ),
+    "source_counts": lambda: (
+        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1, 3)),
+        np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), 30.0, np.zeros(2), np.zeros(4),
+    ),
+    "plant_figures": lambda: (np.zeros((1, 1, 3)), np.zeros((1, 3), np.int64), np.zeros((1, 3))),
+}  # fmt: skip

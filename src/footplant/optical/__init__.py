@@ -1,0 +1,1 @@
+"""Optical motion capture: labelled markers to a scaled skeleton and its motion."""

@@ -1,0 +1,169 @@
+"""How well a body fits the markers that drove it: per marker and frame in millimetres, gaps, swaps, lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kinematics import Kinematics
+from footplant.markers import Markers
+from footplant.motion import Motion
+from footplant.optical.body import LENGTHS, MarkerBody, Poses, see
+from footplant.optical.calibration import Calibration
+from footplant.serialise import plain
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Two markers that had each other's name at a frame."""
+
+    frame: int
+    first: int
+    second: int
+    """Numbers among the markers that are used."""
+
+
+@dataclass(frozen=True)
+class MarkerFit:
+    """How one marker fits."""
+
+    label: str
+    segment: str
+    landmark: str | None
+    rms: float
+    """mm over the frames in which it is seen."""
+    worst: float
+    """mm."""
+    worst_frame: int | None
+    hidden: float
+    """Share of frames in which it is hidden."""
+    gaps: int
+    longest_gap: int
+    """Frames."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """A length of the body."""
+
+    name: str
+    metres: float
+    spread: float
+    """Standard deviation, metres."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkerReport:
+    """What became of a person's markers."""
+
+    subject: str
+    marker_set: str | None
+    """The known set that its labels are of."""
+    frames: int
+    markers: tuple[MarkerFit, ...]
+    frame_rms: NDArray
+    """(F,) mm; NaN where nothing is seen."""
+    median: float
+    """mm, over all markers and frames."""
+    rms: float
+    """mm."""
+    worst: float
+    """mm."""
+    height: float
+    """Of the figure, metres."""
+    lengths: tuple[Length, ...]
+    swaps: tuple[str, ...]
+    """Suspected exchanges that were undone, one sentence each."""
+    left_out: tuple[str, ...]
+    """Markers that were not used."""
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict:
+        """Plain numbers, lists and None, ready for JSON."""
+        told = {**asdict(self), "frame_rms": self.frame_rms.tolist()}
+        return {key: plain(value) for key, value in told.items()}
+
+
+def make_report(
+    body: MarkerBody,
+    bones: NDArray,
+    told: Calibration,
+    poses: Poses,
+    targets: NDArray,
+    swaps: Sequence[Swap],
+    markers: Markers,
+    subject: str,
+    set_name: str | None,
+    left_out: Sequence[str],
+) -> MarkerReport:
+    """Measure a solution."""
+    away = 1000.0 * np.linalg.norm(see(body, bones, told.offsets, poses).places - targets, axis=-1)
+    labels = [markers.labels[item.marker] for item in body.stuck]
+    fits = [
+        _fit(label, item.role, item.landmark, away[:, row])
+        for row, (label, item) in enumerate(zip(labels, body.stuck, strict=True))
+    ]
+    seen = away[~np.isnan(away)]
+    some = ~np.isnan(away).all(axis=1)
+    frame_rms = np.full(len(away), np.nan)
+    frame_rms[some] = np.sqrt(np.nanmean(away[some] ** 2, axis=1))
+    character = body.character(told.lengths)
+    exchanged = tuple(
+        f"frame {swap.frame}: {labels[swap.first]} and {labels[swap.second]} had each other's name" for swap in swaps
+    )
+    return MarkerReport(
+        subject, set_name, len(targets), tuple(fits), frame_rms, float(np.median(seen)),
+        float(np.sqrt(np.mean(seen**2))), float(seen.max()), character.height, _lengths(body, told), exchanged,
+        tuple(left_out), _notes(body),
+    )  # fmt: skip
+
+
+def _fit(label: str, role: str, landmark: str | None, away: NDArray) -> MarkerFit:
+    hidden = np.isnan(away)
+    edges = np.diff(np.concatenate([[0], hidden.astype(int), [0]]))
+    lengths = np.flatnonzero(edges < 0) - np.flatnonzero(edges > 0)
+    known = away[~hidden]
+    return MarkerFit(
+        label, role.replace("_", " "), landmark, float(np.sqrt(np.mean(known**2))) if len(known) else float("nan"),
+        float(known.max(initial=0.0)), int(np.nanargmax(away)) if len(known) else None, float(hidden.mean()),
+        len(lengths), int(lengths.max(initial=0)),
+    )  # fmt: skip
+
+
+def _lengths(body: MarkerBody, told: Calibration) -> tuple[Length, ...]:
+    """Lengths that people know, of the left side where there are two, with how sure they are."""
+    character = body.character(told.lengths)
+    roles, skeleton = character.require_roles(), character.skeleton
+    places = Kinematics(Motion(skeleton, skeleton.offsets[:1], body.reference[None])).positions[0]
+    spread: dict[str, float] = dict(zip(("scale", *LENGTHS), told.spread, strict=True))
+
+    def between(name: str, a: str, b: str, factor: str) -> Length | None:
+        first, second = roles.get(a), roles.get(b)
+        if first is None or second is None:
+            return None
+        metres = float(np.linalg.norm(places[first] - places[second]))
+        return Length(name, metres, metres * float(spread[factor]))
+
+    found = (
+        between("hip width", "left_upper_leg", "right_upper_leg", "hips"),
+        between("thigh", "left_upper_leg", "left_lower_leg", "thigh"),
+        between("shank", "left_lower_leg", "left_foot", "shank"),
+        between("trunk", "hips", "neck", "trunk"),
+        between("shoulder width", "left_upper_arm", "right_upper_arm", "shoulders"),
+        between("upper arm", "left_upper_arm", "left_lower_arm", "upper_arm"),
+        between("forearm", "left_lower_arm", "left_hand", "forearm"),
+    )
+    return tuple(length for length in found if length is not None)
+
+
+def _notes(body: MarkerBody) -> tuple[str, ...]:
+    """What of the body nothing is known of."""
+    roles = body.base.require_roles()
+    parts = {"arms": "left_lower_arm", "legs": "left_lower_leg", "the head": "head"}
+    without = [name for name, role in parts.items() if roles.get(role) not in body.active]
+    if not without:
+        return ()
+    return (f"no markers on {' and '.join(without)}: what has none keeps a neutral pose",)

@@ -1,0 +1,213 @@
+"""No joint of a retargeted figure accelerates much faster than the source's fastest does, in heights of their bodies.
+
+What plants, touches and the ground ask of a limb that is all but straight comes as a jolt of a few frames, and a figure
+with longer arms makes more of every jolt of the source's. Around each such peak, and nowhere else, the motion is solved
+again as one problem: plants hold, soles stay out of the ground, and accelerations are bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.clip import Clip
+from footplant.constraints import Above, AccelerationLimit, Constraint, Footplant, Orientation, Position
+from footplant.feet.soles import LEFT_ALONE
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.problem import Problem, worst_error
+from footplant.quality.measure import STANDS, shared_joints
+from footplant.quality.smoothness import accelerations, uncut
+from footplant.skeleton import Character, MovingPoint, Point
+from footplant.solve.methods.spacetime import Spacetime
+
+TOO_FAST = 1.42
+"""Times the source's highest acceleration beyond which a frame is a peak."""
+WANTED = 1.35
+"""Times the same that it is brought down to."""
+WATCHED = 0.4
+"""Share of that from where on a joint is bounded around a peak: pressed down, it comes up beside."""
+SPREAD = (0.1, 0.2, 0.35)
+"""Seconds on either side of a peak that may change; wider each time that it was not enough."""
+STEPS = 3
+"""How often each of them is tried at most."""
+SMOOTH = 0.02
+"""Seconds over which what is changed spreads, and two frames at the least."""
+PATIENCE = 10
+"""How often it may be tried in vain: what is faster all over is no matter of peaks."""
+LEAST_SPREAD = 9
+"""Frames, at the least: so many knots it takes to come and go without a jerk."""
+EAGER, LESS_EAGER = 300.0, 10.0
+"""Weight of being twice as fast as wanted, or as it is, beside a joint's turn by a radian: less where plants would give
+way to it."""
+MOST_WEIGHT = 1e6
+"""Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
+AROUND = 4
+"""Frames beside a span that what is done there depends on."""
+KEPT = 0.0005
+"""Metres that what holds already may be off afterwards; the search goes on for half of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """How fast a figure may accelerate: as its source does."""
+
+    joints: list[int]
+    """The target's joints that the source has too."""
+    parts: list[tuple[int, int]]
+    """(first, end) of the frames between cuts of the source."""
+    most: float
+    """m/s²; the source's highest acceleration for a body of the target's height."""
+
+    @classmethod
+    def of(cls, clip: Clip, target: Character) -> Pace | None:
+        """The pace of a clip for a target; None where it stands still, or they have nothing in common."""
+        ours, theirs = shared_joints(target, clip.character)
+        if ours is None or theirs is None or not clip.character.height > 0.0:
+            return None
+        kinematics = Kinematics(clip.motion)
+        parts = uncut(kinematics, clip.character.height)
+        peak = float(accelerations(kinematics, theirs, parts).max(initial=0.0)) / clip.character.height
+        return cls(ours, parts, peak * target.height) if peak > STANDS else None
+
+    def peaks(self, motion: Motion, most: float) -> NDArray:
+        """Frames at which a joint accelerates faster than `most`, m/s²."""
+        return np.flatnonzero((accelerations(Kinematics(motion), self.joints, self.parts) > most).any(axis=1))
+
+
+def calm_down(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
+    """The motion with its peaks of acceleration brought down to the pace, where what holds can go on holding."""
+    in_vain = 0
+    stubborn: dict[range, Motion] = {}
+    for spread in SPREAD:
+        # a jolt of many times the pace takes more than one step
+        for _ in range(STEPS):
+            peaks = pace.peaks(motion, TOO_FAST * pace.most)
+            half, helped = max(round(spread * motion.fps), LEAST_SPREAD), False
+            for first, last in stretches(peaks, half):
+                begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
+                span = range(max(first - half, begin), min(last + half + 1, end))
+                if span in stubborn and _alike(stubborn[span], motion, span):
+                    continue
+                found = calmed(motion, character, constraints, pace, span)
+                if found is motion:
+                    in_vain, stubborn[span] = in_vain + 1, motion
+                if in_vain > PATIENCE:
+                    return found
+                motion, helped = found, helped or found is not motion
+            if not helped:
+                break
+    return motion
+
+
+def _alike(first: Motion, second: Motion, span: range) -> bool:
+    """Whether two motions are the same over a span, and so far around it as accelerations there depend on it."""
+    around = slice(max(span.start - AROUND, 0), span.stop + AROUND)
+    return bool(
+        np.array_equal(first.root[around], second.root[around])
+        and np.array_equal(first.rotations[around], second.rotations[around])
+    )
+
+
+def stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
+    """(first, last) of frames that are less than `half` apart."""
+    if not len(frames):
+        return []
+    cuts = np.flatnonzero(np.diff(frames) > half)
+    return list(zip(frames[np.append(0, cuts + 1)].tolist(), frames[np.append(cuts, len(frames) - 1)].tolist()))
+
+
+def calmed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, span: range) -> Motion:
+    """The motion with a span of it solved again; as it was where that did not help."""
+    frames = np.arange(span.start, span.stop)
+    part = motion[frames]
+    kinematics = Kinematics(part, frames)
+    kept = [_kept(constraint, kinematics) for constraint in constraints if constraint.hard]
+    if any(found is NotImplemented for found in kept):
+        return motion
+    before = accelerations(Kinematics(part), pace.joints, [(0, len(part))])
+    most = WANTED * pace.most
+    # at the ends of the clip there is nothing that it must go on from
+    window = range(0 if span.start == 0 else 1, len(part) if span.stop == len(motion) else len(part) - 1)
+    smoothness = max(SMOOTH, 2.0 / motion.fps)
+    method = Spacetime(spacing=0.25, least=1.0, smoothness=smoothness, exact=False, window=window)
+    around = slice(max(span.start - 2, 0), span.stop + 2)
+    highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
+    fastest = before.max(initial=most)
+    for own in parts_that_may_move(character, pace, before):
+        held = [c for c in kept if c is not None and (own is None or _joint(c) in own)]
+        held = held if own is None else [replace(c, chain=own) for c in held]
+        watched = [
+            joint
+            for joint, peak in zip(pace.joints, before.max(axis=0, initial=0.0))
+            if peak > WATCHED * most and (own is None or joint in own)
+        ]
+        wishes = ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER))
+        weights = [min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT) for beside, eager in wishes]
+        for weight in dict.fromkeys(weights):
+            limits = [
+                AccelerationLimit(
+                    point=Point(joint), most=most, frames=range(1, len(part) - 1), hard=False, weight=weight, chain=own
+                )
+                for joint in watched
+            ]
+            solved = method.solve(Problem(part, character, (*held, *limits), tolerance=0.5 * KEPT)).motion
+            if worst_error(Kinematics(solved), held).max(initial=0.0) > KEPT:
+                continue
+            root, rotations = np.array(motion.root), np.array(motion.rotations)
+            root[frames], rotations[frames] = solved.root, solved.rotations
+            found = replace(motion, root=root, rotations=rotations)
+            now = accelerations(Kinematics(found), pace.joints, pace.parts)[around].max(initial=0.0)
+            if now < highest:
+                return found
+    return motion
+
+
+def parts_that_may_move(character: Character, pace: Pace, found: NDArray) -> list[tuple[int, ...] | None]:
+    """Joints that may move to calm what is too fast, in the order of trying; None: all of them.
+
+    First the only hand, arm or arm with its shoulder that is; then the body; and where the feet, which have to stay,
+    do not let it, the trunk with all that it carries, if that alone is too fast. found: (F, n) accelerations of the
+    pace's joints, m/s².
+    """
+    fast = {joint for joint, peak in zip(pace.joints, found.max(axis=0, initial=0.0)) if peak > WANTED * pace.most}
+    roles, skeleton = character.require_roles(), character.skeleton
+
+    def below(role: str) -> tuple[int, ...] | None:
+        """All joints from one with a role on, if it moves what is too fast."""
+        first = roles.get(role)
+        joints = () if first is None else tuple(skeleton.descendants(first))
+        return joints if fast <= set(joints) - {first} else None
+
+    arms = [below(f"{side}_{part}") for part in ("hand", "upper_arm", "clavicle") for side in ("left", "right")]
+    trunk = below("spine")
+    return [*[arm for arm in arms if arm is not None][:1], None, *([] if trunk is None else [trunk])]
+
+
+def _joint(constraint: Constraint) -> int:
+    return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
+
+
+def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:
+    """That what a constraint holds stays where it is now, over a part of the clip whose frames count from 0.
+
+    None where it holds at no frame of the part, `NotImplemented` where nobody knows what to keep of it.
+    """
+    rows, active = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+    rows = rows[active >= 1.0]
+    if not len(rows):
+        return None
+    part, frames, name = kinematics[rows], tuple(rows.tolist()), constraint.title
+    if isinstance(constraint, Orientation):
+        return Orientation(joint=constraint.joint, target=part.rotations[:, constraint.joint], frames=frames, name=name)
+    if isinstance(constraint, Above):
+        places = part.point(constraint.point)
+        height = places[:, 1] - constraint.ground.height(places[:, ::2])
+        least = np.minimum(height, height - constraint.slack(places, part.frames) - LEFT_ALONE)
+        return Above(point=constraint.point, ground=constraint.ground, clearance=least, frames=frames, name=name)
+    if isinstance(constraint, Position | Footplant) and not isinstance(constraint.point, MovingPoint):
+        return Position(point=constraint.point, target=part.point(constraint.point), frames=frames, name=name)
+    return NotImplemented

@@ -1,0 +1,367 @@
+"""Hands that touch something keep touching it: what they hold in the world, each other, and the body itself.
+
+A hand counts by how near it is (Shin 2002, section 3: importance): far away its arm keeps its angles, at a touch the
+place counts, and in between the one goes over into the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.clip import Clip
+from footplant.constraints import Footplant
+from footplant.constraints.plants import at_work_of
+from footplant.contacts.detection import HANDS, Contacts, Plant
+from footplant.contacts.ground import Ground
+from footplant.errors import SkeletonError
+from footplant.feet.posed import Posed
+from footplant.feet.steps import EASE
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from footplant.solve.ik.limb import limb_of, not_nearer
+from footplant.spline import calm_curve, smooth_envelope
+
+NEAR_HANDS = 0.15
+"""Body heights between the palms below which they begin to count as together."""
+NEAR_BODY = 0.035
+"""Body heights from the body's surface below which a palm begins to count as on it."""
+QUICK = 0.04
+"""Seconds that an arm's change takes at the quickest, where a touch asks for it."""
+FORGET = 0.25
+"""Seconds in which an arm goes back to its own angles where nothing asks for more."""
+REACH = 0.94
+"""Share of its length to which an arm is stretched for hands that meet; beyond it they meet nearer to the chest."""
+TOUCH = 0.5
+"""How much a palm must count as on the body, once, for it to be held there."""
+PASSING = 0.3
+"""Body heights a second at which a palm that moves along the body does not count as touching it."""
+LEAST_HOLD = 0.4
+"""Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
+STRAIGHT, ALONG = (0.85, 0.92), (0.85, 0.95)
+"""Reach over length of an arm, and its cosine to the trunk: from where on it begins to hang, and where it does."""
+STAYS = 1e-6
+"""Metres below which a hand that is to move stays where it is: its arm is not touched, however it is bent."""
+ON_GROUND = 0.08
+"""Body heights over the ground below which a palm rests on it, however shortly."""
+THICKNESS = {
+    "head": 0.055, "neck": 0.035, "spine": 0.075, "hips": 0.085, "upper_leg": 0.048, "lower_leg": 0.032,
+    "upper_arm": 0.028, "lower_arm": 0.022,
+}  # fmt: skip
+"""Role → radius of its segment in body heights, where no mesh tells it."""
+
+
+def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray]) -> tuple[Footplant, ...]:
+    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places."""
+    return tuple(
+        Footplant(
+            point=target.contacts[plant.point],
+            place=move(plant.place[None])[0],
+            frames=range(plant.start, plant.end),
+            ramp=EASE,
+            tolerance=0.01,
+            name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
+        )
+        for plant in contacts.plants
+        if plant.point in HANDS and plant.point in target.contacts
+    )
+
+
+def without_waving(contacts: Contacts, height: float, clip: Clip | None = None) -> Contacts:
+    """The contacts without palms that stand still in the air for a moment and hold nothing.
+
+    An arm does so that swings back while the body walks on, and, where the clip tells, one that hangs down while the
+    body hardly moves. height: the body's, metres.
+    """
+    if not any(plant.point in HANDS for plant in contacts.plants):
+        return contacts
+    hanging = dict.fromkeys(HANDS, np.zeros(contacts.frames))
+    if clip is not None and clip.character.roles is not None:
+        kinematics = Kinematics(clip.motion)
+        hanging = {name: _hanging(kinematics, clip.character, name.partition("_")[0]) for name in HANDS}
+    kept = []
+    for plant in contacts.plants:
+        idle = plant.point in HANDS and (
+            not _holds(plant, contacts, height)
+            or (not _on_ground(plant, contacts, height) and hanging[plant.point][plant.start : plant.end].mean() > 0.5)
+        )
+        kept += [] if idle else [plant]
+    return replace(contacts, plants=tuple(kept))
+
+
+def hangs(contacts: Contacts, height: float) -> bool:
+    """Whether the palms hold something in the air for a good part of the time: a rope, a bar, rungs."""
+    held = np.zeros(contacts.frames, bool)
+    for plant in contacts.plants:
+        if plant.point in HANDS and not _on_ground(plant, contacts, height):
+            held[plant.start : plant.end] = True
+    return bool(held.mean() > 0.3) if contacts.frames else False
+
+
+def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
+    return len(plant) > 1 and (_on_ground(plant, contacts, height) or len(plant) >= LEAST_HOLD * contacts.fps)
+
+
+def _on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
+    above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
+    return above < ON_GROUND * height
+
+
+def importance(distance: NDArray) -> NDArray:
+    """How much a thing counts, 1 at a touch to 0 at the distance 1 where it begins to (Shin 2002, equation 8)."""
+    d = np.clip(distance, 0.0, 1.0)
+    return 2.0 * d**3 - 3.0 * d**2 + 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    """A bone as a capsule."""
+
+    role: str
+    start: int
+    """Joint where it begins, which carries it."""
+    end: int
+    """Joint where it ends."""
+    radius: float
+    """Metres."""
+
+
+_KNOWN_SEGMENTS: WeakKeyDictionary[Character, dict[str, list[_Segment]]] = WeakKeyDictionary()
+"""What each figure's hands may touch, by side: measuring its skin takes a while, and batches ask for every clip."""
+
+
+def keep_touches(
+    motion: Motion, target: Character, source: Kinematics, character: Character, plants: tuple[Footplant, ...] = ()
+) -> Motion:
+    """The target's motion with its arms changed so that hands that touch each other or the body do so again.
+
+    source: where everything is in the motion of the other `character`, at the same frames. Palms that are planted in
+    the world stay as they are.
+    """
+    if not all(name in who.contacts for who in (target, character) for name in HANDS):
+        return motion
+    theirs, ours = source, Kinematics(motion)
+    theirs_at = [theirs.point(character.contacts[name]) for name in HANDS]
+    ours_at = [ours.point(target.contacts[name]) for name in HANDS]
+    size = target.height / character.height
+    goals = [np.array(place) for place in ours_at]
+    shares = [np.zeros(len(motion)) for _ in HANDS]
+    free = [_free(plants, target, name, ours, motion.fps) for name in HANDS]
+    for number, name in enumerate(HANDS):
+        side = name.partition("_")[0]
+        share, place = _on_body(theirs, character, ours, target, theirs_at[number], side)
+        share = _meant(share * free[number])
+        if share.any():
+            goals[number] += share[:, None] * (place - goals[number])
+            shares[number] = share
+    apart = theirs_at[0] - theirs_at[1]
+    together = importance(np.sqrt(np.sum(apart * apart, axis=1)) / (NEAR_HANDS * character.height)) * free[0] * free[1]
+    if together.any():
+        middle = _within_reach(0.5 * (goals[0] + goals[1]), ours_at, ours, target)
+        for number, sign in enumerate((0.5, -0.5)):
+            goals[number] += together[:, None] * (middle + sign * size * apart - goals[number])
+            shares[number] = np.maximum(shares[number], together)
+    posed = None
+    for number, name in enumerate(HANDS):
+        if shares[number].any():
+            shift = _smooth(goals[number] - ours_at[number], shares[number], motion.fps)
+            posed = posed or Posed(motion)
+            _move_palm(posed, target, name, shift * free[number][:, None])
+    return motion if posed is None else posed.finish()
+
+
+def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics, target: Character) -> NDArray:
+    """A place (F, 3) where the palms should meet, drawn towards the chest as far as both arms need it."""
+    try:
+        limbs = [limb_of(target, f"{name.partition('_')[0]}_arm") for name in HANDS]
+    except SkeletonError:
+        return middle
+    places = kinematics.positions
+    chest = 0.5 * (places[:, limbs[0].upper] + places[:, limbs[1].upper])
+    share = np.ones(len(middle))
+    for limb, palm in zip(limbs, palms):
+        bones = places[:, [limb.upper, limb.lower, limb.end]]
+        reach = REACH * np.linalg.norm(np.diff(bones, axis=1), axis=2).sum(axis=1)
+        # where the wrist is with the palm at the chest, and the way from there to the place, seen from the shoulder
+        start, way = chest + bones[:, 2] - palm - bones[:, 0], middle - chest
+        a, b, c = (np.sum(x * y, axis=1) for x, y in ((way, way), (start, way), (start, start)))
+        root = np.sqrt(np.maximum(b * b + a * (reach * reach - c), 0.0))
+        share = np.minimum(share, np.clip((root - b) / np.maximum(a, 1e-12), 0.0, 1.0))
+    return chest + share[:, None] * (middle - chest)
+
+
+def keep_palms_out(
+    motion: Motion, target: Character, ground: Ground, plants: tuple[Footplant, ...], frames: range
+) -> Motion:
+    """Palms that would be in the ground are lifted out of it, smoothly, by their arms alone."""
+    half = round(FORGET * motion.fps)
+    for name in HANDS:
+        if name not in target.contacts:
+            continue
+        kinematics = Kinematics(motion)
+        palm = kinematics.point(target.contacts[name])
+        need = np.maximum(ground.height(palm[:, ::2]) - palm[:, 1], 0.0)
+        need[: frames.start] = 0.0
+        if not need.any():
+            continue
+        free = _free(plants, target, name, kinematics, motion.fps)
+        lift = need + (smooth_envelope(need, half) - need) * free
+        posed = Posed(motion)
+        _move_palm(posed, target, name, lift[:, None] * rotation.AXES["y"], softness=0.0)
+        motion = posed.finish()
+    return motion
+
+
+def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
+    """The shift (F, 3) without haste: met where it counts, and not given up between two touches soon after another.
+
+    The curve that minimizes what it misses of the shift, by share, its acceleration, by `QUICK`, and as much of its
+    speed as keeps it from swinging; where nothing counts it goes back to 0 over `FORGET`.
+    """
+    if len(shift) < 5:
+        return shift
+    rest = (QUICK / FORGET) ** 4
+    weight = rest + share
+    return calm_curve(weight, (QUICK * fps) ** 4, weight[:, None] * shift, rest)
+
+
+def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float) -> NDArray:
+    """(F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after it."""
+    if not any(plant.point == target.contacts[name] for plant in plants):
+        return np.ones(len(kinematics.frames))
+    share = at_work_of(plants, [target.contacts[name]], kinematics.frames, fps)
+    return 1.0 - np.minimum(smooth_envelope(share, round(0.5 * FORGET * fps)), 1.0)
+
+
+def _move_palm(posed: Posed, target: Character, name: str, shift: NDArray, softness: float = 0.05) -> None:
+    """Shift a palm by (F, 3) metres, the hand's orientation kept, by its arm alone."""
+    from footplant.passes import _touches as kernel
+
+    try:
+        limb = limb_of(target, f"{name.partition('_')[0]}_arm")
+    except SkeletonError:
+        return
+    places = posed.positions
+    goals = places[:, limb.end] + shift
+    if softness > 0.0:
+        kernel.not_straighter(limb.upper, limb.lower, limb.end, softness, places, goals)
+    else:
+        goals = not_nearer(goals, places[:, [limb.upper, limb.lower, limb.end]], limb)
+    away = goals - places[:, limb.end]
+    rows = np.flatnonzero(np.sum(away * away, axis=1) > STAYS**2)
+    if len(rows):
+        posed.placed(limb, rows, goals, np.array(posed.rotations[:, limb.end]))
+
+
+def _segments(character: Character, side: str) -> list[_Segment]:
+    """The bones of the body that the hand of a side may touch: all but its own arm."""
+    known = _KNOWN_SEGMENTS.setdefault(character, {})
+    if side not in known:
+        known[side] = _find_segments(character, side)
+    return known[side]
+
+
+def _find_segments(character: Character, side: str) -> list[_Segment]:
+    roles, skeleton = character.require_roles(), character.skeleton
+    other = "right" if side == "left" else "left"
+    wanted = [("hips", "spine"), ("spine", "neck"), ("neck", "head")]
+    wanted += [(f"{s}_upper_leg", f"{s}_lower_leg") for s in ("left", "right")]
+    wanted += [(f"{s}_lower_leg", f"{s}_foot") for s in ("left", "right")]
+    wanted += [(f"{other}_upper_arm", f"{other}_lower_arm"), (f"{other}_lower_arm", f"{other}_hand")]
+    found = []
+    for role, following in wanted:
+        if role in roles and following in roles:
+            part = role.removeprefix("left_").removeprefix("right_")
+            radius = _radius(character, roles.joints[role], roles[role], roles[following])
+            found.append(_Segment(role, roles[role], roles[following], radius or THICKNESS[part] * character.height))
+    head = roles.get("head")
+    if head is not None:
+        found.append(_Segment("head", head, head, THICKNESS["head"] * character.height))
+    return [segment for segment in found if segment.start < len(skeleton)]
+
+
+def _radius(character: Character, joints: tuple[int, ...], start: int, end: int) -> float | None:
+    """The median distance of a segment's skin from its bone, metres; None without a mesh."""
+    skin = character.skin
+    if skin is None:
+        return None
+    strongest = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)[:, 0]
+    own = np.isin(strongest, joints)
+    if own.sum() < 12:
+        return None
+    bind = np.linalg.inv(skin.inverse_bind)
+    a, b = bind[start][:3, 3], bind[end][:3, 3]
+    axis = b - a
+    length = float(axis @ axis)
+    away = skin.vertices[own] - a
+    if length < 1e-12:
+        return None
+    along = np.clip(away @ axis / length, 0.0, 1.0)
+    return float(np.median(np.linalg.norm(away - along[:, None] * axis, axis=1)))
+
+
+def _on_body(
+    theirs: Kinematics, character: Character, ours: Kinematics, target: Character, palm: NDArray, side: str
+) -> tuple[NDArray, NDArray]:
+    """(F,) how much a palm counts as on the body, and (F, 3) where it then is on the target's body.
+
+    Its place is told by each near segment: how far along the bone, in which direction from it, and how far from its
+    surface; segments share the say by how near they are.
+    """
+    from footplant.passes import _touches as kernel
+
+    frames = len(theirs.frames)
+    place, most = np.empty((frames, 3)), np.empty(frames)
+    by_role = {segment.role + str(segment.end == segment.start): segment for segment in _segments(target, side)}
+    pairs = [
+        (segment, own)
+        for segment in _segments(character, side)
+        if (own := by_role.get(segment.role + str(segment.end == segment.start))) is not None
+    ]
+    # an arm that hangs means nothing by what it is near to, but for the other arm and the head
+    table = [
+        (their.start, their.end, own.start, own.end, not their.role.endswith("arm") and their.role != "head")
+        for their, own in pairs
+    ]
+    radii = np.array([(their.radius, own.radius) for their, own in pairs], float).reshape(-1, 2)
+    kernel.on_body(
+        palm, np.array(table, np.int64).reshape(-1, 5), radii, _hanging(theirs, character, side),
+        NEAR_BODY * character.height, PASSING * character.height, target.height / character.height,
+        float(theirs.motion.fps), theirs.positions, theirs.rotations, _unposed(character), ours.positions,
+        ours.rotations, _unposed(target), most, place,
+    )  # fmt: skip
+    return most, place
+
+
+def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray:
+    """(F,) how much an arm hangs down along the trunk, nearly straight, 0 to 1: its hand is where the arm ends."""
+    roles, places = character.require_roles(), kinematics.positions
+    names = [f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand"]
+    top = next((role for role in ("neck", "head") if role in roles), None)
+    if top is None or not all(name in roles for name in names):
+        return np.zeros(len(places))
+    from footplant.passes import _touches as kernel
+
+    out, (shoulder, elbow, wrist) = np.empty(len(places)), (roles[name] for name in names)
+    kernel.hanging(shoulder, elbow, wrist, roles["hips"], roles[top], STRAIGHT, ALONG, places, out)
+    return out
+
+
+def _meant(share: NDArray) -> NDArray:
+    """The share (F,) without the times in which it never gets to `TOUCH`: passing by is no touch."""
+    from footplant.passes import _touches as kernel
+
+    out = np.array(share)
+    kernel.meant(out, TOUCH)
+    return out
+
+
+def _unposed(character: Character) -> NDArray:
+    """(J, 4) what takes each joint's world rotation back to how it has turned from the reference pose."""
+    return rotation.inverse(humanoid.reference_world(character.skeleton, character.require_roles())[1])

@@ -1,0 +1,1 @@
+"""Quality of a motion: footplant drift, ground penetration, smoothness, and how far it is from its source."""

@@ -1,0 +1,356 @@
+"""How good a motion is: do its plants hold, does it sink into the ground, is it smooth, is it still the source?
+
+The same code judges any file, also other tools' output: all it needs is a motion on a character with feet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from footplant import humanoid
+from footplant.clip import Clip
+from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.ground import Ground, as_ground
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.quality import published
+from footplant.quality.deviation import Deviation, deviation
+from footplant.quality.published import Published
+from footplant.quality.smoothness import Smoothness, jerk_and_peak, smoothness, uncut
+from footplant.quality.tracks import Tracks
+from footplant.serialise import plain
+from footplant.skeleton import Character
+
+STANDS = 1e-3
+"""Body heights per s² and s³ of acceleration and jerk below which a figure stands still, but for rounding."""
+
+Source = Clip | tuple[Motion, Character] | tuple[Motion, Character, Contacts | None]
+
+
+@dataclass(frozen=True)
+class PlantQuality:
+    """How well one plant holds."""
+
+    point: str
+    """Name of the contact point."""
+    start: int
+    """First frame."""
+    end: int
+    """First frame after it."""
+    drift: float
+    """Largest horizontal distance of the point from its mean place over the plant, mm."""
+    height_band: float
+    """Largest minus smallest height over the plant, mm."""
+    skate_speed: float
+    """Mean horizontal speed over the plant, m/s."""
+    start_error: int | None = None
+    """Frames by which the point really comes to rest late (early: negative); None without a source, or when lost."""
+    end_error: int | None = None
+    """Frames by which it really leaves late (early: negative); None without a source, or when lost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstraintQuality:
+    """What is left of one constraint."""
+
+    name: str
+    kind: str = ""
+    """What it asks: position, footplant …"""
+    unit: str = "mm"
+    """Of `worst` and `mean`: mm, or degrees."""
+    frames: int = 0
+    """How many frames it holds at."""
+    worst: float
+    """Largest residual."""
+    mean: float
+    """Mean residual."""
+    worst_share: float
+    """Largest residual, % of the body's height; NaN for angles."""
+    mean_share: float
+    """Mean residual, % of the body's height; NaN for angles."""
+    worst_frame: int | None = None
+    """Where it is largest."""
+    hard: bool = True
+    """Whether it had to be met."""
+    met: bool = True
+    """Whether it is, to the tolerance of the problem."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Every measure of one motion. None means that there was nothing to measure (no plants, no source, too short)."""
+
+    frames: int
+    fps: float
+    """Frames a second."""
+    height: float
+    """The body's, metres."""
+    plants: tuple[PlantQuality, ...]
+    """Each plant that should hold: those given, else the source's, else the motion's own."""
+    worst_plant: PlantQuality | None
+    """The one that drifts most."""
+    mean_drift: float | None
+    """Mean over plants, mm."""
+    share_under_1mm: float | None
+    """Share of plants that drift less than 1 mm, 0 to 1."""
+    share_under_2mm: float | None
+    """Share of plants that drift less than 2 mm, 0 to 1."""
+    share_under_5mm: float | None
+    """Share of plants that drift less than 5 mm, 0 to 1."""
+    timing_error: float | None
+    """Mean absolute error of the plants' starts and ends against the source, frames."""
+    lost_plants: int | None
+    """Plants of the source in which our point does not rest at all."""
+    skate_speed: float | None
+    """Mean horizontal speed of the points while planted, m/s."""
+    skate_speed_max: float | None
+    """Largest of them, m/s."""
+    penetration_worst: float | None
+    """Deepest point of the feet (and palms) below the ground, mm."""
+    penetration_mean: float | None
+    """Depth of each frame's deepest point (0 where none is below), mean over frames, mm."""
+    smoothness: Smoothness
+    """Jerk and accelerations."""
+    jerk_ratio: float | None
+    """Jerk over the source's, both in body heights per s³, of the joints that both figures have (by their roles)."""
+    peak_acceleration_ratio: float | None
+    """Peak acceleration over the source's, both in body heights per s², of the joints that both figures have."""
+    deviation: Deviation | None
+    """Angles against the source; None without one."""
+    limit_violations: int | None
+    """Pairs of frame and joint beyond the joint's limits; None when the figure's limits are unknown."""
+    limit_worst: float | None
+    """Largest angle beyond a limit, degrees."""
+    constraint_errors: tuple[ConstraintQuality, ...]
+    """One for each constraint that was given."""
+    published: Published
+    """The ratios that others publish."""
+
+    def to_dict(self) -> dict:
+        """Plain numbers, lists and None, ready for JSON (which knows no NaN and no infinity)."""
+        return {key: plain(value) for key, value in asdict(self).items()}
+
+
+def measure(
+    motion: Motion | Clip,
+    character: Character | None = None,
+    contacts: Contacts | None = None,
+    *,
+    against: Source | None = None,
+    ground: Ground | float | None = None,
+    constraints: Sequence[tuple[str, ArrayLike]] = (),
+) -> Quality:
+    """Judge a motion (or a clip), alone or `against` a source: a clip or (motion, character[, contacts]).
+
+    Plants are the given `contacts`; else the source's, since a motion that skates would hide its own; else the
+    motion's. A source of another rate is resampled; frames beyond the shorter of the two are left out of comparisons.
+    `ground` is a level in metres or has `height(places)`; without it the plants tell (the source's, for the source).
+    `constraints` are (name, residuals (F,) or (F, k) in metres).
+    """
+    if isinstance(motion, Clip):
+        motion, character = motion.motion, character or motion.character
+    if character is None:
+        raise MotionError("expected a clip, or a motion and its character")
+    source = None if against is None else _aligned(against, motion.fps)
+    return _judge(motion, character, contacts, source, ground, constraints)
+
+
+def measure_each(
+    motions: Sequence[Motion],
+    character: Character,
+    contacts: Contacts | None = None,
+    *,
+    against: Source,
+    ground: Ground | float | None = None,
+) -> tuple[Quality, ...]:
+    """Judge several motions of one character against the same source, as `measure` does each.
+
+    What is asked of the source is found once: before and after an edit, say.
+    """
+    sources: dict[float, _Aligned] = {}
+    for motion in motions:
+        if motion.fps not in sources:
+            sources[motion.fps] = _aligned(against, motion.fps)
+    return tuple(_judge(motion, character, contacts, sources[motion.fps], ground, ()) for motion in motions)
+
+
+def _judge(
+    motion: Motion,
+    character: Character,
+    contacts: Contacts | None,
+    source: _Aligned | None,
+    ground: Ground | float | None,
+    constraints: Sequence[tuple[str, ArrayLike]],
+) -> Quality:
+    own = find_contacts((motion, character), ground=ground)
+    kinematics = Kinematics(motion)
+    judged = contacts or (own if source is None else source.contacts)
+    floor = as_ground(ground) if ground is not None else own.ground if own.plants else judged.ground
+    tracks = Tracks.of(kinematics, character, floor)
+    plants = _judge_plants(tracks, judged, own if source is not None else None, motion.fps)
+    drifts = np.array([plant.drift for plant in plants])
+    errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
+    stance = tracks.stance(judged)
+    speeds = published.ground_speed(tracks.places, motion.fps)[stance[:-1] & stance[1:]]
+    depth = tracks.depths
+    smooth = smoothness(kinematics, character.height)
+    ratios = (None, None) if source is None else _smoothness_ratios(kinematics, character, source)
+    violations, worst_violation = _limits(motion, character)
+    return Quality(
+        frames=len(motion),
+        fps=float(motion.fps),
+        height=float(character.height),
+        plants=tuple(plants),
+        worst_plant=plants[int(drifts.argmax())] if plants else None,
+        mean_drift=float(drifts.mean()) if plants else None,
+        share_under_1mm=published.share(drifts < 1.0),
+        share_under_2mm=published.share(drifts < 2.0),
+        share_under_5mm=published.share(drifts < 5.0),
+        timing_error=float(np.mean(np.abs(errors))) if errors else None,
+        lost_plants=None if source is None else sum(plant.start_error is None for plant in plants),
+        skate_speed=float(speeds.mean()) if speeds.size else None,
+        skate_speed_max=float(speeds.max()) if speeds.size else None,
+        penetration_worst=float(1000.0 * depth.max()) if depth.size else None,
+        penetration_mean=float(1000.0 * depth.mean()) if depth.size else None,
+        smoothness=smooth,
+        jerk_ratio=ratios[0],
+        peak_acceleration_ratio=ratios[1],
+        deviation=None if source is None else deviation(kinematics, character, source.kinematics, source.character),
+        limit_violations=violations,
+        limit_worst=worst_violation,
+        constraint_errors=tuple(_constraint_error(name, residual, character.height) for name, residual in constraints),
+        published=published.judge(tracks, stance, judged, motion.fps, None if source is None else source.tracks),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Aligned:
+    """A source at the rate of the motion that is judged."""
+
+    kinematics: Kinematics
+    character: Character
+    contacts: Contacts
+    _places: dict[tuple, tuple[float | None, float | None]] = field(default_factory=dict)
+
+    @cached_property
+    def tracks(self) -> Tracks:
+        """Its contact points, over its own ground."""
+        return Tracks.of(self.kinematics, self.character, self.contacts.ground)
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int]]:
+        """Its frames between cuts."""
+        return uncut(self.kinematics, self.character.height)
+
+    def jerk_and_peak(
+        self, joints: list[int] | None, parts: list[tuple[int, int]]
+    ) -> tuple[float | None, float | None]:
+        """See `smoothness.jerk_and_peak`; of some joints and frames."""
+        key = (None if joints is None else tuple(joints), tuple(parts))
+        if key not in self._places:
+            self._places[key] = jerk_and_peak(self.kinematics, self.character.height, joints, parts)
+        return self._places[key]
+
+
+def _aligned(against: Source, fps: float) -> _Aligned:
+    if isinstance(against, Clip):
+        motion, character, contacts = against.motion, against.character, None
+    elif len(against) == 3:
+        motion, character, contacts = against
+    else:
+        (motion, character), contacts = against, None
+    if len(motion) and not np.isclose(fps, motion.fps, rtol=1e-6):
+        motion = motion.resample(fps)
+        contacts = None if contacts is None else contacts.resample(fps, len(motion))
+    return _Aligned(Kinematics(motion), character, contacts or find_contacts((motion, character)))
+
+
+def _judge_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:
+    """Each plant on our own points; with `own`, the times at which these really rest are compared with it."""
+    from footplant.kernels.measures import plant_figures
+
+    frames = len(tracks.places)
+    plants = [p for p in contacts.plants if p.point in tracks.names and p.start < min(p.end, frames)]
+    rows = [(tracks.names.index(plant.point), plant.start, min(plant.end, frames)) for plant in plants]
+    table = np.empty((len(plants), 3))
+    plant_figures(tracks.places, np.array(rows, np.int64).reshape(-1, 3), table)
+    rests = None if own is None else {point: own.intervals(point) for point in own.points}
+    return [
+        PlantQuality(
+            plant.point,
+            plant.start,
+            end,
+            1000.0 * drift,
+            1000.0 * band,
+            way * fps,
+            *((None, None) if rests is None else _timing(plant, rests.get(plant.point, []))),
+        )
+        for plant, (_, _, end), (drift, band, way) in zip(plants, rows, table.tolist())
+    ]
+
+
+def _timing(plant: Plant, own: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
+    """Errors of the start and the end against those of our own plants (start, end) of the point that overlap."""
+    overlapping = [(a, b) for a, b in own if min(b, plant.end) > max(a, plant.start)]
+    if not overlapping:
+        return None, None
+    return overlapping[0][0] - plant.start, overlapping[-1][1] - plant.end
+
+
+def _limits(motion: Motion, character: Character) -> tuple[int | None, float | None]:
+    """How many pairs of frame and joint are beyond the joint's limits, and by how many degrees at worst."""
+    if character.limits is None or character.roles is None:
+        return None, None
+    beyond = humanoid.limit_violations(character, motion.rotations)
+    return int((beyond > 1e-9).sum()), float(np.degrees(beyond.max(initial=0.0)))
+
+
+def _constraint_error(name: str, residual: ArrayLike, height: float) -> ConstraintQuality:
+    values = np.abs(np.asarray(residual, float))
+    values = np.linalg.norm(values.reshape(len(values), -1), axis=1) if values.ndim > 1 else values
+    worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
+    return ConstraintQuality(
+        name=name,
+        frames=len(values),
+        worst=1000.0 * worst,
+        mean=1000.0 * mean,
+        worst_share=100.0 * worst / height,
+        mean_share=100.0 * mean / height,
+        worst_frame=int(values.argmax()) if values.size else None,
+    )
+
+
+def _smoothness_ratios(
+    kinematics: Kinematics, character: Character, source: _Aligned
+) -> tuple[float | None, float | None]:
+    """Jerk and peak acceleration over the source's, on joints of the same roles.
+
+    A figure with joints at the tips of its fingers would else look jerkier than one whose hands are one piece.
+    """
+    joints = shared_joints(character, source.character)
+    # a cut of the source is one of ours: what counts as one depends on who moves
+    frames = len(kinematics.motion)
+    parts = [(first, min(last, frames)) for first, last in source.parts if first < frames]
+    ours = jerk_and_peak(kinematics, character.height, joints[0], parts)
+    theirs = source.jerk_and_peak(joints[1], parts)
+    return _ratio(ours[0], theirs[0]), _ratio(ours[1], theirs[1])
+
+
+def shared_joints(character: Character, other: Character) -> tuple[list[int], list[int]] | tuple[None, None]:
+    """The joints of two figures that have the same roles, one for each role; None where there are none."""
+    if character.roles is None or other.roles is None:
+        return None, None
+    ours, theirs = character.roles.joints, other.roles.joints
+    shared = [role for role in ours if ours[role] and theirs.get(role)]
+    return ([ours[role][0] for role in shared], [theirs[role][0] for role in shared]) if shared else (None, None)
+
+
+def _ratio(ours: float | None, theirs: float | None) -> float | None:
+    """One over the other; None where there is nothing to compare with: a source that stands still."""
+    return ours / theirs if ours is not None and theirs is not None and theirs > STANDS else None

@@ -1,0 +1,1 @@
+"""Solvers: inverse kinematics of one frame (`ik`) and methods for a whole motion (`methods`)."""

@@ -1,0 +1,322 @@
+"""Limbs of the group solver: closed forms for one constraint, a turn about an axis for a second one.
+
+Kulpa, Multon & Arnaldi 2005, section 9 and figure 11 (METHODS D6). A limb is always solved from the pose that came in,
+under whatever the trunk has become, so that the answer does not depend on how the trunk got there. The arrays are
+described in `kernels.groupccd`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from footplant.kernels import uncounted_jit
+from footplant.kernels.limb import aim, axis_turn, bend
+from footplant.kernels.quaternion import multiply, rotate
+
+POSITION, ORIENTATION, HALF_SPACE, DISTANCE, CENTER, BALANCE = 0, 1, 2, 3, 4, 5
+PLACE, TURN, LOCAL, BASE, CAME, CAME_PLACE, CAME_TURN, BONE, MASS, MIDDLE = 0, 3, 7, 11, 15, 19, 22, 26, 29, 30
+KEPT, WIDTH = 33, 44
+"""Columns of a joint: world place and turn, local turn, the base it starts from, how it came in (local, world place
+and turn), its bone, mass share and centre of mass; then place, turns as they were before a step that may be refused."""
+PARENT, LIMB, SEGMENT = 0, 1, 2
+KIND, JOINT, OTHER, RANK, ALLOW = 0, 1, 2, 3, 4
+POINT, TARGET, OTHER_POINT, SHARE = 0, 3, 7, 10
+END, SECOND, BEFORE, TURNED, BEFORE_FIRST, JOINTS, PLANES, STEADY = 0, 1, 2, 3, 4, 5, 8, 12
+"""Places in what is found for a limb: rows that ask for its end, for a second point of it, for a point before the end,
+for a turn; whether the point before the end comes first; the joints of the three points; rows of planes; whether all of
+this stays as it is while the figure moves."""
+FIRST_JOINT = 3
+"""Column of `limbs` from which all joints of a limb are listed."""
+
+
+@uncounted_jit
+def pose_joint(world, tree, j):
+    """World place and turn of a joint whose parent is posed."""
+    p = tree[j, PARENT]
+    if p < 0:
+        root = world.shape[0] - 1
+        for k in range(3):
+            world[j, k] = world[root, k]
+        for k in range(4):
+            world[j, TURN + k] = world[j, LOCAL + k]
+        return
+    w, x, y, z = world[p, 3], world[p, 4], world[p, 5], world[p, 6]
+    vx, vy, vz = rotate(w, x, y, z, world[j, 26], world[j, 27], world[j, 28])
+    world[j, 0], world[j, 1], world[j, 2] = world[p, 0] + vx, world[p, 1] + vy, world[p, 2] + vz
+    world[j, 3], world[j, 4], world[j, 5], world[j, 6] = multiply(
+        w, x, y, z, world[j, 7], world[j, 8], world[j, 9], world[j, 10]
+    )
+
+
+@uncounted_jit
+def pose_limb(world, tree, limbs, limb, beyond):
+    """Pose the joints of a limb down to its end, or those from its end on."""
+    e = limbs[limb, 2]
+    for n in range(FIRST_JOINT, limbs.shape[1]):
+        j = limbs[limb, n]
+        if j < 0:
+            break
+        if (tree[j, SEGMENT] == 2) == beyond:
+            pose_joint(world, tree, j)
+    if not beyond:
+        pose_joint(world, tree, e)
+
+
+@uncounted_jit
+def carried(world, j, px, py, pz):
+    """World place of a point of a segment."""
+    x, y, z = rotate(world[j, 3], world[j, 4], world[j, 5], world[j, 6], px, py, pz)
+    return world[j, 0] + x, world[j, 1] + y, world[j, 2] + z
+
+
+@uncounted_jit
+def set_turn(world, tree, j, w, x, y, z):
+    """Give a joint a world turn, of unit length again, as its local one."""
+    norm = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    w, x, y, z = w * norm, x * norm, y * norm, z * norm
+    p = tree[j, PARENT]
+    if p >= 0:
+        w, x, y, z = multiply(world[p, 3], -world[p, 4], -world[p, 5], -world[p, 6], w, x, y, z)
+    world[j, 7], world[j, 8], world[j, 9], world[j, 10] = w, x, y, z
+
+
+@uncounted_jit
+def turn_limb(world, tree, limbs, limb, w, x, y, z):
+    """Turn a limb about its upper joint by a world turn; what is beyond its end is posed later."""
+    u = limbs[limb, 0]
+    w, x, y, z = multiply(w, x, y, z, world[u, 3], world[u, 4], world[u, 5], world[u, 6])
+    set_turn(world, tree, u, w, x, y, z)
+    pose_limb(world, tree, limbs, limb, False)
+
+
+@uncounted_jit
+def place_limb(world, tree, limbs, hinges, limb, px, py, pz, gx, gy, gz):
+    """Bring what is at the world place p below the hinge onto a goal in closed form: bend, then the smallest turn."""
+    u, m = limbs[limb, 0], limbs[limb, 1]
+    hx, hy, hz = rotate(
+        world[u, 3], world[u, 4], world[u, 5], world[u, 6], hinges[limb, 0], hinges[limb, 1], hinges[limb, 2]
+    )
+    sx, sy, sz = world[u, 0], world[u, 1], world[u, 2]
+    ux, uy, uz = sx - world[m, 0], sy - world[m, 1], sz - world[m, 2]
+    vx, vy, vz = px - world[m, 0], py - world[m, 1], pz - world[m, 2]
+    gx, gy, gz = gx - sx, gy - sy, gz - sz
+    length = math.sqrt(gx * gx + gy * gy + gz * gz)
+    turn, _, _ = bend(ux, uy, uz, vx, vy, vz, hx, hy, hz, length, 0.0, hinges[limb, 3], hinges[limb, 4])
+    tw, tx, ty, tz = axis_turn(hx, hy, hz, turn)
+    vx, vy, vz = rotate(tw, tx, ty, tz, vx, vy, vz)
+    tw, tx, ty, tz = multiply(tw, tx, ty, tz, world[m, 3], world[m, 4], world[m, 5], world[m, 6])
+    # joints inside the upper bone stay: the hinge's own turn is against its parent
+    set_turn(world, tree, m, tw, tx, ty, tz)
+    aw, ax, ay, az = aim(vx - ux, vy - uy, vz - uz, gx, gy, gz, hx, hy, hz)
+    turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
+
+
+@uncounted_jit
+def swivel(world, tree, limbs, limb, ax, ay, az, px, py, pz, gx, gy, gz):
+    """Figure 11b: turn the limb about an axis through its upper joint, the world place p towards a goal."""
+    u = limbs[limb, 0]
+    length = math.sqrt(ax * ax + ay * ay + az * az)
+    if length < 1e-9:
+        return
+    ax, ay, az = ax / length, ay / length, az / length
+    px, py, pz = px - world[u, 0], py - world[u, 1], pz - world[u, 2]
+    gx, gy, gz = gx - world[u, 0], gy - world[u, 1], gz - world[u, 2]
+    along = px * ax + py * ay + pz * az
+    px, py, pz = px - along * ax, py - along * ay, pz - along * az
+    along = gx * ax + gy * ay + gz * az
+    gx, gy, gz = gx - along * ax, gy - along * ay, gz - along * az
+    if px * px + py * py + pz * pz < 1e-12:
+        return
+    sine = ax * (py * gz - pz * gy) + ay * (pz * gx - px * gz) + az * (px * gy - py * gx)
+    w, x, y, z = axis_turn(ax, ay, az, math.atan2(sine, px * gx + py * gy + pz * gz))
+    turn_limb(world, tree, limbs, limb, w, x, y, z)
+
+
+@uncounted_jit
+def limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks):
+    """What is asked of a limb, by priority: fills its rows of found and tasks (point, goal)."""
+    for k in range(PLANES):
+        found[limb, k] = -1
+    found[limb, STEADY] = 1
+    planes = 0
+    for i in range(first, last):
+        kind = kinds[i, KIND]
+        if kind in (HALF_SPACE, DISTANCE):
+            found[limb, STEADY] = 0
+        if kind >= CENTER or (kind == DISTANCE and not with_distances):
+            continue
+        for side in range(2 if kind == DISTANCE else 1):
+            j = kinds[i, JOINT + side]
+            if tree[j, LIMB] != limb:
+                continue
+            if kind == ORIENTATION:
+                if found[limb, TURNED] < 0:
+                    found[limb, TURNED] = i
+                continue
+            where = BEFORE
+            if tree[j, SEGMENT] == 2:
+                where = END if found[limb, END] < 0 else SECOND
+            at = POINT if side == 0 else OTHER_POINT
+            gx, gy, gz = goals[i - first, side, 0], goals[i - first, side, 1], goals[i - first, side, 2]
+            if kind == HALF_SPACE:
+                if where == END and planes < 4:
+                    # what comes later must respect it
+                    found[limb, PLANES + planes] = i
+                    planes += 1
+                x, y, z = carried(world, j, asks[i, 0], asks[i, 1], asks[i, 2])
+                miss = goals[i - first, 0, 3] - asks[i, 3] * x - asks[i, 4] * y - asks[i, 5] * z
+                if where != BEFORE or miss <= 0.0:
+                    continue
+                gx, gy, gz = x + miss * asks[i, 3], y + miss * asks[i, 4], z + miss * asks[i, 5]
+            if found[limb, where] >= 0:
+                continue
+            found[limb, where] = i
+            found[limb, JOINTS + where] = j
+            if where == BEFORE and found[limb, END] < 0:
+                found[limb, BEFORE_FIRST] = 1
+            for k in range(3):
+                tasks[limb, where, k] = asks[i, at + k]
+            tasks[limb, where, 3], tasks[limb, where, 4], tasks[limb, where, 5] = gx, gy, gz
+    if planes > 0:
+        respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks)
+
+
+@uncounted_jit
+def respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks):
+    """Shift the goal of a limb's end, or make one, so that points of higher priority keep on their sides of planes."""
+    free = found[limb, END] < 0
+    if free:
+        i = found[limb, PLANES]
+        found[limb, JOINTS] = kinds[i, JOINT]
+        for k in range(3):
+            tasks[limb, END, k] = asks[i, k]
+    x, y, z = carried(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
+    dx = dy = dz = 0.0
+    if not free:
+        dx, dy, dz = tasks[limb, END, 3] - x, tasks[limb, END, 4] - y, tasks[limb, END, 5] - z
+    moved = False
+    for _ in range(2 if planes > 1 else 1):
+        for n in range(planes):
+            i = found[limb, PLANES + n]
+            qx, qy, qz = carried(world, kinds[i, JOINT], asks[i, 0], asks[i, 1], asks[i, 2])
+            miss = goals[i - first, 0, 3] - (asks[i, 3] * (qx + dx) + asks[i, 4] * (qy + dy) + asks[i, 5] * (qz + dz))
+            if miss > 0.0:
+                moved = True
+                dx, dy, dz = dx + miss * asks[i, 3], dy + miss * asks[i, 4], dz + miss * asks[i, 5]
+    tasks[limb, END, 3], tasks[limb, END, 4], tasks[limb, END, 5] = x + dx, y + dy, z + dz
+    if free and moved:
+        found[limb, END] = found[limb, PLANES]
+
+
+@uncounted_jit
+def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, with_distances, stay, found, tasks):
+    """One limb under all that is asked of it; `stay` asks a leg's foot to be where it came in."""
+    u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
+    for k in range(4):
+        world[u, LOCAL + k] = world[u, BASE + k]
+        world[m, LOCAL + k] = world[m, BASE + k]
+        world[e, LOCAL + k] = world[e, BASE + k]
+    pose_limb(world, tree, limbs, limb, False)
+    leg, steady = limb < 2, found[limb, STEADY] == 1
+    if not steady or found[limb, JOINTS] != e or found[limb, SECOND] >= 0:
+        pose_limb(world, tree, limbs, limb, True)
+    if not steady:
+        limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks)
+    has_end, has_before, turned = found[limb, END] >= 0, found[limb, BEFORE] >= 0, found[limb, TURNED] >= 0
+    if not (has_end or has_before or turned):
+        if leg and stay:
+            place_limb(
+                world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2],
+                world[e, 19], world[e, 20], world[e, 21],
+            )  # fmt: skip
+            set_turn(world, tree, e, world[e, 22], world[e, 23], world[e, 24], world[e, 25])
+            pose_limb(world, tree, limbs, limb, True)
+        return
+    # how the end is to be turned: as asked; a foot as it came in; a hand as the forearm carries it
+    at = CAME_TURN if leg else TURN
+    rw, rx, ry, rz = world[e, at], world[e, at + 1], world[e, at + 2], world[e, at + 3]
+    if turned:
+        n = found[limb, TURNED] - first
+        rw, rx, ry, rz = goals[n, 0, 0], goals[n, 0, 1], goals[n, 0, 2], goals[n, 0, 3]
+    held = turned or leg
+    wx, wy, wz = 0.0, 0.0, 0.0
+    if has_end:
+        gx, gy, gz = tasks[limb, END, 3], tasks[limb, END, 4], tasks[limb, END, 5]
+        x, y, z = carried(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
+        iw, ix, iy, iz = world[e, 3], -world[e, 4], -world[e, 5], -world[e, 6]
+        px, py, pz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
+        if found[limb, SECOND] >= 0 and not turned:
+            x, y, z = carried(
+                world, found[limb, JOINTS + 1], tasks[limb, SECOND, 0], tasks[limb, SECOND, 1], tasks[limb, SECOND, 2]
+            )
+            qx, qy, qz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
+            vx, vy, vz = rotate(rw, rx, ry, rz, qx - px, qy - py, qz - pz)
+            aw, ax, ay, az = aim(
+                vx, vy, vz, tasks[limb, SECOND, 3] - gx, tasks[limb, SECOND, 4] - gy, tasks[limb, SECOND, 5] - gz,
+                0.0, 1.0, 0.0,
+            )  # fmt: skip
+            rw, rx, ry, rz = multiply(aw, ax, ay, az, rw, rx, ry, rz)
+            held = True
+        beside = px * px + py * py + pz * pz > 1e-12
+        if beside and not held and found[limb, BEFORE_FIRST] != 1:
+            # the hand goes with the forearm: a few rounds tell how it will be turned, then it is held so
+            for _ in range(3):
+                vx, vy, vz = rotate(world[e, 3], world[e, 4], world[e, 5], world[e, 6], px, py, pz)
+                place_limb(
+                    world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2],
+                    gx - vx, gy - vy, gz - vz,
+                )  # fmt: skip
+            rw, rx, ry, rz = world[e, 3], world[e, 4], world[e, 5], world[e, 6]
+        held = held or beside
+        vx, vy, vz = rotate(rw, rx, ry, rz, px, py, pz)
+        wx, wy, wz = gx - vx, gy - vy, gz - vz
+    tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2] = wx, wy, wz
+    if has_before and found[limb, BEFORE_FIRST] == 1:
+        before_first(world, tree, limbs, hinges, limb, has_end, wx, wy, wz, found, tasks)
+    elif has_end:
+        place_limb(world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2], wx, wy, wz)
+        if has_before:
+            x, y, z = carried(
+                world, found[limb, JOINTS + BEFORE], tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1],
+                tasks[limb, BEFORE, 2],
+            )  # fmt: skip
+            swivel(
+                world, tree, limbs, limb, world[e, 0] - world[u, 0], world[e, 1] - world[u, 1],
+                world[e, 2] - world[u, 2], x, y, z, tasks[limb, BEFORE, 3], tasks[limb, BEFORE, 4],
+                tasks[limb, BEFORE, 5],
+            )  # fmt: skip
+    if held:
+        set_turn(world, tree, e, rw, rx, ry, rz)
+    pose_limb(world, tree, limbs, limb, True)
+
+
+@uncounted_jit
+def before_first(world, tree, limbs, hinges, limb, has_end, wx, wy, wz, found, tasks):
+    """A point of the upper or lower bone comes first, the end of the limb after it."""
+    u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
+    j = found[limb, JOINTS + BEFORE]
+    ox, oy, oz = tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1], tasks[limb, BEFORE, 2]
+    gx, gy, gz = tasks[limb, BEFORE, 3], tasks[limb, BEFORE, 4], tasks[limb, BEFORE, 5]
+    x, y, z = carried(world, j, ox, oy, oz)
+    at_hinge = tree[j, SEGMENT] == 0 or (
+        (x - world[m, 0]) ** 2 + (y - world[m, 1]) ** 2 + (z - world[m, 2]) ** 2 < 1e-8
+    )
+    if at_hinge:
+        if has_end:
+            # the hinge decides how far the end is from the upper joint, whatever the upper bone does
+            place_limb(world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2], wx, wy, wz)
+            x, y, z = carried(world, j, ox, oy, oz)
+        sx, sy, sz = world[u, 0], world[u, 1], world[u, 2]
+        aw, ax, ay, az = aim(x - sx, y - sy, z - sz, gx - sx, gy - sy, gz - sz, 0.0, 1.0, 0.0)
+        turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
+    else:
+        place_limb(world, tree, limbs, hinges, limb, x, y, z, gx, gy, gz)
+    if has_end:
+        x, y, z = carried(world, j, ox, oy, oz)
+        swivel(
+            world, tree, limbs, limb, x - world[u, 0], y - world[u, 1], z - world[u, 2],
+            world[e, 0], world[e, 1], world[e, 2], wx, wy, wz,
+        )  # fmt: skip
+
+
+WARMUP: dict = {}

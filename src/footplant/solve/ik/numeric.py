@@ -1,0 +1,326 @@
+"""Numerical inverse kinematics for any tree and any mix of constraints: penalties and damped Gauss–Newton.
+
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 5.1
+(METHODS A5). They use conjugate gradients; with the constraints' analytic Jacobians Gauss–Newton is the better choice.
+Each frame is solved by itself. Pins (see `ik.pins`) are compiled; all other kinds, outsiders' too, are asked for their
+residuals and Jacobians at all frames that are still at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.constraints import AcrossFrames, ConeTwist, Constraint, Footplant, Hinge, JointLimits
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.problem import RADIAN, IkSolution, worst_error
+from footplant.solve.ik.pins import collect, eased_targets, is_pin
+from footplant.solve.ik.threads import in_parts
+
+PENALTIES = (1e1, 1e2, 1e4, 1e6)
+"""Weight of hard constraints, stage by stage, where turning a joint by a radian costs its rigidity."""
+GAINS = (1e-2, 1e-2, 1e-8, 1e-3)
+"""A stage ends when a step gains less than this share of the objective."""
+SOFT = 10.0
+"""Weight of a soft constraint of weight 1, per m²."""
+SOFT_STEP = 100.0
+"""How many times more a soft constraint weighs than one of the next smaller priority; two steps at most either way."""
+HARD_STEP = (1.0, 1.0, 2.0, 3.5)
+"""Powers of ten by which a hard constraint outweighs one of the next smaller priority, stage by stage."""
+HARD_SPAN = 2.0
+"""Steps of priority at most between the smallest and the greatest: double precision ends there."""
+ROOM = 4_000_000
+"""Numbers of Jacobians held at once: bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numeric:
+    """Poses any figure: `Numeric().solve(motion, constraints)`."""
+
+    rigidity: float = 1.0
+    """What it costs to turn a joint, per rad²."""
+    place: float = 0.1
+    """What it costs to move the root, per m²."""
+    joints: Mapping[int, float] = field(default_factory=dict)
+    """Joint → its own rigidity; others keep `rigidity`."""
+    iterations: int = 30
+    """Steps at most in each stage."""
+    tolerance: float = 1e-4
+    """Metres up to which a hard constraint counts as reached."""
+    threads: int = 1
+    """How many share the frames; the answer is the same to the bit."""
+
+    def refuses(self, constraint: Constraint) -> str | None:
+        """Why it cannot honour a constraint; None when it can."""
+        if isinstance(constraint, AcrossFrames):
+            return "it ties frames together, and each is posed by itself; use spacetime"
+        if isinstance(constraint, Footplant) and constraint.free:
+            return "its place is free; settle it first, or use spacetime"
+        return None
+
+    def solve(
+        self,
+        motion: Motion,
+        constraints: Sequence[Constraint],
+        *,
+        frames: NDArray | None = None,
+        start: Motion | None = None,
+    ) -> IkSolution:
+        """The poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
+        first = Kinematics(motion, frames)
+        pinned = [c for c in constraints if is_pin(c)]
+        others = [c for c in constraints if not is_pin(c)]
+        begun = first if start is None else Kinematics(start, frames)
+        task = _Task(self, first, pinned, others, begun)
+        root, rotations = np.array(begun.motion.root), np.array(begun.motion.rotations)
+        in_parts(self.threads, len(motion), task.rows_at_once, lambda rows: task.solve(rows, root, rotations))
+        found = motion.like(root, rotations, motion.offsets)
+        reached = worst_error(Kinematics(found, first.frames), constraints) <= self.tolerance
+        return IkSolution(found, reached, first.frames, tuple(constraints))
+
+
+@dataclass(frozen=True, eq=False)
+class _Other:
+    """A constraint that is no pin, at work at some rows."""
+
+    constraint: Constraint
+    activation: NDArray
+    """(F,)"""
+    level: int
+    """Its column in the table of penalties."""
+    wide: int
+    """How many residuals it has at a row."""
+    slots: NDArray
+    """(F,) where they begin among a row's residuals that are no pins'."""
+    left_over: NDArray
+    """(F, wide) what of its residual at the reference pose may stay: all but the share eased in."""
+
+
+class _Task:
+    """One call of `Numeric.solve`: everything that stays the same from step to step."""
+
+    def __init__(
+        self,
+        numeric: Numeric,
+        reference: Kinematics,
+        pinned: Sequence[Constraint],
+        others: Sequence[Constraint],
+        begun: Kinematics,
+    ) -> None:
+        self.numeric, self.motion, self.frames = numeric, reference.motion, reference.frames
+        skeleton = self.motion.skeleton
+        self.offsets = skeleton.offsets[None] if self.motion.offsets is None else self.motion.offsets
+        self.penalties, level = _penalties([*pinned, *others])
+        self.pins = collect(reference, pinned)
+        weights = np.array([_weight(c) for c in pinned], float)[self.pins.sources]
+        self.weights, self.targets = weights, eased_targets(self.pins, reference)
+        self.levels = np.array([level(c) for c in pinned], np.int64)[self.pins.sources]
+        chains = {None: np.ones(1 + len(skeleton), bool)}
+        chains |= {c.chain: _allowed(c.chain, len(skeleton)) for c in pinned if c.chain is not None}
+        numbers = {chain: number for number, chain in enumerate(chains)}
+        self.chains = np.stack(list(chains.values()))
+        self.chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)[self.pins.sources]
+        self.others, used = self._look(others, reference, begun, level)
+        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
+            path = np.zeros(1 + len(skeleton), bool)
+            path[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
+            used |= path & self.chains[chain]
+        self.groups = np.flatnonzero(used)
+        self.group_of = np.full(1 + len(skeleton), -1)
+        self.group_of[self.groups] = np.arange(len(self.groups))
+        self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
+        costs = np.full(1 + len(skeleton), numeric.rigidity)
+        costs[0] = numeric.place
+        for joint, value in numeric.joints.items():
+            costs[1 + joint] = value
+        self.costs = np.repeat(costs[self.groups], 3)
+        self.extra = np.zeros(len(self.frames), np.int64)
+        for other in self.others:
+            self.extra += other.wide * (other.activation > 0)
+        widest = int((3 * np.diff(self.pins.starts) + self.extra).max(initial=1))
+        wide = max(widest * len(self.columns), 1)
+        self.rows_at_once = max(min(512, ROOM // wide), 1) if self.others else max(len(self.frames), 1)
+
+    def _look(
+        self,
+        others: Sequence[Constraint],
+        reference: Kinematics,
+        begun: Kinematics,
+        level: Callable[[Constraint], int],
+    ) -> tuple[list[_Other], NDArray]:
+        """The constraints that are no pins, looked at once: where they hold, how wide they are, what moves them."""
+        count, fps = len(self.frames), self.motion.fps
+        used, found = np.zeros(1 + len(self.motion.skeleton), bool), []
+        slots = np.zeros(count, np.int64)
+        for constraint in others:
+            activation = constraint.activation(self.frames, fps)
+            rows = np.flatnonzero(activation > 0)
+            if not len(rows):
+                continue
+            some = rows[:: max(len(rows) // 64, 1)]
+            jacobian = np.asarray(constraint.jacobian(begun[some]), float)
+            residual = np.asarray(constraint.residual(reference[rows]), float)
+            for where, values in ((rows, residual), (some, jacobian)):
+                bad = np.flatnonzero(~np.isfinite(values.reshape(len(where), -1)).all(axis=1))
+                if len(bad):
+                    raise ConstraintError(
+                        f"{constraint.title}: expected finite residuals and derivatives, got NaN or infinity at "
+                        f"frame {self.frames[where[bad[0]]]}"
+                    )
+            moves = (np.abs(jacobian) > 0).any(axis=(0, 1)).reshape(-1, 3).any(axis=1)
+            if constraint.chain is not None:
+                moves &= _allowed(constraint.chain, len(self.motion.skeleton))
+            used |= moves
+            left_over = np.zeros((count, residual.shape[1]))
+            left_over[rows] = (1.0 - activation[rows, None]) * (
+                np.minimum(residual, 0.0) if constraint.inequality else residual
+            )
+            found.append(_Other(constraint, activation, level(constraint), residual.shape[1], slots.copy(), left_over))
+            slots[rows] += residual.shape[1]
+        return found, used
+
+    def solve(self, rows: slice, root: NDArray, rotations: NDArray) -> None:
+        """Pose some rows, in place."""
+        from footplant.solve.ik import _numeric as kernel
+
+        unused = np.setdiff1d(np.arange(1 + len(self.motion.skeleton)), self.groups)
+        if 0 in unused:
+            root[rows] = self.motion.root[rows]
+        turned = unused[unused > 0] - 1
+        rotations[rows, turned] = self.motion.rotations[rows, turned]
+        first, last = self.pins.starts[rows.start], self.pins.starts[rows.stop]
+        pins = slice(first, last)
+        starts = self.pins.starts[rows.start : rows.stop + 1] - first
+        offsets = self.offsets if len(self.offsets) == 1 else self.offsets[rows]
+        gains = np.array(GAINS)
+        figure = (self.motion.skeleton.parents, offsets, self.groups, self.group_of, self.costs)
+        told = (
+            starts, self.pins.kinds[pins], self.pins.joints[pins], self.pins.offsets[pins], self.targets[pins],
+            self.pins.axes[pins], self.chain_of[pins], self.chains,
+        )  # fmt: skip
+        reference = self.motion.root[rows], self.motion.rotations[rows]
+        if not self.others:
+            rounds = np.empty(rows.stop - rows.start, np.int64)
+            arguments: tuple = (
+                *figure, *told, self.weights[pins], self.pins.activations[pins], self.levels[pins], self.penalties,
+                gains, self.numeric.iterations, *reference, root[rows], rotations[rows], rounds,
+            )  # fmt: skip
+            kernel.solve_pins(*arguments)
+            return
+        self._solve_mixed(rows, figure, told, pins, starts, gains, reference, root[rows], rotations[rows])
+
+    def _solve_mixed(self, rows, figure, told, pins, starts, gains, reference, root, rotations) -> None:
+        """Steps for all rows together, those that are done left out, with the other constraints asked in between."""
+        from footplant.solve.ik import _numeric as kernel
+
+        count, unknowns = len(root), len(self.columns)
+        counts = 3 * np.diff(starts) + self.extra[rows]
+        widest = max(int(counts.max(initial=0)), 1)
+        weights, shares = np.zeros((count, widest)), np.ones((count, widest))
+        levels, one_sided = np.zeros((count, widest), np.int64), np.zeros((count, widest), bool)
+        of_pin = np.repeat(np.arange(count), np.diff(starts))
+        place = 3 * (np.arange(len(of_pin)) - starts[of_pin])
+        for i in range(3):
+            weights[of_pin, place + i], shares[of_pin, place + i] = self.weights[pins], self.pins.activations[pins]
+            levels[of_pin, place + i] = self.levels[pins]
+        for other in self.others:
+            constraint, active = other.constraint, other.activation[rows]
+            at = np.flatnonzero(active > 0)
+            for i in range(other.wide):
+                slot = 3 * np.diff(starts)[at] + other.slots[rows][at] + i
+                weights[at, slot], shares[at, slot] = _weight(constraint), active[at]
+                levels[at, slot] = other.level
+                one_sided[at, slot] = constraint.inequality
+        pressed, stages = np.zeros((count, widest), bool), np.zeros(count, np.int64)
+        state = (
+            np.zeros((count, widest)), np.zeros((count, unknowns, widest)), np.zeros((count, unknowns)), pressed,
+            stages, np.zeros(count, np.int64), np.zeros(count), np.full(count, 2.0), np.zeros(count), np.zeros(count),
+        )  # fmt: skip
+        trial_root, trial_local = np.array(root), np.array(rotations)
+        busy, first = np.arange(count), True
+        while len(busy):
+            extra = self._ask(rows, busy, trial_root, trial_local, pressed[busy])
+            arguments: tuple = (
+                first, busy, *figure, *told, weights, shares, levels, one_sided, counts, self.penalties, gains,
+                self.numeric.iterations, *reference, *extra, root, rotations, trial_root, trial_local, *state,
+            )  # fmt: skip
+            kernel.advance_rows(*arguments)
+            busy, first = busy[stages[busy] < len(self.penalties)], False
+
+    def _ask(
+        self, rows: slice, busy: NDArray, root: NDArray, rotations: NDArray, pressed: NDArray
+    ) -> tuple[NDArray, NDArray]:
+        """Residuals (B, E) and Jacobians (B, E, n) of the constraints that are no pins at trial poses."""
+        numbers = rows.start + busy
+        of_pins = 3 * (self.pins.starts[numbers + 1] - self.pins.starts[numbers])
+        offsets = None if self.motion.offsets is None else self.motion.offsets[numbers]
+        kinematics = Kinematics(self.motion.like(root[busy], rotations[busy], offsets), self.frames[numbers])
+        widest = int(self.extra[numbers].max(initial=0))
+        residuals, jacobians = np.zeros((len(busy), widest)), np.zeros((len(busy), widest, len(self.columns)))
+        for other in self.others:
+            at = np.flatnonzero(other.activation[numbers] > 0)
+            if not len(at):
+                continue
+            part = kinematics if len(at) == len(busy) else kinematics[at]
+            residual = np.asarray(other.constraint.residual(part), float) - other.left_over[numbers[at]]
+            residuals[at[:, None], other.slots[numbers[at]][:, None] + np.arange(other.wide)] = residual
+            if other.constraint.inequality:
+                # what is fine has no say, and its derivatives are the larger part of the work
+                slots = (of_pins + other.slots[numbers])[at][:, None] + np.arange(other.wide)
+                wrong = np.flatnonzero(((residual < 0) | pressed[at[:, None], slots]).any(axis=1))
+                at, part = at[wrong], part if len(wrong) == len(at) else part[wrong]
+            if not len(at):
+                continue
+            jacobian = np.asarray(other.constraint.jacobian(part), float)[..., self.columns]
+            if other.constraint.chain is not None:
+                allowed = _allowed(other.constraint.chain, len(self.motion.skeleton))
+                jacobian = jacobian * np.repeat(allowed[self.groups], 3)
+            slots = other.slots[numbers[at]][:, None] + np.arange(other.wide)
+            if len(at) == len(busy) and (slots == slots[0]).all():
+                jacobians[:, slots[0, 0] : slots[0, -1] + 1] = jacobian
+            else:
+                jacobians[at[:, None], slots] = jacobian
+        return residuals, jacobians
+
+
+def _weight(constraint: Constraint) -> float:
+    """A constraint's own weight, radians counted as metres."""
+    return constraint.weight * (RADIAN**2 if constraint.unit == "rad" else 1.0)
+
+
+def _allowed(chain: Sequence[int], joints: int) -> NDArray:
+    """(1+J,) which groups of unknowns may change: joints of the chain, and the root's place when joint 0 is in it."""
+    allowed = np.zeros(1 + joints, bool)
+    allowed[1 + np.asarray(chain, np.int64)] = True
+    allowed[0] = allowed[1]
+    return allowed
+
+
+def _rank(constraint: Constraint) -> tuple[int, bool]:
+    """What outranks what: the priority and, where that is the same, what the body can do before what is asked of it."""
+    return constraint.priority, isinstance(constraint, JointLimits | ConeTwist | Hinge)
+
+
+def _penalties(constraints: Sequence[Constraint]) -> tuple[NDArray, Callable[[Constraint], int]]:
+    """The table (stages, levels) of what hard and soft constraints weigh, and which level a constraint has.
+
+    Hard priorities count by their order, not by their numbers: where one cannot be met beside another, the share of
+    the gap that the greater one gets is too small to see.
+    """
+    hard = sorted({_rank(c) for c in constraints if c.hard})
+    soft = sorted({c.priority for c in constraints if not c.hard})
+    step = min(1.0, HARD_SPAN / max(len(hard) - 1, 1))
+    table = np.empty((len(PENALTIES), len(hard) + len(soft)))
+    for stage, (base, power) in enumerate(zip(PENALTIES, HARD_STEP)):
+        table[stage, : len(hard)] = base * 10.0 ** (power * step * np.arange(len(hard)))
+        table[stage, len(hard) :] = SOFT * SOFT_STEP ** np.clip(soft, -2.0, 2.0)
+
+    def level(constraint: Constraint) -> int:
+        return hard.index(_rank(constraint)) if constraint.hard else len(hard) + soft.index(constraint.priority)
+
+    return table, level

@@ -1,0 +1,220 @@
+"""Computer puppetry as an engine: importance in, the pose of another character out, frame by frame.
+
+H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002), chapter 5: the root is put where all
+ends that matter can be reached (5.1), the body is bent only where that is not enough (5.2), and the limbs keep what
+they touch, stay out of scene and body, and otherwise their angles (5.3). It knows nothing of files, clocks or sockets;
+`footplant.live.puppeteer` drives it live and `footplant.edits.puppet` on clips.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import humanoid, rotation
+from footplant.contacts.importance import LIMBS, Analysis, Scene, figure_tables
+from footplant.errors import MotionError, SkeletonError
+from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
+from footplant.humanoid.counterparts import Counterparts, leg_ratio
+from footplant.motion import Motion
+from footplant.skeleton import Character
+from footplant.solve.ik.limb import limb_of
+
+TRUNK = ("hips", "waist", "chest", "head")
+"""Segments that arms stay out of."""
+_STRETCH = 0.999
+"""Share of its length to which a limb is stretched at most."""
+_FAT, _MARGINS = 0.3, (0.004, 0.06)
+"""Metres of margin around the body for each metre that it is fatter than the performer's; the least and the most."""
+
+
+@dataclass(frozen=True, eq=False)
+class PuppetMotion:
+    """What the engine makes of a whole clip."""
+
+    motion: Motion
+    """On the target's skeleton."""
+    scene: NDArray
+    """(F, 4) importance of each limb's end in the scene, 0 to 1, in the order of `LIMBS`."""
+    body: NDArray
+    """(F, 8, S) importance of palms, feet, elbows and knees to the body's segments, 0 to 1."""
+    hands: NDArray
+    """(F,) importance of the palms to one another, 0 to 1."""
+    iterations: NDArray
+    """(F,) int64; iterations of the body step (section 5.2); mostly 0."""
+    haste: float
+    """m/s²; the largest acceleration of a joint that is known of the copied angles in the end."""
+
+
+class PuppetEngine:
+    """Everything about a performer, a target and a scene that does not change from frame to frame."""
+
+    def __init__(
+        self,
+        performer: Character,
+        target: Character,
+        scene: Scene | None = None,
+        *,
+        scale: float | None = None,
+        about: ArrayLike = (0.0, 0.0, 0.0),
+        estimate_root: bool = True,
+    ) -> None:
+        """Prepare the tables.
+
+        scale: how much larger the target's world is than the performer's, the scene with it; None: as much as the
+        target's legs are longer. about: (3,) the place that stays where it is, metres. estimate_root: False leaves the
+        root to the numerical body step alone, to compare with (table 7.1).
+        """
+        from footplant.solve.ik.puppet._tables import Stage
+
+        self.performer, self.target = performer, target
+        self.scale = leg_ratio(performer, target) if scale is None else float(scale)
+        if not (np.isfinite(self.scale) and self.scale > 0):
+            raise MotionError(f"expected a scale above 0, got {self.scale}")
+        self.analysis = Analysis(performer, scene)
+        self.counterparts = Counterparts.of(performer, target)
+        self.surface = BodySurface.of(target)
+        size = (target.height or 1.0) / (performer.height or 1.0)
+        track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer)) if scale is None else 0.0
+        about = np.array(about, float)
+        self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size))
+
+    def _margin(self, size: float) -> float:
+        """Metres from the body at which arms begin to be pushed away.
+
+        Where the target is fatter than the performer, arms that pass its body in the clear would be in the target's:
+        it has to be left the sooner.
+        """
+        extra = [self.surface.radius(name, 4) - size * self.analysis.surface.radius(name, 4) for name in TRUNK]
+        return float(np.clip(_FAT * max(extra), *_MARGINS))
+
+    @cached_property
+    def tables(self):
+        """The target as the kernels take it: (puppet, figure, tubes, trunk, moves)."""
+        figure = figure_tables(self.target)
+        trunk = np.array([segment in TRUNK for segment in SEGMENTS])
+        moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
+        return puppet_tables(self.target, self.surface), figure, self.surface.tables(), trunk, moves
+
+    def init(self, haste: float = 0.0):
+        """(memory, limbs): what is remembered before the first frame, as long tables.
+
+        haste: m/s² by which joints of the copied angles are known to accelerate; the character's are bounded by that.
+        """
+        from footplant.solve.ik.puppet._packed import pack
+        from footplant.solve.ik.puppet._tables import new_limbs
+
+        limbs = new_limbs(len(self.target.skeleton))
+        limbs.peak[0] = haste
+        return pack(self.analysis.init()), pack(limbs)
+
+    def packed(self):
+        """The performer in its scene, the target, and room for a frame, to be used again: one long table (`Packed`)."""
+        from footplant.solve.ik.puppet._packed import pack
+        from footplant.solve.ik.puppet._tables import new_work
+
+        analysis, performer = self.analysis, self.performer.skeleton
+        return pack(
+            performer.parents, performer.offsets[None], analysis.figure, analysis.tubes, analysis.near,
+            analysis.things, analysis.rules, *self.tables, self.stage, self.counterparts.tables, analysis.room(),
+            new_work(len(performer), len(self.target.skeleton)),
+        )  # fmt: skip
+
+    def play(self, motion: Motion, poses: NDArray | None = None, *, haste: float | None = None) -> PuppetMotion:
+        """The target's motion for a whole clip of the performer.
+
+        poses: (F, O, 7) how the scene's things have moved at each frame, or None where they rest. haste: what is known
+        beforehand as in `init`, 0.0: nothing, as live; None: what the whole clip tells.
+        """
+        from footplant.solve.ik.puppet import _pose as kernel
+
+        if motion.skeleton.names != self.performer.skeleton.names or motion.offsets is not None:
+            raise MotionError(f"expected a motion on the skeleton of {self.performer.name!r}, got another one")
+        analysis, skeleton, frames = self.analysis, self.target.skeleton, len(motion)
+        if poses is None:
+            poses = analysis.scene.rest()[None]
+        poses = np.array(poses, float)
+        if poses.ndim != 3 or poses.shape[1:] != (len(analysis.scene), 7) or len(poses) not in (1, frames):
+            raise MotionError(
+                f"expected poses of things of shape ({frames}, {len(analysis.scene)}, 7), got {poses.shape}"
+            )
+        roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
+        scene, hands = np.empty((frames, len(LIMBS))), np.empty(frames)
+        body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
+        memory, limbs = self.init(haste or 0.0)
+        known = kernel.play(
+            *self.packed(), memory.floats, memory.places, limbs.floats, limbs.places, haste is None, motion.root,
+            motion.rotations, poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
+        )  # fmt: skip
+        played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
+        return PuppetMotion(played, scene, body, hands, iterations, float(known))
+
+
+def puppet_tables(target: Character, surface: BodySurface):
+    """A target's skeleton and limbs as the kernels take them."""
+    from footplant.solve.ik.puppet._tables import Puppet
+
+    skeleton, roles = target.skeleton, target.require_roles()
+    axes, lengths = np.tile(rotation.AXES["x"], (4, 1)), np.ones(4)
+    places, turned = humanoid.reference_world(skeleton, roles)
+    for number, name in enumerate(LIMBS):
+        try:
+            limb = limb_of(target, name)
+        except SkeletonError:
+            continue
+        axes[number] = limb.axis
+        bones = np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0)
+        lengths[number] = _STRETCH * np.linalg.norm(bones, axis=1).sum()
+    probes = np.zeros((2, 3, 4))
+    for arm, side in enumerate(("left", "right")):
+        if f"{side}_hand" in roles:
+            probes[arm] = _probes(target, surface, side, places, turned)
+    solids = [(roles["hips"], 0.8 * surface.radius("hips", -1))]
+    if "head" in roles:
+        solids.append((roles["head"], surface.radius("head", 2)))
+    if "spine" in roles:
+        solids.append((roles.joints["spine"][-1], 0.8 * surface.radius("chest")))
+    for side in ("left", "right"):
+        if f"{side}_lower_leg" in roles:
+            solids.append((roles[f"{side}_lower_leg"], surface.radius(f"{side}_lower_leg")))
+    spine = roles.joints.get("spine", ())
+    return Puppet(
+        skeleton.parents, np.array(skeleton.offsets[None]), axes, lengths,
+        np.array([roles["hips"], spine[0] if spine and skeleton.parents[spine[0]] >= 0 else -1], np.int64), probes,
+        np.array([surface.radius(f"{side}_lower_arm") for side in ("left", "right")]), np.array(solids, float),
+        _parts(target),
+    )  # fmt: skip
+
+
+def _parts(target: Character) -> NDArray:
+    """(J,) int64; what moves each joint, as `Puppet.parts` says."""
+    parents = target.skeleton.parents
+    parts = np.zeros(len(parents), np.int64)
+    limbs = figure_tables(target).limbs
+    for j, above in enumerate(parents):
+        if above < 0:
+            continue
+        # a joint's place is told by what it hangs on
+        parts[j] = parts[above] if above not in limbs[:, 0] else -1
+        if j in limbs[:, 2]:
+            parts[j] = 1 + limbs[:, 2].tolist().index(j)
+    return parts
+
+
+def _probes(target: Character, surface: BodySurface, side: str, places: NDArray, turned: NDArray) -> NDArray:
+    """(3, 4) wrist, palm and finger tips in the hand's frame, and how thick the hand is there, metres."""
+    number = SEGMENTS.index(f"{side}_hand")
+    length, axis = float(surface.lengths[number]), rotation.rotate(surface.turns[number], rotation.AXES["z"])
+    thin = 0.65 * surface.radius(f"{side}_hand", 2)
+    shares = ((0.0, 0.8 * surface.radius(f"{side}_lower_arm", -1)), (0.45, thin), (0.95, 0.7 * thin))
+    return np.array([[*(share * length * axis), thickness] for share, thickness in shares])
+
+
+def _hip_width(character: Character) -> float:
+    """Metres between the hip joints in the reference pose."""
+    skeleton, roles = character.skeleton, character.require_roles()
+    places = humanoid.reference_world(skeleton, roles)[0]
+    return float(np.linalg.norm(places[roles["left_upper_leg"]] - places[roles["right_upper_leg"]]))

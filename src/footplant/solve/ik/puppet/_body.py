@@ -1,0 +1,366 @@
+"""Where the body goes so that hands and feet can be where they matter (Shin 2002, sections 5.1 and 5.2)."""
+
+from __future__ import annotations
+
+import math
+
+from footplant.kernels import uncounted_jit
+from footplant.kernels.balls import closest
+from footplant.kernels.dense import add_row, factor, substitute
+from footplant.kernels.fk import forward
+from footplant.kernels.importance import POINTS, contact_points, share, spring
+from footplant.kernels.quaternion import exp, multiply
+from footplant.solve.ik.puppet._hold import hold_foot
+from footplant.solve.ik.puppet._tables import from_thing, soften, to_target
+
+LEAST = 0.05
+"""Importance below which a limb's end has no say in where the root goes."""
+SETTLE = 0.05
+"""Half-life in seconds in which a foot in the air forgets how it was shifted."""
+SETTLE_ALONG, CREEP = 3.0, 0.3
+"""How much of it a foot forgets a metre of its way, however near to the floor it goes (a body may turn meanwhile), and
+the metres a second below which it does so less and less: it may stand."""
+SHARP, BLUNT = 0.01, 0.6
+"""Metres of height between heel, ball and toe that decide which of them the foot stands on, and how many more for each
+metre that the foot is in the air: there heel and toe may change places in no time."""
+TOUCH = 0.004
+"""Metres around a touch in which distances are rounded."""
+EASE = 0.03
+"""Half-life in seconds in which the root takes up its shift."""
+EASY = 0.026
+"""Share of a limb's length around full stretch (less twice this) in which the root begins to be drawn after it."""
+GIVES_IN = 1.004
+"""Share of a limb's length at which the root follows at once, whatever haste it takes: its limb gives in before."""
+CLOSE_ENOUGH = 0.0005
+"""Metres that a limb may be too short before the body is bent for it."""
+MOST_ITERATIONS = 12
+KEEP_PLACE, KEEP_TURN = 1e-3, 1e-3
+"""How unwilling the body step is to move and to turn, against reaching (α γ and α β of equation 5.5)."""
+
+
+@uncounted_jit
+def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work):
+    """Where an ankle should be: the heel, ball or toe that the performer stands on stays put, whatever the foot's size.
+
+    The foot rolls over heel, ball and toe; each would put the ankle elsewhere when feet differ in size. So the place is
+    carried on from frame to frame by the motion of the one that stands, and settles where the footsteps want it while
+    the foot is in the air.
+    """
+    foot = limb - 2
+    first, weight = 3 * limb - 4, importance.scene[limb]
+    # which of the three stands: by their distances from the scene
+    least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
+    sharp = SHARP + BLUNT * max(least, 0.0)
+    total, height, moved_x, moved_z = 0.0, 0.0, 0.0, 0.0
+    base_x, base_z, before_x, before_z = 0.0, 0.0, 0.0, 0.0
+    ankles, soles, travel = limbs.ankles[foot], limbs.soles[foot], 0.0
+    for c in range(3):
+        n = first + c
+        weighs = math.exp(-(importance.nearest[n] - least) / sharp)
+        ux = to_target(stage, 0, importance.points[n, 0]) - work.points[n, 0]
+        uy = to_target(stage, 1, importance.points[n, 1]) - work.points[n, 1]
+        uz = to_target(stage, 2, importance.points[n, 2]) - work.points[n, 2]
+        square = 0.0
+        for k in range(3):
+            square += (importance.points[n, k] - soles[c, k]) ** 2
+            soles[c, k] = importance.points[n, k]
+        travel += weighs * math.sqrt(square)
+        total += weighs
+        height += weighs * uy
+        moved_x, moved_z = moved_x + weighs * (ux - ankles[c, 0]), moved_z + weighs * (uz - ankles[c, 2])
+        if c < 2:
+            base_x, base_z = base_x + 0.5 * ux, base_z + 0.5 * uz
+            before_x, before_z = before_x + 0.5 * ankles[c, 0], before_z + 0.5 * ankles[c, 2]
+        ankles[c, 0], ankles[c, 1], ankles[c, 2] = ux, uy, uz
+    # the side to which wider hips put this foot
+    left, right = figure.limbs[2, 0], figure.limbs[3, 0]
+    ax = work.positions[0, left, 0] - work.positions[0, right, 0]
+    az = work.positions[0, left, 2] - work.positions[0, right, 2]
+    norm = math.sqrt(ax * ax + az * az)
+    side = (1.0 if foot == 0 else -1.0) * stage.track / max(norm, 1e-6)
+    wanted_x, wanted_z = side * ax, side * az
+    shift, settle = limbs.shifts[foot], 0.0
+    if started:
+        shift[0] += moved_x / total - (base_x - before_x)
+        shift[2] += moved_z / total - (base_z - before_z)
+        travel /= total
+        forgets = 0.6931471805599453 * dt * (1.0 - weight) / SETTLE
+        settle = 1.0 - math.exp(-forgets - SETTLE_ALONG * travel * travel / (travel + CREEP * dt))
+        shift[0] += settle * (wanted_x - shift[0])
+        shift[2] += settle * (wanted_z - shift[2])
+    else:
+        shift[0], shift[2] = wanted_x, wanted_z
+    goal = work.goals[limb]
+    goal[0], goal[1], goal[2] = base_x + shift[0], height / total, base_z + shift[2]
+    push_x, push_y, push_z = 0.0, 0.0, 0.0
+    for c in range(3):
+        weighs = math.exp(-(importance.nearest[first + c] - least) / sharp) / total
+        x, y, z = to_distance(first + c, near, things, poses, stage, goal, work)
+        push_x, push_y, push_z = push_x + weighs * x, push_y + weighs * y, push_z + weighs * z
+    goal[0], goal[1], goal[2] = goal[0] + push_x, goal[1] + push_y, goal[2] + push_z
+    hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
+
+
+@uncounted_jit
+def to_distance(n, near, things, poses, stage, goal, work):
+    """The shift (3) of a goal that puts contact point n as far from its nearest thing as the performer's, or on it.
+
+    It fades as far away as things begin to count.
+    """
+    number = 0
+    for o in range(1, things.kinds.shape[0]):
+        if near[n, o, 0] < near[n, number, 0]:
+            number = o
+    if things.kinds.shape[0] == 0 or near[n, number, 0] >= things.reaches[number]:
+        return 0.0, 0.0, 0.0
+    x = goal[0] + work.points[n, 0]
+    y = goal[1] + work.points[n, 1]
+    z = goal[2] + work.points[n, 2]
+    d, nx, ny, nz = from_thing(things, number, poses[number], stage, x, y, z)
+    wanted = stage.scale * soften(near[n, number, 0], TOUCH)
+    push = share(2.0 * near[n, number, 0] / things.reaches[number] - 1.0) * (wanted - d)
+    return push * nx, push * ny, push * nz
+
+
+@uncounted_jit
+def hand_goal(limb, near, importance, things, poses, stage, work):
+    """Where a wrist should be for its palm to be where the performer's is."""
+    goal = work.goals[limb]
+    for k in range(3):
+        goal[k] = to_target(stage, k, importance.points[limb, k]) - work.points[limb, k]
+    if importance.scene[limb] > 0.0:
+        x, y, z = to_distance(limb, near, things, poses, stage, goal, work)
+        goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
+
+
+@uncounted_jit
+def move_root(work, x, y, z):
+    """Shift the whole figure."""
+    work.root[0, 0] += x
+    work.root[0, 1] += y
+    work.root[0, 2] += z
+    for j in range(work.positions.shape[1]):
+        work.positions[0, j, 0] += x
+        work.positions[0, j, 1] += y
+        work.positions[0, j, 2] += z
+
+
+@uncounted_jit
+def estimate_root(puppet, figure, importance, work):
+    """Move the root by the mean of what the ends ask for, then to the nearest place from which they reach (E4)."""
+    total, rest, dx, dy, dz = 0.0, 1.0, 0.0, 0.0, 0.0
+    for limb in range(4):
+        # sharper than the importance itself: a foot that swings by must not pull a body that stands on the other one
+        w, end = importance.scene[limb] ** 4, figure.limbs[limb, 2]
+        if end < 0:
+            continue
+        total, rest = total + w, rest * (1.0 - w)
+        dx += w * (work.goals[limb, 0] - work.positions[0, end, 0])
+        dy += w * (work.goals[limb, 1] - work.positions[0, end, 1])
+        dz += w * (work.goals[limb, 2] - work.positions[0, end, 2])
+    # `rest` is 0 as soon as any end matters fully; without it nothing would fade when the last one leaves the floor
+    share = 1.0 / max(total + rest, 1e-9)
+    move_root(work, share * dx, share * dy, share * dz)
+
+
+@uncounted_jit
+def lift_trunk(puppet, things, poses, stage, work):
+    """Move the root so that trunk, head and knees are out of the scene."""
+    for n in range(puppet.solids.shape[0]):
+        j, thickness = int(puppet.solids[n, 0]), puppet.solids[n, 1]
+        for o in range(things.kinds.shape[0]):
+            x, y, z = work.positions[0, j, 0], work.positions[0, j, 1], work.positions[0, j, 2]
+            d, nx, ny, nz = from_thing(things, o, poses[o], stage, x, y, z)
+            push = soften(thickness - d, 0.02)
+            if push > 0.0:
+                move_root(work, push * nx, push * ny, push * nz)
+
+
+@uncounted_jit
+def unbend(puppet, figure, importance, work):
+    """Draw the root towards goals for which a limb would have to be all but straight, before it would snap.
+
+    A limb that is straight already may stay so.
+    """
+    for _ in range(2):
+        for limb in range(4):
+            upper, end = figure.limbs[limb, 0], figure.limbs[limb, 2]
+            gap, nx, ny, nz = too_short(puppet, figure, importance, limb, 1.0, work)
+            easy = EASY * puppet.lengths[limb]
+            if gap > -4.0 * easy:
+                square = 0.0
+                for k in range(3):
+                    square += (work.positions[0, upper, k] - work.positions[0, end, k]) ** 2
+                straighter = soften(math.sqrt(square) - puppet.lengths[limb] + 2.0 * easy, easy)
+                pull = importance.scene[limb] * soften(gap + 2.0 * easy - straighter, easy)
+                move_root(work, -pull * nx, -pull * ny, -pull * nz)
+
+
+@uncounted_jit
+def ease_root(x, y, z, dt, started, limbs, work):
+    """Let the root's shift from where it was carried over (x, y, z) change without haste: the legs make up for it."""
+    for k in range(3):
+        start = x if k == 0 else (y if k == 1 else z)
+        wanted = work.root[0, k] - start
+        if started:
+            limbs.root[0, k], limbs.root[1, k] = spring(limbs.root[0, k], limbs.root[1, k], wanted, EASE, dt)
+        else:
+            limbs.root[0, k], limbs.root[1, k] = wanted, 0.0
+        work.vector[2, k] = limbs.root[0, k] - wanted
+    move_root(work, work.vector[2, 0], work.vector[2, 1], work.vector[2, 2])
+
+
+@uncounted_jit
+def reach_from_root(puppet, figure, importance, first, work):
+    """Move the root into the balls from which every end that matters can be reached (section 5.1), from a limb on."""
+    count = 0
+    for limb in range(first, 4):
+        w, upper = importance.scene[limb], figure.limbs[limb, 0]
+        if upper < 0 or w < LEAST:
+            continue
+        for k in range(3):
+            work.centers[count, k] = work.goals[limb, k] - (work.positions[0, upper, k] - work.root[0, k])
+        work.radii[count] = GIVES_IN * puppet.lengths[limb] / w
+        work.order[count] = limb
+        # the most important one first
+        c = count
+        while c > 0 and importance.scene[work.order[c]] > importance.scene[work.order[c - 1]]:
+            swap_balls(work, c, c - 1)
+            c -= 1
+        count += 1
+    place = work.vector[2]
+    while count > 0:
+        if closest(work.root[0], work.centers[:count], work.radii[:count], place):
+            move_root(work, place[0] - work.root[0, 0], place[1] - work.root[0, 1], place[2] - work.root[0, 2])
+            return
+        # drop what misses the most important one; if all meet it, what matters least
+        kept = 1
+        for c in range(1, count):
+            square = 0.0
+            for k in range(3):
+                square += (work.centers[c, k] - work.centers[0, k]) ** 2
+            if square <= (work.radii[c] + work.radii[0]) ** 2:
+                swap_balls(work, c, kept)
+                kept += 1
+        count = kept if kept < count else count - 1
+
+
+@uncounted_jit
+def swap_balls(work, a, b):
+    """Exchange two balls."""
+    for k in range(3):
+        work.centers[a, k], work.centers[b, k] = work.centers[b, k], work.centers[a, k]
+    work.radii[a], work.radii[b] = work.radii[b], work.radii[a]
+    work.order[a], work.order[b] = work.order[b], work.order[a]
+
+
+@uncounted_jit
+def too_short(puppet, figure, importance, limb, share, work):
+    """(metres that a share of a limb is too short for its goal, unit direction from the goal to its shoulder)."""
+    upper = figure.limbs[limb, 0]
+    if upper < 0 or importance.scene[limb] < LEAST:
+        return -1.0, 0.0, 0.0, 0.0
+    x = work.positions[0, upper, 0] - work.goals[limb, 0]
+    y = work.positions[0, upper, 1] - work.goals[limb, 1]
+    z = work.positions[0, upper, 2] - work.goals[limb, 2]
+    length = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    return length - share * puppet.lengths[limb] / importance.scene[limb], x / length, y / length, z / length
+
+
+@uncounted_jit
+def bend_body(puppet, figure, importance, work):
+    """Bend the body where the root alone does not let every end be reached; how many iterations it took (E5)."""
+    hips, spine = puppet.spine[0], puppet.spine[1]
+    count = 9 if spine >= 0 else 6
+    row, step = work.vector[0], work.vector[1]
+    before = 1e9
+    for iteration in range(MOST_ITERATIONS):
+        worst = 0.0
+        for limb in range(4):
+            worst = max(worst, too_short(puppet, figure, importance, limb, GIVES_IN, work)[0])
+        if worst < CLOSE_ENOUGH or worst > 0.99 * before:
+            return iteration
+        before = worst
+        work.normal[:, :] = 0.0
+        right = work.vector[2]
+        right[:] = 0.0
+        for k in range(count):
+            work.normal[k, k] = KEEP_PLACE if k < 3 else KEEP_TURN
+        for limb in range(4):
+            gap, nx, ny, nz = too_short(puppet, figure, importance, limb, GIVES_IN, work)
+            if gap <= 0.0:
+                continue
+            upper = figure.limbs[limb, 0]
+            row[:] = 0.0
+            row[0], row[1], row[2] = nx, ny, nz
+            for part in range(2):
+                j = hips if part == 0 else spine
+                if j < 0 or (part == 1 and limb > 1):
+                    continue
+                x = work.positions[0, upper, 0] - work.positions[0, j, 0]
+                y = work.positions[0, upper, 1] - work.positions[0, j, 1]
+                z = work.positions[0, upper, 2] - work.positions[0, j, 2]
+                # turning by a small v moves the shoulder by v × arm: n · (v × arm) = v · (arm × n)
+                c = 3 + 3 * part
+                row[c], row[c + 1], row[c + 2] = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
+            add_row(row, count, -gap, 1.0, work.normal, right)
+        if not factor(work.normal, 0.0, count, work.factor):
+            return iteration
+        substitute(work.factor, right, count, step)
+        move_root(work, step[0], step[1], step[2])
+        turn_joint(puppet, work, hips, step[3], step[4], step[5])
+        if spine >= 0:
+            turn_joint(puppet, work, spine, step[6], step[7], step[8])
+        forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
+    return MOST_ITERATIONS
+
+
+@uncounted_jit
+def turn_joint(puppet, work, joint, x, y, z):
+    """Turn a joint by a small rotation vector given in world axes."""
+    p = puppet.parents[joint]
+    w, i, j, k = multiply(*exp(x, y, z), *quaternion_of(work.rotations[0, joint]))
+    if p >= 0:
+        r = work.rotations[0, p]
+        w, i, j, k = multiply(r[0], -r[1], -r[2], -r[3], w, i, j, k)
+    local = work.local[0, joint]
+    norm = 1.0 / math.sqrt(w * w + i * i + j * j + k * k)
+    local[0], local[1], local[2], local[3] = w * norm, i * norm, j * norm, k * norm
+
+
+@uncounted_jit
+def quaternion_of(row):
+    """The four numbers of a row."""
+    return row[0], row[1], row[2], row[3]
+
+
+@uncounted_jit
+def place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work):
+    """Goals of hands and feet, the root, and the body step; how many iterations the last one took."""
+    contact_points(figure, work.positions[0], work.rotations[0], work.points)
+    for n in range(POINTS):
+        end = figure.limbs[n if n < 2 else (2 if n < 5 else 3), 2]
+        for k in range(3):
+            work.points[n, k] -= work.positions[0, end, k]
+    for limb in range(4):
+        if figure.limbs[limb, 2] < 0:
+            continue
+        if limb < 2:
+            hand_goal(limb, near, importance, things, poses, stage, work)
+        else:
+            foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work)
+    if stage.estimate:
+        x, y, z = work.root[0, 0], work.root[0, 1], work.root[0, 2]
+        estimate_root(puppet, figure, importance, work)
+        lift_trunk(puppet, things, poses, stage, work)
+        unbend(puppet, figure, importance, work)
+        reach_from_root(puppet, figure, importance, 0, work)
+        iterations = bend_body(puppet, figure, importance, work)
+        # hands may be late, feet that stand may not
+        ease_root(x, y, z, dt, started, limbs, work)
+        reach_from_root(puppet, figure, importance, 2, work)
+        return iterations
+    return bend_body(puppet, figure, importance, work)
+
+
+WARMUP: dict = {}

@@ -1,0 +1,67 @@
+"""What keeps arms out of the body and the scene: how deep hands and elbows are, and which way is out."""
+
+from __future__ import annotations
+
+import math
+
+from footplant.kernels import uncounted_jit
+from footplant.kernels.quaternion import rotate
+from footplant.solve.ik.puppet._limbs import GIVE, drawn_out, limb_places
+from footplant.solve.ik.puppet._tables import from_thing, out_of_body, soften
+
+DEEP = 0.022
+"""Metres around a touch of the body in which an arm that takes its time begins to hurry."""
+
+
+@uncounted_jit
+def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
+    """The push (3) that takes a hand whose wrist is at a place out of the body."""
+    sx, sy, sz = x, y, z
+    c = work.captured[figure.limbs[arm, 2]]
+    for n in range(puppet.probes.shape[1]):
+        probe = puppet.probes[arm, n]
+        rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
+        px, py, pz = out_of_body(
+            tubes, trunk, work.positions[0], work.rotations[0], x + rx, y + ry, z + rz, probe[3], margin
+        )
+        x, y, z = x + px, y + py, z + pz
+    return x - sx, y - sy, z - sz
+
+
+@uncounted_jit
+def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
+    """The push (3) that takes a palm out of the scene, along the ray to the shoulder where that is short."""
+    sx, sy, sz = x, y, z
+    s = work.positions[0, figure.limbs[arm, 0]]
+    for o in range(things.kinds.shape[0]):
+        d, nx, ny, nz = from_thing(
+            things, o, poses[o], stage, x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
+        )
+        depth = soften(-d - GIVE, GIVE)
+        if depth > 0.0:
+            x, y, z = drawn_out(depth, nx, ny, nz, x, y, z, s[0], s[1], s[2])
+    return x - sx, y - sy, z - sz
+
+
+@uncounted_jit
+def in_body(puppet, figure, arm, tubes, trunk, work):
+    """Metres, rounded, that an arm is in the body as its local rotations stand, its hand pointing as captured."""
+    ex, ey, ez, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
+    px, py, pz = out_of_body(tubes, trunk, work.positions[0], work.rotations[0], ex, ey, ez, 0.0, DEEP)
+    elbow = math.sqrt(px * px + py * py + pz * pz)
+    return max(elbow, hand_in_body(puppet, figure, arm, tubes, trunk, x, y, z, work))
+
+
+@uncounted_jit
+def hand_in_body(puppet, figure, arm, tubes, trunk, x, y, z, work):
+    """Metres, rounded, that a hand whose wrist is at a place is in the body, pointing as captured."""
+    most, c = 0.0, work.captured[figure.limbs[arm, 2]]
+    for n in range(puppet.probes.shape[1]):
+        probe = puppet.probes[arm, n]
+        rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
+        px, py, pz = out_of_body(tubes, trunk, work.positions[0], work.rotations[0], x + rx, y + ry, z + rz, 0.0, DEEP)
+        most = max(most, px * px + py * py + pz * pz)
+    return math.sqrt(most)
+
+
+WARMUP: dict = {}

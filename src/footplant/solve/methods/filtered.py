@@ -1,0 +1,96 @@
+"""Per-frame inverse kinematics and filtering: pose every frame, low-pass what that changed, and again, ever finer.
+
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), sections 3.4 and 4.1
+(METHODS B4). What is filtered is the displacement, in exponential coordinates, never the motion itself: its own detail
+stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.errors import MotionError
+from footplant.motion import Motion
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.methods.hierarchical import PAPER_RATE, Hierarchical
+from footplant.solve.methods.posing import pose, with_frames
+from footplant.spline import binomial_kernel, filter_fir
+
+State = TypeVar("State", Motion, NDArray)
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """Alternates IK on every constrained frame with a low-pass of the displacement."""
+
+    ik: Ik | None = None
+    """What poses single frames; None: `Hybrid` for the problem's character."""
+    widths: tuple[int, ...] = (65, 17, 5, 3)
+    """Width of the binomial kernel of each pass, in frames of 1/30 s, decreasing; at other rates as wide in time."""
+    exact: bool = True
+    """Whether it ends on an IK step (constraints hold exactly, what is left goes into the limbs alone) or on a filter
+    step (the motion is smooth)."""
+
+    @property
+    def closing(self) -> Hierarchical | None:
+        """Its last step as a method of its own; None where it ends on a filter step."""
+        return Hierarchical(self.ik, spacings=(), first_guess=False) if self.exact else None
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """The motion after all passes, with the error after each."""
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
+        refuse_unhonoured("filtered", ik, problem.constraints)
+        watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
+        if not len(frames):
+            return watch.finish("filtered", motion)
+        reached = np.ones(len(frames), bool)
+
+        def enforce(current: Motion) -> Motion:
+            nonlocal reached
+            part, reached = pose(ik, current, problem, frames, rounds=1)
+            return with_frames(current, part, frames)
+
+        for number, width in enumerate(self.widths):
+            if progress:
+                progress(f"pass {number + 1}", number / (len(self.widths) + self.exact))
+            scale = (motion.fps / PAPER_RATE) ** 2
+            motion = relax(motion, enforce, [kernel_of(1.0 + (width - 1.0) * scale)])
+            watch.lap(f"width {width}", motion)
+        if self.closing is not None:
+            motion, reached = self.closing.enforce(ik, motion, problem, frames)
+            watch.lap("exact", motion)
+        return watch.finish("filtered", motion, reachable=bool(reached.all()))
+
+
+def kernel_of(width: float) -> NDArray:
+    """A low-pass kernel that sums to 1: binomial of an odd width, else the bell of the same variance, (width − 1)/4."""
+    odd = 2 * round((width - 1) / 2) + 1
+    if odd <= 33 and abs(width - odd) < 1e-6:
+        return binomial_kernel(max(odd, 1))
+    deviation = 0.5 * np.sqrt(max(width - 1.0, 1e-6))
+    half = int(np.ceil(3.5 * deviation))
+    bell = np.exp(-0.5 * (np.arange(-half, half + 1) / deviation) ** 2)
+    return bell / bell.sum()
+
+
+def relax(state: State, enforce: Callable[[State], State], kernels: Sequence[NDArray]) -> State:
+    """Repeat, with one kernel after another: enforce the constraints, low-pass the change, and apply that.
+
+    The state is a motion, or an array of places (F, D): anything whose difference is an array that can be added again.
+    """
+    if not len(kernels):
+        raise MotionError("expected at least one kernel, got none")
+    for kernel in kernels:
+        change = enforce(state) - state
+        flat = change.reshape(len(change), -1)
+        used = np.flatnonzero(np.abs(flat).max(axis=0, initial=0.0) > 0)
+        # beyond the ends of a clip what is asked goes on: else its first and last frames were pulled back
+        flat[:, used] = filter_fir(flat[:, used], kernel, ends="hold")
+        state = cast(State, state + change)
+    return state

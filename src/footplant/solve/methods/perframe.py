@@ -1,0 +1,41 @@
+"""Per-frame inverse kinematics: every constrained frame by itself, no term that ties frames together.
+
+Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.3 (METHODS B3). Exact
+where goals are in reach, and as jerky as the constraints come and go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.methods.hierarchical import Hierarchical
+from footplant.solve.methods.posing import pose, with_frames
+
+
+@dataclass(frozen=True)
+class PerFrame:
+    """Solves each constrained frame alone."""
+
+    ik: Ik | None = None
+    """What poses single frames; None: `Hybrid` for the problem's character."""
+
+    @property
+    def closing(self) -> Hierarchical:
+        """What enforces constraints again after an edit has changed feet: limbs alone, frame by frame."""
+        return Hierarchical(self.ik, spacings=(), first_guess=False)
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """The motion with its constrained frames posed, all others as they were."""
+        ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
+        refuse_unhonoured("perframe", ik, problem.constraints)
+        watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
+        if not len(frames):
+            return watch.finish("perframe", motion)
+        if progress:
+            progress("every frame", 0.0)
+        part, reached = pose(ik, motion, problem, frames)
+        motion = with_frames(motion, part, frames)
+        watch.lap("every frame", motion)
+        return watch.finish("perframe", motion, reachable=bool(reached.all()))

@@ -1,0 +1,209 @@
+"""The unknowns of a spacetime problem: control points of displacement splines, and what lives longer than they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    """Uniform cubic B-splines over the frames of a clip, as weights of four control points at every frame."""
+
+    first: NDArray
+    """(F,) the first of the four control points that frame f reads; those outside 0 … count−1 are fixed at zero."""
+    basis: NDArray
+    """(F, 4) their weights."""
+    speeding: NDArray
+    """(F, 4) their weights in the first derivative, 1/s."""
+    bending: NDArray
+    """(F, 4) their weights in the second derivative, 1/s²."""
+    count: int
+    """K, how many control points are unknown."""
+    fps: float
+
+    @classmethod
+    def over(cls, frames: int, spacing: float, fps: float, fixed: bool = False) -> Knots:
+        """Knots about `spacing` frames apart (so that they fit), over all frames.
+
+        fixed: value, slope and curvature are zero at both ends, so that the clip goes on beyond them as it was.
+        """
+        segments = max(round((frames - 1) / spacing), 1)
+        step = max(frames - 1, 1) / segments
+        at = np.arange(frames) / step
+        first = np.clip(at.astype(np.int64), 0, segments - 1)
+        t = at - first
+        s = 1.0 - t
+        basis = np.stack([s**3, 3 * t**3 - 6 * t**2 + 4, 3 * s**3 - 6 * s**2 + 4, t**3], axis=1) / 6.0
+        speeding = np.stack([-(s**2), 3 * t**2 - 4 * t, 4 * s - 3 * s**2, t**2], axis=1) * (0.5 * fps / step)
+        bending = np.stack([s, 3 * t - 2, 3 * s - 2, t], axis=1) * (fps / step) ** 2
+        count = segments + 3
+        if fixed:
+            first, count = first - 3, max(count - 6, 0)
+        return cls(first, basis, speeding, bending, count, fps)
+
+    def gram(self, weights: NDArray) -> NDArray:
+        """(K, 4) Σ over frames of the products of weights (F, 4), control point k against k … k+3, in seconds."""
+        out = np.zeros((self.count + 4, 4))
+        for c in range(4):
+            for a in range(c, 4):
+                rows = self.first + c
+                inside = (rows >= 0) & (self.first + a < self.count)
+                np.add.at(out[:, a - c], rows[inside], (weights[:, a] * weights[:, c])[inside] / self.fps)
+        return out[: self.count]
+
+    def displacements(self, control: NDArray) -> NDArray:
+        """(F, n) the curves of control points (K, n)."""
+        from footplant.solve.methods.spacetime import _rows as kernel
+
+        out = np.empty((len(self.first), control.shape[1]))
+        kernel.displace_frames(self.first, self.basis, control, out)
+        return out
+
+    def fitted(self, displacements: NDArray) -> NDArray:
+        """(K, n) control points of the curves nearest to displacements (F, n), in the sense of least squares."""
+        from scipy.linalg import solveh_banded
+
+        gram = self.gram(self.basis) * self.fps
+        gram[:, 0] += 1e-6
+        rhs = np.zeros((self.count, displacements.shape[1]))
+        for a in range(4):
+            rows = self.first + a
+            inside = (rows >= 0) & (rows < self.count)
+            np.add.at(rhs, rows[inside], self.basis[inside, a, None] * displacements[inside])
+        if not self.count:
+            return rhs
+        lower = np.ascontiguousarray(gram.T)
+        return solveh_banded(lower[: min(4, self.count)], rhs, lower=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Border:
+    """Scalar unknowns that touch more than four control points: places of plants, multipliers of relations."""
+
+    first: NDArray
+    """(V,) the first control point that each touches."""
+    last: NDArray
+    """(V,) the last one; each is eliminated right after it."""
+    lead: NDArray
+    """(V,) the first variable of the same plant, itself for a relation's multiplier."""
+    slots: NDArray
+    """(V,) the row of the border that each has while it lives."""
+    width: int
+    """b, how many rows the border has: the most that live at once."""
+    opening: NDArray = field(init=False)
+    """(V,) the variables in the order in which they begin."""
+    closing: NDArray = field(init=False)
+    """(V,) and in the order in which they end."""
+
+    def __post_init__(self) -> None:
+        """Put the variables in order."""
+        object.__setattr__(self, "opening", np.lexsort((np.arange(len(self.first)), self.first)))
+        object.__setattr__(self, "closing", np.lexsort((np.arange(len(self.last)), self.last)))
+
+    def __len__(self) -> int:
+        """How many variables."""
+        return len(self.first)
+
+    @classmethod
+    def of(cls, first: NDArray, last: NDArray, lead: NDArray) -> Border:
+        """Slots for variables: the lowest that is free. What one leaves in the three control points after it stays."""
+        slots, free, busy, width = np.zeros(len(first), np.int64), [], [], 0
+        for v in np.lexsort((np.arange(len(first)), first)):
+            while busy and busy[0][0] < first[v]:
+                heappush(free, heappop(busy)[1])
+            if free:
+                slots[v] = heappop(free)
+            else:
+                slots[v], width = width, width + 1
+            heappush(busy, (int(last[v]) + 3, int(slots[v])))
+        return cls(first, last, lead, slots, width)
+
+
+@dataclass(eq=False)
+class System:
+    """The normal equations of one step, and room to factor them in."""
+
+    knots: Knots
+    border: Border
+    change: NDArray
+    """(n, n) what a displacement costs."""
+    speed: NDArray
+    """(n, n) what its first derivative costs."""
+    bend: NDArray
+    """(n, n) what its second derivative costs."""
+    mass: NDArray = field(init=False)
+    """(K, 4) products of the splines; `speeding`, `bending`: of their derivatives."""
+    speeding: NDArray = field(init=False)
+    bending: NDArray = field(init=False)
+    band: NDArray = field(init=False)
+    rhs: NDArray = field(init=False)
+    side: NDArray = field(init=False)
+    """(K, b, n) the border."""
+    var_corner: NDArray = field(init=False)
+    var_rhs: NDArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make room."""
+        count, width = self.knots.count, len(self.change)
+        knots = self.knots
+        self.mass, self.speeding, self.bending = map(knots.gram, (knots.basis, knots.speeding, knots.bending))
+        self.band, self.rhs = np.empty((count, 4 * width, width)), np.empty((count, width))
+        self._factors = np.empty_like(self.band)
+        self.surround(self.border)
+
+    def surround(self, border: Border) -> None:
+        """Take another border."""
+        self.border = border
+        self.side = np.empty((*self.rhs.shape[:1], border.width, *self.rhs.shape[1:]))
+        self.var_corner, self.var_rhs = np.empty((len(border), 3)), np.empty(len(border))
+
+    def value(self, control: NDArray) -> float:
+        """The objective at control points: ½ ∫ change·|d|² + speed·|d′|² + bend·|d″|² dt."""
+        return 0.5 * float(np.sum(control * self._slope(control)))
+
+    def _slope(self, control: NDArray) -> NDArray:
+        from footplant.solve.methods.spacetime import _assembly as kernel
+
+        out = np.empty_like(control)
+        kernel.slope_band(*self._costs, control, out)
+        return out
+
+    @property
+    def _costs(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
+        return self.mass, self.speeding, self.bending, self.change, self.speed, self.bend
+
+    def start(self, control: NDArray) -> None:
+        """Begin with the objective at control points."""
+        from footplant.solve.methods.spacetime import _assembly as kernel
+
+        kernel.start_band(*self._costs, self.band)
+        self.rhs[:] = -self._slope(control)
+        self.side[:], self.var_corner[:], self.var_rhs[:] = 0.0, 0.0, 0.0
+
+    def solve(self, damping: float = 0.0, places: int = 0) -> tuple[NDArray, NDArray] | None:
+        """The step: control points (K, n) and border variables (V,); None when the matrix is not definite.
+
+        damping: a share of what change costs, on the diagonal; of the border only its first `places` variables are
+        damped. What was assembled stays as it is, to be solved again with another damping.
+        """
+        from footplant.solve.methods.spacetime import _factor as kernel
+
+        border, count, width = self.border, *self.rhs.shape
+        band, side, rhs, corner = self._factors, self.side.copy(), self.rhs.copy(), self.var_corner
+        band[:] = self.band
+        if damping:
+            band[:, np.arange(width), np.arange(width)] += damping * self.mass[:, :1] * np.diag(self.change)
+            damped = np.arange(places)
+            corner = corner.copy()
+            corner[damped, damped - border.lead[:places]] += damping * self.change[0, 0]
+        columns, pivots = np.empty((len(border), 3 * width + border.width)), np.empty(len(border))
+        step, others = np.zeros((count, width)), np.zeros(len(border))
+        arguments: tuple = (
+            band, side, rhs, border.opening, border.closing, border.first, border.last, border.lead, border.slots,
+            corner, self.var_rhs, columns, pivots, step, others,
+        )  # fmt: skip
+        return (step, others) if kernel.solve_bordered(*arguments) else None

@@ -1,0 +1,395 @@
+"""The constraints of a spacetime problem as rows of residuals, whatever their kind, with their derivatives.
+
+Positions, orientations and footplants are compiled (`kernels.spacetime_rows`), and so are the derivatives of heights
+and distances of points (above a ground, out of a solid). Every other kind, an outsider's too, is asked for its residual
+and its Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.constraints import Above, AcrossFrames, Constraint, Footplant
+from footplant.contacts.ground import normal_of
+from footplant.errors import ConstraintError
+from footplant.kinematics import Kinematics
+from footplant.problem import RADIAN
+from footplant.skeleton import Point
+from footplant.solve.ik.pins import collect, eased_targets, is_pin
+from footplant.solve.methods.spacetime.band import Border, Knots, System
+from footplant.solve.methods.spacetime.parts import Look, Other, Tie, canonical, heights_of, is_found, only, point_of
+
+SOFT = 10.0
+"""Weight of a soft constraint of weight 1, per m², where turning a joint by a radian costs its rigidity."""
+SOFT_STEP = 100.0
+"""How many times more a soft constraint weighs than one of the next smaller priority; two steps at most either way."""
+RAMP = 100.0
+"""Weight of what eases in or out, per m², when it is all but there."""
+HARD_STEP = 100.0
+"""How many times more the penalty of a hard constraint is than that of one of the next smaller priority."""
+HARD_SPAN = 1e4
+"""And at most from the smallest to the greatest: double precision ends there."""
+ROOM = 4_000_000
+"""Numbers of Jacobians asked for at once: bounds the memory."""
+
+
+class Rows:
+    """All rows of a problem over a stretch of a clip."""
+
+    def __init__(self, kinematics: Kinematics, constraints: Sequence[Constraint], inside: NDArray) -> None:
+        """Gather the rows at the frames that are `inside` (F, bool); kinematics is that of the reference."""
+        self.reference, self.inside = kinematics, inside
+        motion = kinematics.motion
+        self.skeleton, self.offsets = motion.skeleton, motion.offsets
+        ordered = canonical(constraints)
+        self.free = [c for c in ordered if isinstance(c, Footplant) and is_found(c) and self._is_held(c)]
+        settled = {id(c): c.settled(kinematics) for c in self.free}
+        pinned = [c for c in ordered if is_pin(c) or id(c) in settled]
+        self.places = np.array([settled[id(c)].place for c in self.free], float).reshape(-1, 3)
+        self.pins = only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
+        self.targets = eased_targets(self.pins, kinematics)
+        of_plant = np.array([isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
+        # a foot that leaves a plant goes on where it was put, and smoothness takes it to the next one; a hand goes back
+        self.targets[of_plant] = self.pins.targets[of_plant]
+        number = {id(c): k for k, c in enumerate(self.free)}
+        owner_of = np.array([number.get(id(c), -1) for c in pinned], np.int64)
+        self.owners = owner_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
+        self.pin_rows = np.repeat(np.arange(len(inside)), np.diff(self.pins.starts))
+        masks = {None: np.ones(1 + len(self.skeleton), bool)}
+        masks |= {c.chain: self._allowed(c) for c in pinned if c.chain is not None}
+        numbers = {chain: k for k, chain in enumerate(masks)}
+        self.chains = np.stack(list(masks.values()))
+        chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)
+        self.chain_of = chain_of[self.pins.sources] if len(self.pins) else np.zeros(0, np.int64)
+        used = np.zeros(1 + len(self.skeleton), bool)
+        for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
+            used |= self._path(joint) & self.chains[chain]
+        self.others, self.ties = [], []
+        self.points: list[Point] = []
+        """Those that heights, distances and bounds are about."""
+        self.count = 3 * len(self.pins)
+        for constraint in ordered:
+            if isinstance(constraint, AcrossFrames):
+                used |= self._tie(constraint)
+            elif not is_pin(constraint) and not is_found(constraint):
+                used |= self._other(constraint)
+        self.groups = np.flatnonzero(used)
+        self.group_of = np.full(1 + len(self.skeleton), -1)
+        self.group_of[self.groups] = np.arange(len(self.groups))
+        self.columns = (3 * self.groups[:, None] + np.arange(3)).ravel()
+        self._weigh(pinned, ordered)
+        self.heights = heights_of(self.others, kinematics.points(self.points), kinematics.frames)
+
+    def _is_held(self, constraint: Constraint) -> bool:
+        rows, active = constraint.at_work(self.reference.frames, self.reference.motion.fps)
+        return bool(((active >= 1.0) & self.inside[rows]).any())
+
+    def _allowed(self, constraint: Constraint) -> NDArray:
+        """(1+J,) groups that may change: joints of the chain, and the root's place when joint 0 is in it."""
+        allowed = np.ones(1 + len(self.skeleton), bool)
+        if constraint.chain is not None:
+            allowed[:] = False
+            allowed[1 + np.asarray(constraint.chain, np.int64)] = True
+            allowed[0] = allowed[1]
+        return allowed
+
+    def _path(self, joint: int) -> NDArray:
+        path = np.zeros(1 + len(self.skeleton), bool)
+        path[[0, *(1 + np.array(self.skeleton.chain(joint)))]] = True
+        return path
+
+    def _moves(self, constraint: Constraint, jacobian: NDArray) -> NDArray:
+        if not np.isfinite(jacobian).all():
+            raise ConstraintError(f"{constraint.title}: expected finite derivatives, got NaN or infinity")
+        moved = (np.abs(jacobian) > 0).any(axis=tuple(range(jacobian.ndim - 1))).reshape(-1, 3).any(axis=1)
+        return moved & self._allowed(constraint)
+
+    def _other(self, constraint: Constraint) -> NDArray:
+        """Note a constraint that is no pin; return which groups move it."""
+        kinematics = self.reference
+        rows, share = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+        rows, share = rows[self.inside[rows]], share[self.inside[rows], None]
+        if not len(rows):
+            return np.zeros(1 + len(self.skeleton), bool)
+        part = kinematics[rows]
+        residual = np.asarray(constraint.residual(part), float)
+        if not np.isfinite(residual).all():
+            bad = rows[np.flatnonzero(~np.isfinite(residual).all(axis=1))[0]]
+            raise ConstraintError(
+                f"{constraint.title}: expected finite residuals, got NaN or infinity at frame {kinematics.frames[bad]}"
+            )
+        left = (1.0 - share) * (np.minimum(residual, 0.0) if constraint.inequality else residual)
+        allowed = self._allowed(constraint)
+        other = Other(constraint, rows, residual.shape[1], left, self.count, allowed, point_of(constraint, self.points))
+        self.others.append(other)
+        self.count += residual.size
+        if other.of_point:
+            return self._path(constraint.point.joint) & allowed  # type: ignore[attr-defined]
+        some = kinematics[rows[:: max(len(rows) // 64, 1)]]
+        return self._moves(constraint, np.asarray(constraint.jacobian(some), float))
+
+    def _tie(self, constraint: AcrossFrames) -> NDArray:
+        """Note a relation across frames; return which groups move it."""
+        groups = np.asarray(constraint.groups(len(self.reference.frames)), np.int64)
+        if not len(groups):
+            return np.zeros(1 + len(self.skeleton), bool)
+        residual = np.asarray(constraint.residual(self.reference), float)
+        if not np.isfinite(residual).all():
+            raise ConstraintError(f"{constraint.title}: expected finite residuals, got NaN or infinity")
+        wide, allowed = residual.shape[1], self._allowed(constraint)
+        tie = Tie(constraint, groups, wide, self.count, allowed, point_of(constraint, self.points))
+        self.ties.append(tie)
+        self.count += residual.size
+        if tie.of_point:
+            point: Point = constraint.point  # type: ignore[attr-defined]
+            path = self._path(point.joint) & tie.allowed
+            # a joint's own place does not move as it turns
+            path[1 + point.joint] &= any(point.offset)
+            return path
+        return self._moves(constraint, np.asarray(constraint.jacobian(self.reference), float))
+
+    def _weigh(self, pinned: Sequence[Constraint], ordered: Sequence[Constraint]) -> None:
+        """What each row counts: soft weights, ranks of hard ones, which are one-sided."""
+        ranks = sorted({c.priority for c in ordered if c.hard})
+        step = min(HARD_STEP, HARD_SPAN ** (1.0 / max(len(ranks) - 1, 1)))
+        self.soft, self.hard = np.zeros(self.count), np.zeros(self.count, bool)
+        self.rank, self.one_sided = np.ones(self.count), np.zeros(self.count, bool)
+        self.scale = np.ones(self.count)
+        """Metres that a unit of each residual counts as: radians are half metres."""
+        self.tolerances = np.zeros(self.count)
+
+        def tell(constraint: Constraint, rows: NDArray | slice, share: NDArray | float) -> None:
+            unit = RADIAN if constraint.unit == "rad" else 1.0
+            share = np.broadcast_to(share, self.scale[rows].shape)
+            self.scale[rows], self.one_sided[rows] = unit, constraint.inequality
+            full = share >= 1.0
+            if constraint.hard:
+                self.hard[rows] = full
+                self.rank[rows] = step ** ranks.index(constraint.priority)
+                self.soft[rows] = RAMP * constraint.weight * share
+            else:
+                weight = SOFT * constraint.weight * SOFT_STEP ** float(np.clip(constraint.priority, -2, 2))
+                self.soft[rows] = weight * share
+            self.tolerances[rows] = constraint.tolerance or np.nan
+
+        order = np.argsort(self.pins.sources, kind="stable")
+        starts = np.searchsorted(self.pins.sources[order], np.arange(len(pinned) + 1))
+        for number, constraint in enumerate(pinned):
+            own = order[starts[number] : starts[number + 1]]
+            rows = (3 * own[:, None] + np.arange(3)).ravel()
+            tell(constraint, rows, np.repeat(self.pins.activations[own], 3))
+        frames, fps = self.reference.frames, self.reference.motion.fps
+        for other in self.others:
+            share = other.constraint.activation(frames[other.rows], fps)
+            tell(other.constraint, slice(other.begin, other.begin + other.left_over.size), np.repeat(share, other.wide))
+        for tie in self.ties:
+            tell(tie.constraint, slice(tie.begin, tie.begin + len(tie.frames) * tie.wide), 1.0)
+
+    def border(self, knots: Knots, weights: NDArray | None = None) -> Border:
+        """The unknowns beside control points: places of plants, multipliers of relations between distant frames.
+
+        weights (R,): what rows count; relations that count nothing have no unknowns. None: all have.
+        """
+        first, last, lead = [], [], []
+        self.variables = np.full((max(len(self.free), 1), 3), -1)
+        order = np.argsort(self.owners, kind="stable")
+        starts = np.searchsorted(self.owners[order], np.arange(len(self.free) + 1))
+        for number, plant in enumerate(self.free):
+            own = knots.first[self.pin_rows[order[starts[number] : starts[number + 1]]]]
+            for q in range(3 if plant.ground is None else 2):
+                self.variables[number, q] = len(first)
+                lead.append(int(self.variables[number, 0]))
+                first.append(int(np.clip(own.min(), 0, knots.count - 1)))
+                last.append(int(np.clip(own.max() + 3, 0, knots.count - 1)))
+        self.tie_variables = []
+        for tie in self.ties:
+            touched = knots.first[tie.frames]
+            far = touched.max(axis=1) > touched.min(axis=1)
+            numbers = np.full((len(tie.frames), tie.wide), -1)
+            counts = np.repeat(far[:, None], tie.wide, axis=1)
+            if weights is not None:
+                counts &= weights[tie.begin : tie.begin + counts.size].reshape(counts.shape) > 0
+            rows, columns = np.nonzero(counts)
+            own = np.arange(len(first), len(first) + len(rows))
+            numbers[rows, columns] = own
+            lead += own.tolist()
+            first += np.clip(touched[rows].min(axis=1), 0, knots.count - 1).tolist() if len(rows) else []
+            last += np.clip(touched[rows].max(axis=1) + 3, 0, knots.count - 1).tolist() if len(rows) else []
+            self.tie_variables.append(numbers)
+        return Border.of(*(np.array(values, np.int64) for values in (first, last, lead)))
+
+    def shifts(self, others: NDArray) -> NDArray:
+        """(P, 3) where the values of the border's variables put the plants of unknown place, from where they were."""
+        out = np.zeros((max(len(self.free), 1), 3))
+        for number, plant in enumerate(self.free):
+            own = others[self.variables[number][self.variables[number] >= 0]]
+            if plant.ground is None:
+                out[number] = own
+            else:
+                out[number, ::2] = own
+                place = self.places[number]
+                heights = plant.ground.height((place + out[number])[None, ::2])
+                out[number, 1] = heights[0] - place[1]
+        return out
+
+    def _slopes(self, shifts: NDArray) -> NDArray:
+        """(P, 3, 3) how the shifts change with the plants' variables."""
+        out = np.tile(np.eye(3), (len(shifts), 1, 1))
+        for number, plant in enumerate(self.free):
+            if plant.ground is not None:
+                normal = np.asarray(normal_of(plant.ground, (self.places[number] + shifts[number])[None, ::2]))[0]
+                out[number] = 0.0
+                out[number, 0, 0] = out[number, 2, 1] = 1.0
+                out[number, 1, :2] = -normal[[0, 2]] / normal[1]
+        return out
+
+    def look(self, knots: Knots, control: NDArray, others: NDArray) -> Look:
+        """Pose the figure at control points and border variables, and measure every row."""
+        from footplant.solve.methods.spacetime import _rows as kernel
+
+        motion = self.reference.motion
+        displacements = knots.displacements(control)
+        root, local = np.array(motion.root), np.array(motion.rotations)
+        kernel.pose_frames(self.groups, displacements, motion.root, motion.rotations, root, local)
+        kinematics = Kinematics(motion.like(root, local, motion.offsets), self.reference.frames)
+        shifts = self.shifts(others)
+        places = kinematics.points(self.points)
+        return Look(displacements, kinematics, shifts, places, self.look_at(kinematics, shifts, places))
+
+    def look_at(self, kinematics: Kinematics, shifts: NDArray, places: NDArray) -> NDArray:
+        """(R,) residuals of a figure and of plants shifted (P, 3) from where they were first thought.
+
+        places (F, N, 3): where the points are that heights, distances and bounds are about.
+        """
+        from footplant.solve.methods.spacetime import _rows as kernel
+
+        residuals, pins = np.zeros(self.count), self.pins
+        kernel.measure_pins(
+            pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, shifts,
+            kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
+        )  # fmt: skip
+        for heights in self.heights:
+            heights.measure(places, residuals)
+        for other in self.others:
+            if type(other.constraint) is not Above:
+                values = np.asarray(other.constraint.residual(kinematics[other.rows]), float) - other.left_over
+                residuals[other.begin : other.begin + values.size] = values.ravel()
+        for tie in self.ties:
+            if tie.of_point:
+                values = tie.slack(places[tie.frames, tie.point], kinematics.motion.fps)
+            else:
+                values = np.asarray(tie.constraint.residual(kinematics), float)
+            residuals[tie.begin : tie.begin + values.size] = values.ravel()
+        return residuals
+
+    def assemble(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
+        """Add all rows with a weight (R,) to the normal equations; residuals (R,) may be shifted by multipliers."""
+        self._add_pins(system, look, residuals, weights)
+        for other in self.others:
+            self._add_other(system, look, other, residuals, weights)
+        for tie, variables in zip(self.ties, self.tie_variables):
+            self._add_tie(system, look, tie, variables, residuals, weights)
+
+    def pin_jacobian(self, look: Look) -> NDArray:
+        """(3N, n) derivatives of the residuals of pins by the displacement at their own frames."""
+        from footplant.solve.methods.spacetime import _rows as kernel
+
+        pins, kinematics = self.pins, look.kinematics
+        out = np.empty((3 * len(pins), len(self.columns)))
+        kernel.differentiate_pins(
+            self.skeleton.parents, self.groups, self.group_of, pins.starts, pins.kinds, pins.joints, pins.offsets,
+            pins.axes, self.chain_of, self.chains, look.displacements, kinematics.positions, kinematics.rotations,
+            look.residuals[: len(out)].reshape(-1, 3), out,
+        )  # fmt: skip
+        return out
+
+    def _add_pins(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
+        jacobian = self.pin_jacobian(look)
+        end = len(jacobian)
+        couplings = np.zeros((end, 3))
+        own = np.flatnonzero(self.owners >= 0)
+        if len(own):
+            slopes = self._slopes(look.shifts)[self.owners[own]]
+            couplings.reshape(-1, 3, 3)[own] = -self.pins.axes[own][:, :, None] * slopes
+        rows, owners = np.repeat(self.pin_rows, 3), np.repeat(self.owners, 3)
+        self._add(system, rows, residuals[:end], weights[:end], jacobian, owners, couplings)
+
+    def _add(self, system, rows, residuals, weights, jacobian, owners=None, couplings=None) -> None:
+        from footplant.solve.methods.spacetime import _assembly as kernel
+
+        knots = system.knots
+        owners = np.full(len(rows), -1) if owners is None else owners
+        couplings = np.zeros((len(rows), 3)) if couplings is None else couplings
+        arguments: tuple = (
+            knots.first, knots.basis, rows, residuals, weights, jacobian, owners, couplings, self.variables,
+            system.border.slots, system.band, system.rhs, system.side, system.var_corner, system.var_rhs,
+        )  # fmt: skip
+        kernel.add_rows(*arguments)
+
+    def _add_other(self, system: System, look: Look, other: Other, residuals: NDArray, weights: NDArray) -> None:
+        """Ask for derivatives at the rows that have a say, so many at once that they fit."""
+        own = slice(other.begin, other.begin + other.left_over.size)
+        shape = (len(other.rows), other.wide)
+        values, shares = residuals[own].reshape(shape), weights[own].reshape(shape)
+        heard = np.flatnonzero((shares > 0).any(axis=1))
+        most = max(ROOM // (other.wide * (3 + 3 * len(self.skeleton))), 1)
+        for part in (heard[k : k + most] for k in range(0, len(heard), most)):
+            rows = other.rows[part]
+            if other.of_point:
+                places = look.places[rows, other.point]
+                slopes = other.constraint.slopes(places)  # type: ignore[attr-defined]
+                lines, jacobian = rows, self._point_jacobian(other, look, rows, places, slopes)
+            else:
+                lines = np.repeat(rows, other.wide)
+                asked = np.asarray(other.constraint.jacobian(look.kinematics[rows]), float)
+                jacobian = self._turned(other, look, lines, asked)
+            self._add(system, lines, values[part].ravel(), shares[part].ravel(), jacobian)
+
+    def _point_jacobian(self, part: Other | Tie, look: Look, rows: NDArray, places: NDArray, slopes) -> NDArray:
+        """(R, n) derivatives of what rises by slopes (R, 3) as a constraint's point moves from places (R, 3)."""
+        from footplant.solve.methods.spacetime import _rows as kernel
+
+        out, kinematics = np.empty((len(rows), len(self.columns))), look.kinematics
+        kernel.differentiate_points(
+            self.skeleton.parents, self.groups, self.group_of, rows, self.points[part.point].joint, places,
+             np.ascontiguousarray(slopes), part.allowed, look.displacements, kinematics.positions,
+            kinematics.rotations, out,
+        )  # fmt: skip
+        return out
+
+    def _turned(self, part: Other | Tie, look: Look, rows: NDArray, asked: NDArray) -> NDArray:
+        """(R, n) derivatives by the unknowns from those (…, 3+3J) that a constraint gives, at rows (R,)."""
+        from footplant.solve.methods.spacetime import _rows as kernel
+
+        allowed = np.repeat(part.allowed[self.groups], 3)
+        jacobian = (asked[..., self.columns] * allowed).reshape(-1, len(self.columns))
+        kernel.turn_columns(self.groups, rows, look.displacements, jacobian)
+        return jacobian
+
+    def _add_tie(self, system, look: Look, tie: Tie, variables: NDArray, residuals: NDArray, weights: NDArray) -> None:
+        from footplant.solve.methods.spacetime import _assembly as spacetime_assembly
+
+        own = slice(tie.begin, tie.begin + len(tie.frames) * tie.wide)
+        values, shares = residuals[own].reshape(-1, tie.wide), weights[own].reshape(-1, tie.wide)
+        heard = np.flatnonzero(((shares > 0) | (variables >= 0)).any(axis=1))
+        if not len(heard):
+            return
+        frames = np.repeat(tie.frames[heard], tie.wide, axis=0)
+        if tie.of_point:
+            places = look.places[frames, tie.point]
+            slopes = tie.slopes(places)
+            jacobian = self._point_jacobian(tie, look, frames.ravel(), places.reshape(-1, 3), slopes.reshape(-1, 3))
+        else:
+            # (r, T, wide, 3+3J) → a line for each residual with its T frames
+            asked = np.moveaxis(np.asarray(tie.constraint.jacobian(look.kinematics), float)[heard], 2, 1)
+            jacobian = self._turned(tie, look, frames.ravel(), asked)
+        knots = system.knots
+        arguments: tuple = (
+            knots.first, knots.basis, frames, values[heard].ravel(), shares[heard].ravel(),
+            jacobian.reshape(*frames.shape, len(self.columns)), variables[heard].ravel(), system.border.slots,
+            system.band, system.rhs, system.side, system.var_corner, system.var_rhs,
+        )  # fmt: skip
+        spacetime_assembly.add_ties(*arguments)
