@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from footplant import io, plot, samples
-from footplant.clip import Clip
 from footplant.blending.blend import WeightCurve, blend
-from footplant.blending.matching import match
 from footplant.blending.graph import build_graph
+from footplant.blending.matching import match
 from footplant.blending.registration import register
+from footplant.clip import Clip
 from footplant.live.controller import build_controller
 from footplant.live.motion_set import load_set
 from footplant.live.script import drive, held_intervals

@@ -12,12 +12,12 @@ from footplant import io, samples
 from footplant.clip import Clip
 from footplant.constraints import Balance, Footplant, Position
 from footplant.edits.morphology_independent import plants_of, share
-from footplant.solve.ik.groupccd import GroupCcd
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd
 from footplant.live.crowd_scene import scene_from_data
 from footplant.plot.crowd import crowd_strip
 from footplant.skeleton import Point
+from footplant.solve.ik.groupccd import GroupCcd
 
 DOCS = Path(__file__).parent
 WHITE, RED, BLUE = (0.93, 0.92, 0.88), (0.80, 0.25, 0.20), (0.30, 0.50, 0.75)

@@ -16,9 +16,9 @@ from footplant import samples
 from footplant.constraints import Footplant
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
-from footplant.solve.methods.spacetime import Spacetime
 from footplant.motion import Motion
 from footplant.problem import Problem
+from footplant.solve.methods.spacetime import Spacetime
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -19,14 +19,14 @@ from footplant import samples
 from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.edits.puppet import puppet
-from footplant.transfer import leg_ratio, transfer
 from footplant.io import load
 from footplant.kinematics import Kinematics
-from footplant.solve.methods.perframe import PerFrame
 from footplant.motion import Motion
 from footplant.plot import strip
 from footplant.problem import Problem
 from footplant.skeleton import Character, Point
+from footplant.solve.methods.perframe import PerFrame
+from footplant.transfer import leg_ratio, transfer
 
 HERE = Path(__file__).resolve().parent
 SHOWN = {"walk": 7, "clap": 6, "waist": 5, "jump": 7, "reach": 6, "punch": 6}

@@ -16,9 +16,9 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 import footplant
-from footplant.contacts.detection import find_contacts
-from footplant.conversion import Border
 from footplant.clip import Clip
+from footplant.contacts.detection import find_contacts
+from footplant.conversion import Conversion
 from footplant.edits.retarget import retarget
 from footplant.samples import load_character
 
@@ -35,7 +35,7 @@ def figures() -> list[tuple[str, Clip]]:
         target = load_character(name)
         for copy, what in ((True, "rotations copied"), (False, "retargeted")):
             motion = retarget(clip, target, copy=copy, keep_footsteps=keep).motion
-            answer = replace(clip, motion=motion, character=target, layout=None, border=Border())
+            answer = replace(clip, motion=motion, character=target, layout=None, conversion=Conversion())
             found.append((f"{name.capitalize()}, {what}", answer))
     return found
 

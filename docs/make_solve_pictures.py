@@ -10,9 +10,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from footplant import plot
 from footplant.cli import main
-from footplant.optical.solve import solve
 from footplant.errors import FootplantError
 from footplant.io import load_markers, save_markers
+from footplant.optical.solve import solve
 from markers_made import CMU_41, wear  # pyright: ignore[reportMissingImports]
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from footplant.io import bvh
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.motion import Motion
 
 AXES = "XYZ"
@@ -71,7 +71,7 @@ def world(parents: list[int], offsets: NDArray, channels: list[list[str]], row: 
     return np.array(matrices)[:, :3, 3]
 
 
-def one(text: str | bytes, **options) -> RawFigure:
+def one(text: str | bytes, **options) -> RawCharacter:
     """The only figure of a file."""
     (figure,) = bvh.parse(text if isinstance(text, bytes) else text.encode(), "clip.bvh", **options)
     return figure

@@ -448,7 +448,7 @@ def test_real_files(shared, file):
     frames, height = REAL[file]
     assert len(clip.motion) == frames
     assert clip.character.height == pytest.approx(height, abs=0.01)
-    assert (clip.border.units, clip.border.up) == ("cmu", "y")
+    assert (clip.conversion.units, clip.conversion.up) == ("cmu", "y")
     assert clip.notes == ()
     roles = clip.character.require_roles()
     names = clip.motion.skeleton.names

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from bvh_text import one, simple, trees, write
 from conftest import shared_files
 from footplant import rotation
-from footplant.clip import Border, Clip
+from footplant.clip import Clip, Conversion
 from footplant.errors import FormatError
 from footplant.io import bvh
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.conversion import UP_TURNS
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -25,7 +25,7 @@ from random_figures import random_motion
 REAL = shared_files("bvh/*/*.bvh")
 
 
-def clip_of(figure: RawFigure, **fields) -> Clip:
+def clip_of(figure: RawCharacter, **fields) -> Clip:
     """A figure as a clip in its own units and axes."""
     assert figure.read_take is not None
     motion = figure.read_take(0)
@@ -159,8 +159,8 @@ def test_units_and_axes_go_out_as_they_came_in(tmp_path):
     turn = UP_TURNS["z"]
     scaled = raw.motion.scaled(0.01)
     turned = replace(scaled.transformed(turn), skeleton=scaled.skeleton.turned(turn))
-    border = Border("cm", 0.01, "z", turn=tuple(turn.tolist()))
-    inside = replace(raw, motion=turned, border=border)
+    conversion = Conversion("cm", 0.01, "z", turn=tuple(turn.tolist()))
+    inside = replace(raw, motion=turned, conversion=conversion)
     assert_same(raw, again(inside, tmp_path / "again.bvh"))
     # forced to metres and y up, the rest pose stands upright and nothing else has changed
     upright = again(inside, tmp_path / "upright.bvh", units="m", up="y")

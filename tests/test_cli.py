@@ -15,7 +15,7 @@ import pytest
 
 import footplant
 from footplant.cli import main
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 
 COMMANDS = ("info", "contacts", "measure", "plot", "repair", "fit", "convert", "demo", "samples", "formats", "warmup")
 FOOTPLANT = [sys.executable, "-m", "footplant"]
@@ -262,7 +262,7 @@ def test_not_human_is_read_but_not_judged(capsys, tmp_path):
 
 
 def test_json_knows_no_infinity():
-    assert plain({"a": [np.float64("nan"), float("inf"), np.int64(3)], "b": np.zeros((1, 2))}) == {
+    assert json_ready({"a": [np.float64("nan"), float("inf"), np.int64(3)], "b": np.zeros((1, 2))}) == {
         "a": [None, None, 3], "b": [[0.0, 0.0]],
     }  # fmt: skip
 

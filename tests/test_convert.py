@@ -151,7 +151,7 @@ def test_what_cannot_be_written_says_what_can(capsys, tmp_path):
     assert "--to-up is for .bvh" in err
     assert ".glb has a fixed vertical axis" in err
     assert run_json(capsys, "convert", "sample:walk", tmp_path / "m.fbx", "--to-units", "m")["lost"] == []
-    assert footplant.load(tmp_path / "m.fbx").border.scale == 1.0
+    assert footplant.load(tmp_path / "m.fbx").conversion.scale == 1.0
     assert_one_line_of_error(*run(capsys, "convert", "sample:walk", tmp_path / "a.xyz"))
     assert main(["convert", "sample:walk", str(tmp_path / "a.bvh"), "--to-up", "z"]) == 0
 

@@ -229,7 +229,7 @@ def test_real_files(shared, name):
     frames, rate = REAL.get(name, (1, 30))
     assert len(loaded.motion) == frames
     assert loaded.motion.fps == pytest.approx(rate, rel=1e-3)
-    assert (loaded.border.units, loaded.border.up, loaded.border.declared) == ("m", "y", True)
+    assert (loaded.conversion.units, loaded.conversion.up, loaded.conversion.declared) == ("m", "y", True)
     assert loaded.character.height == pytest.approx(1.62, abs=0.01)
     roles = loaded.character.require_roles()
     assert {role: loaded.motion.skeleton.names[roles[role]] for role in ROLES} == ROLES

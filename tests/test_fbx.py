@@ -18,7 +18,7 @@ from fbx_made import Made, figure, shifted
 from fbx_truth import ask_ufbx
 from footplant import FormatError, Kinematics, MissingExtraError, rest_motion, rotation
 from footplant.io import fbx, isolation
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.fbx import process, skin
 from footplant.motion import Motion
 from footplant.skinning import linear_blend
@@ -26,7 +26,7 @@ from footplant.skinning import linear_blend
 
 @pytest.fixture
 def read(tmp_path):
-    def read_all(made: Made | bytes, **options) -> tuple[RawFigure, ...]:
+    def read_all(made: Made | bytes, **options) -> tuple[RawCharacter, ...]:
         path = tmp_path / "made.fbx"
         path.write_bytes(made if isinstance(made, bytes) else made.text())
         return fbx.load(path, **options)
@@ -36,14 +36,14 @@ def read(tmp_path):
 
 @pytest.fixture
 def read_one(read):
-    def read_single(made: Made | bytes, **options) -> RawFigure:
+    def read_single(made: Made | bytes, **options) -> RawCharacter:
         (found,) = read(made, **options)
         return found
 
     return read_single
 
 
-def take(found: RawFigure, number: int = 0) -> Motion:
+def take(found: RawCharacter, number: int = 0) -> Motion:
     assert found.read_take is not None
     return found.read_take(number)
 

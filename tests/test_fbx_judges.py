@@ -19,7 +19,7 @@ from fbx_truth import ask_ufbx
 from footplant import Kinematics, rest_motion, samples
 from footplant.cli import main
 from footplant.io import fbx, gltf
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.skinning import linear_blend
 from node_env import run_node
 
@@ -84,7 +84,7 @@ def test_info_of_real_files(shared, name):
     assert (len(skeleton), len(skeleton.end_parents)) == (joints, ends)
     assert [(take.name, take.frames, take.fps) for take in clip.takes] == takes
     assert len(clip.motion) == (takes[0][1] if takes else 1)
-    assert (clip.border.units, clip.border.up, clip.border.declared) == (unit, "y", True)
+    assert (clip.conversion.units, clip.conversion.up, clip.conversion.declared) == (unit, "y", True)
     assert (character.roles is None) == (height is None)
     assert character.height == pytest.approx(height or 0.0, abs=1e-3)
     assert (character.skin is None) == (vertices is None)
@@ -112,11 +112,11 @@ def test_damaged_files_are_one_line(path, capsys):
     assert path.name in line
 
 
-def motion_of(found: RawFigure, number: int):
+def motion_of(found: RawCharacter, number: int):
     return found.read_take(number) if found.takes else rest_motion(found.skeleton)  # type: ignore[misc]
 
 
-def size_of(found: RawFigure) -> float:
+def size_of(found: RawCharacter) -> float:
     return max(float(np.ptp(found.skeleton.rest_world[0], axis=0).max()), 1e-3)
 
 

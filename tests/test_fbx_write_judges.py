@@ -131,7 +131,7 @@ def test_our_own_reader_gives_back_what_was_written(written):
     for path, clip in written.items():
         back, skeleton = footplant.load(path), clip.motion.skeleton
         found = back.motion.skeleton
-        assert (back.border.units, back.border.up, back.border.declared) == ("cm", "y", True)
+        assert (back.conversion.units, back.conversion.up, back.conversion.declared) == ("cm", "y", True)
         assert (len(back.motion), back.motion.fps) == (len(clip.motion), clip.motion.fps)
         # one frame in the rest pose reads as a character that does not move
         assert back.name == (clip.name if back.takes else path.stem)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from conftest import shared_files
 from footplant import FormatError, Kinematics, rest_motion
 from footplant.io import gltf
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.gltf.animation import find_rate
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.skin import triangles
@@ -27,17 +27,17 @@ from footplant.skinning import linear_blend
 from gltf_made import Made, figure, quaternion
 
 
-def read(made: Made | bytes) -> tuple[RawFigure, ...]:
+def read(made: Made | bytes) -> tuple[RawCharacter, ...]:
     data = made.gltf() if isinstance(made, Made) else made
     return gltf.read_figures(Document("made.gltf", data))
 
 
-def read_one(made: Made | bytes) -> RawFigure:
+def read_one(made: Made | bytes) -> RawCharacter:
     (found,) = read(made)
     return found
 
 
-def take(found: RawFigure, number: int = 0) -> Motion:
+def take(found: RawCharacter, number: int = 0) -> Motion:
     assert found.read_take is not None
     return found.read_take(number)
 

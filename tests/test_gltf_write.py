@@ -22,7 +22,7 @@ from test_gltf import trees
 
 
 def load(path, take: int = 0) -> Clip:
-    """A clip without the border's search for human roles."""
+    """Return a clip without detecting the character's roles."""
     found = gltf.load(path)[0]
     motion = rest_motion(found.skeleton) if not found.takes else found.read_take(take)
     character = Character(motion.skeleton, name="made", skin=found.skin, source=found.source)
@@ -138,7 +138,7 @@ def test_what_lies_beside_a_file_comes_along_to_another_folder(tmp_path, suffix)
     assert (source / "data.bin").read_bytes() == made.bin
 
 
-def test_scales_forced_at_the_border_are_undone(made_glb, tmp_path):
+def test_forced_units_are_undone_on_saving(made_glb, tmp_path):
     clip = edited(load(made_glb))
     turn = np.array([np.sqrt(0.5), 0, 0, np.sqrt(0.5)])
     big = replace(

@@ -210,10 +210,10 @@ def test_real_measure(shared, file):
     clip = load(file)
     name = file.split("/")[-1]
     assert 1.2 < clip.character.height < 2.2
-    assert clip.border.up == next((up for key, up in UP.items() if name.startswith(key)), "y")
+    assert clip.conversion.up == next((up for key, up in UP.items() if name.startswith(key)), "y")
     usual = "cmu" if "/cmu/" in file else "cm"
-    assert clip.border.units == next((unit for key, unit in UNITS.items() if name.startswith(key)), usual)
-    if clip.border.units == "unknown":
+    assert clip.conversion.units == next((unit for key, unit in UNITS.items() if name.startswith(key)), usual)
+    if clip.conversion.units == "unknown":
         assert any("1.7 m" in note for note in clip.notes)
         assert clip.character.height == pytest.approx(1.7)
 

@@ -62,7 +62,7 @@ def test_poses_still_tell_of_each_clip(tmp_path):
     save(tmp_path / "z.bvh", replace(turned, skeleton=skeleton))
     for _ in range(2):
         first, second = load(tmp_path / "y.bvh"), load(tmp_path / "z.bvh")
-        assert (first.border.up, second.border.up) == ("y", "z")
+        assert (first.conversion.up, second.conversion.up) == ("y", "z")
         assert first.motion.skeleton is first.character.skeleton
         assert first.character.height > 1.6
         np.testing.assert_allclose(second.motion.root, first.motion.root, atol=1e-6)

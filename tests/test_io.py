@@ -1,4 +1,4 @@
-"""The dispatcher, the border and files that are written whole or not at all."""
+"""Format dispatch, unit and axis conversion, and atomic file writing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import pytest
 
 import footplant
 from footplant import FormatError, Kinematics, Skin, Take, rotation
-from footplant.io import atomic, formats
-from footplant.io import conversion as border
-from footplant.io.character import RawFigure
+from footplant.io import atomic, conversion, formats
+from footplant.io.character import RawCharacter
 from footplant.samples import mannequin
 from random_figures import random_motion, random_skeleton
 
@@ -59,9 +58,9 @@ def test_the_largest_figure_is_taken_and_the_others_come_along(two_people):
 
 def test_units_and_up_can_be_forced(two_people):
     clip = footplant.load(two_people, units="inch", up="z")
-    assert (clip.border.units, clip.border.up, clip.border.declared) == ("inch", "z", True)
+    assert (clip.conversion.units, clip.conversion.up, clip.conversion.declared) == ("inch", "z", True)
     assert np.allclose(clip.motion.root[0], np.array([1.0, 2.0, -90.0]) * 0.0254)
-    assert footplant.load(two_people, units=0.5).border.scale == 0.5
+    assert footplant.load(two_people, units=0.5).conversion.scale == 0.5
     with pytest.raises(FormatError, match="expected units among m, dm, cm"):
         footplant.load(two_people, units="parsec")
     with pytest.raises(FormatError, match="expected an up axis among"):
@@ -95,35 +94,37 @@ def test_a_take_that_is_not_there_is_told_with_those_that_are(two_people):
         footplant.load(two_people, take=3)
 
 
-@pytest.mark.parametrize("up", sorted(border.UP_TURNS))
-def test_the_border_brings_up_to_y_and_sends_out_again(up):
+@pytest.mark.parametrize("up", sorted(conversion.UP_TURNS))
+def test_conversion_maps_up_to_y_and_is_undone(up):
     motion = random_motion()
-    figure = RawFigure(
+    figure = RawCharacter(
         "figure", motion.skeleton, (Take("take", len(motion), 30.0),), lambda number: motion, scale=0.01, up=up
     )
-    clip = border.bring_in(figure, "clip.bvh")
+    clip = conversion.clip_from_raw(figure, "clip.bvh")
     axis = rotation.AXES[up[-1]] * (-1.0 if up.startswith("-") else 1.0)
     before, after = Kinematics(motion).positions, Kinematics(clip.motion).positions
     assert np.allclose(after[..., 1], 0.01 * before @ axis, atol=1e-12)
     assert np.allclose(
         clip.motion.skeleton.rest_world[0][:, 1], 0.01 * motion.skeleton.rest_world[0] @ axis, atol=1e-12
     )
-    back = border.send_out(clip.motion, clip.border)
+    back = conversion.undo_conversion(clip.motion, clip.conversion)
     assert np.allclose(Kinematics(back).positions, before, atol=1e-9)
     assert np.allclose(back.skeleton.offsets, motion.skeleton.offsets, atol=1e-9)
 
 
 def test_doubtful_units_are_kept_and_said():
     skeleton = mannequin.skeleton()
-    giant = border.bring_in(RawFigure("", skeleton.scaled(100.0), scale=1.0, up="y"), "giant.glb")
-    assert giant.character.height == pytest.approx(100 * border.bring_in(RawFigure("", skeleton), "a").character.height)
+    giant = conversion.clip_from_raw(RawCharacter("", skeleton.scaled(100.0), scale=1.0, up="y"), "giant.glb")
+    assert giant.character.height == pytest.approx(
+        100 * conversion.clip_from_raw(RawCharacter("", skeleton), "a").character.height
+    )
     assert any("--units cm" in note for note in giant.notes)
     for factor in (0.2, 1.0, 3.0):
-        figure = RawFigure("", skeleton.scaled(factor), scale=1.0, up="y")
-        assert not border.bring_in(figure, "figure.glb").notes
+        figure = RawCharacter("", skeleton.scaled(factor), scale=1.0, up="y")
+        assert not conversion.clip_from_raw(figure, "figure.glb").notes
 
 
-def test_the_border_takes_the_skin_along():
+def test_conversion_applies_to_the_skin():
     skeleton = random_skeleton()
     positions, rotations = skeleton.rest_world
     inverse_bind = np.tile(np.eye(4), (12, 1, 1))
@@ -131,7 +132,7 @@ def test_the_border_takes_the_skin_along():
     inverse_bind[:, :3, 3] = -rotation.rotate(rotation.inverse(rotations), positions)
     vertices = np.random.default_rng(0).normal(size=(12, 3))
     skin = Skin(vertices, np.zeros((0, 3)), np.arange(12)[:, None], np.ones((12, 1)), inverse_bind)
-    clip = border.bring_in(RawFigure("figure", skeleton, scale=0.01, up="z", skin=skin), "figure.glb")
+    clip = conversion.clip_from_raw(RawCharacter("figure", skeleton, scale=0.01, up="z", skin=skin), "figure.glb")
     moved, skeleton = clip.character.skin, clip.motion.skeleton
     homogeneous = np.concatenate([moved.vertices, np.ones((12, 1))], axis=1)
     local = np.einsum("vij,vj->vi", moved.inverse_bind, homogeneous)[:, :3]

@@ -1,4 +1,4 @@
-"""The type `Markers`, its border (units, which way is up), and what the command line makes of it."""
+"""`Markers`, its unit and axis conversion, and the commands that read markers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplant.cli import main
 from footplant.errors import FormatError, MotionError
 from footplant.io.conversion import UP_TURNS
 from footplant.io.marker_axes import up_by_names, up_by_posture
-from footplant.io.marker_conversion import RawMarkers, axes_to_y_up, bring_in_markers
+from footplant.io.marker_conversion import RawMarkers, axes_to_y_up, markers_from_raw
 from footplant.markers import Event, Markers
 
 UPS = ("x", "y", "z", "-x", "-y", "-z")
@@ -125,7 +125,7 @@ class TestType:
 
 class TestBorder:
     @pytest.mark.parametrize("up", UPS)
-    def test_axes_are_the_turns_of_the_border(self, up):
+    def test_up_axes_match_the_character_conversion(self, up):
         points = np.random.default_rng(0).normal(size=(5, 3))
         axes = axes_to_y_up(up)
         by_axes = np.stack([sign * points[:, axis] for axis, sign in axes], axis=1)
@@ -145,9 +145,9 @@ class TestBorder:
         """A person on the floor, z up as the file states, without names: nothing clearly says otherwise."""
         lying = person()[..., [1, 0, 2]] + [3.0, 0.0, 0.3]
         raw = RawMarkers(tuple(f"m{n}" for n in range(len(BODY))), lying, 100.0, units="m", up="z")
-        found = bring_in_markers(raw, "a.c3d")
-        assert found.border.up == "z"
-        assert found.border.declared
+        found = markers_from_raw(raw, "a.c3d")
+        assert found.conversion.up == "z"
+        assert found.conversion.declared
 
     @pytest.mark.parametrize("stated", ["y", None])
     def test_who_lies_or_stands_on_the_hands_is_not_stood_up_by_names(self, stated):
@@ -155,43 +155,43 @@ class TestBorder:
         on_hands = person()[..., [0, 1, 2]] * [1.0, -1.0, -1.0] + [0.0, 1.74, 0.0]
         for places in (lying, on_hands):
             raw = RawMarkers(tuple(BODY), np.array(places), 100.0, units="m", up=stated, likely_up="y")
-            assert bring_in_markers(raw, "a.trc").border.up == "y"
+            assert markers_from_raw(raw, "a.trc").conversion.up == "y"
 
     def test_names_overrule_what_the_file_states(self):
         raw = RawMarkers(tuple(BODY), person(), 100.0, units="m", up="z")
-        found = bring_in_markers(raw, "a.c3d")
-        assert found.border.up == "y"
-        assert not found.border.declared
+        found = markers_from_raw(raw, "a.c3d")
+        assert found.conversion.up == "y"
+        assert not found.conversion.declared
         assert "the file states that z is up, the markers' names say y" in found.notes[0]
-        forced = bring_in_markers(RawMarkers(tuple(BODY), person(), 100.0, units="m", up="z"), "a.c3d", up="z")
-        assert forced.border.up == "z"
-        assert forced.border.declared
+        forced = markers_from_raw(RawMarkers(tuple(BODY), person(), 100.0, units="m", up="z"), "a.c3d", up="z")
+        assert forced.conversion.up == "z"
+        assert forced.conversion.declared
 
     @pytest.mark.parametrize(("unit", "scale"), [("mm", 0.001), ("cm", 0.01), ("m", 1.0)])
     def test_units_are_found_stated_or_forced(self, unit, scale):
         def raw(**fields) -> RawMarkers:
             return RawMarkers(tuple(BODY), person() / scale, 100.0, **fields)
 
-        found = bring_in_markers(raw(), "a.c3d")
-        assert found.border.units == unit
+        found = markers_from_raw(raw(), "a.c3d")
+        assert found.conversion.units == unit
         assert "does not say its unit" in " ".join(found.notes)
         np.testing.assert_allclose(found.positions, person(), atol=1e-12)
-        stated = bring_in_markers(raw(units=unit.upper() + " ", up="y"), "a.c3d")
-        assert (stated.border.units, stated.border.declared, stated.notes) == (unit, True, ())
+        stated = markers_from_raw(raw(units=unit.upper() + " ", up="y"), "a.c3d")
+        assert (stated.conversion.units, stated.conversion.declared, stated.notes) == (unit, True, ())
         np.testing.assert_allclose(
-            bring_in_markers(raw(units="inches"), "a", units=unit).positions, person(), atol=1e-12
+            markers_from_raw(raw(units="inches"), "a", units=unit).positions, person(), atol=1e-12
         )
-        np.testing.assert_allclose(bring_in_markers(raw(), "a", units=scale).positions, person(), atol=1e-12)
+        np.testing.assert_allclose(markers_from_raw(raw(), "a", units=scale).positions, person(), atol=1e-12)
 
     def test_odd_units(self):
         raw = RawMarkers(tuple(BODY), person() * 1000, 100.0, units="furlong", up="y")
-        assert "'furlong', which is none that is known" in bring_in_markers(raw, "a.c3d").notes[0]
+        assert "'furlong', which is none that is known" in markers_from_raw(raw, "a.c3d").notes[0]
         raw = RawMarkers(tuple(BODY), person() * 1000, 100.0, units="m", up="y")
-        assert "reach 1.66e+03 m upwards by the unit m" in bring_in_markers(raw, "a.c3d").notes[0]
+        assert "reach 1.66e+03 m upwards by the unit m" in markers_from_raw(raw, "a.c3d").notes[0]
         raw = RawMarkers(tuple(BODY), person(), 100.0)
         for options in ({"units": "ell"}, {"units": -1.0}, {"units": float("nan")}, {"up": "w"}):
             with pytest.raises(FormatError, match="expected"):
-                bring_in_markers(raw, "a.c3d", **options)
+                markers_from_raw(raw, "a.c3d", **options)
 
 
 @pytest.fixture(scope="module")
@@ -247,10 +247,10 @@ class TestFiles:
         source, target = footplant.load_markers(folder / "walk.c3d"), footplant.load_markers(out)
         np.testing.assert_array_equal(source.positions, target.positions)
         assert (source.names, source.subjects) == (target.names, target.subjects)
-        assert (target.border.units, target.border.up) == ("mm", "y")
+        assert (target.conversion.units, target.conversion.up) == ("mm", "y")
         run(capsys, "convert", folder / "walk.c3d", out, "--overwrite", "--to-units", "m", "--to-up", "z")
         again = footplant.load_markers(out)
-        assert (again.border.units, again.border.up) == ("m", "z")
+        assert (again.conversion.units, again.conversion.up) == ("m", "z")
         np.testing.assert_allclose(source.positions, again.positions, rtol=1e-15)
         assert run(capsys, "convert", folder / "walk.c3d", out)[0] == 2
 
@@ -290,5 +290,5 @@ class TestFiles:
         path = tmp_path / "a.c3d"
         path.write_bytes(Made(walker(300, 20), [f"p{n}" for n in range(20)], up=None, units=None).bytes())
         found = footplant.load_markers(path)
-        assert (found.border.up, found.border.units, found.border.declared) == ("z", "mm", False)
+        assert (found.conversion.up, found.conversion.units, found.conversion.declared) == ("z", "mm", False)
         assert len(found.notes) == 2

@@ -113,7 +113,7 @@ def test_through_trc_and_back(path: Path, tmp_path):
     for units in (None, "m"):
         footplant.save_markers(tmp_path / "a.trc", markers, units=units)
         back = footplant.load_markers(tmp_path / "a.trc")
-        assert back.border.up == "y"
+        assert back.conversion.up == "y"
         np.testing.assert_array_equal(back.positions, markers.positions)
         assert (back.names, back.fps, back.first_frame) == (markers.names, markers.fps, markers.first_frame)
 

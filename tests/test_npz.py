@@ -294,7 +294,7 @@ class TestOwn:
         assert np.array_equal(back.motion.root, clip.motion.root)
         assert back.motion.fps == clip.motion.fps
         assert dict(back.character.roles.joints) == dict(clip.character.roles.joints)
-        assert back.border == footplant.io.Border(declared=True)
+        assert back.conversion == footplant.io.Conversion(declared=True)
         footplant.save(tmp_path / "again.npz", clip)
         assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "walk.npz").read_bytes()
 

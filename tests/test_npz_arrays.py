@@ -239,7 +239,7 @@ def test_real_files(shared, file):
     frames, joints, rate, up, height, roles = REAL[file]
     clip = footplant.load(shared / file)
     assert (len(clip.motion), len(clip.motion.skeleton), clip.motion.fps) == (frames, joints, rate)
-    assert (clip.border.units, clip.border.up) == ("m", up)
+    assert (clip.conversion.units, clip.conversion.up) == ("m", up)
     assert clip.character.height == pytest.approx(height, abs=0.02)
     found = clip.character.require_roles()
     assert {role: clip.motion.skeleton.names[found[role]] for role in roles} == roles

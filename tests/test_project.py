@@ -82,7 +82,12 @@ def test_everything_comes_back_to_the_bit(tmp_path):
     assert footplant.save(tmp_path / "a.footplant", clip) == tmp_path / "a.footplant"
     again = footplant.load(tmp_path / "a.footplant")
     assert_same_clip(clip, again)
-    assert (again.border.units, again.border.scale, again.border.up, again.border.declared) == ("m", 1.0, "y", True)
+    assert (again.conversion.units, again.conversion.scale, again.conversion.up, again.conversion.declared) == (
+        "m",
+        1.0,
+        "y",
+        True,
+    )
     assert not again.notes
     source = again.character.source
     assert (source.format, source.extension, source.data, source.carries) == (

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import footplant
-from footplant.conversion import Border
+from footplant.conversion import Conversion
 from footplant.edits.retarget import retarget
 from footplant.io import load_character
 from node_env import run_node
@@ -31,7 +31,8 @@ def test_a_figure_walks(tmp_path, request, to):
     target = load_character(to)
     solution = retarget(source, target)
     path = footplant.save(
-        tmp_path / "walk.glb", replace(source, motion=solution.motion, character=target, layout=None, border=Border())
+        tmp_path / "walk.glb",
+        replace(source, motion=solution.motion, character=target, layout=None, conversion=Conversion()),
     )
     times = [0.2, 0.5, 0.8]
     picture = tmp_path / "walk.png"

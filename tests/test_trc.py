@@ -182,7 +182,7 @@ def test_metres_come_back_to_the_last_bit(tmp_path_factory, positions, up, first
     footplant.save_markers(path, markers, units="m", up=up)
     back = footplant.load_markers(path, up=up)
     np.testing.assert_array_equal(back.positions, positions)
-    assert (back.names, back.fps, back.first_frame, back.border.units) == (markers.names, fps, first, "m")
+    assert (back.names, back.fps, back.first_frame, back.conversion.units) == (markers.names, fps, first, "m")
     footplant.save_markers(path, markers, units="mm", up=up)
     np.testing.assert_allclose(footplant.load_markers(path, up=up).positions, positions, rtol=3e-16)
 

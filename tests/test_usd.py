@@ -455,7 +455,7 @@ def test_every_real_file_is_read_as_it_is(path):
     assert len(clip.motion.skeleton) == joints
     assert len(clip.motion) == max(frames, 1)
     assert clip.motion.fps == fps
-    assert (clip.border.up, clip.border.units) == (up, units)
+    assert (clip.conversion.up, clip.conversion.units) == (up, units)
     assert (clip.character.roles is not None) == human
     if human:
         assert 1.4 < clip.character.height < 2.0

@@ -11,7 +11,7 @@ import footplant
 from conftest import shared_data, shared_files
 from footplant import Clip, Kinematics, rest_motion, samples
 from footplant.io import usd
-from footplant.io.conversion import bring_in
+from footplant.io.conversion import clip_from_raw
 from usd_made import ARM, read, take_of, validation_errors, worst_joint, worst_turn, worst_vertex, write
 
 FILES = shared_files("usd/*.usd*")
@@ -67,7 +67,7 @@ def test_joints_are_turned_as_usd_core_has_them(tmp_path, name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_an_edit_lands_where_our_kinematics_has_it(tmp_path, name):
     path, out = write(tmp_path, VARIANTS[name]), tmp_path / "edit.usda"
-    clip = bring_in(usd.load(path, isolated=False)[0], path)
+    clip = clip_from_raw(usd.load(path, isolated=False)[0], path)
     shift = 0.02 * np.random.default_rng(1).normal(size=(1, 1 + len(clip.motion.skeleton), 3))
     edit = replace(clip, motion=clip.motion + shift * np.linspace(1, 10, len(clip.motion))[:, None, None])
     usd.save(out, edit)
@@ -75,7 +75,7 @@ def test_an_edit_lands_where_our_kinematics_has_it(tmp_path, name):
     assert worst_joint(out, figure, motion) < NEAR
     if name != "uneven scale":
         assert worst_vertex(out, figure, motion) < NEAR
-    again = bring_in(figure, out).motion
+    again = clip_from_raw(figure, out).motion
     first = 1 if name == "several roots" else 0  # a root that the file has not stays where it was
     ours, theirs = Kinematics(edit.motion).positions[:, first:], Kinematics(again).positions[:, first:]
     np.testing.assert_allclose(theirs, ours, atol=NEAR)
@@ -94,7 +94,7 @@ def test_real_files_stand_where_usd_core_has_them(path):
 @pytest.mark.parametrize("kind", [".usda", ".usdc", ".usdz"])
 def test_edits_of_real_files_are_valid_and_land_right(path, kind, tmp_path):
     out = tmp_path / f"edit{kind}"
-    clip = bring_in(usd.load(path, isolated=False)[0], path)
+    clip = clip_from_raw(usd.load(path, isolated=False)[0], path)
     motion = clip.motion if len(clip.motion) > 1 else rest_motion(clip.motion.skeleton, 12, 29.97)
     shift = 0.05 * np.random.default_rng(0).normal(size=(1, 1 + len(motion.skeleton), 3))
     edit = replace(clip, motion=motion + shift * np.linspace(0, 3, len(motion))[:, None, None])
@@ -105,7 +105,7 @@ def test_edits_of_real_files_are_valid_and_land_right(path, kind, tmp_path):
         assert worst_vertex(out, figure, raw) < NEAR
         np.testing.assert_array_equal(figure.skin.vertices, usd.load(path, isolated=False)[0].skin.vertices)
     assert validation_errors(out) <= validation_errors(path)
-    again = bring_in(figure, out).motion
+    again = clip_from_raw(figure, out).motion
     assert again.fps == edit.motion.fps
     first = 0 if figure.source.figure.order[0] >= 0 else 1
     ours, theirs = Kinematics(edit.motion).positions[:, first:], Kinematics(again).positions[:, first:]
@@ -152,7 +152,7 @@ def test_the_skinned_human_is_read_as_a_person(shared):
     clip = footplant.load(path)
     assert isinstance(clip, Clip)
     assert 1.6 < clip.character.height < 1.95
-    assert clip.border.units == "cm"
+    assert clip.conversion.units == "cm"
     roles = clip.character.require_roles()
     names = clip.motion.skeleton.names
     expected = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import footplant
 from footplant import Character, Clip, FormatError, Kinematics, Motion, Skeleton, rest_motion, samples, skinning
 from footplant.io import usd
-from footplant.io.conversion import bring_in
+from footplant.io.conversion import clip_from_raw
 from footplant.io.usd import package
 from random_figures import random_motion
 from usd_made import ARM, read, take_of, validation_errors, write
@@ -21,7 +21,7 @@ KINDS = [".usda", ".usdc", ".usd", ".usdz"]
 
 
 def load(path, take: int = 0) -> Clip:
-    return bring_in(usd.load(path, isolated=False)[0], path, take=take)
+    return clip_from_raw(usd.load(path, isolated=False)[0], path, take=take)
 
 
 def turned(clip: Clip) -> Clip:
@@ -223,7 +223,7 @@ def test_an_animation_that_two_skeletons_share_is_not_changed_for_both(tmp_path)
     clip = turned(load(path))
     usd.save(out, clip)
     one, twin = usd.load(out, isolated=False)
-    same_positions(bring_in(one, out).motion, clip.motion)
+    same_positions(clip_from_raw(one, out).motion, clip.motion)
     np.testing.assert_allclose(take_of(twin).rotations, take_of(usd.load(path, isolated=False)[1]).rotations, atol=1e-6)
 
 

@@ -17,9 +17,8 @@ import footplant
 from conftest import shared_data, shared_files
 from footplant import Character, Clip, FormatError, Kinematics, Motion, rest_motion, rotation, samples
 from footplant.humanoid.bones import BONES, REQUIRED
-from footplant.io import conversion as border
-from footplant.io import vrm, vrma
-from footplant.io.character import RawFigure
+from footplant.io import conversion, vrm, vrma
+from footplant.io.character import RawCharacter
 from footplant.io.vrm.tpose import on_human_bones
 from footplant.skinning import linear_blend
 from gltf_made import quaternion
@@ -70,8 +69,8 @@ def test_the_map_wins_over_names_and_the_figure_faces_z(tmp_path, version):
         joint = skeleton.index({"spine": "joint_a", "chest": "joint_b", "head": "upper_end"}.get(bone, f"{bone}_node"))
         if above is not None:
             np.testing.assert_allclose(places[joint] - places[skeleton.parents[joint]], offset, atol=1e-12)
-    assert (clip.border.units, clip.border.up, clip.border.declared) == ("m", "y", True)
-    assert clip.border.facing == ("-z" if version == "0" else "z")
+    assert (clip.conversion.units, clip.conversion.up, clip.conversion.declared) == ("m", "y", True)
+    assert clip.conversion.facing == ("-z" if version == "0" else "z")
     assert clip.character.height == pytest.approx(1.71, abs=0.15)
     assert len(clip.character.contacts) == 8
     assert clip.character.limits is not None
@@ -82,7 +81,7 @@ def test_a_glb_file_with_the_extension_is_read_alike(tmp_path, version):
     ours = footplant.load(write(tmp_path, version))
     theirs = footplant.load(write(tmp_path, version, suffix=".glb"))
     assert theirs.character.roles == ours.character.roles
-    assert theirs.border == ours.border
+    assert theirs.conversion == ours.conversion
     np.testing.assert_array_equal(theirs.motion.rotations, ours.motion.rotations)
 
 
@@ -118,15 +117,15 @@ def test_an_animation_is_that_of_its_human_bones(tmp_path):
 def test_facing_is_undone_by_send_out_and_yields_to_a_forced_up_axis():
     motion = random_motion()
     for facing, ahead in (("-z", [0, 0, -1]), ("z", [0, 0, 1]), ("x", [1, 0, 0]), ("-x", [-1, 0, 0])):
-        figure = RawFigure("", motion.skeleton, (footplant.Take("a", len(motion), 30.0),), lambda _: motion,
+        figure = RawCharacter("", motion.skeleton, (footplant.Take("a", len(motion), 30.0),), lambda _: motion,
                            scale=1.0, up="y", facing=facing)  # fmt: skip
-        clip = border.bring_in(figure, "a.vrm")
-        np.testing.assert_allclose(rotation.rotate(clip.border.turn, ahead), [0, 0, 1], atol=1e-12)
-        np.testing.assert_allclose(rotation.rotate(clip.border.turn, [0, 1, 0]), [0, 1, 0], atol=1e-12)
-        back = border.send_out(clip.motion, clip.border)
+        clip = conversion.clip_from_raw(figure, "a.vrm")
+        np.testing.assert_allclose(rotation.rotate(clip.conversion.turn, ahead), [0, 0, 1], atol=1e-12)
+        np.testing.assert_allclose(rotation.rotate(clip.conversion.turn, [0, 1, 0]), [0, 1, 0], atol=1e-12)
+        back = conversion.undo_conversion(clip.motion, clip.conversion)
         np.testing.assert_allclose(Kinematics(back).positions, Kinematics(motion).positions, atol=1e-9)
-        forced = border.bring_in(figure, "a.vrm", up="z")
-        np.testing.assert_allclose(rotation.rotate(forced.border.turn, [0, 0, 1]), [0, 1, 0], atol=1e-12)
+        forced = conversion.clip_from_raw(figure, "a.vrm", up="z")
+        np.testing.assert_allclose(rotation.rotate(forced.conversion.turn, [0, 0, 1]), [0, 1, 0], atol=1e-12)
 
 
 def test_the_figure_with_the_map_is_taken_before_larger_ones(tmp_path):
@@ -141,7 +140,7 @@ def test_the_figure_with_the_map_is_taken_before_larger_ones(tmp_path):
     (other,) = clip.others
     assert len(other.motion.skeleton) > len(clip.motion.skeleton)
     # what stands beside the figure is turned with it
-    assert other.border.turn == clip.border.turn
+    assert other.conversion.turn == clip.conversion.turn
 
 
 def test_a_file_without_the_extension_is_plain_gltf(tmp_path, version):
@@ -149,7 +148,7 @@ def test_a_file_without_the_extension_is_plain_gltf(tmp_path, version):
     del content.json["extensions"]
     clip = footplant.load(write(tmp_path, version, content))
     assert any("extension" in note and "plain glTF" in note for note in clip.notes)
-    assert clip.border.facing is None
+    assert clip.conversion.facing is None
 
 
 def damaged(version: str) -> dict[str, tuple]:
@@ -194,7 +193,7 @@ def test_an_empty_map_leaves_it_to_names_and_shape(tmp_path, version, value):
     extension["humanoid"] = value
     clip = footplant.load(write(tmp_path, version, content))
     assert any("which joints are human bones" in note for note in clip.notes)
-    assert clip.border.facing == ("-z" if version == "0" else "z")
+    assert clip.conversion.facing == ("-z" if version == "0" else "z")
     roles = clip.character.require_roles()
     assert clip.motion.skeleton.names[roles["left_foot"]] == "leftFoot_node"
     assert max(roles.confidence.values()) < 1.0
@@ -278,7 +277,7 @@ def test_a_motion_on_a_character_keeps_its_file(tmp_path, version):
         assert after[key] == before[key], key
     assert [animation["name"] for animation in after["animations"]] == ["moved"]
     again = footplant.load(out)
-    assert again.border == clip.border
+    assert again.conversion == clip.conversion
     np.testing.assert_allclose(Kinematics(again.motion).positions, Kinematics(moved.motion).positions, atol=1e-6)
     # a bare motion finds its file through its character
     other = footplant.save(tmp_path / "bare.vrm", moved.motion, character=clip.character)
@@ -541,7 +540,7 @@ def test_real_files(shared, file):
     assert (facts["character"], facts["joints"], facts["frames"]) == (name, joints, frames)
     assert facts["height"] == pytest.approx(height, abs=0.006)
     assert (facts["units"], facts["up"], facts["declared"], facts["human"]) == ("m", "y", True, True)
-    assert clip.border.facing == facing
+    assert clip.conversion.facing == facing
     declared = [role for role in facts["roles"].values() if role["reason"] == "declared by the file"]
     assert sum(len(role["joints"]) for role in declared) == bones
     assert all(role["confidence"] == 1.0 for role in declared)
@@ -557,6 +556,6 @@ def test_real_files_survive_saving(path, tmp_path):
     out = footplant.save(tmp_path / path.name, clip)
     assert out.read_bytes() == path.read_bytes()
     shutil.copy(path, tmp_path / "copy.glb")
-    assert footplant.load(tmp_path / "copy.glb").border == clip.border
+    assert footplant.load(tmp_path / "copy.glb").conversion == clip.conversion
     missing = [bone for bone in REQUIRED if BONES[bone].role not in clip.character.require_roles()]
     assert not missing

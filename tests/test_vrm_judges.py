@@ -91,7 +91,7 @@ def test_maps_rest_poses_and_facing_are_those_of_three_vrm():
         clip = footplant.load(path)
         names = {bone: clip.motion.skeleton.names[joint] for bone, joint in bones_of(clip).items()}
         assert names == answer["names"], path.name
-        assert (clip.border.facing == "-z") == (answer["version"] == "0")
+        assert (clip.conversion.facing == "-z") == (answer["version"] == "0")
         rest = places_of(clip, rest_motion(clip.motion.skeleton))[0]
         assert gap(rest, answer["rest"]) < 1e-6, path.name
         # the left hand at +x and the toes before the ankles: the figure faces +z
@@ -150,7 +150,7 @@ def test_motions_of_characters_play_the_same_as_animations_and_as_their_own_file
     ]
     for path, clip, answer in zip(MODELS, clips, run_node("gltf_positions.mjs", questions), strict=True):
         theirs = np.array([seen["positions"] for seen in answer[0]])
-        ours = Kinematics(clip.motion).positions * ([-1, 1, -1] if clip.border.facing == "-z" else [1, 1, 1])
+        ours = Kinematics(clip.motion).positions * ([-1, 1, -1] if clip.conversion.facing == "-z" else [1, 1, 1])
         assert np.abs(ours - theirs).max() < 1e-5, path.name
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from footplant import Kinematics, Motion, rest_motion, rotation, skinning
 from footplant.io import usd
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 
 pytest.importorskip("pxr", reason="usd-core is not installed")
 
@@ -89,13 +89,13 @@ def write(folder: Path, text: str = ARM, name: str = "made.usda") -> Path:
     return path
 
 
-def read(path: Path, take: int = 0) -> tuple[RawFigure, Motion]:
+def read(path: Path, take: int = 0) -> tuple[RawCharacter, Motion]:
     """The first figure of a file and one of its takes (the rest pose when it has none), read in this process."""
     figure = usd.load(path, isolated=False)[0]
     return figure, take_of(figure, take)
 
 
-def take_of(figure: RawFigure, take: int = 0) -> Motion:
+def take_of(figure: RawCharacter, take: int = 0) -> Motion:
     """A take of a figure, or its rest pose."""
     if not figure.takes:
         return rest_motion(figure.skeleton)
@@ -103,7 +103,7 @@ def take_of(figure: RawFigure, take: int = 0) -> Motion:
     return figure.read_take(take)
 
 
-def frame_codes(figure: RawFigure) -> np.ndarray:
+def frame_codes(figure: RawCharacter) -> np.ndarray:
     """The time codes of the first take's frames."""
     animations = figure.source.figure.animations
     if not animations:
@@ -159,7 +159,7 @@ def judge_skin(path: Path, skeleton: str, codes: np.ndarray) -> np.ndarray:
     return np.array(frames)
 
 
-def worst_joint(path: Path, figure: RawFigure, motion: Motion) -> float:
+def worst_joint(path: Path, figure: RawCharacter, motion: Motion) -> float:
     """How far our joints are from usd-core's at most, over all frames, metres as the file has them."""
     own = figure.source.figure
     judged = judge_joints(path, own.raw.path, frame_codes(figure))
@@ -168,7 +168,7 @@ def worst_joint(path: Path, figure: RawFigure, motion: Motion) -> float:
     return float(max(worst)) * figure.source.scale
 
 
-def worst_turn(path: Path, figure: RawFigure, motion: Motion) -> float:
+def worst_turn(path: Path, figure: RawCharacter, motion: Motion) -> float:
     """How far our joints' axes are from usd-core's at most, radians; for figures without mirrors or shear."""
     own = figure.source.figure
     turns, worst = Kinematics(motion).rotations, 0.0
@@ -178,7 +178,7 @@ def worst_turn(path: Path, figure: RawFigure, motion: Motion) -> float:
     return worst
 
 
-def worst_vertex(path: Path, figure: RawFigure, motion: Motion, every: int = 1) -> float:
+def worst_vertex(path: Path, figure: RawCharacter, motion: Motion, every: int = 1) -> float:
     """How far our skinned vertices are from usd-core's at most, metres as the file has them."""
     assert figure.skin is not None
     judged = judge_skin(path, figure.source.figure.raw.path, frame_codes(figure)[::every])

@@ -5,7 +5,7 @@ Metres, seconds, radians, right-handed, y up, quaternions (w, x, y, z), frames o
 
 from typing import TYPE_CHECKING, Any
 
-from footplant.clip import Border, Clip, Take
+from footplant.clip import Clip, Conversion, Take
 from footplant.errors import (
     FootplantError,
     FormatError,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Border",
     "Character",
     "Clip",
+    "Conversion",
     "FootplantError",
     "FormatError",
     "HumanoidError",

@@ -1,11 +1,11 @@
-"""What a file gives: a motion on a character, and what was done to it at the border."""
+"""The result of loading a file: a motion on a character, and the conversion that was applied."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from footplant.conversion import Border
+from footplant.conversion import Conversion
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
@@ -30,7 +30,7 @@ class Clip:
     takes: tuple[Take, ...] = ()
     """Every take of the file; `take` says which one `motion` is."""
     take: int = 0
-    border: Border = field(default_factory=Border)
+    conversion: Conversion = field(default_factory=Conversion)
     notes: tuple[str, ...] = ()
     """What the reader found odd and what it made of it, one sentence each."""
     others: tuple[Clip, ...] = ()
@@ -45,4 +45,4 @@ class Clip:
         return motion_html(self.motion, self.character, self.name)
 
 
-__all__ = ["Border", "Clip", "Take"]
+__all__ = ["Clip", "Conversion", "Take"]

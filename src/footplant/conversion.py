@@ -1,4 +1,4 @@
-"""What was done to a file's figure or markers to bring them into metres and y up."""
+"""Unit and axis conversion between a file and Footplant's metres, y up."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Border:
-    """What the border did to bring a file's figure into metres and y up. Saving can undo it."""
+class Conversion:
+    """The unit and axis conversion that was applied to a file's character or markers; saving can undo it."""
 
     units: str = "m"
-    """The file's unit: "m", "cm", "mm", "dm", "inch", "cmu" … or "unknown" when only the figure's size could tell."""
+    """The file's unit: "m", "cm", "mm", "dm", "inch", "cmu" …, or "unknown" if the scale was estimated from the
+    character's size and matches no named unit."""
     scale: float = 1.0
     """Metres per file unit."""
     up: str = "y"
     """The file's vertical axis: "x", "y", "z", "-x", "-y" or "-z"."""
     declared: bool = False
-    """True when the format states units and axes (or the caller forced both); False when the figure told."""
+    """True if the format states units and axes (or the caller forced both); False if they were estimated."""
     turn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
-    """Quaternion that was applied to the whole figure to bring `up` to +y and then `facing` to +z."""
+    """Quaternion (w, x, y, z) that was applied to the whole character: it takes `up` to +y, then `facing` to +z."""
     facing: str | None = None
-    """The axis that the format says its figures face ("-z" in VRM 0.x); None where it says nothing: then figures face
-    where they did."""
+    """The forward axis that the format defines ("-z" in VRM 0.x). None if it defines none; then the facing direction
+    is left unchanged."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.conversion import Border
+from footplant.conversion import Conversion
 from footplant.errors import MotionError
 from footplant.skeleton import frozen
 
@@ -47,7 +47,7 @@ class Markers:
     """The number that the recording gives to the first frame here."""
     events: tuple[Event, ...] = ()
     name: str = "markers"
-    border: Border = field(default_factory=Border)
+    conversion: Conversion = field(default_factory=Conversion)
     """What was done to bring the file's numbers into metres and y up."""
     notes: tuple[str, ...] = ()
     """What the reader found odd and what it made of it, one sentence each."""

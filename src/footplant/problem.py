@@ -19,7 +19,7 @@ from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.quality.measure import ConstraintQuality, Quality
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 from footplant.skeleton import Character
 
 Progress = Callable[[str, float], None]
@@ -162,12 +162,12 @@ class Report:
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON."""
-        out = {key: plain(getattr(self, key)) for key in ("method", "height", "notes", "seconds")}
+        out = {key: json_ready(getattr(self, key)) for key in ("method", "height", "notes", "seconds")}
         return out | {
             "status": self.status.name.lower(),
             "meaning": self.status.value,
-            "constraints": plain([asdict(entry) for entry in self.constraints]),
-            "levels": plain([asdict(level) for level in self.levels]),
+            "constraints": json_ready([asdict(entry) for entry in self.constraints]),
+            "levels": json_ready([asdict(level) for level in self.levels]),
             "before": None if self.before is None else self.before.to_dict(),
             "after": None if self.after is None else self.after.to_dict(),
         }

@@ -1,4 +1,4 @@
-"""Values as JSON has them."""
+"""Serialisation of Python and NumPy values to JSON."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON has it: arrays as lists, NaN and infinity as null."""
+def json_ready(value: Any) -> Any:
+    """Return the value in types that `json` can write: arrays and sets as lists, NaN and infinity as None."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return json_ready(value.tolist())
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [json_ready(item) for item in value]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return json_ready(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, str | int | bool):

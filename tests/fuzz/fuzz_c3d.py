@@ -1,4 +1,4 @@
-"""Random bytes for the C3D reader and its border: markers or `FormatError`, nothing else."""
+"""Random bytes for the C3D reader and its conversion: markers or `FormatError`, nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from c3d_made import DEC, INTEL, MIPS, Made, walker
 from footplant.errors import FormatError
 from footplant.io import c3d
-from footplant.io.marker_conversion import bring_in_markers
+from footplant.io.marker_conversion import markers_from_raw
 
 LABELS = ["Ann:LFHD", "Ann:LASI", "Ann:LKNE", "Ann:LTOE", "LKneeAngles"]
 
@@ -50,7 +50,7 @@ def corpus() -> list[bytes]:
 def TARGET(data: bytes) -> None:
     """Read and bring in; what comes out must fit together."""
     try:
-        markers = bring_in_markers(c3d.parse(data), "fuzz.c3d")
+        markers = markers_from_raw(c3d.parse(data), "fuzz.c3d")
     except FormatError:
         return
     assert markers.positions.shape == (len(markers), len(markers.names), 3)

@@ -1,10 +1,10 @@
-"""Random bytes for the TRC reader and its border: markers or `FormatError`, nothing else."""
+"""Random bytes for the TRC reader and its conversion: markers or `FormatError`, nothing else."""
 
 from __future__ import annotations
 
 from footplant.errors import FormatError
 from footplant.io import trc
-from footplant.io.marker_conversion import bring_in_markers
+from footplant.io.marker_conversion import markers_from_raw
 
 SIMPLE = (
     b"PathFileType\t4\t(X/Y/Z)\twalk.trc\n"
@@ -35,7 +35,7 @@ def corpus() -> list[bytes]:
 def TARGET(data: bytes) -> None:
     """Read and bring in; what comes out must fit together."""
     try:
-        markers = bring_in_markers(trc.parse(data), "fuzz.trc")
+        markers = markers_from_raw(trc.parse(data), "fuzz.trc")
     except FormatError:
         return
     assert markers.positions.shape == (len(markers), len(markers.names), 3)

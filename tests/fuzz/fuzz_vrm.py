@@ -1,4 +1,4 @@
-"""Fuzz target of the VRM readers: any bytes give figures that the border can take in, or a `FormatError`."""
+"""Fuzz target of the VRM readers: any bytes give characters that can be converted, or a `FormatError`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.conversion import bring_in
+from footplant.io.conversion import clip_from_raw
 from footplant.io.gltf import read_figures
 from footplant.io.gltf.document import Document
 from vrm_made import PLACES, human, made
@@ -23,7 +23,7 @@ def TARGET(data: bytes) -> None:
         for figure in read_figures(Document(_NOWHERE / "fuzz.gltf", data)):
             if figure.takes and figure.takes[0].frames > 200:
                 continue
-            clip = bring_in(figure, "fuzz.vrm")
+            clip = clip_from_raw(figure, "fuzz.vrm")
             assert len(clip.motion) == (figure.takes[0].frames if figure.takes else 1)
     except (FormatError, SkeletonError, MotionError):
         # what `footplant.load` turns into a FormatError

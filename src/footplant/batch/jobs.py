@@ -95,16 +95,24 @@ def _character(path: str) -> Character:
 
 
 def _write(task: Task, clip: Clip, motion: Motion, character: Character) -> None:
-    from footplant.conversion import Border
+    from footplant.conversion import Conversion
     from footplant.io import save
 
     assert task.out is not None
     Path(task.out).parent.mkdir(parents=True, exist_ok=True)
-    border = clip.border if character.skeleton is clip.character.skeleton else Border()
+    conversion = clip.conversion if character.skeleton is clip.character.skeleton else Conversion()
     save(
         task.out,
         replace(
-            clip, motion=motion, character=character, others=(), takes=(), take=0, layout=None, notes=(), border=border
+            clip,
+            motion=motion,
+            character=character,
+            others=(),
+            takes=(),
+            take=0,
+            layout=None,
+            notes=(),
+            conversion=conversion,
         ),
     )
 

@@ -58,10 +58,10 @@ def describe(markers: Markers, file: str) -> dict[str, Any]:
         "markers": len(markers.names),
         "height": _height(markers),
         "extent": {"low": seen.min(axis=0), "high": seen.max(axis=0)} if len(seen) else None,
-        "up": markers.border.up,
-        "units": markers.border.units,
-        "scale": markers.border.scale,
-        "declared": markers.border.declared,
+        "up": markers.conversion.up,
+        "units": markers.conversion.units,
+        "scale": markers.conversion.scale,
+        "declared": markers.conversion.declared,
         "hidden_percent": float(hidden.mean()) if len(hidden) else 0.0,
         "gaps": {
             name: {

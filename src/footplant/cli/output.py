@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ SHORT = 16
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Exactly one JSON object on stdout."""
-    print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(json_ready(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def console(*, stderr: bool = False) -> Console:

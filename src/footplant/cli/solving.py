@@ -94,9 +94,9 @@ class Answer:
             clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
         )
         if character.skeleton is not clip.character.skeleton:
-            from footplant.conversion import Border
+            from footplant.conversion import Conversion
 
-            answer = replace(answer, border=Border())
+            answer = replace(answer, conversion=Conversion())
         with working(f"writing {self.out}"):
             save(self.out, answer)
             if self.report is not None:

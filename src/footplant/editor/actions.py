@@ -254,7 +254,7 @@ def _method(edit: Edit, state: State, around: Surroundings) -> State:
 
 
 def _retarget(edit: Edit, state: State, around: Surroundings) -> State:
-    from footplant.conversion import Border
+    from footplant.conversion import Conversion
     from footplant.edits.retarget import retarget
     from footplant.io import load_character
 
@@ -264,7 +264,7 @@ def _retarget(edit: Edit, state: State, around: Surroundings) -> State:
     # on a terrain steps stay where they are: scaled ones would not fit it any more
     keep = fields.flag("keep_footsteps", False) or state.ground is not None
     solution = retarget(clip, target, keep_footsteps=keep, progress=around.progress)
-    made = replace(clip, motion=solution.motion, character=target, border=Border(), layout=None, others=())
+    made = replace(clip, motion=solution.motion, character=target, conversion=Conversion(), layout=None, others=())
     return opened(made, like=state, report=solution.report)
 
 
@@ -302,7 +302,7 @@ def _blend(edit: Edit, state: State, around: Surroundings) -> State:
     """The motion mixed with others, on the same figure."""
     from footplant.blending.blend import blend
     from footplant.blending.registration import register
-    from footplant.conversion import Border
+    from footplant.conversion import Conversion
     from footplant.io import load
 
     fields = Fields(edit, "", None)
@@ -313,7 +313,7 @@ def _blend(edit: Edit, state: State, around: Surroundings) -> State:
     clips = [own, *(load(around.find(str(name))) for name in names)]
     registration = register(clips, reference=0, character=state.character)
     solution = blend(registration, weights, progress=around.progress)
-    made = replace(own, motion=solution.motion, takes=(), take=0, border=Border(), layout=None)
+    made = replace(own, motion=solution.motion, takes=(), take=0, conversion=Conversion(), layout=None)
     return opened(made, like=state, report=solution.report)
 
 

@@ -19,7 +19,7 @@ from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Report, Status
 from footplant.quality.measure import measure
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 from footplant.skeleton import Character
 
 CELLS = 220
@@ -125,7 +125,7 @@ def report(found: Report) -> dict[str, Any]:
         "meaning": found.status.value,
         "solved": found.status is Status.SOLVED,
         "seconds": found.seconds,
-        "worst": plain(None if worst is None else worst.worst),
+        "worst": json_ready(None if worst is None else worst.worst),
         "worst_name": None if worst is None else worst.name,
         "unmet": [entry.name for entry in found.unmet][:12],
         "notes": list(found.notes),
@@ -146,7 +146,7 @@ def quality(session: Session) -> dict[str, Any]:
     rows = Report("", Status.SOLVED, state.character.height, before=before, after=after).comparison()
     bends = (("joint limits broken, frames × joints", before.limit_violations, after.limit_violations),)
     table = [[name, one, other] for name, one, other in (*rows, *bends) if (one, other) != (None, None)]
-    return {"is": "quality", "position": session.position, "rows": plain(table)}
+    return {"is": "quality", "position": session.position, "rows": json_ready(table)}
 
 
 def ground_grid(state: State) -> tuple[NDArray, NDArray, NDArray] | None:

@@ -22,7 +22,7 @@ from footplant.editor.session import Cancelled, Session
 from footplant.errors import FootplantError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -273,7 +273,7 @@ class Talk:
             solution = solve_by(str(name), state, around)
             self.show(solution.motion, layer)
             rows = [[label, before, after] for label, before, after in solution.report.comparison()]
-            found.append({"name": name, "report": scene.report(solution.report), "rows": plain(rows)})
+            found.append({"name": name, "report": scene.report(solution.report), "rows": json_ready(rows)})
         self.tell({"is": "compare", "a": found[0], "b": found[1]})
 
     def drive(self, request: Request) -> None:

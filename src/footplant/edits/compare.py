@@ -21,7 +21,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Progress, Solution
 from footplant.quality.measure import Quality, measure
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 from footplant.skeleton import Character
 from footplant.solve.methods import NAMES, method_of
 
@@ -93,7 +93,11 @@ class Comparison:
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON."""
-        return {"clip": self.name, "character": self.character.name, "methods": plain([asdict(r) for r in self.rows])}
+        return {
+            "clip": self.name,
+            "character": self.character.name,
+            "methods": json_ready([asdict(r) for r in self.rows]),
+        }
 
 
 def compare(

@@ -1,6 +1,6 @@
 """One door for every file: `load`, `load_character`, `save`; for markers `load_markers`, `save_markers`.
 
-A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawFigure` and, when it can
+A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawCharacter` and, when it can
 write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats". What its
 files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`; one that holds
 "takes" has an option `takes` of `save`. It may have `requires`, the extra of Footplant and the module that it needs,
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from footplant.clip import Border, Clip, Take
+from footplant.clip import Clip, Conversion, Take
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.markers import Markers
 from footplant.motion import Motion, rest_motion
@@ -113,7 +113,7 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
         yield _load_sample(str(path)[len(SAMPLE) :])
         return
     from footplant import humanoid
-    from footplant.io.conversion import bring_in
+    from footplant.io.conversion import clip_from_raw
 
     module, path = format_of(path), Path(path)
     _check_file(path)
@@ -134,7 +134,7 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
         firsts: dict[int, Clip] = {}
         further: dict[tuple[int, int], Clip] = {}
         for number in numbers:
-            clip = bring_in(
+            clip = clip_from_raw(
                 figures[chosen], path, take=number, units=units, up=up, corrections=corrections, like=firsts.get(chosen)
             )
             firsts.setdefault(chosen, clip)
@@ -142,8 +142,8 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
             places = [(other, min(number, max(len(figures[other].takes) - 1, 0))) for other in order]
             for other, place in places:
                 if (other, place) not in further:
-                    further[other, place] = bring_in(
-                        figures[other], path, take=place, units=clip.border.scale, up=clip.border.up,
+                    further[other, place] = clip_from_raw(
+                        figures[other], path, take=place, units=clip.conversion.scale, up=clip.conversion.up,
                         like=firsts.get(other),
                     )  # fmt: skip
                     firsts.setdefault(other, further[other, place])
@@ -240,14 +240,14 @@ def load_markers(path: str | Path, *, units: str | float | None = None, up: str 
     units ("mm", 0.001 …) and up ("z" …) force what the file states or what would be found. Further options belong to
     the format.
     """
-    from footplant.io.marker_conversion import bring_in_markers
+    from footplant.io.marker_conversion import markers_from_raw
 
     module, path = format_of(path), Path(path)
     _check_file(path)
     if not hasattr(module, "load_markers"):
         raise FormatError("the file holds the motion of a skeleton, not markers; footplant.load reads it", path=path)
     try:
-        return bring_in_markers(module.load_markers(path, **options), path, units=units, up=up)
+        return markers_from_raw(module.load_markers(path, **options), path, units=units, up=up)
     except MotionError as error:
         raise FormatError(str(error), path=path) from error
 
@@ -266,8 +266,8 @@ def save_markers(path: str | Path, markers: Markers, **options) -> Path:
 
 
 __all__ = [
-    "Border",
     "Clip",
+    "Conversion",
     "Markers",
     "Take",
     "format_of",

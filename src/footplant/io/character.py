@@ -1,4 +1,4 @@
-"""What a format module hands to the border: a figure in its file's own units and axes."""
+"""What a format module hands to the conversion: a figure in its file's own units and axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footplant.skeleton import Character, Skeleton, Skin
 
 
 @dataclass(frozen=True, eq=False)
-class RawFigure:
+class RawCharacter:
     """One skeleton of a file with its takes, nothing converted yet."""
 
     name: str

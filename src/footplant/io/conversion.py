@@ -1,4 +1,4 @@
-"""The border: a file's figure becomes metres and y up, and the border says what it did."""
+"""The conversion: a file's figure becomes metres and y up, and the conversion says what it did."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
-from footplant.clip import Border, Clip
+from footplant.clip import Clip, Conversion
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.cache import FIGURES, SkeletonKey, same_roles, same_skeleton
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character, Roles, Skeleton, Skin
@@ -33,8 +33,8 @@ BELIEVABLE = (0.2, 12.0)
 """Standing heights of toys and giants, metres; beyond them stated units are doubted."""
 
 
-def bring_in(
-    figure: RawFigure,
+def clip_from_raw(
+    figure: RawCharacter,
     path: str | Path,
     *,
     take: int = 0,
@@ -52,10 +52,10 @@ def bring_in(
     if figure.takes and figure.take_notes:
         notes.extend(figure.take_notes(take))
     if figure.read_character is not None and units in (None, "m", 1.0) and up in (None, "y") and not corrections:
-        return _make_clip(figure, take, motion, figure.read_character(take), Border(declared=True), notes)
+        return _make_clip(figure, take, motion, figure.read_character(take), Conversion(declared=True), notes)
     if like is not None:
-        motion = _convert(motion, like.border.scale, np.array(like.border.turn))
-        return _make_clip(figure, take, motion, _same_person(like.character, motion.skeleton), like.border, notes)
+        motion = _convert(motion, like.conversion.scale, np.array(like.conversion.turn))
+        return _make_clip(figure, take, motion, _same_person(like.character, motion.skeleton), like.conversion, notes)
     figure = replace(figure, skeleton=same_skeleton(figure.skeleton))
     positions = Kinematics(_some_frames(motion)).positions
     try:
@@ -67,19 +67,19 @@ def bring_in(
             raise
         roles = None
         notes.append(str(error))
-    border = _find_border(figure, path, positions, roles, units, up, notes)
-    turn = np.array(border.turn)
-    motion = _convert(motion, border.scale, turn)
+    conversion = _find_conversion(figure, path, positions, roles, units, up, notes)
+    turn = np.array(conversion.turn)
+    motion = _convert(motion, conversion.scale, turn)
     if roles is not None:
         roles = humanoid.with_reference(motion.skeleton, roles, _some_frames(motion).rotations)
-    skin = None if figure.skin is None else _convert_skin(figure.skin, border.scale, turn)
+    skin = None if figure.skin is None else _convert_skin(figure.skin, conversion.scale, turn)
     name = figure.name or Path(path).stem
     character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=figure.source)
-    return _make_clip(figure, take, motion, character, border, notes)
+    return _make_clip(figure, take, motion, character, conversion, notes)
 
 
 def _make_clip(
-    figure: RawFigure, take: int, motion: Motion, character: Character, border: Border, notes: list[str]
+    figure: RawCharacter, take: int, motion: Motion, character: Character, conversion: Conversion, notes: list[str]
 ) -> Clip:
     return Clip(
         motion=motion,
@@ -87,7 +87,7 @@ def _make_clip(
         name=figure.takes[take].name if figure.takes else character.name,
         takes=figure.takes,
         take=take,
-        border=border,
+        conversion=conversion,
         notes=tuple(notes),
         layout=figure.layout,
     )
@@ -102,15 +102,15 @@ def _same_person(character: Character, skeleton: Skeleton) -> Character:
     )
 
 
-def _find_border(
-    figure: RawFigure,
+def _find_conversion(
+    figure: RawCharacter,
     path: str | Path,
     positions: NDArray,
     roles: Roles | None,
     units: str | float | None,
     up: str | None,
     notes: list[str],
-) -> Border:
+) -> Conversion:
     forced_up, forced_units = up is not None, units is not None
     if up is None:
         up = figure.up or humanoid.find_up(figure.skeleton, roles, positions)
@@ -131,7 +131,7 @@ def _find_border(
     declared = (forced_up or figure.up is not None) and (forced_units or figure.scale is not None)
     turn = upright if figure.facing is None else _facing_turn(upright, figure.facing)
     w, x, y, z = (float(value) for value in turn)
-    return Border(name, scale, up, declared, (w, x, y, z), figure.facing)
+    return Conversion(name, scale, up, declared, (w, x, y, z), figure.facing)
 
 
 def _facing_turn(upright: NDArray, facing: str) -> NDArray:
@@ -217,7 +217,7 @@ def _convert_skin(skin: Skin, scale: float, turn) -> Skin:
     )
 
 
-def send_out(motion: Motion, border: Border) -> Motion:
-    """The motion in a file's own units and axes again: the inverse of what `bring_in` did."""
-    turn = rotation.inverse(np.array(border.turn))
-    return _convert(motion, 1.0 / border.scale, turn)
+def undo_conversion(motion: Motion, conversion: Conversion) -> Motion:
+    """The motion in a file's own units and axes again: the inverse of what `clip_from_raw` did."""
+    turn = rotation.inverse(np.array(conversion.turn))
+    return _convert(motion, 1.0 / conversion.scale, turn)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -63,7 +63,7 @@ class Figure:
         return Skeleton(tuple(self.names), np.array(self.parents), np.array(self.offsets), rest, joints, ends)
 
 
-def load(path: str | Path, *, skeleton: str | Path | None = None) -> tuple[RawFigure, ...]:
+def load(path: str | Path, *, skeleton: str | Path | None = None) -> tuple[RawCharacter, ...]:
     """Read a clip with its character, or a character alone. skeleton names the character's file."""
     path = Path(path)
     document = _document(_read(path), path)
@@ -77,7 +77,7 @@ def load(path: str | Path, *, skeleton: str | Path | None = None) -> tuple[RawFi
     return (_clip_figure(document, known, path),)
 
 
-def parse(data: bytes, path: str | Path | None = None, *, character: bytes | None = None) -> tuple[RawFigure, ...]:
+def parse(data: bytes, path: str | Path | None = None, *, character: bytes | None = None) -> tuple[RawCharacter, ...]:
     """Read the bytes of a clip or a character file; `character` has those of a clip's character: see `load`."""
     document = _document(data, path)
     if "Skeleton" in document:
@@ -207,12 +207,12 @@ def _ends(
     return [tuple((place + way / length * reach).tolist())] if length > 0 else []
 
 
-def _character_figure(document: dict[str, Any], path: str | Path | None) -> RawFigure:
+def _character_figure(document: dict[str, Any], path: str | Path | None) -> RawCharacter:
     name = Path(path).stem if path else ""
-    return RawFigure(name, _read_character(document, path).skeleton(), scale=1.0, up="y")
+    return RawCharacter(name, _read_character(document, path).skeleton(), scale=1.0, up="y")
 
 
-def _clip_figure(document: dict[str, Any], known: Figure | None, path: str | Path | None) -> RawFigure:
+def _clip_figure(document: dict[str, Any], known: Figure | None, path: str | Path | None) -> RawCharacter:
     notes: list[str] = []
     rows = _read_rows(document.get("Frames"), path)
     figure = known
@@ -229,7 +229,7 @@ def _clip_figure(document: dict[str, Any], known: Figure | None, path: str | Pat
     motion = _uniform(_pose(figure, rows, path), rows[:-1, 0], notes, path)
     name = Path(path).stem if path else ""
     take = Take(name or "clip", len(motion), motion.fps)
-    return RawFigure(name, motion.skeleton, (take,), lambda take: motion, scale=1.0, up="y", notes=tuple(notes))
+    return RawCharacter(name, motion.skeleton, (take,), lambda take: motion, scale=1.0, up="y", notes=tuple(notes))
 
 
 def _read_rows(frames: Any, path: str | Path | None) -> NDArray:

@@ -18,7 +18,7 @@ def in_file_space(motion: Motion, figure: Skeleton, originals: Sequence[Skeleton
     figure: the character's skeleton. originals: the file's skeleton, and those of takes that hold joints elsewhere.
     usual: metres per file unit by the file's own words, for figures whose bones do not tell.
     """
-    factor = border_scale(figure, originals, usual)
+    factor = conversion_scale(figure, originals, usual)
     turn = _exact(rotation.multiply(originals[0].rest[0], rotation.inverse(figure.rest[0])))
     if rotation.angle(turn, rotation.IDENTITY) > 1e-9:
         motion = motion.transformed(rotation.normalize(turn))
@@ -34,7 +34,7 @@ def _exact(turn: NDArray) -> NDArray:
     return exact if exact @ turn > 0 else -exact
 
 
-def border_scale(figure: Skeleton, originals: Sequence[Skeleton], usual: float = 1.0) -> float:
+def conversion_scale(figure: Skeleton, originals: Sequence[Skeleton], usual: float = 1.0) -> float:
     """The one factor between a figure and one of its originals; the usual one where bones differ in other ways."""
     found = []
     for original in originals:

@@ -1,4 +1,4 @@
-"""The border of markers: a file's points become metres and y up, and the border says what it did."""
+"""The conversion of markers: a file's points become metres and y up, and the conversion says what it did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.conversion import Border
+from footplant.conversion import Conversion
 from footplant.io.conversion import UNITS, UP_TURNS, metres_per_unit, turn_of
 from footplant.io.marker_axes import find_up
 from footplant.markers import Event, Markers
@@ -32,7 +32,7 @@ BELIEVABLE = (0.05, 4.0)
 
 @dataclass
 class RawMarkers:
-    """What a format module hands to the border: markers in their file's own units and axes."""
+    """What a format module hands to the conversion: markers in their file's own units and axes."""
 
     names: tuple[str, ...]
     positions: NDArray
@@ -58,7 +58,7 @@ def unit_of(spelling: str | None) -> str | None:
     return next((name for name, words in SPELLINGS.items() if word in words), None)
 
 
-def bring_in_markers(
+def markers_from_raw(
     raw: RawMarkers, path: str | Path, *, units: str | float | None = None, up: str | None = None
 ) -> Markers:
     """Convert a file's points into markers: units and up axis as stated, found or forced."""
@@ -86,7 +86,7 @@ def bring_in_markers(
     scale = metres_per_unit(units, path)
     if not forced_units and height and not BELIEVABLE[0] <= height * scale <= BELIEVABLE[1]:
         notes.append(f"the markers reach {height * scale:.3g} m upwards by the unit {units}; units= forces another")
-    border = Border(
+    conversion = Conversion(
         units=units if isinstance(units, str) else _name_of(scale),
         scale=scale,
         up=up,
@@ -107,7 +107,7 @@ def bring_in_markers(
         first_frame=raw.first_frame,
         events=raw.events,
         name=Path(path).stem,
-        border=border,
+        conversion=conversion,
         notes=tuple(notes),
     )
 
@@ -156,7 +156,7 @@ def _convert(positions: NDArray, scale: float, up: str) -> None:
 
 
 def send_out_markers(markers: Markers, scale: float, up: str) -> NDArray:
-    """Positions (F, M, 3) in units of `scale` metres and with another vertical axis: `bring_in_markers` undone.
+    """Positions (F, M, 3) in units of `scale` metres and with another vertical axis: `markers_from_raw` undone.
 
     Dividing rounds; of the doubles beside the quotient the one is taken that gives back the very position when it is
     multiplied by the scale again, if there is one, and of those a short decimal number.

@@ -266,7 +266,7 @@ def save_markers(path: str | Path, markers: Markers, *, units: str | None = None
     expect. Numbers have all their digits: what is read again is what was written, to the last bit in metres and for
     what came from a file of the same units, else to the last but one.
     """
-    units = units or (markers.border.units if markers.border.units in UNITS else "mm")
+    units = units or (markers.conversion.units if markers.conversion.units in UNITS else "mm")
     if units not in UNITS:
         raise FormatError(f"expected units among {', '.join(UNITS)}, got {units!r}", path=path)
     turn_of(up, path)

@@ -15,7 +15,7 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.errors import FormatError
 from footplant.io import gltf
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.gltf.bones import ANIMATION
 from footplant.io.gltf.document import read_document
 from footplant.io.gltf.rewrite import GltfSource
@@ -29,7 +29,7 @@ unpacks, unpack_source = gltf.unpacks, gltf.unpack_source
 holds = frozenset({"roles", "takes"})
 
 
-def load(path: str | Path) -> tuple[RawFigure, ...]:
+def load(path: str | Path) -> tuple[RawCharacter, ...]:
     """Read the figure of a .vrma file: its human bones, a take per animation."""
     document = read_document(path)
     if document.top.extension(ANIMATION) is None:

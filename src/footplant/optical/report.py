@@ -13,7 +13,7 @@ from footplant.markers import Markers
 from footplant.motion import Motion
 from footplant.optical.body import LENGTHS, MarkerBody, Poses, see
 from footplant.optical.calibration import Calibration
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class MarkerReport:
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON."""
         told = {**asdict(self), "frame_rms": self.frame_rms.tolist()}
-        return {key: plain(value) for key, value in told.items()}
+        return {key: json_ready(value) for key, value in told.items()}
 
 
 def make_report(

@@ -75,7 +75,7 @@ def _subtitle(markers: Markers, share: NDArray) -> str:
     count = f"{len(markers)} frames" if len(markers) != 1 else "1 frame"
     return (
         f"{len(markers.names)} markers, {100 * share.mean():.2g} % hidden · {count} at {markers.fps:.4g} fps, "
-        f"{markers.duration:.2f} s · file: {markers.border.units}, {markers.border.up} up"
+        f"{markers.duration:.2f} s · file: {markers.conversion.units}, {markers.conversion.up} up"
     )
 
 

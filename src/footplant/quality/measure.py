@@ -24,7 +24,7 @@ from footplant.quality.deviation import Deviation, deviation
 from footplant.quality.published import Published
 from footplant.quality.smoothness import Smoothness, jerk_and_peak, smoothness, uncut
 from footplant.quality.tracks import Tracks
-from footplant.serialise import plain
+from footplant.serialise import json_ready
 from footplant.skeleton import Character
 
 STANDS = 1e-3
@@ -134,7 +134,7 @@ class Quality:
 
     def to_dict(self) -> dict:
         """Plain numbers, lists and None, ready for JSON (which knows no NaN and no infinity)."""
-        return {key: plain(value) for key, value in asdict(self).items()}
+        return {key: json_ready(value) for key, value in asdict(self).items()}
 
 
 def measure(

@@ -22,13 +22,13 @@ from footplant.io.asf.frames import read_amc
 from footplant.io.asf.layout import AsfLayout
 from footplant.io.asf.motion import DEFAULT_FPS, make_motion
 from footplant.io.asf.skeleton import Asf, read_asf
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 
 extensions = (".amc", ".asf")
 holds: frozenset[str] = frozenset()
 
 
-def load(path: str | Path, *, skeleton: str | Path | None = None, fps: float | None = None) -> tuple[RawFigure, ...]:
+def load(path: str | Path, *, skeleton: str | Path | None = None, fps: float | None = None) -> tuple[RawCharacter, ...]:
     """Read a motion (.amc) with its skeleton, or a skeleton (.asf) alone, in file units and axes.
 
     skeleton names the .asf file of a motion; fps says how fast the motion runs (default 120 frames a second).
@@ -76,7 +76,7 @@ def parse(
     *,
     asf_path: str | Path | None = None,
     fps: float | None = None,
-) -> tuple[RawFigure, ...]:
+) -> tuple[RawCharacter, ...]:
     """Read the bytes of an ASF file and, unless None, of an AMC file: see `load`."""
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         raise FormatError(f"expected a positive number of frames a second, got {fps}", path=path)
@@ -89,7 +89,7 @@ def parse(
     return (_figure(figure, name, tuple(notes), takes=(take,), read_take=lambda take: motion),)
 
 
-def _figure(asf: Asf, name: str, notes: tuple[str, ...], **take) -> RawFigure:
+def _figure(asf: Asf, name: str, notes: tuple[str, ...], **take) -> RawCharacter:
     layout = AsfLayout(
         tuple(bone.name for bone in asf.bones),
         tuple(bone.dof for bone in asf.bones),
@@ -98,7 +98,7 @@ def _figure(asf: Asf, name: str, notes: tuple[str, ...], **take) -> RawFigure:
         asf.length_unit,
     )
     skeleton = take["read_take"](0).skeleton if take else asf.skeleton()
-    return RawFigure(name, skeleton, scale=asf.scale, layout=layout, notes=(*asf.notes, *notes), **take)
+    return RawCharacter(name, skeleton, scale=asf.scale, layout=layout, notes=(*asf.notes, *notes), **take)
 
 
 def _read(path: Path) -> bytes:

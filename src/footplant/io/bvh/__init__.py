@@ -22,7 +22,7 @@ from footplant.io.bvh.layout import BvhLayout, decode, unique_names
 from footplant.io.bvh.positions import find_added, place_of, settle_offsets
 from footplant.io.bvh.rows import Plan, read_rows
 from footplant.io.bvh.write import further_losses, save
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
@@ -30,7 +30,7 @@ extensions = (".bvh",)
 holds = frozenset({"figures", "moving bones"})
 
 
-def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "auto") -> tuple[RawFigure, ...]:
+def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "auto") -> tuple[RawCharacter, ...]:
     """Read every ROOT of a file as a figure of its own, in file units and axes.
 
     positions says what position channels mean for a joint with an OFFSET: "replace" it, "add" to it, or "auto": what
@@ -45,7 +45,7 @@ def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "au
     return parse(data, path, positions=positions)
 
 
-def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto") -> tuple[RawFigure, ...]:
+def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto") -> tuple[RawCharacter, ...]:
     """Read the bytes of a BVH file: see `load`."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
@@ -64,7 +64,7 @@ def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto
     return tuple(figures) if len(figures) > 1 else (replace(figures[0], name=take),)
 
 
-def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawFigure:
+def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawCharacter:
     notes = list(header.notes)
     joints = plan.joints
     raw_names = tuple(joint.raw_name for joint in joints)
@@ -97,7 +97,7 @@ def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) 
         names, raw_names, tuple(joint.channels for joint in joints), tuple(added.tolist()), rest is not None,
         header.frame_time, number,
     )  # fmt: skip
-    figure = RawFigure(names[0], skeleton, layout=layout, notes=tuple(notes))
+    figure = RawCharacter(names[0], skeleton, layout=layout, notes=tuple(notes))
     if not frames:
         return figure
     motion = Motion(skeleton, root, plan.rotations, header.fps, moving)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.clip import Border, Clip
+from footplant.clip import Clip, Conversion
 from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
 from footplant.io.bvh.header import MAX_LENGTH
@@ -110,16 +110,16 @@ def _frame_time(clip: Clip) -> str:
     return repr(float(seconds))
 
 
-def _border(path: str | Path, clip: Clip, units: str | float | None, up: str | None) -> Border:
+def _conversion_for(path: str | Path, clip: Clip, units: str | float | None, up: str | None) -> Conversion:
     """The units and axes of the file to be: the clip's own ones if it was a BVH, else centimetres and y."""
     from footplant.io.conversion import UNITS, metres_per_unit, turn_of
 
-    border = clip.border if _layout_of(clip) else Border("cm", UNITS["cm"], "y")
+    conversion = clip.conversion if _layout_of(clip) else Conversion("cm", UNITS["cm"], "y")
     if units is not None:
-        border = replace(border, scale=metres_per_unit(units, path))
+        conversion = replace(conversion, scale=metres_per_unit(units, path))
     if up is not None:
-        border = replace(border, up=up, turn=tuple(turn_of(up, path).tolist()))
-    return border
+        conversion = replace(conversion, up=up, turn=tuple(turn_of(up, path).tolist()))
+    return conversion
 
 
 def _without_rest(motion: Motion) -> Motion:
@@ -147,10 +147,10 @@ def _without_rest(motion: Motion) -> Motion:
 
 
 def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | None, precision: int) -> _Figure:
-    from footplant.io.conversion import send_out
+    from footplant.io.conversion import undo_conversion
 
     layout = _layout_of(clip)
-    motion = send_out(clip.motion, _border(path, clip, units, up))
+    motion = undo_conversion(clip.motion, _conversion_for(path, clip, units, up))
     keep_rest = layout is not None and layout.rest_in_offset
     if not keep_rest:
         motion = _without_rest(motion)

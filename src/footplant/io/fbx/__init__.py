@@ -14,7 +14,7 @@ import numpy as np
 
 from footplant.clip import Take
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.fbx.characters import Joints, find_figures
 from footplant.io.fbx.pose import Stand, make_rest, read_motion, stand_up, take_curves
 from footplant.io.fbx.process import Answer, ask, most_samples
@@ -28,7 +28,7 @@ holds = frozenset({"skin", "moving bones"})
 requires = ("fbx", "ufbx")
 
 
-def load(path: str | Path, *, fps: float | None = None) -> tuple[RawFigure, ...]:
+def load(path: str | Path, *, fps: float | None = None) -> tuple[RawCharacter, ...]:
     """Read every figure of an .fbx file.
 
     fps: frames a second to sample the curves at; by default what the file states. Curves have keys at any times: where
@@ -39,7 +39,7 @@ def load(path: str | Path, *, fps: float | None = None) -> tuple[RawFigure, ...]
     return read_figures(ask(path, take=0, rate=fps, structure=True), Path(path).stat().st_size, fps)
 
 
-def read_figures(answer: Answer, size: int, fps: float | None = None) -> tuple[RawFigure, ...]:
+def read_figures(answer: Answer, size: int, fps: float | None = None) -> tuple[RawCharacter, ...]:
     """Every figure of an answer of the child's about a file of `size` bytes, with its takes and its skin."""
     path = answer.header.path
     # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
@@ -85,7 +85,7 @@ def _figure(
     source: _Takes,
     size: int,
     notes: list[str],
-) -> RawFigure:
+) -> RawCharacter:
     rest = make_rest(scene, joints, stand, bind_matrices(meshes), notes)
     skin = read_skin(scene, rest, meshes, size, notes)
     inside = set(joints.nodes)
@@ -104,7 +104,7 @@ def _figure(
         return motion
 
     above = scene.parents[joints.nodes[0]]
-    return RawFigure(
+    return RawCharacter(
         name=scene.names[above] if above > 0 else "",
         skeleton=rest.skeleton,
         takes=tuple(

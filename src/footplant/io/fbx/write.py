@@ -28,7 +28,7 @@ LARGEST = 1e9
 def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool = True) -> None:
     """Write a clip: the skeleton with its end sites, the motion as one take, and the character's mesh if it has one.
 
-    units: "cm" as nearly all FBX files have it, another of `border.UNITS`, or metres a unit; the file states them.
+    units: "cm" as nearly all FBX files have it, another of `conversion.UNITS`, or metres a unit; the file states them.
     mesh=False leaves the mesh out. The same clip gives the same bytes. Keys are 32-bit floats by definition: places
     within 100 m of the origin come back to 1e-5 m.
     """

@@ -15,7 +15,7 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.gltf.animation import Animation, list_takes, moving_nodes, read_animations, read_motion
 from footplant.io.gltf.bones import (
     ANIMATION,
@@ -43,12 +43,12 @@ holds = frozenset({"skin", "takes", "moving bones"})
 unpacks = "gltf"
 
 
-def load(path: str | Path) -> tuple[RawFigure, ...]:
+def load(path: str | Path) -> tuple[RawCharacter, ...]:
     """Read every figure of a .glb or .gltf file."""
     return read_figures(read_document(path))
 
 
-def read_figures(document: Document) -> tuple[RawFigure, ...]:
+def read_figures(document: Document) -> tuple[RawCharacter, ...]:
     """Every figure of a document, with its takes and its skin."""
     # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
     with np.errstate(all="ignore"):
@@ -92,7 +92,7 @@ def _figure(
     animations: tuple[Animation, ...],
     bones: HumanBones | None,
     notes: list[str],
-) -> RawFigure:
+) -> RawCharacter:
     document = scene.document
     skeleton = make_skeleton(scene, joints, notes)
     takes = list_takes(animations, len(skeleton))
@@ -116,7 +116,7 @@ def _figure(
             except MotionError as error:
                 raise FormatError(str(error), path=document.path, where=f"animations[{number}]") from error
 
-    return RawFigure(
+    return RawCharacter(
         name=(stated_name(document, whose) if whose else "") or _figure_name(scene, joints),
         skeleton=skeleton,
         takes=takes,

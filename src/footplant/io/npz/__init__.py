@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from footplant.errors import FormatError
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.npz.archive import Archive, open_archive
 from footplant.io.npz.arrays import find_positions, read_arrays
 from footplant.io.npz.plain import is_plain, read_plain, save
@@ -24,7 +24,7 @@ extensions = (".npz", ".npy")
 holds = frozenset({"moving bones", "roles"})
 
 
-def load(path: str | Path, *, fps: float | None = None) -> tuple[RawFigure, ...]:
+def load(path: str | Path, *, fps: float | None = None) -> tuple[RawCharacter, ...]:
     """Read the figure of a file. fps says how fast it runs where the file does not (default 30 frames a second)."""
     try:
         with open(path, "rb") as file:
@@ -33,7 +33,9 @@ def load(path: str | Path, *, fps: float | None = None) -> tuple[RawFigure, ...]
         raise FormatError(error.strerror or str(error), path=path) from error
 
 
-def parse(data: bytes | BinaryIO, path: str | Path | None = None, *, fps: float | None = None) -> tuple[RawFigure, ...]:
+def parse(
+    data: bytes | BinaryIO, path: str | Path | None = None, *, fps: float | None = None
+) -> tuple[RawCharacter, ...]:
     """Read the bytes of a file, or an open one: see `load`."""
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         raise FormatError(f"expected a positive number of frames a second, got {fps}", path=path)

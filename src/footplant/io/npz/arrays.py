@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Take
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.bodies import BY_JOINTS, SMPL_KEYPOINTS
 from footplant.io.npz.layouts import PLAIN
@@ -72,7 +72,7 @@ def _is_frames(shape: tuple[int, ...]) -> bool:
     return len(shape) >= 3 and shape[-1] == 3 and shape[-2] >= 2 and all(size == 1 for size in shape[:-3])
 
 
-def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> RawFigure:
+def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> RawCharacter:
     """A figure from joint positions, posed by the file's world rotations or by ones that fit."""
     notes: list[str] = []
     rate = find_rate(archive, fps, notes)
@@ -91,7 +91,7 @@ def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> Raw
     else:
         motion, up = pose_by_positions(positions, tree, rate, notes)
     body = None if tree.layout is None else BODIES.get(tree.layout.names)
-    return RawFigure(
+    return RawCharacter(
         name, motion.skeleton, (Take(name or "motion", len(motion), rate),), lambda take: motion,
         up=up, roles=None if body is None else body.roles, notes=tuple(notes),
     )  # fmt: skip

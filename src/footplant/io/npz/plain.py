@@ -27,7 +27,7 @@ import numpy as np
 from footplant.clip import Clip, Take
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.arrays import write_archive, write_npy
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import MAX_LENGTH, find_rate
 from footplant.motion import Motion
@@ -67,7 +67,7 @@ def is_plain(archive: Archive) -> bool:
     return archive.strings("format") == (MARK,)
 
 
-def read_plain(archive: Archive, name: str) -> RawFigure:
+def read_plain(archive: Archive, name: str) -> RawCharacter:
     """Read what `save` has written."""
     version = archive.number("version") if "version" in archive else 0
     if version != VERSION:
@@ -89,7 +89,7 @@ def read_plain(archive: Archive, name: str) -> RawFigure:
         raise archive.error(str(error)) from error
     take = archive.strings("take")[0] if "take" in archive else name
     called = archive.strings("name")[0] if "name" in archive else name
-    return RawFigure(
+    return RawCharacter(
         called, skeleton, (Take(take, len(motion), motion.fps),), lambda take: motion,
         scale=1.0, up="y", roles=_roles(archive, skeleton),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Take
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.arrays import MAX_LENGTH, find_rate
 from footplant.io.npz.bodies import BY_JOINTS, Body
@@ -51,7 +51,7 @@ def _joints(shape: tuple[int, ...]) -> int:
     return 0
 
 
-def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawFigure:
+def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawCharacter:
     """A figure with the mean body of its model in the poses of the file."""
     notes: list[str] = []
     rate = find_rate(archive, fps, notes)
@@ -68,7 +68,7 @@ def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawFi
     motion = Motion(skeleton, root, local, rate)
     if any(part in archive for part in ("betas", "shape", "beta")):
         notes.append(f"betas (the shape of the person) were ignored: the figure is {body.title}'s mean body")
-    return RawFigure(
+    return RawCharacter(
         name, skeleton, (Take(name or "motion", frames, rate),), lambda take: motion,
         scale=1.0, up=up, roles=body.roles, notes=tuple(notes),
     )  # fmt: skip

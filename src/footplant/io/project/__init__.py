@@ -12,7 +12,7 @@ from pathlib import Path
 
 from footplant.clip import Clip
 from footplant.errors import FormatError
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.project.model import Extra, Project, ProjectLayout
 from footplant.io.project.normalized import read_entry
 from footplant.io.project.read import Reader
@@ -25,12 +25,12 @@ extensions = (".footplant",)
 holds = frozenset({"skin", "takes", "figures", "moving bones", "roles", "contacts", "constraints"})
 
 
-def load(path: str | Path) -> tuple[RawFigure, ...]:
+def load(path: str | Path) -> tuple[RawCharacter, ...]:
     """Read every figure of a project file; takes are read when they are asked for."""
     return parse(path)
 
 
-def parse(path: str | Path, data: bytes | None = None) -> tuple[RawFigure, ...]:
+def parse(path: str | Path, data: bytes | None = None) -> tuple[RawCharacter, ...]:
     """Read a file, or its bytes when they are given: see `load`."""
     reader = Reader(path, data)
     with reader.open() as archive:
@@ -39,7 +39,7 @@ def parse(path: str | Path, data: bytes | None = None) -> tuple[RawFigure, ...]:
     return tuple(_figure(reader, number, character, layout) for number, character in enumerate(characters))
 
 
-def _figure(reader: Reader, number: int, character: Character, layout: ProjectLayout) -> RawFigure:
+def _figure(reader: Reader, number: int, character: Character, layout: ProjectLayout) -> RawCharacter:
     def read_take(take: int) -> Motion:
         with reader.open() as archive:
             return reader.motion(archive, reader.takes(number)[take])
@@ -49,7 +49,7 @@ def _figure(reader: Reader, number: int, character: Character, layout: ProjectLa
             return reader.character_of(archive, reader.takes(number)[take])
 
     roles, names = character.roles, character.skeleton.names
-    return RawFigure(
+    return RawCharacter(
         name=reader.name(number),
         skeleton=character.skeleton,
         takes=reader.take_list(number),

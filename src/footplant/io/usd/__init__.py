@@ -14,7 +14,7 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.errors import FormatError, MotionError, SkeletonError
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.source import PackedSource
 from footplant.io.usd.characters import make_figure, read_motion
 from footplant.io.usd.child import read
@@ -35,7 +35,7 @@ BELIEVABLE = (0.2, 12.0)
 """Sizes of figures, metres, for which USD's unit (the centimetre) is taken where a file states none."""
 
 
-def load(path: str | Path, *, isolated: bool = True) -> tuple[RawFigure, ...]:
+def load(path: str | Path, *, isolated: bool = True) -> tuple[RawCharacter, ...]:
     """Read every skeleton of a USD file. isolated=False reads in this process: quicker, for files that are trusted."""
     require()
     path = Path(path)
@@ -45,7 +45,7 @@ def load(path: str | Path, *, isolated: bool = True) -> tuple[RawFigure, ...]:
     return read_figures(path, data, read(path, data, isolated=isolated))
 
 
-def read_figures(path: Path, data: bytes, content: Content) -> tuple[RawFigure, ...]:
+def read_figures(path: Path, data: bytes, content: Content) -> tuple[RawCharacter, ...]:
     """Figures of what was taken out of a file."""
     # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
     with np.errstate(all="ignore"):
@@ -55,7 +55,7 @@ def read_figures(path: Path, data: bytes, content: Content) -> tuple[RawFigure, 
             raise FormatError(str(error), path=path) from error
 
 
-def _figure(path: Path, data: bytes, content: Content, raw: RawSkeleton) -> RawFigure:
+def _figure(path: Path, data: bytes, content: Content, raw: RawSkeleton) -> RawCharacter:
     figure = make_figure(path, raw)
     skin = read_skin(figure)
     found: dict[int, tuple[str, ...]] = {}
@@ -74,7 +74,7 @@ def _figure(path: Path, data: bytes, content: Content, raw: RawSkeleton) -> RawF
     if not content.declared:
         size = float(np.ptp(figure.skeleton.rest_world[0], axis=0).max(initial=0.0)) * content.scale
         scale = content.scale if BELIEVABLE[0] <= size <= BELIEVABLE[1] else None
-    return RawFigure(
+    return RawCharacter(
         name=raw.name,
         skeleton=figure.skeleton,
         takes=figure.takes,

@@ -16,7 +16,7 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.errors import FormatError
 from footplant.io import gltf
-from footplant.io.character import RawFigure
+from footplant.io.character import RawCharacter
 from footplant.io.gltf.bones import MODEL_0, MODEL_1
 from footplant.io.gltf.document import Document, read_document
 from footplant.io.gltf.rewrite import GltfSource, fits
@@ -28,7 +28,7 @@ unpacks, unpack_source = gltf.unpacks, gltf.unpack_source
 holds = frozenset({"skin", "takes", "moving bones", "roles"})
 
 
-def load(path: str | Path) -> tuple[RawFigure, ...]:
+def load(path: str | Path) -> tuple[RawCharacter, ...]:
     """Read every figure of a .vrm file."""
     document = read_document(path)
     if not _is_vrm(document):
