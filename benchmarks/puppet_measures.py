@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from footplant import rotation, samples
 from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
-from footplant.contacts.importance import LIMBS, Scene, Thing
+from footplant.contacts.importance import LIMBS, PerformanceScene, SceneObject
 from footplant.edits.puppet import as_shape
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
@@ -128,14 +128,14 @@ def free_arms(engine: PuppetEngine, found: PuppetMotion, copied: Motion) -> tupl
     return worst, float(np.mean(shares))
 
 
-def real_clip(path: Path) -> tuple[Clip, Scene, dict[str, list[tuple[int, int]]]]:
+def real_clip(path: Path) -> tuple[Clip, PerformanceScene, dict[str, list[tuple[int, int]]]]:
     """A recorded clip, the ground that its plants tell, and when its feet are planted and really stand."""
     from footplant.io import load
 
     clip = load(path)
     clip = replace(clip, motion=clip.motion[1 : 1 + LONGEST])
     contacts = find_contacts(clip)
-    scene = Scene((Thing(as_shape(contacts.ground, clip), "ground"),))
+    scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),))
     intervals = {}
     kinematics = Kinematics(clip.motion)
     for point in contacts.points:
@@ -155,7 +155,7 @@ def runs(mask: NDArray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(edges > 0).tolist(), np.flatnonzero(edges < 0).tolist()))
 
 
-def measures(clip: Clip, who: str, scene: Scene | None, intervals: dict[str, list[tuple[int, int]]]) -> dict:
+def measures(clip: Clip, who: str, scene: PerformanceScene | None, intervals: dict[str, list[tuple[int, int]]]) -> dict:
     """All figures of one clip on one character."""
     target = samples.load_character(who)
     engine = PuppetEngine(clip.character, target, scene)
@@ -176,7 +176,7 @@ def measures(clip: Clip, who: str, scene: Scene | None, intervals: dict[str, lis
 def run() -> dict[str, float]:
     """Drift, acceleration, depth and angles of the samples and of recorded clips."""
     figures: dict[str, float] = {}
-    clips: list[tuple[str, Clip, Scene | None, dict]] = [
+    clips: list[tuple[str, Clip, PerformanceScene | None, dict]] = [
         (name, samples.load(name), None, samples.make(name).contacts) for name in samples.MOTIONS
     ]
     for name, stem in REAL.items():

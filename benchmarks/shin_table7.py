@@ -18,7 +18,7 @@ import numpy as np
 from footplant import samples
 from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
-from footplant.contacts.importance import Scene, Thing
+from footplant.contacts.importance import PerformanceScene, SceneObject
 from footplant.edits.puppet import as_shape
 from footplant.kinematics import Kinematics
 from footplant.live.puppeteer import Frame, Puppeteer
@@ -45,9 +45,9 @@ def clips() -> list[Clip]:
     return [replace(clip, motion=clip.motion.resample(RATE)[:MOST_FRAMES]) for clip in found]
 
 
-def floor_of(clip: Clip) -> Scene:
+def floor_of(clip: Clip) -> PerformanceScene:
     """The ground that a clip's plants tell."""
-    return Scene((Thing(as_shape(find_contacts(clip).ground, clip), "ground"),))
+    return PerformanceScene((SceneObject(as_shape(find_contacts(clip).ground, clip), "ground"),))
 
 
 def live_microseconds(clip: Clip, target: str) -> np.ndarray:

@@ -16,7 +16,7 @@ import footplant
 from footplant import constraints as c
 from footplant import samples
 from footplant.constraints import KINDS, from_data, to_data
-from footplant.contacts.ground import SteppingStones
+from footplant.contacts.ground import InterpolatedGround
 from footplant.errors import ConstraintError, FormatError
 from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
 from footplant.grounds import Stairs
@@ -47,7 +47,9 @@ grounds = st.one_of(
         st.sampled_from(["linear", "cubic", "bspline"]),
     ),
     st.builds(Stairs, st.floats(-0.3, 0.3), st.floats(0.1, 0.5), st.integers(1, 9), st.tuples(number, number), number),
-    st.builds(lambda seed: SteppingStones(np.random.default_rng(seed).normal(size=(4, 3)), 0.2), st.integers(0, 99)),
+    st.builds(
+        lambda seed: InterpolatedGround(np.random.default_rng(seed).normal(size=(4, 3)), 0.2), st.integers(0, 99)
+    ),
 )
 turns = st.tuples(number, number, number, number).filter(lambda q: np.linalg.norm(q) > 0.1)
 regions = st.one_of(

@@ -14,7 +14,7 @@ import footplant
 from footplant import Character, Kinematics, Motion, MotionError, Point, Skeleton, SkeletonError, samples
 from footplant.contacts.change_points import Edges, change_points
 from footplant.contacts.detection import FEET, contacts_of_points, find_contacts
-from footplant.contacts.ground import SteppingStones, Trodden, estimate_ground, trodden
+from footplant.contacts.ground import InterpolatedGround, LoweredGround, estimate_ground, lower_to_soles
 from footplant.contacts.stillness import lead_in
 from footplant.geometry import Plane
 
@@ -399,7 +399,7 @@ def test_standing_on_a_box_is_a_plant():
     for name in FEET:
         assert len(contacts.intervals(name)) == 2
         assert contacts.intervals(name)[-1][1] == frames
-    assert isinstance(contacts.ground, SteppingStones)
+    assert isinstance(contacts.ground, InterpolatedGround)
     assert contacts.ground.height([0.1, 0.5]) == pytest.approx(0.4, abs=0.02)
 
 
@@ -525,7 +525,7 @@ def test_grounds_are_told_from_plants():
     assert isinstance(slope, Plane)
     assert slope.height([1.0, 1.0]) == pytest.approx(0.1, abs=0.01)
     stairs = estimate_ground(np.insert(xz, 1, 0.3 * np.floor(np.abs(xz[:, 0])), axis=1), np.ones(40), HEIGHT)
-    assert isinstance(stairs, SteppingStones)
+    assert isinstance(stairs, InterpolatedGround)
     assert estimate_ground(np.zeros((0, 3)), [], HEIGHT).height([5.0, 5.0]) == 0.0
 
 
@@ -581,7 +581,7 @@ def test_real_stairs_are_climbed(shared):
     contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / "13_35.bvh"))
     heights = [plant.place[1] for plant in contacts.plants if plant.point.endswith("ball")]
     assert max(heights) - min(heights) > 0.5
-    assert isinstance(contacts.ground, SteppingStones)
+    assert isinstance(contacts.ground, InterpolatedGround)
 
 
 def test_contacts_at_another_rate_lie_inside_the_plants():
@@ -605,16 +605,16 @@ def test_the_climber_holds_on_to_the_rope():
 
 
 def test_a_guessed_ground_is_no_higher_than_soles_passed():
-    stones = SteppingStones(np.array([[0.0, 0.0, 0.0], [0.0, 0.4, 0.6], [0.0, 0.8, 1.2]]), 0.09)
+    stones = InterpolatedGround(np.array([[0.0, 0.0, 0.0], [0.0, 0.4, 0.6], [0.0, 0.8, 1.2]]), 0.09)
     way = np.stack([np.full(80, 0.02), np.linspace(0.0, 0.7, 80), np.linspace(0.0, 1.2, 80)], axis=1)
-    ground = trodden(stones, way, 1.8)
-    assert isinstance(ground, Trodden)
+    ground = lower_to_soles(stones, way, 1.8)
+    assert isinstance(ground, LoweredGround)
     assert (ground.height(way[:, ::2]) <= way[:, 1] + 1e-9).all()
     assert (ground.height(way[:, ::2]) <= stones.height(way[:, ::2]) + 1e-12).all()
     far = np.array([[3.0, 0.0], [-3.0, 1.2]])
     np.testing.assert_allclose(ground.height(far), stones.height(far))
     np.testing.assert_allclose(ground.normal(far), [[0.0, 1.0, 0.0]] * 2)
-    assert trodden(stones, way + [0.0, 1.0, 0.0], 1.8) is stones
+    assert lower_to_soles(stones, way + [0.0, 1.0, 0.0], 1.8) is stones
 
 
 def test_what_is_apart_from_the_motion_at_its_beginning():
@@ -636,6 +636,6 @@ def test_heights_of_stepping_stones_agree_with_their_numpy_twin(count):
     squared = ((at - places[:, ::2]) ** 2).sum(axis=-1)
     weights = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / (2.0 * reach**2))
     expected = weights @ places[:, 1] / weights.sum(axis=1)
-    found = SteppingStones(places, reach).height(at)
+    found = InterpolatedGround(places, reach).height(at)
     assert found.shape == (len(at), 1)
     np.testing.assert_allclose(found[:, 0], expected, rtol=0.0, atol=1e-12)

@@ -8,10 +8,11 @@ import pytest
 import twins_contacts as twin
 from footplant.contacts import _rests as rests
 from footplant.contacts import _stillness as stillness
-from footplant.contacts.stillness import Stillness, continuous_segments, read_only
+from footplant.contacts.settings import StillnessSettings
+from footplant.contacts.stillness import continuous_segments, read_only
 
 FPS, HEIGHT = 60.0, 1.7
-SETTINGS = Stillness()
+SETTINGS = StillnessSettings()
 
 
 def made(noise: float, seed: int = 0) -> np.ndarray:
@@ -61,7 +62,7 @@ def test_jumps_and_fourth_differences(noise):
 @NOISES
 @pytest.mark.parametrize(("reach", "around"), [(1, 0.6), (3, 0.02), (9, 10.0)])
 def test_still_frames_and_their_runs(noise, reach, around):
-    positions, settings = made(noise), Stillness(around=around)
+    positions, settings = made(noise), StillnessSettings(around=around)
     frames, points = positions.shape[:2]
     mask, expected = np.zeros((frames, points), bool), np.zeros((frames, points), bool)
     limits = np.array([settings.speed * HEIGHT, settings.fastest * HEIGHT, settings.share])

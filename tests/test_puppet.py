@@ -13,7 +13,7 @@ import pytest
 from conftest import shared_files
 from footplant import rotation, samples
 from footplant.clip import Clip
-from footplant.contacts.importance import Scene, Thing, importance, importances
+from footplant.contacts.importance import PerformanceScene, SceneObject, importance, importances
 from footplant.edits.compare import compare
 from footplant.edits.puppet import puppet
 from footplant.errors import MotionError
@@ -187,10 +187,10 @@ def test_importance_of_the_scene_comes_before_a_touch_and_fades_after_it():
 def test_compiled_distances_are_those_of_the_shapes(shape):
     from footplant.kernels import scene as kernel
 
-    things = Scene.of(shape).tables(1.75)
+    things = PerformanceScene.of(shape).tables(1.75)
     points = np.random.default_rng(2).normal(size=(200, 3))
     out = np.empty((len(points), 1, 4))
-    kernel.all_distances(things, Scene.of(shape).rest(), points, out)
+    kernel.all_distances(things, PerformanceScene.of(shape).rest(), points, out)
     assert np.abs(out[:, 0, 0] - shape.distance(points)).max() < 1e-12
     step = 1e-6
     ahead = shape.distance(points + step * out[:, 0, 1:])
@@ -205,7 +205,7 @@ def test_a_thing_that_moves_takes_its_distance_along():
     box, turn = Box((0.0, 0.0, 0.0), (0.1, 0.2, 0.3)), rotation.exp(np.array([0.2, 0.5, -0.3]))
     points, out = np.random.default_rng(3).normal(size=(50, 3)), np.empty((50, 1, 4))
     moved = np.concatenate([[0.3, -0.2, 0.5], turn])[None]
-    kernel.all_distances(Scene.of(box).tables(1.75), moved, points, out)
+    kernel.all_distances(PerformanceScene.of(box).tables(1.75), moved, points, out)
     there = Box((0.3, -0.2, 0.5), (0.1, 0.2, 0.3), tuple(turn))
     assert np.abs(out[:, 0, 0] - there.distance(points)).max() < 1e-12
 
@@ -257,7 +257,7 @@ def test_no_haste_whatever_the_scene_does(who):
     """A step in the ground that the performer's feet do not follow: joints go after it no faster than it is allowed."""
     clip, target = samples.load("walk"), samples.load_character(who)
     edges = np.where(np.arange(60)[None, :] % 2 == 0, 0.0, 0.08) * np.ones((60, 1))
-    scene = Scene.of(HeightField(edges, 0.2, (-6.0, -4.0), "linear"))
+    scene = PerformanceScene.of(HeightField(edges, 0.2, (-6.0, -4.0), "linear"))
     copied = Kinematics(transfer(clip.motion, clip.character, target))
     for haste in (None, 0.0):
         found = PuppetEngine(clip.character, target, scene).play(clip.motion, haste=haste)
@@ -309,7 +309,7 @@ def test_a_palm_holds_on_to_a_box_that_moves():
     (start, end), *_ = samples.make("reach").contacts["right_palm"]
     palm = Kinematics(clip.motion).point(clip.character.contacts["right_palm"])
     box = Box(tuple(palm[start] - [0.0, 0.05, 0.0]), (0.1, 0.05, 0.1))
-    scene = Scene((Thing(Plane(), "floor"), Thing(box, "box")))
+    scene = PerformanceScene((SceneObject(Plane(), "floor"), SceneObject(box, "box")))
     things = np.tile(scene.rest(), (len(clip.motion), 1, 1))
     things[end:, 1, :3] = palm[end:] - palm[end - 1]
     engine = PuppetEngine(clip.character, target, scene)

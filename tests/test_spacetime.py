@@ -27,7 +27,7 @@ from footplant.constraints import (
     SamePlace,
     SpeedLimit,
 )  # fmt: skip
-from footplant.contacts.ground import SteppingStones
+from footplant.contacts.ground import InterpolatedGround
 from footplant.edits.fit import fit
 from footplant.edits.retarget import retarget
 from footplant.errors import ConstraintError
@@ -292,7 +292,7 @@ def test_rows_are_gathered_as_dense_algebra_would(walk):
 def test_compiled_heights_and_bounds_are_what_their_constraints_say(walk):
     clip = replace(walk, motion=walk.motion[:62])
     contacts, hand = clip.character.contacts, Point(clip.character.require_roles()["left_hand"], (0.02, 0.0, 0.03))
-    stones = SteppingStones(np.random.default_rng(8).uniform(-1.0, 1.0, (9, 3)), 0.3)
+    stones = InterpolatedGround(np.random.default_rng(8).uniform(-1.0, 1.0, (9, 3)), 0.3)
     given = (
         Above(point=contacts["left_toe"], ground=Bump(), clearance=np.linspace(0.0, 0.1, 40), frames=range(5, 45)),
         Above(point=contacts["right_toe"], ground=stones, ramp=(0.1, 0.2), frames=range(20, 30)),

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
-from footplant.contacts.ground import NEAR, Ground, estimate_ground, trodden
+from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
+from footplant.contacts.settings import SUPPORT
 from footplant.edits.retarget import Soles, solve_soles
 from footplant.feet.soles import level_toes
 from footplant.feet.steps import EASE, reconciled
@@ -168,14 +169,14 @@ def on_ground(
     plants: tuple[Footplant, ...], blended: Motion, character: Character, level: float
 ) -> tuple[tuple[Footplant, ...], Ground]:
     """Plants of a blend on its ground: a level floor where all are near to it, else the slope or stones under them."""
-    near, feet = NEAR * character.height, [plant for plant in plants if _is_foot(plant, character)]
+    near, feet = SUPPORT.near_ground * character.height, [plant for plant in plants if _is_foot(plant, character)]
     places = np.array([plant.place for plant in feet]).reshape(-1, 3)
     ground: Ground = Plane((0.0, level, 0.0))
     if np.abs(places[:, 1] - level).max(initial=0.0) > near:
         ground = estimate_ground(places, [len(plant) for plant in feet], character.height)
         if not isinstance(ground, Plane):
             soles = [point for name, point in character.contacts.items() if not name.endswith("_palm")]
-            return plants, trodden(ground, Kinematics(blended).points(soles), character.height)
+            return plants, lower_to_soles(ground, Kinematics(blended).points(soles), character.height)
     found = []
     for plant in plants:
         place = np.array(plant.place, float)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from footplant.constraints.fields import Fields, describe, is_number
 from footplant.constraints.points import Region
-from footplant.contacts.ground import Ground, SteppingStones
+from footplant.contacts.ground import Ground, InterpolatedGround
 from footplant.errors import ConstraintError
 from footplant.geometry import Ball, Basis, Box, Capsule, HeightField, Plane
 from footplant.grounds import Stairs
@@ -87,11 +87,11 @@ def _stairs(fields: Fields) -> Stairs:
     )
 
 
-def _stones(fields: Fields) -> SteppingStones:
+def _stones(fields: Fields) -> InterpolatedGround:
     reach = fields.number("reach")
     if not reach > 0:
         fields.fail("reach", f"expected a reach above 0 metres, got {reach:g}")
-    return SteppingStones(fields.rows("places", 3), reach)
+    return InterpolatedGround(fields.rows("places", 3), reach)
 
 
 _SOLIDS: dict[str, Callable[[Fields], Any]] = {"plane": _plane, "box": _box, "ball": _ball, "capsule": _capsule}
@@ -148,11 +148,11 @@ def solid_data(solid: Any) -> dict[str, Any]:
             size = {"rise": float(solid.rise), "run": float(solid.run), "count": int(solid.count)}
             way = {"start": _plain(solid.start), "heading": float(solid.heading), "level": float(solid.level)}
             return {"shape": "stairs", **size, **way}
-        case SteppingStones():
+        case InterpolatedGround():
             return {"shape": "stepping_stones", "places": _plain(solid.places), "reach": float(solid.reach)}
         case _:
             names = ", ".join(
-                kind.__name__ for kind in (Plane, Box, Ball, Capsule, HeightField, Stairs, SteppingStones)
+                kind.__name__ for kind in (Plane, Box, Ball, Capsule, HeightField, Stairs, InterpolatedGround)
             )
             raise ConstraintError(f"expected one of {names} to write down, got {type(solid).__name__}")
 

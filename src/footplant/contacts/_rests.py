@@ -1,6 +1,6 @@
-"""Rests inside still intervals and what is seen at their ends: the loops of `analysis.departures`.
+"""Compiled loops of `contacts.departures`: rests inside still intervals, and observations at their ends.
 
-Rounded as those of `stillness` are. Positions are (F, P, 3) metres, read-only; intervals are rows (point, start, end).
+Rounded strictly, as `_stillness`. Positions are (F, P, 3) metres, read-only; intervals are rows (point, start, end).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def calm_parts(positions, p, start, end, longest, noise, wander, gap, farthest, 
 
 @strict_jit
 def find_rests(positions, cores, longest, noise, wander, farthest, sums, spread, parts, out, counts, calm):
-    """Rests of each core, see `analysis.departures`: rows in `out`, counts (B,) of each, calm (B,) metres; how many.
+    """Rests of each core, see `contacts.departures`: rows in `out`, counts (B,) of each, calm (B,) metres; how many.
 
     In noise each rest is looked at once more with windows twice as long. parts is room for the rests of one core.
     """
@@ -176,7 +176,7 @@ def usual_place(values, count, room, place):
 def look_at_ends(
     positions, cores, sign, segments, inner, depth, bounds, room, inside, away, used, open_end, scale, rest
 ):
-    """What is seen of one end (sign −1: start, 1: end) of each core: see `analysis.departures` and its `Edges`.
+    """What is seen of one end (sign −1: start, 1: end) of each core: see `contacts.departures` and its `Edges`.
 
     segments (S, 2); inner: frames looked at inwards; depth: share of the core that is this end's. bounds (3,): noise at
     least, metres; how many times the noise, and how many metres, a point is away when it has left. room (W,) and

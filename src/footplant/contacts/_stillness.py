@@ -1,7 +1,8 @@
-"""Where points stand still: the loops over frames and points of `analysis.stillness`.
+"""Compiled loops of `contacts.stillness` over frames and points.
 
-Each operation is rounded by itself (`rounded`): whether a point rests is decided by thresholds, and the answer must not
-depend on what a processor fuses. Positions are (F, P, 3) metres, read-only; intervals are rows (point, start, end).
+Each operation is rounded on its own (`strict_jit`): thresholds decide whether a point is still, and the result must not
+depend on which operations a processor fuses. Positions are (F, P, 3) metres, read-only; intervals are rows
+(point, start, end).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from footplant.kernels import strict_jit
 
 @strict_jit
 def step_length(positions, f, p):
-    """How far a point goes from a frame to the next."""
+    """Return how far a point moves from a frame to the next."""
     square = 0.0
     for k in range(3):
         away = positions[f + 1, p, k] - positions[f, p, k]
@@ -25,11 +26,11 @@ def step_length(positions, f, p):
 
 @strict_jit
 def whole_step(positions, f, fewest, row):
-    """How far all points but the `fewest` that go least go from a frame to the next; row (P,) is room."""
+    """Return how far, at least, all but the `fewest` slowest points move to the next frame; row (P,): scratch."""
     points = positions.shape[1]
     for p in range(points):
         row[p] = step_length(positions, f, p)
-    for n in range(fewest + 1):  # the smallest ones, one after another
+    for n in range(fewest + 1):  # selection sort of the smallest ones
         least = n
         for p in range(n + 1, points):
             if row[p] < row[least]:
@@ -40,12 +41,12 @@ def whole_step(positions, f, fewest, row):
 
 @strict_jit
 def find_jumps(positions, fewest, fps, height, row, out):
-    """Mark steps (F−1,) from a frame to the next in which nearly all points are elsewhere at once.
+    """Mark in out (F−1,) the steps to the next frame in which nearly all points jump at once.
 
-    `fewest` is how many points may stay behind. row (P,) is room.
+    `fewest` is how many points may stay behind. row (P,): scratch.
     """
     count, points = positions.shape[0] - 1, positions.shape[1]
-    # what goes less is no jump: most frames need no closer look
+    # a smaller step is no jump: most frames need no closer look
     least = 0.999 * min(max(0.02 * height, 3.0 * height / fps), 12.0 * height / fps)
     for f in range(count):
         behind, out[f] = 0, False
@@ -62,13 +63,13 @@ def find_jumps(positions, fewest, fps, height, row, out):
         if f + 1 < count:
             around = max(around, whole_step(positions, f + 1, fewest, row))
         alone = step > 5.0 * around and step > 0.02 * height and step * fps > 3.0 * height
-        # no body moves as a whole at 20 m/s
+        # no whole body moves at 20 m/s
         out[f] = alone or step * fps > 12.0 * height
 
 
 @strict_jit
 def fourth_differences(positions, intervals, out):
-    """Lengths of the fourth differences of points inside intervals, one after another in `out`; returns how many."""
+    """Write the lengths of fourth differences of points inside intervals to `out`; return their number."""
     count = 0
     for n in range(intervals.shape[0]):
         p = intervals[n, 0]
@@ -87,16 +88,17 @@ def fourth_differences(positions, intervals, out):
 
 @strict_jit
 def fit_line(positions, first, last, f, p, reach):
-    """A straight line through a window of 2·reach + 1 frames of first … last−1, fewer at their edges.
+    """Fit a straight line to a window of 2·reach + 1 frames within first … last−1 (shorter at their edges).
 
-    Returns the length of its slope per frame, the sum of squared residuals and the number of frames.
+    Returns the length of the slope per frame, the sum of squared residuals and the number of frames. With
+    Stt = Σt² − (Σt)²/n and Stx = Σtx − Σt Σx/n the slope is Stx / Stt and the residual sum Sxx − Stx²/Stt.
     """
     low, high = max(-reach, first - f), min(reach, last - 1 - f)
     count = high - low + 1.0
     t1 = t2 = x2 = 0.0
     ax = ay = az = tx = ty = tz = 0.0
     for k in range(low, high + 1):
-        # differences, so that far from the origin no digits are lost
+        # relative to the middle frame, so that no digits are lost far from the origin
         x = positions[f + k, p, 0] - positions[f, p, 0]
         y = positions[f + k, p, 1] - positions[f, p, 1]
         z = positions[f + k, p, 2] - positions[f, p, 2]
@@ -115,11 +117,13 @@ def fit_line(positions, first, last, f, p, reach):
 
 @strict_jit
 def mark_still(positions, first, last, reach, around, fps, noise, limits, fits, queue, out):
-    """Mark in `out` (F, P) which of the frames first … last−1 are still: see `analysis.stillness`.
+    """Mark in `out` (F, P) which of the frames first … last−1 are still.
 
-    reach: frames of a line's window to either side; around: frames to either side in which the top speed is sought.
-    limits: (3,) the slowest and the fastest speed that may count as a limit, m/s, and the share of the top speed that
-    does. fits (F, 3) and queue (F,) int64 are room.
+    A frame is still when the fitted speed v is below a limit, v² < limit² + 4·3·var(v), and the residual's variance is
+    explained by noise. The limit is `share` of the highest speed nearby, between `slowest` and `fastest`.
+
+    reach: half width of the fitted window, frames; around: frames to either side in which the top speed is taken.
+    limits: (3,) slowest and fastest limit, m/s, and share of the top speed. fits (F, 3) and queue (F,) int64: scratch.
     """
     if last - first < 2:
         out[first:last] = False
@@ -129,7 +133,7 @@ def mark_still(positions, first, last, reach, around, fps, noise, limits, fits, 
         for f in range(first, last):
             slope, fits[f, 1], fits[f, 2] = fit_line(positions, first, last, f, p, reach)
             fits[f, 0] = slope * fps
-        # the frames that may still be the fastest around a later one, fastest first
+        # sliding maximum: a queue of frames that may be the fastest around a later one, fastest first
         head, tail = 0, 0
         for ahead in range(first, last + around):
             if ahead < last:
@@ -143,7 +147,7 @@ def mark_still(positions, first, last, reach, around, fps, noise, limits, fits, 
                     head += 1
                 speed, scatter, count = fits[f, 0], fits[f, 1], fits[f, 2]
                 limit = min(max(share * fits[queue[head], 0], slowest), fastest)
-                # variance of the slope, per axis
+                # variance of the slope per axis: 12 sigma² / ((n + 1) n (n − 1))
                 spread = noise * noise * 12.0 / ((count + 1.0) * count * (count - 1.0))
                 freedom = max(3.0 * (count - 2.0), 1.0)
                 straight = 0.25 * limit * count / fps
@@ -154,7 +158,7 @@ def mark_still(positions, first, last, reach, around, fps, noise, limits, fits, 
 
 @strict_jit
 def runs_of(mask, segments, out):
-    """Rows (point, start, end) of every run of True in a mask (F, P) within segments (S, 2), in order; how many."""
+    """Write rows (point, start, end) of every run of True in a mask (F, P) within segments (S, 2); return the count."""
     count = 0
     for p in range(mask.shape[1]):
         for s in range(segments.shape[0]):
@@ -174,7 +178,7 @@ def runs_of(mask, segments, out):
 
 @strict_jit
 def middle_of(values, count):
-    """The median of the first values (n,), which change places (Hoare 1961, "Algorithm 65: Find")."""
+    """Return the median of the first `count` values, which are reordered (Hoare 1961, "Algorithm 65: Find")."""
     middle = count // 2
     low, high = 0, count - 1
     while low < high:
@@ -203,7 +207,7 @@ def middle_of(values, count):
 
 @strict_jit
 def middle_place(positions, p, start, end, room, place):
-    """The median place (3,) of a point over frames start … end−1; room (F,)."""
+    """Write the median position (3,) of a point over frames start … end−1; room (F,): scratch."""
     for k in range(3):
         for f in range(start, end):
             room[f - start] = positions[f, p, k]
@@ -212,10 +216,10 @@ def middle_place(positions, p, start, end, room, place):
 
 @strict_jit
 def bridge(positions, intervals, fps, longest, near, noise, room, ends, out):
-    """Join neighbours at the same place when the point did not leave it in between; rows go to `out`, returns how many.
+    """Merge neighbours at one position if the point did not leave it in between; return the number of rows in `out`.
 
-    longest: frames of a gap at most. near: (2,) metres within which places are one, after a moment too short to go
-    anywhere and after a longer one. room (F,), ends (2, 3).
+    longest: longest gap in frames. near: (2,) metres within which positions are the same, after a gap too short to go
+    anywhere and after a longer one. room (F,), ends (2, 3): scratch.
     """
     count = 0
     reach = max(int(np.rint(0.12 * fps)), 1)

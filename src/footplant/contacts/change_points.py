@@ -1,12 +1,11 @@
-"""When still points come to rest and leave, told through noise: change points of departures that go alike.
+"""Locate contact onset and release in noise: change points of departures that are alike.
 
-Before the instant τ a point is at its place c, after it at c + f(t − τ). How a departure begins drowns in the noise,
-but a foot leaves and lands alike at every step of a gait. So steps that go alike are laid over each other, which tells
-f and what differs between their instants, and then the instant at which f begins is sought for all of them together.
-Of f only that is believed which holds for all movements from rest: it begins without speed, and its acceleration is a
-smooth random function of time (a Gaussian process; Rasmussen and Williams, Gaussian Processes for Machine Learning,
-section 2.2). Every smoothness and size is weighed with its evidence, and the answer is the median of τ, because the
-median gets the most frames right.
+Before the instant τ a point is at its position c, after it at c + f(t − τ). The beginning of a departure drowns in the
+noise, but a foot leaves and lands alike at every step of a gait. So similar steps are aligned, which gives f and the
+differences of their instants, and the instant at which f begins is then estimated for all of them together. The prior
+of f holds for all movements from rest: no initial speed, and an acceleration that is a smooth random function of time
+(a Gaussian process; Rasmussen and Williams, Gaussian Processes for Machine Learning, section 2.2). Every smoothness and
+scale is weighted with its evidence. The estimate is the median of τ, which gets the most frames right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The instants at which a still point comes to rest and leaves.
+"""Locate contact onset and release of still points.
 
-A threshold on speed would end every plant late by the time the foot takes to gain that speed. In clean data the ends
-are where the point is no longer exactly at its place; in noise they are change points (`change_points`).
+A threshold on speed would end every contact late, by the time the foot takes to gain that speed. In clean data the ends
+are where the point leaves its exact position; in noise they are change points (`change_points`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def place_ends(
 
     `creeping` (B,) marks cores without a rest (a foot that its skeleton lets roll): they have no such instant, and
     their slow core is the answer. `kinds` (P,) are equal for points that leave and land alike (both heels). `wander`
-    and `gone` are metres, see `Stillness`.
+    and `gone` are metres, see `StillnessSettings`.
     """
     resting = np.ascontiguousarray(cores[~creeping])
     if not len(resting):
@@ -107,7 +107,7 @@ def rests_of(
     return rests[:count], counts, calmest
 
 
-def middle(values: NDArray) -> NDArray:
+def median(values: NDArray) -> NDArray:
     """The median over the first axis, as `np.median` has it; for short arrays that takes ten times as long."""
     ordered = np.sort(values, axis=0)
     return 0.5 * (ordered[(len(values) - 1) // 2] + ordered[len(values) // 2])

@@ -1,8 +1,8 @@
-"""Footplants: when each heel and ball of the foot stands, and where.
+"""Contact detection: when each heel and ball of the foot (toe, palm) is planted, and where.
 
-Three questions, one after another: where does the point stand still (`stillness`), does it rest on something
-(`ground`), and what do the answers amount to as plants. All lengths scale with the body's height and all durations are
-seconds, so that neither a child nor another frame rate needs other settings.
+Three steps: find intervals in which a point is still (`stillness`), decide which of them are supported (`ground`), and
+return them as plants. All lengths scale with the body's height and all durations are in seconds, so neither a child nor
+another frame rate needs other settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground, as_ground, estimate_ground, supported
-from footplant.contacts.stillness import Stillness, find_stays
+from footplant.contacts.settings import StillnessSettings
+from footplant.contacts.stillness import find_still_intervals
 from footplant.errors import MotionError, SkeletonError
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -30,57 +31,57 @@ HANDS = ("left_palm", "right_palm")
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """A contact point that rests at one place for a while."""
+    """A contact: a contact point intervals at one position over an interval of frames."""
 
     point: str
     """Name of the contact point: left_heel, left_ball, right_palm …"""
     start: int
-    """First frame of the rest."""
+    """First frame of the contact."""
     end: int
     """First frame after it."""
     place: NDArray
-    """(3,) metres; the median place of the point over these frames, world."""
+    """(3,) metres; the median world position of the point over these frames."""
 
     def __len__(self) -> int:
-        """How many frames."""
+        """Return the number of frames."""
         return self.end - self.start
 
     def to_dict(self) -> dict:
-        """Plain numbers, for JSON."""
+        """Return a JSON-ready dictionary."""
         return {"point": self.point, "start": self.start, "end": self.end, "place": [float(x) for x in self.place]}
 
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """All plants of a motion."""
+    """All contacts of a motion."""
 
     plants: tuple[Plant, ...]
-    """By point, then by time; those of one point do not overlap."""
+    """Ordered by point, then by time; plants of one point do not overlap."""
     points: tuple[str, ...]
-    """The points that were looked at, with or without plants."""
+    """The points that were examined, with or without plants."""
     frames: int
     """Frames of the motion."""
     fps: float
-    """Frames a second."""
+    """Frames per second."""
     ground: Ground
-    """What the feet stand on, as given or as the plants tell it: `ground.height(places)`."""
+    """The ground, as given or as estimated from the plants: `ground.height(places)`."""
     noise: float = 0.0
-    """Metres per axis; the white noise that was found on the points."""
+    """Metres per axis; estimated white noise of the points."""
 
     def intervals(self, point: str) -> list[tuple[int, int]]:
-        """(start, end) of the point's plants, end excluded."""
+        """Return (start, end) of the point's plants, end excluded."""
         self._known(point)
         return [(plant.start, plant.end) for plant in self.plants if plant.point == point]
 
     def mask(self, point: str) -> NDArray:
-        """(F,) bool: frames in which the point is planted."""
+        """Return (F,) bool: frames in which the point is planted."""
         mask = np.zeros(self.frames, bool)
         for start, end in self.intervals(point):
             mask[start:end] = True
         return mask
 
     def masks(self) -> NDArray:
-        """(F, P) bool, points in the order of `points`."""
+        """Return (F, P) bool, points in the order of `points`."""
         return (
             np.stack([self.mask(point) for point in self.points], axis=1)
             if self.points
@@ -88,27 +89,27 @@ class Contacts:
         )
 
     def at(self, frame: int) -> list[Plant]:
-        """The plants that hold in a frame."""
+        """Return the plants that include a frame."""
         return [plant for plant in self.plants if plant.start <= frame < plant.end]
 
     def since(self, frame: int) -> Contacts:
-        """The same plants without what lies before a frame; frames keep their numbers."""
+        """Return the contacts from a frame on, earlier parts removed; frame numbers do not change."""
         kept = (replace(plant, start=max(plant.start, frame)) for plant in self.plants if plant.end > frame)
         return replace(self, plants=tuple(kept))
 
     def resample(self, fps: float, frames: int) -> Contacts:
-        """The same plants in the frames of another rate: those that lie inside them."""
+        """Return the contacts at another frame rate: the new frames that lie inside each plant."""
         ratio = fps / self.fps
         plants = []
         for plant in self.plants:
-            # the last planted frame is end − 1; beyond it the point may already be moving
+            # the last planted frame is end − 1; after it the point may already be moving
             start, end = math.ceil(plant.start * ratio - 1e-6), math.floor((plant.end - 1) * ratio + 1e-6) + 1
             if start < min(end, frames):
                 plants.append(replace(plant, start=start, end=min(end, frames)))
         return replace(self, plants=tuple(plants), frames=frames, fps=float(fps))
 
     def to_dict(self) -> dict:
-        """Plain numbers, for JSON."""
+        """Return a JSON-ready dictionary."""
         return {
             "frames": self.frames,
             "fps": float(self.fps),
@@ -128,13 +129,13 @@ def find_contacts(
     toes: bool = False,
     hands: bool = False,
     ground: Ground | float | None = None,
-    settings: Stillness | None = None,
+    settings: StillnessSettings | None = None,
 ) -> Contacts:
-    """The footplants of a clip, or of a (motion, character) pair.
+    """Return the foot contacts of a clip, or of a (motion, character) pair.
 
-    With `toes` the tips of the toes are looked at too, with `hands` the palms: planted where they hold on to something
-    or rest on the ground. `ground` (a level in metres or anything with `height(places)`) says where the ground is;
-    without it, the plants themselves tell.
+    With `toes` the toe tips are examined too, with `hands` the palms: planted where they hold on to something or rest
+    on the ground. `ground` (a level in metres or any object with `height(places)`) is the ground; by default it is
+    estimated from the contacts.
     """
     motion, character = clip if isinstance(clip, tuple) else (clip.motion, clip.character)
     wanted = FEET + (TOES if toes else ()) + (HANDS if hands else ())
@@ -142,7 +143,7 @@ def find_contacts(
     if not any(name in character.contacts for name in FEET + TOES):
         raise SkeletonError(
             f"{character.name!r} has no contact points on its feet (left_heel, left_ball …): contacts need a "
-            "human-like figure; name its roles in a TOML file and pass it as roles=FILE (--roles FILE)"
+            "humanoid character; name its roles in a TOML file and pass it as roles=FILE (--roles FILE)"
         )
     kinematics = Kinematics(motion)
     positions = kinematics.points([character.contacts[name] for name in names])
@@ -164,13 +165,13 @@ def contacts_of_points(
     names: Sequence[str],
     body: ArrayLike | None = None,
     ground: Ground | float | None = None,
-    settings: Stillness | None = None,
+    settings: StillnessSettings | None = None,
 ) -> Contacts:
-    """Plants of points that are only known by where they are: markers, or another tool's joints.
+    """Return the contacts of points given by their positions alone: markers, or joints of another tool.
 
-    `positions` (F, P, 3) in metres, y up; `height` of the body in metres; `names` say which foot a point belongs to
-    (all that start alike, "left_…", do) and which are hands ("…_palm"). `body` (F, 3) is the centre of mass or the
-    pelvis; without it, still points in the air cannot be told from supported ones and only heights decide.
+    `positions` (F, P, 3) in metres, y up; `height` of the body in metres; `names` tell which foot a point belongs to
+    (points whose names start alike, "left_…", share one) and which are hands ("…_palm"). `body` (F, 3) is the centre of
+    mass or the pelvis; without it, points held still in the air are recognised by their height only.
     """
     positions = np.asarray(positions, float)
     if positions.ndim != 3 or positions.shape[1:] != (len(names), 3):
@@ -182,24 +183,26 @@ def contacts_of_points(
         raise MotionError(f"expected a positive body height in metres, got {height}")
     if body is not None and np.shape(body) != (len(positions), 3):
         raise MotionError(f"expected a body path of shape ({len(positions)}, 3), got {np.shape(body)}")
-    settings = settings or Stillness()
+    settings = settings or StillnessSettings()
     known = None if ground is None else as_ground(ground)
     parts = list(dict.fromkeys(name.rpartition("_")[2] for name in names))
     kinds = np.array([parts.index(name.rpartition("_")[2]) for name in names], np.int64)
-    stays, noise = find_stays(positions, kinds, fps, height, settings)
+    intervals, noise = find_still_intervals(positions, kinds, fps, height, settings)
     sides = list(dict.fromkeys(name.partition("_")[0] for name in names))
     limbs = [sides.index(name.partition("_")[0]) for name in names]
-    # hands get numbers of their own below zero: a palm never speaks for the floor
+    # hands get negative numbers: a palm never defines the floor
     limbs = [-1 - limb if name.endswith("_palm") else limb for limb, name in zip(limbs, names)]
-    rests = supported(stays, limbs, None if body is None else np.asarray(body, float), height, fps, known)
+    planted = supported(intervals, limbs, None if body is None else np.asarray(body, float), height, fps, known)
     plants = tuple(
-        Plant(names[stay.point], stay.start, stay.end, stay.place) for stay, rest in zip(stays, rests) if rest
+        Plant(names[interval.point], interval.start, interval.end, interval.place)
+        for interval, is_planted in zip(intervals, planted)
+        if is_planted
     )
     if known is None:
         feet = [plant for plant in plants if not plant.point.endswith("_palm")]
         soles = positions[:, [i for i, limb in enumerate(limbs) if limb >= 0], 1]
         if feet:
             known = estimate_ground([plant.place for plant in feet], [len(plant) for plant in feet], height)
-        else:  # nothing stands: the ground is no higher than the lowest sole
+        else:  # no foot is planted: the ground is no higher than the lowest sole
             known = Plane((0.0, float(soles.min()) if soles.size else 0.0, 0.0))
     return Contacts(plants, tuple(names), len(positions), float(fps), known, noise)

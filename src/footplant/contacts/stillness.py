@@ -1,7 +1,8 @@
-"""Where points stand still: the part of contact detection that knows nothing of feet or floors.
+"""Find still intervals of points: the part of contact detection that knows nothing of feet or floors.
 
-A planted point is modelled as a constant place plus noise. Candidates are found where the slope of a short
-straight-line fit is low; their ends are then placed where the rest ends (`departures`).
+A planted point is modelled as x(t) = c + noise with a constant position c. Candidates are frames in which the slope of
+a short straight-line fit is below a threshold; their ends are then moved to contact onset and release (`departures`).
+The noise is estimated from fourth differences, which vanish for a still point and for any cubic path.
 """
 
 from __future__ import annotations
@@ -12,65 +13,33 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.contacts.departures import NOISY, creep_of, drifts, middle, place_ends, rests_of
+from footplant.contacts.departures import NOISY, creep_of, drifts, median, place_ends, rests_of
+from footplant.contacts.settings import StillnessSettings
 
-# the 20 % quantile of the length of a standard normal 3-vector, and its median
+# the 20 % quantile and the median of the length of a standard normal 3-vector
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
 # standard deviation of fourth differences of white noise: sqrt(1 + 16 + 36 + 16 + 1)
 _FOURTH = np.sqrt(70.0)
-# seconds for which the usual creeping of a clip may go on in one direction before it counts as leaving
-_JITTER = 0.1
 
-LEAD = 40
-"""Frames at the beginning of a clip that are looked at for what is apart from the motion."""
-
-
-@dataclass(frozen=True)
-class Stillness:
-    """What counts as standing still. Lengths are in body heights, so that a child and a giant are judged alike."""
-
-    speed: float = 0.085
-    """Body heights a second; a point slower than this is still, whatever the rest of the clip does (0.15 m/s for an
-    adult)."""
-    share: float = 0.1
-    """Share of its own top speed around the frame below which a point is still too: in a run, feet that stand are
-    tracked less exactly than in slow motion, and what is slow is a matter of comparison."""
-    fastest: float = 0.45
-    """Body heights a second; no point that is faster stands, whatever its top speed: it slides (0.8 m/s)."""
-    around: float = 0.6
-    """Seconds before and after a frame in which the top speed is sought: about a step."""
-    shortest: float = 0.05
-    """Seconds; what is still for less is a turning point of the path, not a plant."""
-    rest: float = 0.00005
-    """Body heights; a point that strays no further than this beyond its noise truly rests, and its stay ends where that
-    rest ends (0.1 mm). Any other creeps, and its stay ends where it is no longer slow."""
-    wander: float = 0.0000005
-    """Body heights; how far a planted point may stray even in clean data (1 µm for an adult)."""
-    gone: float = 0.004
-    """Body heights; a point this far from its place has left it, in clean data (7 mm)."""
-    bridge: float = 0.4
-    """Seconds; two stays at the same place are one when the gap is shorter and the point does not leave in it."""
-    smallest_window: float = 0.04
-    """Seconds; length of the straight-line fit in clean data."""
-    largest_window: float = 0.15
-    """Seconds; length of the fit in the noisiest data: longer ones would swallow the steps of a run."""
+LEAD_IN_FRAMES = 40
+"""Frames at the start of a clip that are searched for a lead-in (an added T-pose, a capture not yet running)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stay:
-    """One point standing still from frame `start` up to, not including, frame `end`."""
+class StillInterval:
+    """One point that is still from frame `start` up to, not including, frame `end`."""
 
     point: int
     start: int
     end: int
     place: NDArray
-    """(3,) metres; the median place."""
+    """(3,) metres; the median position."""
 
 
-def find_stays(
-    positions: NDArray, kinds: NDArray, fps: float, height: float, settings: Stillness
-) -> tuple[list[Stay], float]:
-    """Stays of each of P points, from positions (F, P, 3) in metres, and the white noise on them, metres per axis.
+def find_still_intervals(
+    positions: NDArray, kinds: NDArray, fps: float, height: float, settings: StillnessSettings
+) -> tuple[list[StillInterval], float]:
+    """Return the still intervals of P points, positions (F, P, 3) metres, and their white noise in metres per axis.
 
     `kinds` (P,) int64 are equal for points that move alike, such as both heels.
     """
@@ -80,49 +49,51 @@ def find_stays(
     positions = read_only(positions)
     segments = np.array(continuous_segments(positions, fps, height))
     whole = np.array([(point, first, last) for point in range(points) for first, last in segments.tolist()])
-    # from the quietest fifth of the fourth differences
+    # from the quietest fifth of the fourth differences: most of a clip may be moving
     noise = _noise(positions, whole, 0.2, _QUANTILE_20, 0.0)
     cores = whole
-    for _ in range(2):  # the second round knows the noise from the stays themselves
+    for _ in range(2):  # the second round has a better noise estimate, from the still intervals themselves
         cores = _cores(positions, segments, fps, height, noise, settings)
-        # inside the stays the true fourth differences are zero
+        # a still point has no true fourth differences
         noise = _noise(positions, cores, 0.5, _MEDIAN, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
-    cores, creeping = _rests(positions, cores, fps, height, noise, settings)
+    cores, creeping = _trim_to_rests(positions, cores, fps, height, noise, settings)
     wander, gone = settings.wander * height, settings.gone * height
     ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
     ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
-    return _stays(positions, ends, segments, fps, height, noise, settings), noise
+    return _long_enough(positions, ends, segments, fps, height, noise, settings), noise
 
 
-def _stays(positions, ends, segments, fps: float, height: float, noise: float, settings: Stillness) -> list[Stay]:
-    """The intervals that are long enough to be stays."""
+def _long_enough(
+    positions, ends, segments, fps: float, height: float, noise: float, settings: StillnessSettings
+) -> list[StillInterval]:
+    """Return the intervals that are long enough to be contacts."""
     from footplant.contacts import _rests as kernel
 
     places, spreads = np.empty((len(ends), 3)), np.empty(len(ends))
     kernel.rest_places(positions, ends, np.empty(len(positions)), places, spreads)
     shortest = max(settings.shortest * fps, 2.0)
     edges = set(segments.ravel().tolist())
-    stays = []
+    found = []
     for (point, start, end), place, spread in zip(ends.tolist(), places, spreads.tolist()):
-        # the clip's edge cuts a stay anywhere, so a short rest there is no evidence of a turning point
+        # a cut may fall anywhere in a contact, so a short one at the clip's edge need not be a turning point
         rests = spread <= 1.35 * noise + settings.rest * height
         enough = 2 if rests and (start in edges or end in edges) else shortest
         if end - start >= enough - 0.5:
-            stays.append(Stay(point, start, end, place))
-    return stays
+            found.append(StillInterval(point, start, end, place))
+    return found
 
 
-def _rests(positions, cores, fps: float, height: float, noise: float, settings: Stillness):
-    """Cores cut down to their rests, and which of them creep instead and stay as they are."""
-    rests, counts, spread = rests_of(positions, cores, fps, noise, 0.001 * height)
+def _trim_to_rests(positions, cores, fps: float, height: float, noise: float, settings: StillnessSettings):
+    """Trim candidate intervals to their rests; return the rows and which of them creep and are left as they are."""
+    rests, counts, spread = rests_of(positions, cores, fps, noise, settings.window_spread * height)
     length = cores[:, 2] - cores[:, 1]
     creeps = spread > 1.35 * noise + settings.rest * height
-    # a drift that noise hides from the spread of short windows still moves the mean of half a plant
+    # a drift hidden by noise in short windows still moves the mean of half a contact
     noisy = noise > NOISY * settings.wander * height
     drifting = length[drifts(positions, cores, noise)].sum() if noisy else 0
     if max(length[creeps].sum(), drifting) > 0.5 * length.sum():
-        creeps[:] = True  # what creeps at most plants only seems to rest at the others
+        creeps[:] = True  # points that creep during most contacts only seem to rest during the others
     if not creeps.any():
         return rests, np.zeros(len(rests), bool)
     groups = np.split(rests, np.cumsum(counts)[:-1])
@@ -131,14 +102,14 @@ def _rests(positions, cores, fps: float, height: float, noise: float, settings: 
 
 
 def read_only(positions: NDArray) -> NDArray:
-    """Positions as kernels take them: contiguous, and not to be written."""
+    """Return positions as kernels take them: contiguous and read-only."""
     positions = np.ascontiguousarray(positions, float).view()
     positions.setflags(write=False)
     return positions
 
 
 def continuous_segments(positions: NDArray, fps: float, height: float) -> list[tuple[int, int]]:
-    """Cut where (nearly) all points jump at once: an added T-pose in frame 0, a cut between takes."""
+    """Split a clip where (nearly) all points jump at once: an added T-pose in frame 0, a cut between takes."""
     from footplant.contacts import _stillness as kernel
 
     frames, points = positions.shape[:2]
@@ -148,27 +119,27 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
 
 
 def lead_in(positions: NDArray, height: float) -> int:
-    """How many frames at the beginning are apart from the motion, else 0: an added T-pose, or a capture not begun yet.
+    """Return how many initial frames do not belong to the motion: an added T-pose, or a capture not yet running.
 
-    positions: (F, P, 3) metres, of joints; the first `LEAD` frames are looked at.
+    positions: (F, P, 3) metres, of joints; the first `LEAD_IN_FRAMES` frames are searched.
     """
     if len(positions) < 4:
         return 0
-    steps = positions[1:LEAD] - positions[: min(LEAD, len(positions)) - 1]
+    steps = positions[1:LEAD_IN_FRAMES] - positions[: min(LEAD_IN_FRAMES, len(positions)) - 1]
     steps = np.sqrt(np.einsum("fpk,fpk->fp", steps, steps))
-    # the whole body is elsewhere from one frame to the next, once, and never mind what it did before
+    # the whole body jumps once from one frame to the next
     whole = steps.min(axis=1)
     far = np.flatnonzero(whole > 0.1 * height)
     if len(far):
-        jumps = far[whole[far] > 5.0 * middle(whole)]
-        if len(jumps) == 1 and len(positions) > LEAD:
+        jumps = far[whole[far] > 5.0 * median(whole)]
+        if len(jumps) == 1 and len(positions) > LEAD_IN_FRAMES:
             return int(jumps[0]) + 1
     first = steps[:11].max(axis=1)
-    return int(first[0] > 0.05 * height and first[0] > 5.0 * middle(first[1:]))
+    return int(first[0] > 0.05 * height and first[0] > 5.0 * median(first[1:]))
 
 
 def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:
-    """White noise per axis, told by a quantile of fourth differences in intervals, over what is `expected` of it."""
+    """Estimate white noise per axis: a quantile of fourth differences in intervals, over its `expected` value."""
     from footplant.contacts import _stillness as kernel
 
     lengths = np.empty(int((intervals[:, 2] - intervals[:, 1]).sum()))
@@ -182,13 +153,13 @@ def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float
     return float(quantile / (expected * _FOURTH))
 
 
-def _cores(positions, segments, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:
-    """Where the straight line through a short window is nearly level, and the window really is a straight line."""
+def _cores(positions, segments, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
+    """Return candidate intervals: a line fitted to a short window is nearly constant, and fits the window well."""
     from footplant.contacts import _stillness as kernel
 
     frames, points = positions.shape[:2]
     slowest = settings.speed * height
-    # the window that brings the slope's noise to a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
+    # choose T so that the slope's standard deviation is a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
     seconds = (12.0 * noise**2 / fps / (slowest / 3.0) ** 2) ** (1.0 / 3.0)
     seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
     reach, around = max(round(seconds * fps / 2.0), 1), max(round(settings.around * fps), 1)
@@ -201,7 +172,7 @@ def _cores(positions, segments, fps: float, height: float, noise: float, setting
 
 
 def _disjoint(intervals: NDArray) -> NDArray:
-    """Sorted and without overlaps; intervals of one point that touch are made one."""
+    """Sort intervals and merge overlapping ones of the same point."""
     out: list[tuple[int, int, int]] = []
     for point, start, end in sorted(intervals.tolist()):
         if out and out[-1][0] == point and start < out[-1][2]:
@@ -211,15 +182,15 @@ def _disjoint(intervals: NDArray) -> NDArray:
     return np.array(out, np.int64).reshape(-1, 3)
 
 
-def _bridge(intervals, positions, fps: float, height: float, noise: float, settings: Stillness) -> NDArray:
-    """Join neighbours at the same place when the point did not leave it in between."""
+def _bridge(intervals, positions, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
+    """Merge neighbouring intervals at the same position if the point did not leave it in between."""
     from footplant.contacts import _stillness as kernel
 
     if not len(intervals):
         return intervals
-    jitter = _JITTER * float(middle(creep_of(positions, intervals, fps, noise)))
-    # in a moment too short to go anywhere, a point may be carried on by its creeping
-    near = np.array([0.02 * height, settings.gone * height + jitter])
+    creep = settings.creep_time * float(median(creep_of(positions, intervals, fps, noise)))
+    # during a gap too short to go anywhere, a point may creep on
+    near = np.array([settings.merge_near * height, settings.gone * height + creep])
     out, room = np.empty_like(intervals), np.empty(len(positions))
     count = kernel.bridge(
         positions, intervals, float(fps), settings.bridge * fps, near, noise, room, np.empty((2, 3)), out

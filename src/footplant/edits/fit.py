@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.contacts.detection import FEET, Contacts, find_contacts
-from footplant.contacts.ground import Ground, SteppingStones, Trodden
+from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround
 from footplant.errors import ConstraintError
 from footplant.feet.soles import SHALLOW, clear_ground, depths, lift_toes
 from footplant.feet.steps import EASE
@@ -91,7 +91,7 @@ def _out_of_the_ground(solution: Solution, problem: Problem, method: Method, gro
     them: nothing is lifted out of that.
     """
     last, character = getattr(method, "closing", None), problem.character
-    if last is None or character.roles is None or isinstance(ground, SteppingStones | Trodden):
+    if last is None or character.roles is None or isinstance(ground, InterpolatedGround | LoweredGround):
         return solution
     allowed = depths(Kinematics(problem.motion), character, ground)
     plants = [c for c in problem.constraints if isinstance(c, Footplant)]

@@ -15,7 +15,7 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.contacts.detection import Contacts, find_contacts
-from footplant.contacts.stillness import LEAD, lead_in
+from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
 from footplant.edits.retarget import Soles, solve_soles
 from footplant.errors import MotionError
 from footplant.feet.detached import in_one_piece, in_pieces, refuse_constraints
@@ -67,7 +67,7 @@ def morph(
         )
         return in_pieces(solution, clip.character.skeleton)
     contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     change = Change.of(clip, [clip.character, *(on_skeleton_of(clip.character, target) for target in targets)], steps)
     figure = change.character()

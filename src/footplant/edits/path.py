@@ -18,7 +18,7 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.contacts.detection import Contacts, Plant, find_contacts
-from footplant.contacts.ground import Ground, SteppingStones, estimate_ground
+from footplant.contacts.ground import Ground, InterpolatedGround, estimate_ground
 from footplant.contacts.stillness import lead_in
 from footplant.curves import Curve
 from footplant.edits.fit import choose_ik
@@ -144,7 +144,7 @@ def path(
     laid = level_toes(carried, character, plants, ground)
     problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
     deep = None
-    if isinstance(ground, SteppingStones):
+    if isinstance(ground, InterpolatedGround):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
         deep = depths(Kinematics(motion), character, contacts.ground)
     solution = solve_soles(method, problem, Soles(plants, ground, deep, carried), range(lead, len(motion)), progress)

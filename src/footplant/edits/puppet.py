@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import Ground
-from footplant.contacts.importance import Scene, Thing
+from footplant.contacts.importance import PerformanceScene, SceneObject
 from footplant.edits.retarget import Stage, with_floor
 from footplant.errors import MotionError
 from footplant.feet.detached import attached, in_pieces
@@ -38,7 +38,7 @@ def puppet(
     clip: Clip,
     target: Character,
     *,
-    scene: Scene | None = None,
+    scene: PerformanceScene | None = None,
     things: NDArray | None = None,
     keep_footsteps: bool = False,
     contacts: Contacts | None = None,
@@ -59,7 +59,7 @@ def puppet(
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
     contacts = with_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
-    scene = Scene((Thing(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene
+    scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.scale, about=stage.start)
     if progress:
         progress("every frame", 0.0)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts
-from footplant.contacts.ground import Ground, SteppingStones, Trodden, as_ground
-from footplant.contacts.stillness import LEAD, lead_in
+from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, as_ground
+from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
 from footplant.edits.fit import editing_ik
 from footplant.edits.retarget import at_pace, with_floor
 from footplant.errors import MotionError
@@ -73,7 +73,10 @@ def repair(
             whole, ground=ground, slide=slide, first_frame=first_frame, contacts=contacts, progress=progress
         )
         return in_pieces(solution, clip.character.skeleton)
-    character, lead = clip.character, lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
+    character, lead = (
+        clip.character,
+        lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height),
+    )
     source, notes = _without_t_pose(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
@@ -125,7 +128,7 @@ def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: 
     A foot that shakes may be found to stand below it, and its ends in a row that no foot can meet all of. What is near
     enough stays as it is.
     """
-    if isinstance(ground, SteppingStones | Trodden):
+    if isinstance(ground, InterpolatedGround | LoweredGround):
         return plants
     agreed = reconciled(risen(plants, ground), character)
     ways = [np.asarray(new.place) - np.asarray(old.place) for new, old in zip(agreed, plants)]

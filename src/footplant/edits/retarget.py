@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.clip import Clip
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.contacts.detection import Contacts, find_contacts
-from footplant.contacts.ground import NEAR, Ground, SteppingStones, Trodden, trodden
-from footplant.contacts.stillness import LEAD, lead_in
+from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, lower_to_soles
+from footplant.contacts.settings import SUPPORT
+from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
 from footplant.edits.fit import editing_ik
 from footplant.errors import MotionError
 from footplant.feet.detached import attached, in_pieces, refuse_constraints
@@ -83,7 +84,7 @@ def retarget(
         )
         return in_pieces(solution, target.skeleton)
     source = Kinematics(clip.motion)
-    lead = lead_in(source.positions[: LEAD + 1], clip.character.height)
+    lead = lead_in(source.positions[: LEAD_IN_FRAMES + 1], clip.character.height)
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
     contacts = with_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
@@ -98,7 +99,7 @@ def retarget(
         plants = at_tips(plants, given, target, copied)
     plants = one_after_another(plants, clip.motion.fps)
     if stage.guessed:
-        stage = replace(stage, ground=trodden(stage.ground, stones(plants, copied, target), target.height))
+        stage = replace(stage, ground=lower_to_soles(stage.ground, stones(plants, copied, target), target.height))
     held = range(lead, len(copied))
     palms = palm_plants(contacts, target, stage.move)
     problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
@@ -298,13 +299,13 @@ def with_floor(contacts: Contacts, clip: Clip, lead: int = 0) -> Contacts:
     than the lowest of them.
     """
     ground, height = contacts.ground, clip.character.height
-    if not isinstance(ground, SteppingStones):
+    if not isinstance(ground, InterpolatedGround):
         return contacts
     apart = np.abs(ground.places[:, 1] - ground.height(ground.places[:, ::2]))
     soles = Kinematics(clip.motion[lead:]).points(list(clip.character.contacts.values()))
     if apart.max(initial=0.0) < ABOVE_ONE_ANOTHER * height:
-        return replace(contacts, ground=trodden(ground, soles, height))
-    return replace(contacts, ground=Plane((0.0, float(soles[..., 1].min()) - 2.0 * NEAR * height, 0.0)))
+        return replace(contacts, ground=lower_to_soles(ground, soles, height))
+    return replace(contacts, ground=Plane((0.0, float(soles[..., 1].min()) - 2.0 * SUPPORT.near_ground * height, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,12 +338,12 @@ class Stage:
         if keep_footsteps:
             scale = 1.0
         source = Kinematics(clip.motion)
-        first = lead_in(source.positions[: LEAD + 1], clip.character.height)
+        first = lead_in(source.positions[: LEAD_IN_FRAMES + 1], clip.character.height)
         hips = hip_centers(source[first : first + 1], clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)
-        guessed = isinstance(contacts.ground, SteppingStones | Trodden)
-        return cls(start, scale, rise, ground, 0.0 if guessed else NEAR * clip.character.height * scale)
+        guessed = isinstance(contacts.ground, InterpolatedGround | LoweredGround)
+        return cls(start, scale, rise, ground, 0.0 if guessed else SUPPORT.near_ground * clip.character.height * scale)
 
     def move(self, places: NDArray) -> NDArray:
         """Where places (N, 3) of the source are for the target; what stood on the ground stands on it again."""
@@ -372,12 +373,12 @@ def scaled_ground(ground: Ground, start: NDArray, scale: float) -> Ground:
         return ground
     if isinstance(ground, Plane):
         return replace(ground, point=tuple(start + (np.asarray(ground.point) - start) * scale))
-    if isinstance(ground, SteppingStones):
-        return SteppingStones(start + (ground.places - start) * scale, ground.reach * scale)
-    if isinstance(ground, Trodden):
+    if isinstance(ground, InterpolatedGround):
+        return InterpolatedGround(start + (ground.places - start) * scale, ground.reach * scale)
+    if isinstance(ground, LoweredGround):
         low = ground.ceiling
         x, z = (start[::2] + (np.asarray(low.origin) - start[::2]) * scale).tolist()
         heights = start[1] + (low.heights - start[1]) * scale
         ceiling = replace(low, heights=heights, spacing=low.spacing * scale, origin=(x, z))
-        return Trodden(scaled_ground(ground.guess, start, scale), ceiling)
+        return LoweredGround(scaled_ground(ground.guess, start, scale), ceiling)
     return _ScaledGround(ground, start, scale)

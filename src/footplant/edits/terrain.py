@@ -16,7 +16,7 @@ from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
 from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import Ground
-from footplant.contacts.stillness import LEAD, lead_in
+from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
 from footplant.edits.retarget import Soles, Stage, above, at_pace, solve_soles, stand_first
 from footplant.feet.detached import attached, in_one_piece, in_pieces, refuse_constraints
 from footplant.feet.footing import Footing, find_footing
@@ -70,7 +70,7 @@ def terrain(
         )  # fmt: skip
         return in_pieces(solution, mover.skeleton)
     contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(clip.motion[: LEAD + 1]).positions, clip.character.height)
+    lead = lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height)
     same = target is None
     target = clip.character if target is None else target
     stage = Stage.of(clip, target, contacts, keep_footsteps or same)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
 from footplant.constraints import Above, Footplant
-from footplant.contacts.ground import NEAR, Ground, normal_of
+from footplant.contacts.ground import Ground, normal_of
+from footplant.contacts.settings import SUPPORT
 from footplant.errors import SkeletonError
 from footplant.feet.posed import Posed
 from footplant.feet.standing import Stands, stands_of
@@ -82,7 +83,7 @@ def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Grou
         point, above = character.contacts.get(f"{side}_ball"), int(skeleton.parents[toes])
         if point is None:
             continue
-        share, flat = stands.share_on(side, ground, NEAR * character.height), np.zeros(frames)
+        share, flat = stands.share_on(side, ground, SUPPORT.near_ground * character.height), np.zeros(frames)
         heel, ball = posed.tracks(character.contacts.get(f"{side}_heel", point), point)
         # while both hold the heights are those of the plants: how the foot lies now may be what is to be put right
         kernel.straight_share(*stands.together(side), heel, ball, BENT, BENDING, flat)

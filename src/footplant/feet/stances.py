@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant, find_contacts
-from footplant.contacts.ground import BIAS, NEAR, Ground
-from footplant.contacts.stillness import Stillness
+from footplant.contacts.ground import Ground
+from footplant.contacts.settings import SUPPORT, StillnessSettings
 from footplant.feet.soles import SOLE, level_toes
 from footplant.feet.steps import EASE
 from footplant.geometry import Plane
@@ -57,7 +57,7 @@ def find_skating_contacts(
     """
     strict = find_contacts((motion, character), ground=ground)
     speed = SLIDE if slide is None else slide / character.height
-    usual = Stillness()
+    usual = StillnessSettings()
     if speed <= usual.speed:
         return strict
     settings = replace(usual, speed=speed, share=max(usual.share, 0.15), fastest=max(usual.fastest, speed))
@@ -160,8 +160,11 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
             tracks[f"{side}_hinge"] = kinematics.positions[:, ball.joint] if turns else tracks[f"{side}_ball"]
     levels = usual_levels(kinematics, character, contacts, ground)
     lowest = min(levels.values(), default=0.0)
-    biases = {part: float(np.clip(level - lowest, 0.0, BIAS * character.height)) for part, level in levels.items()}
-    levels = _Levels(ground, biases, NEAR * character.height)
+    biases = {
+        part: float(np.clip(level - lowest, 0.0, SUPPORT.point_bias * character.height))
+        for part, level in levels.items()
+    }
+    levels = _Levels(ground, biases, SUPPORT.near_ground * character.height)
     known = [
         plant
         for side in ("left", "right")

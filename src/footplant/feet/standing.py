@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from footplant.constraints import Footplant
 from footplant.constraints.plants import Plants, is_plain
-from footplant.contacts.ground import Ground, SteppingStones, Trodden
+from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround
 from footplant.skeleton import Character, Point
 
 
@@ -62,7 +62,7 @@ class Stands:
     def _find_share_on(self, side: str, ground: Ground, near: float) -> NDArray:
         ball = self._character.contacts[f"{side}_ball"]
         own = self._numbers(ball)
-        if not own or isinstance(ground, SteppingStones | Trodden):
+        if not own or isinstance(ground, InterpolatedGround | LoweredGround):
             return self.share(ball)
         places = np.array([np.zeros(3) if (p := self._plants[n].place) is None else p for n in own], float)
         on = places[:, 1] - ground.height(places[:, ::2]) < near

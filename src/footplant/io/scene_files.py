@@ -7,7 +7,7 @@ from pathlib import Path
 
 from footplant.constraints.fields import Fields
 from footplant.constraints.solids import read_region
-from footplant.contacts.importance import Scene, Shape, Thing
+from footplant.contacts.importance import PerformanceScene, SceneObject, Shape
 from footplant.errors import FormatError
 from footplant.geometry import Plane
 
@@ -16,7 +16,7 @@ LARGEST_FILE = 16 * 2**20
 MOST_THINGS = 256
 
 
-def read_scene(path: str | Path) -> Scene:
+def read_scene(path: str | Path) -> PerformanceScene:
     """The scene of a file: a floor at height 0 (or at `floor` metres; false: none), and the `things` that it lists."""
     try:
         if Path(path).stat().st_size > LARGEST_FILE:
@@ -27,10 +27,10 @@ def read_scene(path: str | Path) -> Scene:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from None
     fields = Fields(data, "", path)
-    things: list[Thing] = []
+    things: list[SceneObject] = []
     if fields.get("floor", True) is not False:
         level = 0.0 if fields.get("floor", True) is True else fields.number("floor")
-        things.append(Thing(Plane((0.0, level, 0.0)), "floor"))
+        things.append(SceneObject(Plane((0.0, level, 0.0)), "floor"))
     tables = fields.tables("things") if "things" in fields else []
     if len(tables) > MOST_THINGS:
         fields.fail("things", f"expected at most {MOST_THINGS} things, got {len(tables)}")
@@ -39,9 +39,9 @@ def read_scene(path: str | Path) -> Scene:
         solid = read_region(table, "solid")
         if not isinstance(solid, Shape):
             table.fail("solid", f"expected a solid that hands can touch, got {type(solid).__name__}")
-        things.append(Thing(solid, table.text("name", f"thing {number + 1}"), reach))
+        things.append(SceneObject(solid, table.text("name", f"thing {number + 1}"), reach))
         table.refuse_others()
     fields.refuse_others(("things",))
     if not things:
         raise FormatError("expected a floor or things in a scene, got none", path=path)
-    return Scene(tuple(things))
+    return PerformanceScene(tuple(things))

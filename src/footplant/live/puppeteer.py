@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.contacts.importance import Importance, Scene
+from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
 from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine
@@ -91,7 +91,7 @@ class Puppeteer:
         self,
         performer: Character,
         target: Character,
-        scene: Scene | None = None,
+        scene: PerformanceScene | None = None,
         *,
         scale: float | None = None,
         about: ArrayLike = (0.0, 0.0, 0.0),

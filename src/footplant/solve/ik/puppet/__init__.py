@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
-from footplant.contacts.importance import LIMBS, Analysis, Scene, figure_tables
+from footplant.contacts.importance import LIMBS, ImportanceAnalysis, PerformanceScene, character_tables
 from footplant.errors import MotionError, SkeletonError
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.humanoid.counterparts import Counterparts, leg_ratio
@@ -56,7 +56,7 @@ class PuppetEngine:
         self,
         performer: Character,
         target: Character,
-        scene: Scene | None = None,
+        scene: PerformanceScene | None = None,
         *,
         scale: float | None = None,
         about: ArrayLike = (0.0, 0.0, 0.0),
@@ -74,7 +74,7 @@ class PuppetEngine:
         self.scale = leg_ratio(performer, target) if scale is None else float(scale)
         if not (np.isfinite(self.scale) and self.scale > 0):
             raise MotionError(f"expected a scale above 0, got {self.scale}")
-        self.analysis = Analysis(performer, scene)
+        self.analysis = ImportanceAnalysis(performer, scene)
         self.counterparts = Counterparts.of(performer, target)
         self.surface = BodySurface.of(target)
         size = (target.height or 1.0) / (performer.height or 1.0)
@@ -94,7 +94,7 @@ class PuppetEngine:
     @cached_property
     def tables(self):
         """The target as the kernels take it: (puppet, figure, tubes, trunk, moves)."""
-        figure = figure_tables(self.target)
+        figure = character_tables(self.target)
         trunk = np.array([segment in TRUNK for segment in SEGMENTS])
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
         return puppet_tables(self.target, self.surface), figure, self.surface.tables(), trunk, moves
@@ -193,7 +193,7 @@ def _parts(target: Character) -> NDArray:
     """(J,) int64; what moves each joint, as `Puppet.parts` says."""
     parents = target.skeleton.parents
     parts = np.zeros(len(parents), np.int64)
-    limbs = figure_tables(target).limbs
+    limbs = character_tables(target).limbs
     for j, above in enumerate(parents):
         if above < 0:
             continue

@@ -1,0 +1,127 @@
+"""Tuning numbers of contact detection, of the estimated ground and of importance.
+
+Lengths are in body heights, so that a child and a giant are treated alike; durations are seconds. Adult values in
+parentheses are for a body of 1.75 m. A number without a named experiment is subject to the ablation benchmark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StillnessSettings:
+    """Thresholds of the detector for still intervals (`contacts.stillness`)."""
+
+    speed: float = 0.085
+    """Body heights per second; a point slower than this is still, whatever the rest of the clip does (0.15 m/s).
+    Doubled, slow drags count as contacts; halved, noisy or sliding contacts are missed."""
+    share: float = 0.1
+    """Fraction of the point's own top speed nearby below which it is still as well. In a run, planted feet are tracked
+    less accurately than in slow motion, so "slow" is relative."""
+    fastest: float = 0.45
+    """Body heights per second; upper bound of the relative threshold: a faster point slides (0.8 m/s)."""
+    around: float = 0.6
+    """Seconds before and after a frame over which the top speed is taken: about a step."""
+    shortest: float = 0.05
+    """Seconds; shortest contact. A point that is still for less is at a turning point of its path."""
+    rest: float = 0.00005
+    """Body heights; a point whose spread exceeds its noise by no more than this is at rest, and its contact ends with
+    that rest (0.1 mm). Any other creeps, and its contact ends where it is no longer slow."""
+    wander: float = 0.0000005
+    """Body heights; spread of a planted point in clean data (1 µm)."""
+    gone: float = 0.004
+    """Body heights; distance from its rest position at which a point has been released, in clean data (7 mm)."""
+    bridge: float = 0.4
+    """Seconds; longest gap across which two still intervals at the same position are merged."""
+    smallest_window: float = 0.04
+    """Seconds; length of the straight-line fit in clean data."""
+    largest_window: float = 0.15
+    """Seconds; length of the straight-line fit in the noisiest data. A longer one would swallow the steps of a run."""
+    creep_time: float = 0.1
+    """Seconds for which the clip's median creep may continue in one direction before it counts as a release."""
+    merge_near: float = 0.02
+    """Body heights; positions this close are the same after a gap too short to go anywhere (3.5 cm)."""
+    window_spread: float = 0.001
+    """Body heights; spread of a short window above which a point moves within a still interval (2 mm)."""
+
+
+@dataclass(frozen=True)
+class SupportSettings:
+    """What counts as supported by the ground, and how the ground is estimated (`contacts.ground`)."""
+
+    body_travel: float = 0.1
+    """Body heights the body moves over a still foot that prove a support (18 cm). Doubled, contacts of short steps are
+    no longer proven and count by height only; halved, a foot held in the air while the body sways may count."""
+    body_travel_hand: float = 0.05
+    """The same for a hand, which is seldom still in the world by accident while the body moves."""
+    near_ground: float = 0.03
+    """Body heights; largest distance from the ground of a point that stands on it (5 cm)."""
+    brief: float = 0.25
+    """Seconds; for contacts shorter than this, `near_ground` shrinks in proportion, to at least `brief_share` of it."""
+    brief_share: float = 0.3
+    """Smallest fraction of `near_ground` for brief contacts. A point that is still only for an instant above the ground
+    is at a turning point in the air."""
+    point_bias: float = 0.045
+    """Body heights; how far above the true sole a badly fitting skeleton may have a contact point (8 cm)."""
+    local: float = 0.4
+    """Body heights; radius within which contacts define the ground around them: less than a step (70 cm)."""
+    balance_time: float = 0.3
+    """Seconds; shortest still interval that balance over a foot may support. At the top of a jump the feet are still
+    under the body, too."""
+    balance_distance: float = 0.12
+    """Body heights; largest horizontal distance of the centre of mass from the foot that supports it (21 cm)."""
+    lift: float = 0.02
+    """Body heights above the ground from which a heel or toe is checked for being lifted (3.5 cm)."""
+    flatness: float = 0.02
+    """Body heights; 90 % of the contacts lie within this of a plane that is accepted as the ground (3.5 cm)."""
+    slope_extent: float = 0.3
+    """Body heights; smallest horizontal standard deviation of contacts that a slope is fitted to (50 cm)."""
+    slope_ridge: float = 1e-3
+    """Tikhonov weight of the slope, in squared body heights: a straight walk does not determine the cross slope."""
+    slope_residual: float = 0.003
+    """Body heights; residual below which the robust fit weights all contacts alike (5 mm)."""
+    interpolation: float = 0.05
+    """Body heights; standard deviation of the Gaussian weights of an interpolated ground (9 cm)."""
+    cell: float = 0.012
+    """Body heights; grid spacing of the upper bound that passing soles put on an estimated ground (2 cm)."""
+    sole_radius: float = 0.05
+    """Body heights; radius around a passing sole within which the ground is no higher than the sole (9 cm)."""
+    pit_slope: float = 1.0
+    """Rise over run of the upper bound outside that radius."""
+
+
+@dataclass(frozen=True)
+class ImportanceSettings:
+    """When a hand or foot begins to matter (`contacts.importance`; chapter 4 of H. J. Shin 2002)."""
+
+    reach: float = 0.1
+    """Body heights from an object at which importance begins (D of the paper, which leaves it to the animator)."""
+    near_body: float = 0.045
+    """Body heights from the body's surface at which a palm, foot, elbow or knee begins to matter."""
+    near_hands: float = 0.12
+    """Body heights between the palms at which they begin to matter to each other."""
+    passing: float = 0.3
+    """Body heights per second along the body's surface at which a touch no longer matters."""
+    lookahead: float = 0.25
+    """Seconds by which an approaching hand counts ahead (λ, figure 4.3)."""
+    step_lookahead: float = 0.35
+    """Seconds by which an approaching foot counts ahead."""
+    touch_lookahead: float = 0.14
+    """Seconds by which an approach to the body counts ahead."""
+    hands_lookahead: float = 0.23
+    """Seconds by which an approach of the palms to each other counts ahead."""
+    rate: float = 0.02
+    """Half-life in seconds of the filter on speeds."""
+    rise: float = 0.085
+    """Half-life in seconds with which the importance of feet rises."""
+    fall: float = 0.075
+    """Half-life in seconds with which the importance of feet falls."""
+    touch_rise: float = 0.114
+    """Half-life in seconds with which the importance of hands and of self-contacts rises."""
+    touch_fall: float = 0.45
+    """Half-life in seconds with which the importance of hands and of self-contacts falls."""
+
+
+SUPPORT = SupportSettings()
+IMPORTANCE = ImportanceSettings()
