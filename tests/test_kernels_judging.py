@@ -25,7 +25,7 @@ def _foot_skate_ratio(toes, heights, fps: float, limit: float) -> float | None:
 
     `toes` (F, T, 3) metres; `heights` (F, T) metres over the ground.
     """
-    low = (heights[:-1] < published.LOW) & (heights[1:] < published.LOW)
+    low = (heights[:-1] < published.TOE_DOWN) & (heights[1:] < published.TOE_DOWN)
     skating = low & (published.ground_speed(toes, fps) > limit)
     return published.share(np.any(skating, axis=1)[np.any(low, axis=1)])
 
@@ -47,13 +47,13 @@ def _penetration(heights) -> tuple[float | None, float | None]:
     if heights.size == 0:
         return None, None
     depth = np.maximum(-heights, 0.0).max(axis=1)
-    return published.share(depth > published.DEEP), float(100.0 * depth.max())
+    return published.share(depth > published.SMALLEST_PENETRATION), float(100.0 * depth.max())
 
 
 def _contact_preservation(heights, source_heights) -> float | None:
     """Of the source's touching points and frames, those that touch in ours; both (F, P) metres over their grounds."""
-    touching = np.abs(source_heights) <= published.TOUCH
-    return published.share(np.abs(heights)[touching] <= published.TOUCH)
+    touching = np.abs(source_heights) <= published.CONTACT_HEIGHT
+    return published.share(np.abs(heights)[touching] <= published.CONTACT_HEIGHT)
 
 
 @pytest.mark.parametrize("feet", [(0, 1, 2, 3, 4, 5), (1, 3)])
@@ -66,7 +66,7 @@ def test_ratios_of_others_as_they_define_them(feet):
     source = Tracks(names[::-1], theirs, 0.02 * rng.normal(size=theirs.shape[:2]))
     stance = rng.random((frames, count)) > 0.4
     contacts = Contacts((), names[:3], frames, fps, Plane())
-    found = published.judge(tracks, stance, contacts, fps, source)
+    found = published.published_metrics(tracks, stance, contacts, fps, source)
     toes = [n for n, name in enumerate(names) if name in TOES] or [n for n, name in enumerate(names) if "ball" in name]
     their_toes, shared = [count - 1 - n for n in toes], frames - 20
     duration, depth = _penetration(tracks.heights)
@@ -80,7 +80,7 @@ def test_ratios_of_others_as_they_define_them(feet):
         contact_preservation=_contact_preservation(tracks.heights[:shared], source.heights[:, ::-1]),
     )
     assert found.penetration_duration
-    alone = published.judge(tracks, np.zeros_like(stance), contacts, fps)
+    alone = published.published_metrics(tracks, np.zeros_like(stance), contacts, fps)
     assert alone.skating_frames is alone.sliding_duration is alone.contact_preservation is None
 
 

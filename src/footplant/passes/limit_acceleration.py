@@ -19,8 +19,8 @@ from footplant.feet.soles import LEFT_ALONE
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, worst_error
-from footplant.quality.measure import STANDS, shared_joints
-from footplant.quality.smoothness import accelerations, uncut
+from footplant.quality.measure import STATIONARY, shared_joints
+from footplant.quality.smoothness import accelerations, continuous_parts
 from footplant.skeleton import Character, MovingPoint, Point
 from footplant.solve.methods.spacetime import Spacetime
 
@@ -69,9 +69,9 @@ class Pace:
         if ours is None or theirs is None or not clip.character.height > 0.0:
             return None
         kinematics = Kinematics(clip.motion)
-        parts = uncut(kinematics, clip.character.height)
+        parts = continuous_parts(kinematics, clip.character.height)
         peak = float(accelerations(kinematics, theirs, parts).max(initial=0.0)) / clip.character.height
-        return cls(ours, parts, peak * target.height) if peak > STANDS else None
+        return cls(ours, parts, peak * target.height) if peak > STATIONARY else None
 
     def peaks(self, motion: Motion, most: float) -> NDArray:
         """Frames at which a joint accelerates faster than `most`, m/s²."""

@@ -1,4 +1,4 @@
-"""Finite differences of places and of rotations over many frames, without a copy for each derivative."""
+"""Compiled finite differences of positions and rotations over many frames, without an array for each derivative."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from footplant.kernels.quaternion import log, multiply
 
 
 @jit
-def place_differences(positions, joints, first, last, peaks):
-    """Largest second difference of places (F, J, 3) in frames first … last−1, and the sum of squared third ones.
+def position_differences(positions, joints, first, last, peaks):
+    """Update the largest second difference and the sum of squared third differences of positions (F, J, 3).
 
-    peaks: (2,) metres; the largest length of a second difference so far, and metres² of all third ones so far.
+    Over frames first … last−1 of the given joints. peaks: (2,) the largest length of a second difference so far,
+    metres, and the sum of squared lengths of all third differences so far, metres².
     """
     largest, total = peaks[0] * peaks[0], peaks[1]
     for f in range(first + 2, last):
@@ -35,21 +36,21 @@ def place_differences(positions, joints, first, last, peaks):
 
 @jit
 def short_log(w, x, y, z):
-    """The rotation vector of a unit quaternion, quickly where it is as short as from a frame to the next."""
+    """Return the rotation vector of a unit quaternion, with a fast path for the small angles between frames."""
     square = x * x + y * y + z * z
     if w < 0.5 or square > 4e-4 * w * w:
         return log(w, x, y, z)
-    # arctan(t)/t by its series; what is left out is below 1e-17
+    # 2 arctan(t) / sin(angle/2) with t = |v|/w, as a series in u = t²; the truncation error is below 1e-17
     u = square / (w * w)
     scale = 2.0 / w * (1.0 - u * (1.0 / 3.0 - u * (0.2 - u * (1.0 / 7.0 - u / 9.0))))
     return scale * x, scale * y, scale * z
 
 
 @jit
-def bends(positions, joints, first, last, scale, out):
-    """Lengths of second differences of places (F, J, 3) in frames first … last−1, times `scale`, at their middles.
+def second_differences(positions, joints, first, last, scale, out):
+    """Write lengths of second differences of positions (F, J, 3) in frames first … last−1, times `scale`.
 
-    out: (F, n), written at frames first+1 … last−2.
+    out: (F, n), written at the middle frames first+1 … last−2.
     """
     for f in range(first + 1, last - 1):
         for n in range(joints.shape[0]):
@@ -63,10 +64,11 @@ def bends(positions, joints, first, last, scale, out):
 
 
 @jit
-def turn_differences(rotations, joints, first, last, turns, out):
-    """Lengths of the second differences of angular velocities in the joints' own frames, radians per frame³.
+def angular_jerk(rotations, joints, first, last, velocities, out):
+    """Write lengths of second differences of angular velocities in the joints' local frames, radians per frame³.
 
-    rotations: (F, J, 4). turns: (3, n, 3), room for the velocities of three frames. out: (last−first−3, n).
+    ω(f) = log(q(f−1)⁻¹ q(f)). rotations: (F, J, 4). velocities: (3, n, 3), scratch for the velocities of three frames.
+    out: (last−first−3, n).
     """
     for f in range(first + 1, last):
         slot = (f - first - 1) % 3
@@ -77,18 +79,20 @@ def turn_differences(rotations, joints, first, last, turns, out):
                 rotations[f - 1, j, 0], -rotations[f - 1, j, 1], -rotations[f - 1, j, 2], -rotations[f - 1, j, 3],
                 rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
             )  # fmt: skip
-            turns[slot, n, 0], turns[slot, n, 1], turns[slot, n, 2] = short_log(w, x, y, z)
+            velocities[slot, n, 0], velocities[slot, n, 1], velocities[slot, n, 2] = short_log(w, x, y, z)
             if f > first + 2:
                 square = 0.0
                 for k in range(3):
-                    bend = (turns[slot, n, k] - turns[before, n, k]) - (turns[before, n, k] - turns[earlier, n, k])
+                    bend = (velocities[slot, n, k] - velocities[before, n, k]) - (
+                        velocities[before, n, k] - velocities[earlier, n, k]
+                    )
                     square += bend * bend
                 out[f - first - 3, n] = math.sqrt(square)
 
 
 @jit
-def least_alike(rotations, first, out):
-    """(J,) the smallest |q·q'| of each joint's rotation (F, J, 4) from frame `first` on with the one in that frame."""
+def smallest_dot(rotations, first, out):
+    """Write (J,) the smallest |q·q'| between each joint's rotation (F, J, 4) in frame `first` and in any later one."""
     out[:] = 1.0
     for f in range(first, rotations.shape[0]):
         for j in range(rotations.shape[1]):
@@ -105,8 +109,8 @@ def _frames(width):
 
 
 WARMUP = {
-    "bends": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, 1.0, np.zeros((4, 1))),
-    "place_differences": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, np.zeros(2)),
-    "turn_differences": lambda: (_frames(4), np.zeros(1, np.int64), 0, 4, np.zeros((3, 1, 3)), np.zeros((1, 1))),
-    "least_alike": lambda: (_frames(4), 0, np.zeros(1)),
+    "second_differences": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, 1.0, np.zeros((4, 1))),
+    "position_differences": lambda: (_frames(3), np.zeros(1, np.int64), 0, 4, np.zeros(2)),
+    "angular_jerk": lambda: (_frames(4), np.zeros(1, np.int64), 0, 4, np.zeros((3, 1, 3)), np.zeros((1, 1))),
+    "smallest_dot": lambda: (_frames(4), 0, np.zeros(1)),
 }

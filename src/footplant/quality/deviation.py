@@ -1,4 +1,4 @@
-"""How far a motion has turned away from its source, joint by joint."""
+"""Angles between a motion and its source, joint by joint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from footplant import rotation
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Roles
 
-# roles whose bone points to the next role: what can be compared between figures with different bones
+# role → the role its bone points to: what can be compared between skeletons with different bones
 _BONES = {
     "spine": "neck", "neck": "head",
     **{f"{side}_{a}": f"{side}_{b}" for side in ("left", "right") for a, b in (
@@ -34,7 +34,7 @@ class Deviation:
     worst: float | None
     """Largest of any joint and frame."""
     free_mean: float | None
-    """Over the joints that no footplant needs: all but the legs'."""
+    """Mean over the joints that no foot contact needs: all but the legs'."""
     free_worst: float | None
     """Largest of those."""
     joints: dict[str, float]
@@ -42,7 +42,7 @@ class Deviation:
 
 
 def deviation(ours: Kinematics, character: Character, theirs: Kinematics, source: Character) -> Deviation | None:
-    """Compare over the frames that both have; None when they share neither joints nor roles."""
+    """Return the deviation over the frames that both have; None if they share neither joints nor roles."""
     from footplant.kernels.measures import bone_angles
 
     frames = min(len(ours.motion), len(theirs.motion))
@@ -77,7 +77,7 @@ def _leg_joints(roles: Roles | None) -> set[int]:
 
 
 def _summary(by: str, angles: NDArray, names: list[str], free: NDArray) -> Deviation:
-    angles = np.degrees(angles)
+    angles = np.degrees(angles)  # (F, N)
     loose = angles[:, free]
     return Deviation(
         by=by,

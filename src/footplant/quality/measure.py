@@ -1,6 +1,6 @@
-"""How good a motion is: do its plants hold, does it sink into the ground, is it smooth, is it still the source?
+"""Quality of a motion: foot skating, penetration, contact timing, smoothness and deviation from the source.
 
-The same code judges any file, also other tools' output: all it needs is a motion on a character with feet.
+The same code measures any file, also other tools' output: all it needs is a motion on a character with feet.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from footplant.motion import Motion
 from footplant.quality import published
 from footplant.quality.deviation import Deviation, deviation
 from footplant.quality.published import Published
-from footplant.quality.smoothness import Smoothness, jerk_and_peak, smoothness, uncut
+from footplant.quality.smoothness import Smoothness, continuous_parts, jerk_and_peak, smoothness
 from footplant.quality.tracks import Tracks
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
 
-STANDS = 1e-3
-"""Body heights per s² and s³ of acceleration and jerk below which a figure stands still, but for rounding."""
+STATIONARY = 1e-3
+"""Body heights per s² and s³; acceleration and jerk below this are rounding errors of a character that stands still."""
 
 Source = Clip | tuple[Motion, Character] | tuple[Motion, Character, Contacts | None]
 
 
 @dataclass(frozen=True)
 class PlantQuality:
-    """How well one plant holds."""
+    """How well one foot contact holds."""
 
     point: str
     """Name of the contact point."""
@@ -44,28 +44,28 @@ class PlantQuality:
     end: int
     """First frame after it."""
     drift: float
-    """Largest horizontal distance of the point from its mean place over the plant, mm."""
+    """Largest horizontal distance of the point from its mean position over the contact, mm."""
     height_band: float
-    """Largest minus smallest height over the plant, mm."""
+    """Largest minus smallest height over the contact, mm."""
     skate_speed: float
-    """Mean horizontal speed over the plant, m/s."""
+    """Mean horizontal speed over the contact, m/s."""
     start_error: int | None = None
-    """Frames by which the point really comes to rest late (early: negative); None without a source, or when lost."""
+    """Frames by which the actual contact begins late (early: negative); None without a source, or when lost."""
     end_error: int | None = None
-    """Frames by which it really leaves late (early: negative); None without a source, or when lost."""
+    """Frames by which the actual contact ends late (early: negative); None without a source, or when lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstraintQuality:
-    """What is left of one constraint."""
+    """Residuals of one constraint."""
 
     name: str
     kind: str = ""
-    """What it asks: position, footplant …"""
+    """Kind of constraint: position, footplant …"""
     unit: str = "mm"
-    """Of `worst` and `mean`: mm, or degrees."""
+    """Unit of `worst` and `mean`: mm, or degrees."""
     frames: int = 0
-    """How many frames it holds at."""
+    """Number of frames at which it is active."""
     worst: float
     """Largest residual."""
     mean: float
@@ -75,65 +75,65 @@ class ConstraintQuality:
     mean_share: float
     """Mean residual, % of the body's height; NaN for angles."""
     worst_frame: int | None = None
-    """Where it is largest."""
+    """Frame of the largest residual."""
     hard: bool = True
-    """Whether it had to be met."""
+    """Whether it is a hard constraint."""
     met: bool = True
-    """Whether it is, to the tolerance of the problem."""
+    """Whether it is satisfied to the problem's tolerance."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Every measure of one motion. None means that there was nothing to measure (no plants, no source, too short)."""
+    """Every metric of one motion. None means that there was nothing to measure (no contacts, no source, too short)."""
 
     frames: int
     fps: float
-    """Frames a second."""
+    """Frames per second."""
     height: float
-    """The body's, metres."""
+    """Height of the body, metres."""
     plants: tuple[PlantQuality, ...]
-    """Each plant that should hold: those given, else the source's, else the motion's own."""
+    """Each contact that should hold: those given, else the source's, else the motion's own."""
     worst_plant: PlantQuality | None
-    """The one that drifts most."""
+    """The contact with the largest drift."""
     mean_drift: float | None
-    """Mean over plants, mm."""
+    """Mean drift over contacts, mm."""
     share_under_1mm: float | None
-    """Share of plants that drift less than 1 mm, 0 to 1."""
+    """Share of contacts that drift less than 1 mm, 0 to 1."""
     share_under_2mm: float | None
-    """Share of plants that drift less than 2 mm, 0 to 1."""
+    """Share of contacts that drift less than 2 mm, 0 to 1."""
     share_under_5mm: float | None
-    """Share of plants that drift less than 5 mm, 0 to 1."""
+    """Share of contacts that drift less than 5 mm, 0 to 1."""
     timing_error: float | None
-    """Mean absolute error of the plants' starts and ends against the source, frames."""
+    """Mean absolute error of contact onsets and releases against the source, frames."""
     lost_plants: int | None
-    """Plants of the source in which our point does not rest at all."""
+    """Contacts of the source during which our point is never in contact."""
     skate_speed: float | None
-    """Mean horizontal speed of the points while planted, m/s."""
+    """Mean horizontal speed of the points while in contact, m/s."""
     skate_speed_max: float | None
-    """Largest of them, m/s."""
+    """Largest horizontal speed of a point while in contact, m/s."""
     penetration_worst: float | None
     """Deepest point of the feet (and palms) below the ground, mm."""
     penetration_mean: float | None
-    """Depth of each frame's deepest point (0 where none is below), mean over frames, mm."""
+    """Penetration of each frame's deepest point (0 where none is below), mean over frames, mm."""
     smoothness: Smoothness
     """Jerk and accelerations."""
     jerk_ratio: float | None
-    """Jerk over the source's, both in body heights per s³, of the joints that both figures have (by their roles)."""
+    """Jerk over the source's, both in body heights per s³, over the joints that both skeletons have (by role)."""
     peak_acceleration_ratio: float | None
-    """Peak acceleration over the source's, both in body heights per s², of the joints that both figures have."""
+    """Peak acceleration over the source's, both in body heights per s², over the joints that both skeletons have."""
     deviation: Deviation | None
     """Angles against the source; None without one."""
     limit_violations: int | None
-    """Pairs of frame and joint beyond the joint's limits; None when the figure's limits are unknown."""
+    """Number of (frame, joint) pairs beyond the joint's limits; None when the character's limits are unknown."""
     limit_worst: float | None
     """Largest angle beyond a limit, degrees."""
     constraint_errors: tuple[ConstraintQuality, ...]
-    """One for each constraint that was given."""
+    """One for each constraint given."""
     published: Published
-    """The ratios that others publish."""
+    """Metrics from published work."""
 
     def to_dict(self) -> dict:
-        """Plain numbers, lists and None, ready for JSON (which knows no NaN and no infinity)."""
+        """Return a JSON-ready dictionary (NaN and infinity become None)."""
         return {key: json_ready(value) for key, value in asdict(self).items()}
 
 
@@ -146,19 +146,19 @@ def measure(
     ground: Ground | float | None = None,
     constraints: Sequence[tuple[str, ArrayLike]] = (),
 ) -> Quality:
-    """Judge a motion (or a clip), alone or `against` a source: a clip or (motion, character[, contacts]).
+    """Measure a motion (or a clip), alone or `against` a source: a clip or (motion, character[, contacts]).
 
-    Plants are the given `contacts`; else the source's, since a motion that skates would hide its own; else the
-    motion's. A source of another rate is resampled; frames beyond the shorter of the two are left out of comparisons.
-    `ground` is a level in metres or has `height(places)`; without it the plants tell (the source's, for the source).
-    `constraints` are (name, residuals (F,) or (F, k) in metres).
+    Contacts are the given `contacts`; else the source's, since foot skating would hide the motion's own; else the
+    motion's. A source with another frame rate is resampled; comparisons cover the frames that both have. `ground` is a
+    level in metres or has `height(places)`; by default it is estimated from the contacts (the source's, for the
+    source). `constraints` are (name, residuals (F,) or (F, k) in metres).
     """
     if isinstance(motion, Clip):
         motion, character = motion.motion, character or motion.character
     if character is None:
         raise MotionError("expected a clip, or a motion and its character")
     source = None if against is None else _aligned(against, motion.fps)
-    return _judge(motion, character, contacts, source, ground, constraints)
+    return _measure(motion, character, contacts, source, ground, constraints)
 
 
 def measure_each(
@@ -169,18 +169,18 @@ def measure_each(
     against: Source,
     ground: Ground | float | None = None,
 ) -> tuple[Quality, ...]:
-    """Judge several motions of one character against the same source, as `measure` does each.
+    """Measure several motions of one character against the same source, as `measure` does each.
 
-    What is asked of the source is found once: before and after an edit, say.
+    Measures of the source are computed once, for motions before and after an edit for example.
     """
     sources: dict[float, _Aligned] = {}
     for motion in motions:
         if motion.fps not in sources:
             sources[motion.fps] = _aligned(against, motion.fps)
-    return tuple(_judge(motion, character, contacts, sources[motion.fps], ground, ()) for motion in motions)
+    return tuple(_measure(motion, character, contacts, sources[motion.fps], ground, ()) for motion in motions)
 
 
-def _judge(
+def _measure(
     motion: Motion,
     character: Character,
     contacts: Contacts | None,
@@ -190,13 +190,13 @@ def _judge(
 ) -> Quality:
     own = find_contacts((motion, character), ground=ground)
     kinematics = Kinematics(motion)
-    judged = contacts or (own if source is None else source.contacts)
-    floor = as_ground(ground) if ground is not None else own.ground if own.plants else judged.ground
+    expected = contacts or (own if source is None else source.contacts)
+    floor = as_ground(ground) if ground is not None else own.ground if own.plants else expected.ground
     tracks = Tracks.of(kinematics, character, floor)
-    plants = _judge_plants(tracks, judged, own if source is not None else None, motion.fps)
+    plants = _measure_plants(tracks, expected, own if source is not None else None, motion.fps)
     drifts = np.array([plant.drift for plant in plants])
     errors = [e for plant in plants for e in (plant.start_error, plant.end_error) if e is not None]
-    stance = tracks.stance(judged)
+    stance = tracks.stance(expected)
     speeds = published.ground_speed(tracks.places, motion.fps)[stance[:-1] & stance[1:]]
     depth = tracks.depths
     smooth = smoothness(kinematics, character.height)
@@ -225,13 +225,15 @@ def _judge(
         limit_violations=violations,
         limit_worst=worst_violation,
         constraint_errors=tuple(_constraint_error(name, residual, character.height) for name, residual in constraints),
-        published=published.judge(tracks, stance, judged, motion.fps, None if source is None else source.tracks),
+        published=published.published_metrics(
+            tracks, stance, expected, motion.fps, None if source is None else source.tracks
+        ),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Aligned:
-    """A source at the rate of the motion that is judged."""
+    """A source resampled to the rate of the measured motion."""
 
     kinematics: Kinematics
     character: Character
@@ -240,18 +242,18 @@ class _Aligned:
 
     @cached_property
     def tracks(self) -> Tracks:
-        """Its contact points, over its own ground."""
+        """Its contact points, relative to its own ground."""
         return Tracks.of(self.kinematics, self.character, self.contacts.ground)
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
         """Its frames between cuts."""
-        return uncut(self.kinematics, self.character.height)
+        return continuous_parts(self.kinematics, self.character.height)
 
     def jerk_and_peak(
         self, joints: list[int] | None, parts: list[tuple[int, int]]
     ) -> tuple[float | None, float | None]:
-        """See `smoothness.jerk_and_peak`; of some joints and frames."""
+        """Return `smoothness.jerk_and_peak` of some joints and frames, memoised."""
         key = (None if joints is None else tuple(joints), tuple(parts))
         if key not in self._places:
             self._places[key] = jerk_and_peak(self.kinematics, self.character.height, joints, parts)
@@ -271,8 +273,8 @@ def _aligned(against: Source, fps: float) -> _Aligned:
     return _Aligned(Kinematics(motion), character, contacts or find_contacts((motion, character)))
 
 
-def _judge_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:
-    """Each plant on our own points; with `own`, the times at which these really rest are compared with it."""
+def _measure_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:
+    """Measure each contact on our own points; with `own`, compare its timing with the contacts found there."""
     from footplant.kernels.measures import plant_figures
 
     frames = len(tracks.places)
@@ -280,7 +282,7 @@ def _judge_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps:
     rows = [(tracks.names.index(plant.point), plant.start, min(plant.end, frames)) for plant in plants]
     table = np.empty((len(plants), 3))
     plant_figures(tracks.places, np.array(rows, np.int64).reshape(-1, 3), table)
-    rests = None if own is None else {point: own.intervals(point) for point in own.points}
+    actual = None if own is None else {point: own.intervals(point) for point in own.points}
     return [
         PlantQuality(
             plant.point,
@@ -289,14 +291,14 @@ def _judge_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps:
             1000.0 * drift,
             1000.0 * band,
             way * fps,
-            *((None, None) if rests is None else _timing(plant, rests.get(plant.point, []))),
+            *((None, None) if actual is None else _timing(plant, actual.get(plant.point, []))),
         )
         for plant, (_, _, end), (drift, band, way) in zip(plants, rows, table.tolist())
     ]
 
 
 def _timing(plant: Plant, own: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
-    """Errors of the start and the end against those of our own plants (start, end) of the point that overlap."""
+    """Return the errors of onset and release against the overlapping (start, end) of our own contacts of the point."""
     overlapping = [(a, b) for a, b in own if min(b, plant.end) > max(a, plant.start)]
     if not overlapping:
         return None, None
@@ -304,7 +306,7 @@ def _timing(plant: Plant, own: Sequence[tuple[int, int]]) -> tuple[int | None, i
 
 
 def _limits(motion: Motion, character: Character) -> tuple[int | None, float | None]:
-    """How many pairs of frame and joint are beyond the joint's limits, and by how many degrees at worst."""
+    """Return the number of (frame, joint) pairs beyond the joint's limits, and the largest violation in degrees."""
     if character.limits is None or character.roles is None:
         return None, None
     beyond = humanoid.limit_violations(character, motion.rotations)
@@ -329,12 +331,12 @@ def _constraint_error(name: str, residual: ArrayLike, height: float) -> Constrai
 def _smoothness_ratios(
     kinematics: Kinematics, character: Character, source: _Aligned
 ) -> tuple[float | None, float | None]:
-    """Jerk and peak acceleration over the source's, on joints of the same roles.
+    """Return jerk and peak acceleration over the source's, on joints of the same roles.
 
-    A figure with joints at the tips of its fingers would else look jerkier than one whose hands are one piece.
+    Otherwise a skeleton with fingertip joints would look jerkier than one whose hands are a single joint.
     """
     joints = shared_joints(character, source.character)
-    # a cut of the source is one of ours: what counts as one depends on who moves
+    # use the source's cuts: whether a step counts as a cut depends on the body that moves
     frames = len(kinematics.motion)
     parts = [(first, min(last, frames)) for first, last in source.parts if first < frames]
     ours = jerk_and_peak(kinematics, character.height, joints[0], parts)
@@ -343,7 +345,7 @@ def _smoothness_ratios(
 
 
 def shared_joints(character: Character, other: Character) -> tuple[list[int], list[int]] | tuple[None, None]:
-    """The joints of two figures that have the same roles, one for each role; None where there are none."""
+    """Return the joints of two characters that have the same roles, one per role; None where there are none."""
     if character.roles is None or other.roles is None:
         return None, None
     ours, theirs = character.roles.joints, other.roles.joints
@@ -352,5 +354,5 @@ def shared_joints(character: Character, other: Character) -> tuple[list[int], li
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float | None:
-    """One over the other; None where there is nothing to compare with: a source that stands still."""
-    return ours / theirs if ours is not None and theirs is not None and theirs > STANDS else None
+    """Return ours / theirs; None where there is nothing to compare with, such as a source that stands still."""
+    return ours / theirs if ours is not None and theirs is not None and theirs > STATIONARY else None

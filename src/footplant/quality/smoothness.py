@@ -1,7 +1,7 @@
-"""Jerk and acceleration by finite differences, in seconds and body heights, blind to cuts and to an added T-pose.
+"""Jerk and acceleration by finite differences, in body heights and seconds, excluding cuts and an added T-pose.
 
-Derivatives are plain differences of neighbouring frames times the frame rate: the n-th spans n + 1 frames and belongs
-to their middle. They are not smoothed: white noise of s metres gives a jerk of s·√20·fps³. Compare clips of one rate.
+Derivatives are differences of neighbouring frames times the frame rate: the n-th spans n + 1 frames and belongs to
+their middle. They are not filtered: white noise of s metres gives a jerk of s·√20·fps³. Compare clips of one rate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from footplant.kinematics import Kinematics
 
 @dataclass(frozen=True)
 class Smoothness:
-    """How jerky a motion is; None where the clip is too short to tell."""
+    """Jerk and acceleration of a motion; None where the clip is too short."""
 
     jerk: float | None
     """RMS over joints and frames of the third derivative of joint positions, body heights per s³."""
@@ -30,8 +30,8 @@ class Smoothness:
     """95th percentile of the same, rad/s³."""
 
 
-def uncut(kinematics: Kinematics, height: float) -> list[tuple[int, int]]:
-    """(first, end) of the parts of a motion between its cuts, without an added T-pose; `height` is the body's."""
+def continuous_parts(kinematics: Kinematics, height: float) -> list[tuple[int, int]]:
+    """Return (first, end) of the parts of a motion between its cuts, without a lead-in; `height` is the body's."""
     positions = kinematics.positions
     if len(positions) < 2:
         return []
@@ -46,36 +46,38 @@ def smoothness(
     joints: Sequence[int] | None = None,
     parts: Sequence[tuple[int, int]] | None = None,
 ) -> Smoothness:
-    """Measure positions and rotations of all joints, or of some; `height` is the body's, metres.
+    """Measure jerk and acceleration of all joints, or of some; `height` is the body's, metres.
 
-    parts: (first, end) of the frames to measure; None: the motion's own, see `uncut`.
+    parts: (first, end) of the frames to measure; None: the parts of the motion between its cuts (`continuous_parts`).
     """
     motion = kinematics.motion
-    parts = uncut(kinematics, height) if parts is None else parts
+    parts = continuous_parts(kinematics, height) if parts is None else parts
     jerk, peak = jerk_and_peak(kinematics, height, joints, parts)
     moving = _moving_joints(motion.rotations, parts[0][0] if parts else 0)
     moving = moving if joints is None else np.intersect1d(moving, joints)
-    turn = _rotation_jerk(motion.rotations, moving, parts)
+    rotation_jerk = _rotation_jerk(motion.rotations, moving, parts)
     scale = motion.fps**3
     return Smoothness(
         jerk=jerk,
         peak_acceleration=peak,
-        joint_jerk_rms=float(np.sqrt(turn @ turn / len(turn))) * scale if len(turn) else None,
-        joint_jerk_p95=_percentile(turn, 0.95) * scale if len(turn) else None,
+        joint_jerk_rms=float(np.sqrt(rotation_jerk @ rotation_jerk / len(rotation_jerk))) * scale
+        if len(rotation_jerk)
+        else None,
+        joint_jerk_p95=_percentile(rotation_jerk, 0.95) * scale if len(rotation_jerk) else None,
     )
 
 
 def jerk_and_peak(
     kinematics: Kinematics, height: float, joints: Sequence[int] | None, parts: Sequence[tuple[int, int]]
 ) -> tuple[float | None, float | None]:
-    """`Smoothness.jerk` and `Smoothness.peak_acceleration` alone, of all joints or of some, in frames (first, end)."""
+    """Return `Smoothness.jerk` and `peak_acceleration` alone, of all or some joints, in frames (first, end)."""
     from footplant.quality import _smoothness as kernel
 
     fps = kinematics.motion.fps
     chosen = np.arange(len(kinematics.motion.skeleton)) if joints is None else np.array(joints, np.int64)
     places = np.zeros(2)
     for first, last in parts:
-        kernel.place_differences(kinematics.positions, chosen, first, last, places)
+        kernel.position_differences(kinematics.positions, chosen, first, last, places)
     seconds, thirds = (sum(max(last - first - order, 0) for first, last in parts) * len(chosen) for order in (2, 3))
     return (
         float(np.sqrt(places[1] / thirds)) * fps**3 / height if thirds else None,
@@ -84,43 +86,43 @@ def jerk_and_peak(
 
 
 def accelerations(kinematics: Kinematics, joints: Sequence[int], parts: Sequence[tuple[int, int]]) -> NDArray:
-    """(F, n) how fast joints accelerate, m/s²; 0 outside the parts and at their first and last frames."""
+    """Return accelerations (F, n) of joints, m/s²; 0 outside the parts and at their first and last frames."""
     from footplant.quality import _smoothness as kernel
 
     out, chosen = np.zeros((len(kinematics.frames), len(joints))), np.array(joints, np.int64)
     for first, last in parts:
-        # a part may end after the motion does
+        # a part may end after the motion
         last = min(last, len(out))
-        kernel.bends(kinematics.positions, chosen, first, last, float(kinematics.motion.fps) ** 2, out)
+        kernel.second_differences(kinematics.positions, chosen, first, last, float(kinematics.motion.fps) ** 2, out)
     return out
 
 
 def _moving_joints(rotations: NDArray, first: int) -> NDArray:
-    """Joints that turn at all since a frame: counting fixed ones would make a figure with more of them smoother."""
+    """Return the joints that rotate after a frame: counting fixed ones would lower the jerk of skeletons with many."""
     from footplant.quality import _smoothness as kernel
 
     if len(rotations) <= first:
         return np.zeros(0, np.int64)
     same = np.empty(rotations.shape[1])
-    kernel.least_alike(rotations, first, same)
+    kernel.smallest_dot(rotations, first, same)
     return np.flatnonzero(same < 1.0 - 1e-10)
 
 
 def _rotation_jerk(rotations: NDArray, joints: NDArray, parts: Sequence[tuple[int, int]]) -> NDArray:
-    """(N,) radians per frame³: second differences of the angular velocity between frames, in the joints' own frames."""
+    """Return (N,) radians per frame³: second differences of the joints' angular velocities in their local frames."""
     from footplant.quality import _smoothness as kernel
 
     rows = [max(last - first - 3, 0) for first, last in parts]
     out, room, at = np.empty((sum(rows), len(joints))), np.empty((3, len(joints), 3)), 0
     for (first, last), count in zip(parts, rows):
         if count:
-            kernel.turn_differences(rotations, joints, first, last, room, out[at : at + count])
+            kernel.angular_jerk(rotations, joints, first, last, room, out[at : at + count])
             at += count
     return out.ravel()
 
 
 def _percentile(values: NDArray, share: float) -> float:
-    """What that share of values is below, as `np.quantile` has it."""
+    """Return the quantile of values, as `np.quantile` does (which takes longer)."""
     place = share * (len(values) - 1)
     below = int(place)
     above = min(below + 1, len(values) - 1)
