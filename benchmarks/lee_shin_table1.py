@@ -19,6 +19,7 @@ from footplant.edits.retarget import Stage
 from footplant.feet.footing import find_footing
 from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
 from footplant.feet.swing import carry_feet
+from footplant.humanoid.proportions import apply_proportions
 from footplant.problem import Problem
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.numeric import Numeric
@@ -77,7 +78,9 @@ def morphing() -> Problem:
     """62 frames of walking while the legs get very long and then very short, in the original footsteps."""
     walk = samples.load("walk")
     clip = Clip(walk.motion.resample(RATE)[:62], walk.character)
-    long, short = (walk.character.with_proportions(legs=legs, trunk=trunk) for legs, trunk in ((1.4, 0.7), (0.7, 1.3)))
+    long, short = (
+        apply_proportions(walk.character, legs=legs, trunk=trunk) for legs, trunk in ((1.4, 0.7), (0.7, 1.3))
+    )
     contacts = find_contacts(clip)
     steps = find_steps(contacts, foot_length(clip.character, "left"))
     change = Change.of(clip, [clip.character, long, short], steps)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation, samples
 from footplant.clip import Clip
-from footplant.humanoid.proportions import Proportions
+from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from footplant.motion import Motion
@@ -88,7 +88,7 @@ def wear(labels: list[str], motion: str | Clip = "walk", body: Proportions | str
     rng = np.random.default_rng(seed)
     clip = samples.load(motion) if isinstance(motion, str) else motion
     proportions = BODIES[body] if isinstance(body, str) else body
-    wearer = clip.character.with_proportions(proportions)
+    wearer = apply_proportions(clip.character, proportions)
     root = clip.motion.root * (wearer.height / clip.character.height)
     moved = replace(clip.motion, skeleton=wearer.skeleton, root=root)
     kinematics = Kinematics(moved)

@@ -117,7 +117,7 @@ def test_without_the_exact_pass_errors_fall_below_one_per_cent(walk):
 
 
 def test_out_of_reach_is_told(walk):
-    tiny = walk.character.with_proportions(legs=0.25)
+    tiny = apply_proportions(walk.character, legs=0.25)
     solution = morph(walk, [tiny])
     assert solution.status is Status.UNREACHABLE
     assert any("scale the footsteps" in text for text in solution.report.notes)

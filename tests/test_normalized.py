@@ -16,6 +16,7 @@ from footplant.cli import main
 from footplant.constraints import Balance, Distance, LookAt, Orientation, Position
 from footplant.edits.morphology_independent import plants_of, share
 from footplant.errors import FormatError, MotionError
+from footplant.humanoid.proportions import apply_proportions
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.normalized import Normalized, NormalizedSpline, convert, normalize, scale
@@ -211,7 +212,7 @@ def test_an_empty_clip_and_a_figure_without_roles():
 def test_nothing_but_lengths_is_lost():
     """The normalised form holds no metres: the same motion of a body twice as large is the same."""
     clip = samples.load("kick")
-    large = clip.character.with_proportions(scale=2.0)
+    large = apply_proportions(clip.character, scale=2.0)
     first = normalize(clip.motion, clip.character)
     second = normalize(convert(scale(first, large)), large)
     assert isinstance(first, Normalized)

@@ -54,7 +54,7 @@ def turned_axes(skeleton: Skeleton, seed: int) -> tuple[Skeleton, np.ndarray]:
 def test_each_segment_scales_by_its_factors(factors):
     figure = load_character("mannequin")
     p = Proportions(**factors)
-    changed = figure.with_proportions(p)
+    changed = apply_proportions(figure, p)
     for side in ("left", "right"):
         for above, below, factor in (
             ("upper_leg", "lower_leg", p.legs * p.thigh),
@@ -82,7 +82,7 @@ def test_each_segment_scales_by_its_factors(factors):
 @given(FACTORS)
 def test_soles_stay_on_the_ground_and_the_skin_fits(factors):
     figure = load_character("mannequin")
-    changed = figure.with_proportions(**factors)
+    changed = apply_proportions(figure, **factors)
     for name, place in contact_places(changed).items():
         if name.rpartition("_")[2] in SOLES:
             assert place[1] == pytest.approx(0.0, abs=1e-12)
@@ -114,7 +114,7 @@ def test_local_axes_do_not_matter(factors):
         for name, point in figure.contacts.items()
     }
     other = replace(figure, skeleton=skeleton, contacts=contacts)
-    a, b = figure.with_proportions(**factors), other.with_proportions(**factors)
+    a, b = apply_proportions(figure, **factors), apply_proportions(other, **factors)
     np.testing.assert_allclose(a.skeleton.rest_world[0], b.skeleton.rest_world[0], atol=1e-12)
     np.testing.assert_allclose(a.skeleton.rest_ends, b.skeleton.rest_ends, atol=1e-12)
     assert a.height == pytest.approx(b.height, rel=1e-12)
@@ -122,8 +122,8 @@ def test_local_axes_do_not_matter(factors):
 
 def test_factors_of_one_change_nothing():
     figure = load_character("mannequin")
-    assert figure.with_proportions() is figure
-    nearly = figure.with_proportions(**{f.name: 1.0 + 1e-15 for f in fields(Proportions)})
+    assert apply_proportions(figure) is figure
+    nearly = apply_proportions(figure, **{f.name: 1.0 + 1e-15 for f in fields(Proportions)})
     np.testing.assert_allclose(nearly.skeleton.offsets, figure.skeleton.offsets, atol=1e-12)
     np.testing.assert_allclose(nearly.skeleton.end_offsets, figure.skeleton.end_offsets, atol=1e-12)
     np.testing.assert_allclose(nearly.skin.vertices, figure.skin.vertices, atol=1e-12)
@@ -134,7 +134,7 @@ def test_factors_of_one_change_nothing():
 
 def test_scale_alone_scales_everything():
     figure = load_character("mannequin")
-    half = figure.with_proportions(scale=0.5)
+    half = apply_proportions(figure, scale=0.5)
     np.testing.assert_allclose(half.skeleton.offsets, 0.5 * figure.skeleton.offsets, atol=1e-12)
     np.testing.assert_allclose(half.skin.vertices, 0.5 * figure.skin.vertices, atol=1e-12)
     np.testing.assert_allclose(half.skin.normals, figure.skin.normals, atol=1e-12)
@@ -143,7 +143,7 @@ def test_scale_alone_scales_everything():
 
 def test_girth_thickens_without_moving_a_joint():
     figure = load_character("mannequin")
-    thick = figure.with_proportions(girth=1.5, limb_girth=1.2)
+    thick = apply_proportions(figure, girth=1.5, limb_girth=1.2)
     np.testing.assert_allclose(thick.skeleton.offsets, figure.skeleton.offsets, atol=1e-12)
 
     def width(skin, height):
@@ -158,7 +158,7 @@ def test_masses_follow_the_volume():
     count = len(figure.skeleton)
     figure = replace(figure, masses=np.full(count, 1.0 / count), mass_centers=np.tile([0.0, -0.1, 0.0], (count, 1)))
     thigh = figure.roles["left_upper_leg"]
-    changed = figure.with_proportions(thigh=2.0, limb_girth=1.5)
+    changed = apply_proportions(figure, thigh=2.0, limb_girth=1.5)
     assert changed.masses.sum() == pytest.approx(1.0)
     assert changed.masses[thigh] / changed.masses[0] == pytest.approx(2.0 * 1.5**2)
     np.testing.assert_allclose(changed.mass_centers[thigh], [0.0, -0.2, 0.0], atol=1e-12)
@@ -181,8 +181,8 @@ def test_twist_joints_and_dummies_share_the_length():
     }  # fmt: skip
     joints = {role: (skeleton.index(name),) for role, name in names.items()}
     roles = footplant.Roles(joints, dict.fromkeys(joints, 1.0), dict.fromkeys(joints, ""))
-    changed = Character(skeleton, roles=roles).with_proportions(
-        upper_arm=2.0, thigh=1.5, limb_girth=3.0, hips=1.2, shoulders=1.1, trunk=0.9
+    changed = apply_proportions(
+        Character(skeleton, roles=roles), upper_arm=2.0, thigh=1.5, limb_girth=3.0, hips=1.2, shoulders=1.1, trunk=0.9
     )
     offset = dict(zip(skeleton.names, changed.skeleton.offsets.round(12).tolist()))
     assert offset["Twist"] == offset["ForeArm"] == [0.3, 0.0, 0.0]
@@ -212,8 +212,8 @@ def test_a_foot_hung_elsewhere_follows_its_leg():
     )  # fmt: skip
     contacts = {name: replace(point, joint=point.joint + 1) for name, point in figure.contacts.items()}
     rig = Character(Skeleton(names, parents, offsets), roles=roles, contacts=contacts)
-    changed = rig.with_proportions(legs=1.3, hips=1.2)
-    expected = figure.with_proportions(legs=1.3, hips=1.2).skeleton.rest_world[0]
+    changed = apply_proportions(rig, legs=1.3, hips=1.2)
+    expected = apply_proportions(figure, legs=1.3, hips=1.2).skeleton.rest_world[0]
     np.testing.assert_allclose(changed.skeleton.rest_world[0][1:], expected, atol=1e-12)
 
 
@@ -232,7 +232,7 @@ def test_missing_roles_are_ignored():
     figure = load_character("mannequin")
     few = {role: joints for role, joints in figure.roles.joints.items() if "leg" in role or role == "hips"}
     roles = footplant.Roles(few, dict.fromkeys(few, 1.0), dict.fromkeys(few, ""))
-    changed = replace(figure, roles=roles).with_proportions(legs=1.5, arms=2.0, feet=1.2)
+    changed = apply_proportions(replace(figure, roles=roles), legs=1.5, arms=2.0, feet=1.2)
     assert distance(changed, "left_upper_leg", "left_lower_leg") == pytest.approx(1.5 * 0.41)
     hand = figure.skeleton.index("LeftHand")
     np.testing.assert_allclose(changed.skeleton.offsets[hand], figure.skeleton.offsets[hand], atol=1e-12)
@@ -241,7 +241,7 @@ def test_missing_roles_are_ignored():
 def test_real_capture_figure(shared):
     """A CMU figure: joints of no length before hips and neck, units and axes of its own."""
     figure = footplant.load(shared_data("bvh", "cmu", "02_01.bvh")).character
-    changed = figure.with_proportions(legs=1.25, arms=0.8, trunk=0.9, hips=1.3)
+    changed = apply_proportions(figure, legs=1.25, arms=0.8, trunk=0.9, hips=1.3)
     for side in ("left", "right"):
         for above, below, factor in (
             ("upper_leg", "lower_leg", 1.25), ("lower_leg", "foot", 1.25), ("foot", "toes", 1.0),
@@ -262,7 +262,7 @@ def test_real_capture_figure(shared):
 @pytest.mark.parametrize("name", ["CesiumMan.glb", "RiggedFigure.glb", "KayKit_Knight.glb", "godot_mannequiny.glb"])
 def test_real_skinned_figure(shared, name):
     figure = footplant.load_character(shared / "gltf" / name)
-    changed = figure.with_proportions(legs=1.3, arms=0.9, girth=1.2)
+    changed = apply_proportions(figure, legs=1.3, arms=0.9, girth=1.2)
     at_rest = [linear_blend(c.skin, Kinematics(rest_motion(c.skeleton)))[0] for c in (figure, changed)]
     np.testing.assert_allclose(at_rest[1], changed.skin.vertices, atol=1e-12)
     np.testing.assert_array_equal(changed.skin.weights, figure.skin.weights)
@@ -280,6 +280,6 @@ def test_real_skinned_figure(shared, name):
 def test_heights_agree_with_the_measure_of_figures():
     """The height after a change is what measuring the new figure anew gives, for a human figure."""
     figure = load_character("mannequin")
-    changed = figure.with_proportions(legs=1.1, trunk=0.95, arms=1.2)
+    changed = apply_proportions(figure, legs=1.1, trunk=0.95, arms=1.2)
     anew = humanoid.standing_height(changed.skeleton, changed.roles)
     assert changed.height == pytest.approx(anew, rel=0.01)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from footplant import rotation, samples
+from footplant.humanoid.proportions import apply_proportions
 from footplant.markers import Markers
 from footplant.optical.guess import guess
 from footplant.optical.marker_sets import recognise
@@ -17,7 +18,7 @@ from markers_made import BODIES, CMU_41, PLUG_IN_GAIT, _put
 @pytest.mark.parametrize("turn", [0.0, 2.0])
 def test_a_t_pose_tells_nearly_all_segments(body: str, labels: list[str], turn: float) -> None:
     mannequin = samples.load_character("mannequin")
-    wearer = mannequin.with_proportions(BODIES[body])
+    wearer = apply_proportions(mannequin, BODIES[body])
     segments, offsets = _put(wearer, labels, np.random.default_rng(7), 0.015)
     joints, turned = wearer.skeleton.posed(wearer.skeleton.rest)
     places = joints[segments] + rotation.rotate(turned[segments], offsets)

@@ -5,6 +5,7 @@ Metres, seconds, radians, right-handed, y up, quaternions (w, x, y, z), frames o
 
 from typing import TYPE_CHECKING, Any
 
+from footplant import motion
 from footplant.clip import Clip, Conversion, Take
 from footplant.errors import (
     FootplantError,
@@ -54,6 +55,16 @@ __all__ = [
     "save_markers",
     "save_project",
 ]
+
+
+def _motion_html(shown: Motion, character: Character | None, name: str) -> str:
+    """Draw a motion for a notebook; the drawing code is imported when the first motion is shown."""
+    from footplant.plot.notebook import motion_html
+
+    return motion_html(shown, character, name)
+
+
+motion.html_view = _motion_html
 
 
 def __getattr__(name: str) -> Any:

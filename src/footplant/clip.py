@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from footplant.conversion import Conversion
-from footplant.motion import Motion
+from footplant.motion import Motion, notebook_html
 from footplant.skeleton import Character
 
 
@@ -38,11 +38,9 @@ class Clip:
     layout: Any = field(default=None, repr=False)
     """How the file wrote its numbers (a BVH's channel orders), kept so that the same format can write them alike."""
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: poses, and one that moves."""
-        from footplant.plot.notebook import motion_html
-
-        return motion_html(self.motion, self.character, self.name)
+    def _repr_html_(self) -> str | None:
+        """Return the HTML that a notebook shows: a strip of poses and an animation."""
+        return notebook_html(self.motion, self.character, self.name)
 
 
 __all__ = ["Clip", "Conversion", "Take"]

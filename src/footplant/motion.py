@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.errors import MotionError
-from footplant.skeleton import Roles, Skeleton, frozen
+from footplant.skeleton import Character, Roles, Skeleton, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +73,9 @@ class Motion:
         """Seconds from the first frame to the last."""
         return max(len(self) - 1, 0) / self.fps
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: poses, and one that moves."""
-        from footplant.plot.notebook import motion_html
-
-        return motion_html(self)
+    def _repr_html_(self) -> str | None:
+        """Return the HTML that a notebook shows: a strip of poses and an animation."""
+        return notebook_html(self)
 
     def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Motion:
         """Some of the frames: m[3] is the pose at frame 3, m[10:20] a cut; a step divides the rate."""
@@ -310,3 +308,13 @@ def rest_motion(skeleton: Skeleton, frames: int = 1, fps: float = 30.0) -> Motio
         np.broadcast_to(skeleton.rest, (frames, len(skeleton), 4)),
         fps,
     )
+
+
+html_view: Callable[[Motion, Character | None, str], str] | None = None
+"""Draws a motion for notebooks: (motion, character, name) → HTML. `footplant` installs it, so that this module does not
+import drawing code; None shows nothing."""
+
+
+def notebook_html(motion: Motion, character: Character | None = None, name: str = "motion") -> str | None:
+    """Return the HTML that a notebook shows for a motion, or None when no view is installed."""
+    return None if html_view is None else html_view(motion, character, name)

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from footplant import rotation
 from footplant.errors import SkeletonError
-
-if TYPE_CHECKING:
-    from footplant.humanoid.proportions import Proportions
 
 
 def frozen(array, dtype: DTypeLike = float) -> NDArray:
@@ -343,9 +340,3 @@ class Character:
                 f"{self.name!r} has no human roles; name them in a TOML file and pass it as roles=FILE (--roles FILE)"
             )
         return self.roles
-
-    def with_proportions(self, proportions: Proportions | None = None, **factors: float) -> Character:
-        """The same figure with other proportions, its skin fitted to them: see `footplant.humanoid.proportions`."""
-        from footplant.humanoid.proportions import Proportions, apply_proportions
-
-        return apply_proportions(self, proportions or Proportions(**factors))

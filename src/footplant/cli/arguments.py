@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from footplant.cli.options import options
-
-if TYPE_CHECKING:
-    from footplant.clip import Clip
 
 ClipFile = Annotated[str, typer.Argument(metavar="FILE", help="A motion or character file, or sample:NAME.")]
 Take = Annotated[str | None, typer.Option(metavar="TAKE", help="Which animation of the file, by number or name.")]
@@ -47,20 +44,6 @@ class Reading:
     fps: Fps = None
     skeleton: SkeletonFile = None
 
-    def load(self, file: str) -> Clip:
-        """Load a clip with the options as the command line gave them; markers are solved."""
-        from footplant.cli.output import announce_compiling, working
-        from footplant.io import holds_markers, load
-
-        announce_compiling()
-        if holds_markers(file):
-            from footplant.cli.solve import solve_file
-
-            self.refuse_for_markers(file)
-            return solve_file(file, subject=self.figure, units=self.units, up=self.up)[0].clip
-        with working(f"reading {file}"):
-            return load(file, **self.given(file))
-
     def given(self, file: str) -> dict[str, Any]:
         """The options that are given, as the library takes them; what the file's format does not take is an error."""
         from inspect import signature
@@ -86,11 +69,6 @@ class Reading:
         for name, value in kept.items():
             if value is not None:
                 raise FormatError(f"a file of markers takes no --{name.replace('_', '-')}", path=file)
-
-
-def load_clip(file: str) -> Clip:
-    """Load a clip, nothing forced."""
-    return Reading().load(file)
 
 
 def format_name(file: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import load_clip
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
 from footplant.cli.solving import Answer, solving

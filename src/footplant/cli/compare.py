@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Exact, Overwrite, further_constraints, solving
@@ -65,7 +66,7 @@ def compare(
             raise FormatError(f"expected a picture ending in .png, got {Path(out).suffix or 'no ending'!r}", path=out)
         if not Path(out).parent.is_dir():
             raise FormatError("there is no such folder", path=Path(out).parent)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     character = None
     if to is not None:
         with working(f"reading {to}"):

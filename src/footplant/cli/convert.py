@@ -13,6 +13,7 @@ import typer
 
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Json, Reading, format_name, unit
+from footplant.cli.loading import load_clip
 from footplant.cli.losses import listing, losses
 from footplant.cli.options import spread
 from footplant.cli.output import (
@@ -122,7 +123,7 @@ def _read(file: str, module: ModuleType, reading: Reading) -> list[Clip]:
     from footplant.io import SAMPLE, load_takes
 
     if reading.take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
-        return [reading.load(file)]
+        return [load_clip(file, reading)]
     announce_compiling()
     found = load_takes(file, **reading.given(file))
     with working(f"reading {file}"):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import Json, load_clip
+from footplant.cli.arguments import Json
+from footplant.cli.loading import load_clip
 from footplant.cli.output import announce_compiling, print_facts, print_json, print_table, working
 from footplant.cli.solving import Out, Overwrite, check_targets, solving
 

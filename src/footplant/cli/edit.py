@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 
 
@@ -44,7 +45,7 @@ def edit(
     from footplant.io import load_character
 
     listener = open_socket(port)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     if not len(clip.motion):
         raise FormatError("expected a clip with frames to edit, got none", path=file)
     if to is not None:

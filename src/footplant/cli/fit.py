@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.solving import Answer, Exact, further_constraints, solving
 
@@ -45,7 +46,7 @@ def fit(
     if ik not in ("auto", "hybrid", "numeric"):
         raise FormatError(f"expected an ik among auto, hybrid, numeric; got {ik!r}")
     answer.check(file)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     wanted = further_constraints(constraints, clip, clip.character)
     with solving("fitting") as progress:
         solution = solve(clip, wanted, method=method, ik=ik, exact=exact, keep_plants=keep_plants, progress=progress)

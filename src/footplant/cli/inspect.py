@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Json, Reading, format_name
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import console, note, print_facts, print_json, print_table
 
@@ -32,7 +33,7 @@ def info(
     if holds_markers(file):
         markers.info(file, reading, json)
         return
-    facts = describe(reading.load(file), file)
+    facts = describe(load_clip(file, reading), file)
     if json:
         print_json(facts)
     else:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Json, Reading, load_clip
+from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
 
@@ -26,7 +27,7 @@ def contacts(
     """
     from footplant.contacts.detection import find_contacts
 
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     with working("finding footplants"):
         found = find_contacts(clip, hands=hands, toes=toes)
     if json:
@@ -61,7 +62,7 @@ def measure(
     """
     from footplant.quality.measure import measure as judge
 
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     source = None if against is None else load_clip(against)
     with working("measuring"):
         report = judge(clip, against=source).to_dict()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import Json, load_clip
+from footplant.cli.arguments import Json
+from footplant.cli.loading import load_clip
 from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
 from footplant.cli.solving import Overwrite, solving
 

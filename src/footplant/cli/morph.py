@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
 from footplant.cli.solving import Answer, Exact, solving
@@ -45,7 +46,7 @@ def morph(
     if "moving bones" not in writer_of(answer.out).holds:
         able = sorted(ending for ending, module in formats().items() if "moving bones" in module.holds)
         raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=answer.out)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     targets = []
     for name in to:
         with working(f"reading {name}"):

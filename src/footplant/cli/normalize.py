@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import print_facts, print_json, working
 from footplant.cli.solving import Answer, further_constraints, solving
@@ -52,7 +53,7 @@ def normalize(
         raise FormatError(
             "expected a name ending in .footplant, or a character (--to) to put the motion on", path=answer.out
         )
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     with working("finding what must hold"):
         normalized, carried = _carried(file, clip, constraints, plants)
     if to is None:

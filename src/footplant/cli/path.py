@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.solving import Answer, Exact, further_constraints, solving
 
@@ -70,7 +71,7 @@ def path(
         raise FormatError(f"expected --timing keep or arc; got {timing!r}")
     answer.check(file)
     way, starts_there = load_curve(curve)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     extra = further_constraints(constraints, clip, clip.character)
     with solving("laying it along the curve") as progress:
         solution = solve(

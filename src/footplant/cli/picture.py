@@ -9,6 +9,7 @@ import typer
 
 from footplant.cli import markers
 from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import print_json, working
 
@@ -43,7 +44,7 @@ def plot(
         with working(f"drawing {out}"):
             path = drawing.cloud(cloud, out, poses=poses, title=title, dpi=dpi)
     else:
-        clip = reading.load(file)
+        clip = load_clip(file, reading)
         with working(f"drawing {out}"):
             path = drawing.strip(clip, out, poses=poses, mesh=not bones, panels=not poses_only, title=title, dpi=dpi)
     if json:

@@ -339,7 +339,7 @@ def _from_clip(
     source: str, target: Character, make: MakePuppeteer, show: _Show, stop: Callable[[], bool]
 ) -> dict[str, Any]:
     """A motion file as if its figure performed: no filter, no calibration, its own rate."""
-    from footplant.cli.arguments import load_clip
+    from footplant.cli.loading import load_clip
     from footplant.live.puppeteer import Frame
 
     clip = load_clip(source)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.solving import Answer, solving
 
@@ -42,7 +43,7 @@ def repair(
     if first_frame not in FIRST_FRAME:
         raise FormatError(f"expected --first-frame to be one of {', '.join(FIRST_FRAME)}; got {first_frame!r}")
     answer.check(file)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     with solving("repairing") as progress:
         solution = solve(clip, ground=ground, slide=slide, first_frame=first_frame, progress=progress)  # type: ignore[arg-type]
     answer.deliver(solution, clip, clip.character, verb="repair", file=file)

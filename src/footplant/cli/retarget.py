@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
 from footplant.cli.solving import Answer, Exact, further_constraints, solving
@@ -58,7 +59,7 @@ def retarget(
     if method == PUPPET and constraints is not None:
         raise ConstraintError(f"{PUPPET} plays the clip frame by frame and cannot honour constraints")
     answer.check(file)
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     with working(f"reading {to}"):
         options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
         character = load_character(to, **options)

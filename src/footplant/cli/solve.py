@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import Json, Reading, Units, Up
-from footplant.cli.output import note, print_facts, print_json, print_table, working
-from footplant.cli.solving import Out, Overwrite, check_targets, solving
+from footplant.cli.arguments import Json, Units, Up
+from footplant.cli.loading import solve_file
+from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
+from footplant.cli.solving import Answer, Out, Overwrite, check_targets, solving
 
 if TYPE_CHECKING:
     from footplant.optical.report import MarkerReport
@@ -74,8 +75,6 @@ def solve(
     check_targets(file, out, overwrite=overwrite)
     for extra in (report, picture):
         if extra is not None:
-            from footplant.cli.output import refuse_to_overwrite
-
             refuse_to_overwrite(file, Path(extra), overwrite)
     with working(f"reading {skeleton}"):
         base = load_character(skeleton)
@@ -83,7 +82,6 @@ def solve(
         file, base, labels=labels, pose=pose, subject=figure, calibration=calibration, smooth=smooth, units=units, up=up
     )
     if to is not None:
-        from footplant.cli.solving import Answer
         from footplant.edits.retarget import retarget
 
         character = load_character(to)
@@ -103,54 +101,6 @@ def solve(
         )
         return
     print_fit(solved.report, f"solve: {file} → {out}")
-
-
-def solve_file(
-    file: str,
-    base: Any = None,
-    *,
-    labels: str | None = None,
-    pose: int | None = None,
-    subject: str | None = None,
-    calibration: str | None = None,
-    smooth: bool = False,
-    units: str | None = None,
-    up: str | None = None,
-) -> tuple[Solved, Any]:
-    """Read markers and solve them; errors name the file."""
-    from footplant.cli import markers as marker_files
-    from footplant.errors import ConstraintError, FormatError, MotionError
-    from footplant.optical.solve import solve as solve_markers
-
-    markers = marker_files.load(file, Reading(units=units, up=up))
-    told = None if calibration is None else marker_files.load(calibration, Reading(units=units, up=up))
-    table = None if labels is None else _read_table(labels)
-    with solving("solving markers") as progress:
-        try:
-            return solve_markers(
-                markers, base, table=table, pose_frame=pose, subject=subject, calibration=told, smooth=smooth,
-                progress=progress,
-            ), markers  # fmt: skip
-        except (MotionError, ConstraintError) as error:
-            raise FormatError(str(error), path=file) from error
-
-
-def _read_table(path: str) -> dict[str, str]:
-    """Label → where it sits, from a TOML file (a table `markers`, or the whole file)."""
-    import tomllib
-
-    from footplant.errors import FormatError
-
-    try:
-        data = tomllib.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise FormatError(error.strerror or str(error), path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from error
-    table = data.get("markers", data)
-    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
-        raise FormatError('expected lines such as M1 = "left knee"', path=path)
-    return table
 
 
 def _write_extras(solved: Solved, markers: Any, report: str | None, picture: str | None) -> None:

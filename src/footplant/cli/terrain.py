@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
 from footplant.cli.solving import Answer, Exact, solving
@@ -76,7 +77,7 @@ def terrain(
     answer.check(file)
     _check_positive(cell=cell, relief=relief)
     center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
-    clip = reading.load(file)
+    clip = load_clip(file, reading)
     character = clip.character
     if to is not None:
         with working(f"reading {to}"):

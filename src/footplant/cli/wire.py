@@ -144,7 +144,7 @@ def _recorded(file: str) -> Datagrams:
 
 def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: float | None, seed: int) -> Datagrams:
     """Poses of a clip."""
-    from footplant.cli.arguments import load_clip
+    from footplant.cli.loading import load_clip
     from footplant.live.faults import with_noise
     from footplant.live.stage import Voice
 

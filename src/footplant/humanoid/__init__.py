@@ -13,6 +13,7 @@ from footplant.humanoid.body import make_character
 from footplant.humanoid.limits import anatomical_turns, joint_limits, limit_violations
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import find_units, find_up, leg_length, standing_height
+from footplant.humanoid.proportions import Proportions, apply_proportions, proportions_of
 from footplant.humanoid.reference import mirror_map, reference_pose, reference_world, with_reference
 from footplant.humanoid.roles import CHAINS, ROLES, find_roles, read_corrections
 from footplant.humanoid.sole import contact_points
@@ -20,7 +21,9 @@ from footplant.humanoid.sole import contact_points
 __all__ = [
     "CHAINS",
     "ROLES",
+    "Proportions",
     "anatomical_turns",
+    "apply_proportions",
     "contact_points",
     "find_roles",
     "find_units",
@@ -30,6 +33,7 @@ __all__ = [
     "limit_violations",
     "make_character",
     "mirror_map",
+    "proportions_of",
     "read_corrections",
     "reference_pose",
     "reference_world",

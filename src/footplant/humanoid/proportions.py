@@ -65,8 +65,10 @@ class Proportions:
                 raise SkeletonError(f"expected a positive, finite factor for {item.name}, got {value!r}")
 
 
-def apply_proportions(character: Character, proportions: Proportions) -> Character:
-    """The character with other proportions: roles decide which factor a bone gets.
+def apply_proportions(character: Character, proportions: Proportions | None = None, /, **factors: float) -> Character:
+    """Return the character with other proportions: roles decide which factor a bone gets.
+
+    Pass a `Proportions`, or its fields as keywords: `apply_proportions(character, legs=1.2, girth=0.9)`.
 
     Joints without a role on the way between two that have one (dummies, twist joints) share the length of that segment;
     what hangs on a segment moves with it. Joints keep their names, order and rest rotations, so that motions fit both
@@ -75,6 +77,9 @@ def apply_proportions(character: Character, proportions: Proportions) -> Charact
     length factor and across by its girth factor; it is bound to the new rest pose. The file's own document
     (`Character.source`) is dropped, because its meshes no longer fit. With all factors 1 it is the character itself.
     """
+    if proportions is not None and factors:
+        raise SkeletonError("expected a Proportions or factors by name, got both")
+    proportions = proportions or Proportions(**factors)
     if proportions == Proportions():
         return character
     plan = _Plan(character, proportions)

@@ -20,6 +20,7 @@ from footplant.edits.morphology_independent import plants_of
 from footplant.errors import ConstraintError, SkeletonError
 from footplant.geometry import HeightField
 from footplant.grounds import slope
+from footplant.humanoid.proportions import apply_proportions
 from footplant.live.crowd import FLOOR, Act, Actor, Scene
 from footplant.live.crowd_goals import KINDS, Goal
 from footplant.live.ground_adaptation import GroundInTime
@@ -84,7 +85,7 @@ def _actor(
     if "proportions" in fields:
         factors = fields.table("proportions")
         try:
-            character = replace(character.with_proportions(**factors.data), name=name)
+            character = replace(apply_proportions(character, **factors.data), name=name)
         except (SkeletonError, TypeError) as error:
             fields.fail("proportions", str(error))
     acts = []

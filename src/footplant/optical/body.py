@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.errors import MotionError
-from footplant.humanoid.proportions import Proportions
+from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.optical.marker_sets import AT_HIP, FAR, LANDMARKS, Stuck
 from footplant.skeleton import Character
 
@@ -207,7 +207,7 @@ class MarkerBody:
     def character(self, lengths: NDArray) -> Character:
         """The base with lengths: overall scale first, then `LENGTHS` relative to it."""
         factors = dict(zip(LENGTHS, (float(value) for value in lengths[1:]), strict=True))
-        return self.base.with_proportions(Proportions(scale=float(lengths[0]), **factors))
+        return apply_proportions(self.base, Proportions(scale=float(lengths[0]), **factors))
 
     def bones(self, lengths: NDArray) -> NDArray:
         """(J, 3) offsets of the joints for lengths."""

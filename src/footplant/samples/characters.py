@@ -7,7 +7,7 @@ from functools import cache
 
 from footplant import humanoid
 from footplant.errors import SkeletonError
-from footplant.humanoid.proportions import Proportions
+from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.samples import mannequin, mesh
 from footplant.skeleton import Character
 from footplant.skinning import vertex_normals
@@ -49,7 +49,7 @@ def load_character(name: str) -> Character:
     skin = mesh.build_skin(skeleton, ball=name == "blubby")
     figure = humanoid.make_character(skeleton, mannequin.roles(skeleton), name=name, skin=skin)
     figure = replace(figure, contacts=mannequin.contact_points(skeleton))
-    figure = figure.with_proportions(PROPORTIONS[name])
+    figure = apply_proportions(figure, PROPORTIONS[name])
     assert figure.skin is not None
     normals = vertex_normals(figure.skin.vertices, figure.skin.faces)
     return replace(figure, skin=replace(figure.skin, normals=normals))

@@ -1,0 +1,75 @@
+"""Load the clip that a command works on; marker files are solved first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from footplant.cli.arguments import Reading
+from footplant.cli.markers import load as load_markers
+from footplant.cli.output import announce_compiling, working
+from footplant.cli.solving import solving
+
+if TYPE_CHECKING:
+    from footplant.clip import Clip
+    from footplant.optical.solve import Solved
+
+
+def load_clip(file: str, reading: Reading | None = None) -> Clip:
+    """Load a clip with the given options; optical markers are solved with the default settings."""
+    from footplant.io import holds_markers, load
+
+    reading = reading or Reading()
+    announce_compiling()
+    if holds_markers(file):
+        reading.refuse_for_markers(file)
+        return solve_file(file, subject=reading.figure, units=reading.units, up=reading.up)[0].clip
+    with working(f"reading {file}"):
+        return load(file, **reading.given(file))
+
+
+def solve_file(
+    file: str,
+    base: Any = None,
+    *,
+    labels: str | None = None,
+    pose: int | None = None,
+    subject: str | None = None,
+    calibration: str | None = None,
+    smooth: bool = False,
+    units: str | None = None,
+    up: str | None = None,
+) -> tuple[Solved, Any]:
+    """Read markers and solve them; errors name the file."""
+    from footplant.errors import ConstraintError, FormatError, MotionError
+    from footplant.optical.solve import solve as solve_markers
+
+    markers = load_markers(file, Reading(units=units, up=up))
+    told = None if calibration is None else load_markers(calibration, Reading(units=units, up=up))
+    table = None if labels is None else _read_table(labels)
+    with solving("solving markers") as progress:
+        try:
+            return solve_markers(
+                markers, base, table=table, pose_frame=pose, subject=subject, calibration=told, smooth=smooth,
+                progress=progress,
+            ), markers  # fmt: skip
+        except (MotionError, ConstraintError) as error:
+            raise FormatError(str(error), path=file) from error
+
+
+def _read_table(path: str) -> dict[str, str]:
+    """Label → where it sits, from a TOML file (a table `markers`, or the whole file)."""
+    import tomllib
+
+    from footplant.errors import FormatError
+
+    try:
+        data = tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from error
+    table = data.get("markers", data)
+    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        raise FormatError('expected lines such as M1 = "left knee"', path=path)
+    return table
