@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from footplant import grounds, samples
-from footplant.blending.transition import fade
+from footplant.blending.transition import crossfade
 from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
 from footplant.constraints.doorways import doorway_on_the_way, pass_under
@@ -91,7 +91,7 @@ def morphing() -> Problem:
 
 def walk_to_sneak() -> Problem:
     """119 frames of going over from walking to sneaking, the feet planted through the fade."""
-    made = fade(samples.load("walk"), samples.load("sneak"), fps=RATE)
+    made = crossfade(samples.load("walk"), samples.load("sneak"), fps=RATE)
     middle = round(0.5 * RATE * sum(made.interval))
     window = range(middle - 60, middle + 59)
     plants = []

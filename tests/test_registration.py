@@ -19,7 +19,8 @@ from footplant.blending.distance import Clouds, align, clouds, distances, joint_
 from footplant.blending.graph import build_graph
 from footplant.blending.loops import cut_loop, find_loop, loop_of
 from footplant.blending.matching import match
-from footplant.blending.registration import RATE, match_plants, register, strikes
+from footplant.blending.registration import match_plants, register, strikes
+from footplant.blending.settings import REGISTRATION
 from footplant.blending.warp import TimeCurve, clamped_knots, find_path, fit_monotone, slope_limits
 from footplant.contacts.detection import find_contacts
 from footplant.errors import MotionError
@@ -38,7 +39,7 @@ def sample(name):
 
 
 def own_clouds(clip):
-    return clouds(clip.motion.resample(RATE), clip.character)
+    return clouds(clip.motion.resample(REGISTRATION.rate), clip.character)
 
 
 def plain_distance(a, b, weights):
@@ -323,7 +324,7 @@ def test_matching_tells_everything():
     assert told["mean_distance"] < 0.2
     assert len(told["strikes"]) >= 5
     assert np.abs(found.strike_errors).max() <= 2.0 / 30.0
-    assert found.meetings[0].distance == pytest.approx(found.table.min(), abs=1e-9)
+    assert found.transitions[0].distance == pytest.approx(found.table.min(), abs=1e-9)
     assert told["matched_plants"] >= 12
 
 

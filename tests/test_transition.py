@@ -10,7 +10,7 @@ import pytest
 
 import footplant
 from footplant import samples
-from footplant.blending.transition import fade, transition
+from footplant.blending.transition import crossfade, transition
 from footplant.cli import main
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
@@ -37,7 +37,7 @@ def test_feet_are_planted_through_the_fade(first, second):
 @pytest.mark.parametrize(("first", "second"), [("walk", "sneak"), ("walk", "run"), ("run", "sneak")])
 def test_no_jump_before_feet_are_held(first, second):
     clips = [samples.load(name) for name in (first, second)]
-    made = fade(*clips, fps=60.0)
+    made = crossfade(*clips, fps=60.0)
     own = max(accelerations(clip.motion.resample(60.0)).max() for clip in clips)
     assert accelerations(made.motion).max() <= 1.5 * own
     assert (np.diff(made.times[made.weights[:, 0] > 0, 0]) > 0).all()
@@ -55,18 +55,18 @@ def test_no_jump_before_feet_are_held(first, second):
 
 
 def test_where_to_go_over_can_be_said():
-    made = fade(samples.load("walk"), samples.load("run"), at=(1.5, 1.0), seconds=0.8)
-    assert made.meeting == pytest.approx((1.5, 1.0), abs=0.02)
+    made = crossfade(samples.load("walk"), samples.load("run"), at=(1.5, 1.0), seconds=0.8)
+    assert made.at == pytest.approx((1.5, 1.0), abs=0.02)
     assert made.interval[1] - made.interval[0] == pytest.approx(0.8, abs=0.25)
     with pytest.raises(MotionError, match="expected a time in"):
-        fade(samples.load("walk"), samples.load("run"), at=(99.0, 0.0))
+        crossfade(samples.load("walk"), samples.load("run"), at=(99.0, 0.0))
     with pytest.raises(MotionError, match="more than 0 seconds"):
-        fade(samples.load("walk"), samples.load("run"), seconds=0.0)
+        crossfade(samples.load("walk"), samples.load("run"), seconds=0.0)
 
 
 def test_row_four_of_table_one():
     """Walk to sneak in 119 frames: the error is below 1 % of the height by level 4."""
-    made = fade(samples.load("walk"), samples.load("sneak"), fps=30.0)
+    made = crossfade(samples.load("walk"), samples.load("sneak"), fps=30.0)
     middle = round(30.0 * 0.5 * sum(made.interval))
     window = range(middle - 60, middle + 59)
     plants = [

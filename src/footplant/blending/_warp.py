@@ -1,4 +1,4 @@
-"""The cheapest way through a table of distances: dynamic time warping under slope limits (METHODS F2)."""
+"""Compiled dynamic time warping with slope limits: the cheapest path through a table of distances."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from footplant.kernels import jit
 
 @jit
 def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, last_rows, last_columns, total, came):
-    """Fill in the cheapest way to every cell; return (row, column, state, cost) of the best end, row −1 without one.
+    """Fill in the cheapest path to every cell; return (row, column, state, cost) of the best end, row −1 without one.
 
-    costs: (N, M). A step goes one row on, one column on, or both (which counts `diagonal` times a single step); at most
-    `up` steps running along rows and `across` along columns. Ways begin in row 0 at a column below `first_columns`, or
-    in column 0 at a row below `first_rows`; they end in the last row at a column from `last_columns` on, or in the last
-    column at a row from `last_rows` on. `reward` is taken off every cell's cost, so that long ways are worth their
-    while. State 0 came by a diagonal step, 1 … up by so many steps running along the rows, up+1 … up+across along the
-    columns. total: (N, M, 1+up+across) scratch; came: the state of the cell before, −1 at a beginning.
+    costs: (N, M). A step advances the row, the column, or both (which counts `diagonal` times a single step), with at
+    most `up` consecutive steps along rows and `across` along columns. Paths start in row 0 at a column below
+    `first_columns`, or in column 0 at a row below `first_rows`; they end in the last row at a column from
+    `last_columns` on, or in the last column at a row from `last_rows` on. `reward` is subtracted from every cell's
+    cost, so that long paths pay off.
+
+    State 0 was reached by a diagonal step, 1 … up by that many consecutive steps along rows, up+1 … up+across along
+    columns. total: (N, M, 1+up+across), scratch; came: the state of the previous cell, −1 at the start.
     """
     rows, columns = costs.shape
     states = 1 + up + across
@@ -37,7 +39,7 @@ def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, las
                         came[i, j, 0] = s
             if i > 0 and up > 0:
                 for s in range(states):
-                    # a run along rows goes on, or one begins after any other step
+                    # a run along rows continues, or one begins after any other step
                     if 1 <= s <= up:
                         target = s + 1
                         if target > up:
@@ -69,7 +71,7 @@ def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, las
 
 @jit
 def trace(came, row, column, state, up, path):
-    """Write the way that ends in a cell into path (P, 2), from its beginning; return how many cells it has."""
+    """Write the path that ends in a cell into path (P, 2), from its start; return its number of cells."""
     count = 0
     i, j, s = row, column, state
     while True:

@@ -1,6 +1,8 @@
-"""Blending registered motions: n-way, at weights that may change with time and differ between parts of the body.
+"""Blend registered motions: n-way, with weights that may vary over time and differ between parts of the body.
 
 Macleod, "Motion capture based animation" (2006), section 3.2, with the foot constraints that it left for future work.
+At frame t with weights wᵢ(t), Σ wᵢ = 1, joint rotations are the weighted means of the motions' rotations at the
+registered times, and the root is integrated from the weighted means of its increments (`compose`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant.blending.common_character import contacts_of, floor_level
 from footplant.blending.compose import RootPath, compose, part_joints, root_reference
-from footplant.blending.plants import blend_plants, hold
+from footplant.blending.plants import blend_plants, hold_plants
 from footplant.blending.registration import Registration
 from footplant.clip import Clip
 from footplant.errors import MotionError
@@ -21,9 +23,9 @@ from footplant.problem import Method, Progress, Solution
 
 
 def bezier(share: ArrayLike, ease: tuple[float, float] = (0.0, 1.0)) -> NDArray:
-    """A cubic Bézier curve from 0 to 1 over shares (…) of a fade, 0 to 1 (METHODS F4).
+    """Evaluate a cubic Bézier curve from 0 to 1 at parameters (…), 0 to 1.
 
-    ease: its two inner control values; the usual ones, 0 and 1, leave and arrive gently (3u² − 2u³).
+    ease: its two inner control values; the default, 0 and 1, has zero slope at both ends (3u² − 2u³).
     """
     u = np.clip(np.asarray(share, float), 0.0, 1.0)
     return 3.0 * ease[0] * u * (1.0 - u) ** 2 + 3.0 * ease[1] * u**2 * (1.0 - u) + u**3
@@ -31,22 +33,22 @@ def bezier(share: ArrayLike, ease: tuple[float, float] = (0.0, 1.0)) -> NDArray:
 
 @dataclass(frozen=True, eq=False)
 class WeightCurve:
-    """Weights of n motions over time: kept between keys by cubic Bézier curves that are level at the keys."""
+    """Weights of n motions over time: cubic Bézier curves between keys, with zero slope at the keys."""
 
     seconds: NDArray
-    """(K,) times of the keys in the blend, rising."""
+    """(K,) times of the keys in the blend, increasing."""
     values: NDArray
     """(K, n) weights at the keys, each row summing to 1."""
 
     @classmethod
     def of(cls, weights: ArrayLike | WeightCurve, count: int) -> WeightCurve:
-        """Weights as a curve: one for each motion, made to sum to 1, for all of the time."""
+        """Convert weights, one per motion, to a constant curve whose weights sum to 1."""
         if isinstance(weights, WeightCurve):
             return cls(weights.seconds, _checked(weights.values, count))
         return cls(np.zeros(1), _checked(np.atleast_2d(np.asarray(weights, float)), count))
 
     def __call__(self, seconds: ArrayLike) -> NDArray:
-        """(N, n) weights at times (N,)."""
+        """Return weights (N, n) at times (N,)."""
         seconds = np.atleast_1d(np.asarray(seconds, float))
         if len(self.seconds) == 1:
             return np.repeat(self.values, len(seconds), axis=0)
@@ -70,15 +72,15 @@ class Parameters:
     """What a motion does over the part that corresponds to the others'."""
 
     seconds: float
-    """How long it takes."""
+    """Its duration."""
     speed: float
-    """Metres a second over the floor, on average."""
+    """Mean speed over the floor, metres per second."""
     turn: float
-    """Radians a second to the left, on average."""
+    """Mean turning rate to the left, radians per second."""
 
 
 def parameters(registration: Registration) -> tuple[Parameters, ...]:
-    """Speed and turn of each of the motions."""
+    """Return the mean speed and turning rate of each motion."""
     spans = registration.curve([registration.curve.start, registration.curve.stop])
     reference = root_reference(registration.character)
     found = []
@@ -87,16 +89,17 @@ def parameters(registration: Registration) -> tuple[Parameters, ...]:
         times = np.linspace(first, last, max(int((last - first) * 60), 2))
         path = RootPath.of(registration.poses(number, times), reference)
         seconds = float(last - first)
-        gone = float(np.hypot(*path.steps()[1].sum(axis=0)))
-        found.append(Parameters(seconds, gone / seconds, float(path.heading[-1] - path.heading[0]) / seconds))
+        travelled = float(np.hypot(*path.steps()[1].sum(axis=0)))
+        found.append(Parameters(seconds, travelled / seconds, float(path.heading[-1] - path.heading[0]) / seconds))
     return tuple(found)
 
 
 def weights_for(registration: Registration, *, speed: float | None = None, turn: float | None = None) -> NDArray:
-    """(n,) the most even weights whose blend has a speed (metres a second) and a turn (radians a second to the left).
+    """Return weights (n,) whose blend has a speed (metres per second) and a turning rate (radians per second, left).
 
-    Of a blend, distances, turns and durations are the weighted means of its motions'. What is out of their reach is
-    met as nearly as it can be.
+    Distances, angles and durations of a blend are the weighted means of its motions', so with durations Tᵢ and speeds
+    vᵢ the weights satisfy Σ wᵢ Tᵢ (vᵢ − v) = 0. Among several solutions the most even weights are chosen; a value out
+    of reach is approximated. Solved as non-negative least squares.
     """
     if speed is None and turn is None:
         raise MotionError("expected a speed or a turn to find weights for, got neither")
@@ -116,10 +119,10 @@ def weights_for(registration: Registration, *, speed: float | None = None, turn:
 
 
 def timeline(registration: Registration, curve: WeightCurve, fps: float, cycles: int = 1) -> tuple[NDArray, NDArray]:
-    """Times (F, n) of each motion, seconds, and weights (F, n), for every frame of a blend.
+    """Return times (F, n) of each motion, seconds, and weights (F, n) for every frame of a blend.
 
-    The blend goes along the registration so that each motion, alone, would play at its own speed; time never runs back,
-    since weights are not negative and every motion's time rises along the curve.
+    The blend advances along the registration curve so that each motion, at weight 1, would play at its own speed. Time
+    never runs backwards, since weights are not negative and every motion's time increases along the curve.
     """
     start, span = registration.curve.start, registration.curve.stop - registration.curve.start
     fine = np.linspace(0.0, span, max(int(span * 1000), 64) + 1)
@@ -134,7 +137,7 @@ def timeline(registration: Registration, curve: WeightCurve, fps: float, cycles:
     places = [0.0]
     while places[-1] < whole - 1e-9:
         shares, now = curve((len(places) - 0.5) / fps)[0], at(places[-1])
-        # such a step that the mean time of the motions goes on by one frame
+        # fixed-point iteration for the step that advances the weighted mean time by one frame
         step = 1.0 / fps
         for _ in range(20):
             step *= 1.0 / (fps * float(shares @ (at(min(places[-1] + step, whole)) - now))) if step > 0 else 1.0
@@ -161,34 +164,34 @@ def blend(
     method: str | Method | None = "hierarchical",
     progress: Progress | None = None,
 ) -> Solution:
-    """One motion from several, its feet planted.
+    """Blend several motions into one, with its feet locked.
 
-    weights: one for each motion, or a curve of them. parts: a part of the body ("right_arm", "upper_body", a role) →
-    its own weights: the arm of a wave on a run. fps: of the blend (default: the reference's). cycles: how often loops
-    are played. method: what holds the plants, by name or set up; None leaves the blend as it is.
+    weights: one per motion, or a curve. parts: a part of the body ("right_arm", "upper_body", a role) → its own
+    weights, such as a wave on a run. fps: of the blend (default: the reference's). cycles: how often loops are played.
+    method: the solver for foot locks, by name or as an object; None returns the blend without them.
     """
     rate = fps or registration.clips[registration.reference].motion.fps
     times, shares = timeline(registration, WeightCurve.of(weights, len(registration)), rate, cycles)
     poses = [replace(registration.poses(number, times[:, number]), fps=rate) for number in range(len(registration))]
     character = registration.character
-    joints = None if not parts else joint_shares(registration, shares, parts)
+    joints = None if not parts else joint_weights_of(registration, shares, parts)
     raw = compose(poses, shares, character, joints=joints)
     contacts = registration.contacts
     if registration.loop:
-        # plants that go over the seam of a loop are whole when it is played on
+        # contacts that span the seam of a loop are whole once the loop is repeated
         most = np.ceil(times.max(axis=0) / [clip.motion.duration for clip in registration.clips]).astype(int) + 1
-        contacts = [contacts_of(_unrolled(clip, int(turns))) for clip, turns in zip(registration.clips, most)]
+        contacts = [contacts_of(_repeated(clip, int(turns))) for clip, turns in zip(registration.clips, most)]
     plants = blend_plants(raw, character, times, shares, contacts)
     levels = [floor_level(own) for own in contacts if own is not None]
-    return hold(raw, character, plants, levels[0] if levels else 0.0, method=method, progress=progress)
+    return hold_plants(raw, character, plants, levels[0] if levels else 0.0, method=method, progress=progress)
 
 
-def _unrolled(clip: Clip, cycles: int) -> Clip:
+def _repeated(clip: Clip, cycles: int) -> Clip:
     return replace(clip, motion=clip.motion.looped(cycles, close=False))
 
 
-def joint_shares(registration: Registration, shares: NDArray, parts: Mapping[str, Sequence[float]]) -> NDArray:
-    """(F, n, J) weights of every joint: those of the whole, or of the part that it belongs to."""
+def joint_weights_of(registration: Registration, shares: NDArray, parts: Mapping[str, Sequence[float]]) -> NDArray:
+    """Return (F, n, J) weights of every joint: those of the whole blend, or of the part that it belongs to."""
     count = len(registration)
     out = np.repeat(shares[:, :, None], len(registration.character.skeleton), axis=2)
     for part, own in parts.items():

@@ -1,4 +1,4 @@
-"""Clips put on one figure and one floor before they are compared or mixed."""
+"""Put clips on one character and one floor before they are compared or blended."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
 
 
-def same_figure(a: Skeleton, b: Skeleton) -> bool:
-    """Whether two skeletons have the same joints with the same bones."""
+def same_skeleton(a: Skeleton, b: Skeleton) -> bool:
+    """Return whether two skeletons have the same joints with the same bones."""
     return (
         a.names == b.names
         and np.array_equal(a.parents, b.parents)
@@ -29,9 +29,9 @@ def same_figure(a: Skeleton, b: Skeleton) -> bool:
 
 
 def on_one_character(clips: Sequence[Clip], character: Character | None = None) -> tuple[Clip, ...]:
-    """The clips on one figure (the first one's), without T-poses before the motion.
+    """Return the clips on one character (the first one's), without lead-in frames such as a T-pose.
 
-    A clip of another figure is retargeted with its footplants kept.
+    A clip of another character is retargeted, with its foot contacts kept.
     """
     if not clips:
         raise MotionError("expected at least one clip, got none")
@@ -42,7 +42,7 @@ def on_one_character(clips: Sequence[Clip], character: Character | None = None) 
             raise MotionError(f"expected a clip of at least 2 frames, got {len(clip.motion)} in {clip.name!r}")
         lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height or 1.7)
         clip = replace(clip, motion=clip.motion[lead:])
-        if clip.motion.offsets is not None or not same_figure(clip.character.skeleton, target.skeleton):
+        if clip.motion.offsets is not None or not same_skeleton(clip.character.skeleton, target.skeleton):
             clip = replace(clip, motion=retarget(clip, target).motion, character=target, layout=None)
         elif clip.character is not target:
             motion = Motion(target.skeleton, clip.motion.root, clip.motion.rotations, clip.motion.fps)
@@ -52,24 +52,24 @@ def on_one_character(clips: Sequence[Clip], character: Character | None = None) 
 
 
 def contacts_of(clip: Clip) -> Contacts | None:
-    """The plants of a clip; None for a figure without feet."""
+    """Return the foot contacts of a clip; None for a character without feet."""
     return find_contacts(clip) if any(name in clip.character.contacts for name in FEET) else None
 
 
 def floor_level(contacts: Contacts) -> float:
-    """Metres; the height of the ground under all plants, on average."""
+    """Return the mean height of the ground under all contacts, metres."""
     if not contacts.plants:
         return float(contacts.ground.height(np.zeros((1, 2)))[0])
     places = np.array([plant.place for plant in contacts.plants])
     return float(contacts.ground.height(places[:, ::2]).mean())
 
 
-def prepared(
+def prepare_clips(
     clips: Sequence[Clip], character: Character | None = None, contacts: Sequence[Contacts | None] | None = None
 ) -> tuple[tuple[Clip, ...], list[Contacts | None]]:
-    """The clips on one character, raised or lowered so that all stand at the level of the first one's floor; plants.
+    """Return the clips on one character, raised or lowered to the first one's floor level, and their contacts.
 
-    contacts: the clips' plants, where they are known already.
+    contacts: the clips' contacts, where they are known already.
     """
     clips = on_one_character(clips, character)
     contacts = [contacts_of(clip) for clip in clips] if contacts is None else contacts

@@ -1,8 +1,9 @@
-"""Poses of several motions made into one: joints by weighted means, the root by its increments.
+"""Combine poses of several motions into one: joints by weighted means, the root by its increments.
 
-Macleod, "Motion capture based animation" (2006), section 3.2 (METHODS F3): each motion's step over the floor is taken
-in its own heading and averaged there, so that two turns that go apart do not shorten one another; headings add up,
-height and tilt are averaged as they are.
+Macleod, "Motion capture based animation" (2006), section 3.2: each motion's step over the floor is expressed in its own
+heading and averaged there, so that motions that turn apart do not shorten each other's steps. Headings are integrated;
+height and tilt are averaged directly. With increments Δθᵢ and step vectors sᵢ in the heading half-way,
+Δθ = Σ wᵢ Δθᵢ and Δp = R(θ + Δθ/2) Σ wᵢ sᵢ.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ PARTS = {
     "head": ("neck", "head"),
     "upper_body": ("spine",),
 }
-"""Parts of a figure that can have weights of their own → the roles whose first joint, and all below it, they are."""
+"""Parts of a character that can have their own weights → candidate roles of the part's topmost joint."""
 _ARM = {"left_arm": "left_upper_arm", "right_arm": "right_upper_arm"}
 
 
 @dataclass(frozen=True, eq=False)
 class RootPath:
-    """Where the root of a motion goes, its heading apart from its tilt."""
+    """The path of a motion's root, its heading separated from its tilt."""
 
     heading: NDArray
-    """(F,) radians about the vertical, without jumps of 2π."""
+    """(F,) radians about the vertical, unwrapped."""
     tilt: NDArray
-    """(F, 4) what is left of the root's turn from the reference pose: turn = heading · tilt."""
+    """(F, 4) the rest of the root's rotation relative to the reference pose: rotation = heading · tilt."""
     place: NDArray
     """(F, 3) metres."""
 
     @classmethod
     def of(cls, motion: Motion, reference: ArrayLike) -> RootPath:
-        """Take a motion's root apart. reference: (4,) the root's rotation in a figure upright at heading 0."""
+        """Decompose a motion's root. reference: (4,) the root's rotation in an upright character at heading 0."""
         turned = rotation.multiply(motion.rotations[:, 0], rotation.inverse(reference))
         turned = rotation.unroll(turned)
         heading = np.unwrap(2.0 * np.arctan2(turned[:, 2], turned[:, 0]))
@@ -51,36 +52,36 @@ class RootPath:
         return cls(heading, rotation.unroll(tilt), np.asarray(motion.root))
 
     def steps(self) -> tuple[NDArray, NDArray]:
-        """(F−1,) radians turned, and (F−1, 2) metres gone (across, along), seen from the heading half-way."""
+        """Return (F−1,) radians turned and (F−1, 2) metres moved (across, along) in the heading half-way."""
         turned = np.diff(self.heading)
         middle = self.heading[:-1] + 0.5 * turned
-        gone = np.diff(self.place[:, ::2], axis=0)
-        return turned, on_floor(-middle, gone)
+        moved = np.diff(self.place[:, ::2], axis=0)
+        return turned, rotate_on_floor(-middle, moved)
 
 
-def on_floor(angle: NDArray, vectors: NDArray) -> NDArray:
-    """Vectors (…, 2) of the floor (x, z) turned about the vertical by angles (…)."""
+def rotate_on_floor(angle: NDArray, vectors: NDArray) -> NDArray:
+    """Rotate floor vectors (…, 2), (x, z), about the vertical by angles (…)."""
     cosine, sine = np.cos(angle), np.sin(angle)
     x, z = vectors[..., 0], vectors[..., 1]
     return np.stack([x * cosine + z * sine, z * cosine - x * sine], axis=-1)
 
 
 def root_reference(character: Character) -> NDArray:
-    """(4,) the root's rotation in the reference pose, in which a figure stands upright; at rest without roles."""
+    """Return (4,) the root's rotation in the upright reference pose; in the rest pose for a skeleton without roles."""
     if character.roles is None:
         return np.asarray(character.skeleton.rest[0])
     return np.asarray(humanoid.reference_pose(character.skeleton, character.roles)[0])
 
 
 def part_joints(character: Character, part: str) -> NDArray:
-    """(J,) bool: the joints of a part of `PARTS`, or of a role with everything that hangs on it."""
+    """Return (J,) bool: the joints of a part of `PARTS`, or of a role and all its descendants."""
     roles = character.require_roles()
     wanted = PARTS.get(part, (part,))
     first = next((roles.get(role) for role in wanted if roles.get(role) is not None), None)
     if first is None and part in _ARM:
         first = roles.get(_ARM[part])
     if first is None:
-        raise MotionError(f"expected a part among {', '.join(PARTS)}, or a role of the figure; got {part!r}")
+        raise MotionError(f"expected a part among {', '.join(PARTS)}, or a role of the character; got {part!r}")
     inside = np.zeros(len(character.skeleton), bool)
     inside[list(character.skeleton.descendants(first))] = True
     return inside
@@ -89,10 +90,10 @@ def part_joints(character: Character, part: str) -> NDArray:
 def compose(
     poses: Sequence[Motion], weights: ArrayLike, character: Character, *, joints: ArrayLike | None = None
 ) -> Motion:
-    """One motion from several of as many frames.
+    """Combine several motions with the same number of frames.
 
-    weights: (F, n), each row summing to 1. joints: (F, n, J) weights of single joints where they differ from those. The
-    first frame is at the weighted mean of the motions' first places and headings.
+    weights: (F, n), each row summing to 1. joints: (F, n, J) weights per joint, where they differ from those. The first
+    frame is at the weighted mean of the motions' first positions and headings.
     """
     weights = np.asarray(weights, float)
     frames, count = len(poses[0]), len(poses)
@@ -110,17 +111,17 @@ def compose(
 
 
 def _integrate(paths: Sequence[RootPath], weights: NDArray, reference: NDArray) -> tuple[NDArray, NDArray]:
-    """Places (F, 3) and rotations (F, 4) of the root from the weighted increments of several."""
+    """Return positions (F, 3) and rotations (F, 4) of the root from weighted increments of several paths."""
     from footplant.kernels import blend as kernel
 
     between = 0.5 * (weights[:-1] + weights[1:])
     steps = [path.steps() for path in paths]
     turned = sum(share * turn for share, (turn, _) in zip(between.T, steps))
-    gone = sum(share[:, None] * step for share, (_, step) in zip(between.T, steps))
+    moved = sum(share[:, None] * step for share, (_, step) in zip(between.T, steps))
     heaviest = paths[int(weights[0].argmax())].heading[0]
     apart = [(path.heading[0] - heaviest + np.pi) % (2.0 * np.pi) - np.pi for path in paths]
     heading = heaviest + float(weights[0] @ apart) + np.concatenate([[0.0], np.cumsum(turned)])
-    floor = on_floor(heading[:-1] + 0.5 * np.asarray(turned), np.asarray(gone))
+    floor = rotate_on_floor(heading[:-1] + 0.5 * np.asarray(turned), np.asarray(moved))
     place = np.empty((len(weights), 3))
     start = weights[0] @ np.stack([path.place[0, ::2] for path in paths])
     place[:, ::2] = start + np.concatenate([np.zeros((1, 2)), np.cumsum(floor, axis=0)])

@@ -1,6 +1,6 @@
-"""A library of clips as a graph: where one may go over into another, and which clips stay reachable for ever.
+"""A library of clips as a motion graph: transitions between clips, and which clips remain reachable for ever.
 
-After Kovar, Gleicher & Pighin, "Motion graphs" (SIGGRAPH 2002), with the frame distance of METHODS F1.
+After Kovar, Gleicher & Pighin, "Motion graphs" (SIGGRAPH 2002), with the frame distance of `distance.distances`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from footplant.blending.common_character import same_figure
+from footplant.blending.common_character import same_skeleton
 from footplant.blending.distance import Clouds, align, clouds, distances, local_minima
-from footplant.blending.registration import RATE
+from footplant.blending.settings import GRAPH, REGISTRATION
 from footplant.clip import Clip
 from footplant.contacts.stillness import lead_in
 from footplant.errors import MotionError
@@ -20,54 +20,47 @@ from footplant.kinematics import Kinematics
 from footplant.problem import Progress
 from footplant.transfer import transfer
 
-NEAR = 0.05
-"""Body heights within which two frames count as alike (9 cm for an adult)."""
-APART = 0.2
-"""Seconds around a transition point in which there is no better one."""
-BESIDE = 0.5
-"""Seconds within one clip that are no transition but the clip itself; and between any two transitions that are kept."""
-
 
 @dataclass(frozen=True)
 class Edge:
-    """A place to go over."""
+    """A transition."""
 
     source: int
-    """Clip that is left."""
+    """Clip that it leaves."""
     target: int
-    """Clip that is entered; may be the same one."""
+    """Clip that it enters; may be the same one."""
     leave: float
     """Seconds in the source."""
     enter: float
     """Seconds in the target."""
     distance: float
-    """Metres; see `frame_distance.distances`."""
+    """Metres; see `distance.distances`."""
     turn: float
-    """Radians about the vertical by which the target is turned."""
+    """Radians about the vertical by which the target is rotated."""
     shift: tuple[float, float]
     """Metres (x, z) by which it is then shifted over the floor."""
 
 
 @dataclass(frozen=True, eq=False)
 class MotionGraph:
-    """Clips and the edges between them."""
+    """Clips and the transitions between them."""
 
     names: tuple[str, ...]
     durations: tuple[float, ...]
     """Seconds of each clip."""
     edges: tuple[Edge, ...]
     threshold: float
-    """Metres; the distance up to which edges were taken."""
+    """Metres; the distance up to which edges were accepted."""
 
     def component(self) -> frozenset[int]:
-        """The largest set of clips that can all be reached from one another: there a walk through the graph never ends.
+        """Return the largest set of clips that are all reachable from each other: a walk through it never ends.
 
-        A clip can be left after it is entered only by an edge that leaves it later.
+        After an edge enters a clip, it can only be left by an edge at a later time.
         """
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
-        # a node for the way that begins at each entry: it goes on to the entries of all edges that leave later
+        # one node per entry point; it leads to the entry points of all edges that leave the clip later
         entries = [(edge.target, edge.enter) for edge in self.edges]
         if not entries:
             return frozenset()
@@ -87,7 +80,7 @@ class MotionGraph:
         return frozenset(entries[k][0] for k in np.flatnonzero(labels == best))
 
     def to_dict(self) -> dict:
-        """Plain numbers and lists, for JSON."""
+        """Return a JSON-ready dictionary."""
         lasting = self.component()
         return {
             "threshold": self.threshold,
@@ -117,27 +110,27 @@ def build_graph(
     most: int = 10,
     progress: Progress | None = None,
 ) -> MotionGraph:
-    """The transition points among clips: local minima of the distances of their frames.
+    """Return the transitions among clips: local minima of their frame distances.
 
     threshold: metres up to which frames are alike (default: 5 % of the body's height). most: edges kept between any two
-    clips, the best ones. All clips are laid on the first one's figure to be compared.
+    clips, the best ones. All clips are transferred to the first one's character to be compared.
     """
     if not clips:
         raise MotionError("expected at least one clip for a graph, got none")
     character = clips[0].character
-    near = NEAR * (character.height or 1.7) if threshold is None else threshold
+    near = GRAPH.near * (character.height or 1.7) if threshold is None else threshold
     around, durations = [], []
     for number, clip in enumerate(clips):
         if progress:
             progress(clip.name, 0.5 * number / len(clips))
         lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height or 1.7)
         motion = clip.motion[lead:]
-        if not same_figure(clip.character.skeleton, character.skeleton) or motion.offsets is not None:
+        if not same_skeleton(clip.character.skeleton, character.skeleton) or motion.offsets is not None:
             motion = transfer(motion, clip.character, character)
         else:
             motion = replace(motion, skeleton=character.skeleton)
         durations.append(motion.duration)
-        around.append(clouds(motion.resample(RATE), character))
+        around.append(clouds(motion.resample(REGISTRATION.rate), character))
     edges: list[Edge] = []
     for a, first in enumerate(around):
         if progress:
@@ -148,25 +141,22 @@ def build_graph(
 
 
 def _edges(a: int, b: int, first: Clouds, second: Clouds, near: float, most: int) -> list[Edge]:
-    table = distances(first, second)
+    table, rate = distances(first, second), REGISTRATION.rate
     if a == b:
         # every frame is like itself and its neighbours
         rows, columns = np.indices(table.shape)
-        table = np.where(np.abs(rows - columns) < BESIDE * RATE, np.inf, table)
+        table = np.where(np.abs(rows - columns) < GRAPH.beside * rate, np.inf, table)
     found: list[Edge] = []
-    for meeting in local_minima(table, most=near, apart=round(APART * RATE)):
+    for point in local_minima(table, most=near, apart=round(GRAPH.apart * rate)):
         # leaving at the very end is useful, entering there is not
-        if meeting.second >= len(second) - 2 or not np.isfinite(meeting.distance):
+        if point.second >= len(second) - 2 or not np.isfinite(point.distance):
             continue
-        # two loops are alike all along: one place of a valley stands for its neighbours
-        here = meeting.first / RATE, meeting.second / RATE
-        if any(max(abs(edge.leave - here[0]), abs(edge.enter - here[1])) < BESIDE for edge in found):
+        # two loops are alike all along: one transition stands for its neighbourhood
+        here = point.first / rate, point.second / rate
+        if any(max(abs(edge.leave - here[0]), abs(edge.enter - here[1])) < GRAPH.beside for edge in found):
             continue
-        turn, shift = align(first.points[meeting.first], second.points[meeting.second], first.weights)
-        found.append(
-            Edge(a, b, *here, meeting.distance, float(turn),
-                 (float(shift[0]), float(shift[2])))
-        )  # fmt: skip
+        turn, shift = align(first.points[point.first], second.points[point.second], first.weights)
+        found.append(Edge(a, b, *here, point.distance, float(turn), (float(shift[0]), float(shift[2]))))
         if len(found) == most:
             break
     return found

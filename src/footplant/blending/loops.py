@@ -1,6 +1,6 @@
-"""Loops cut out of clips: where a motion comes back to itself, and a seam that nobody sees.
+"""Find loops in clips and close them: where a motion returns to itself, and a seam without a visible jump.
 
-The re-looping of clips is one of the open ends of Macleod, "Motion capture based animation" (2006), section 4.1.
+Re-looping of clips is future work in Macleod, "Motion capture based animation" (2006), section 4.1.
 """
 
 from __future__ import annotations
@@ -12,104 +12,92 @@ import numpy as np
 from footplant.blending.common_character import contacts_of
 from footplant.blending.compose import compose
 from footplant.blending.distance import clouds, distances
+from footplant.blending.settings import LOOP
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts
 from footplant.errors import MotionError
 from footplant.motion import Motion, ground_transform
 from footplant.skeleton import Character
 
-SHORTEST, LONGEST = 0.4, 3.0
-"""Seconds that a cycle of a gait takes."""
-ALIKE = 1.3
-"""A shorter cycle is taken when its ends are no more than so many times as far apart as the best one's …"""
-BARELY = 0.08
-"""… and so much of the usual distance of two frames more: frames of two cycles do not fall on one another."""
-MOVING = 0.5
-"""How much of the usual distance of two frames is between the beginning and the middle of a cycle at least."""
-FINE = 60.0
-"""Frames a second at which cycles are looked for."""
-SEAM = 0.2
-"""Seconds over which the end of a loop goes over into its beginning."""
-
 
 def find_loop(clip: Clip) -> tuple[float, float]:
-    """Seconds at which one cycle of a gait begins and ends: the shortest one whose ends are about as alike as any.
+    """Return the start and end in seconds of one cycle of a gait: the shortest whose ends are about as alike as any.
 
-    Between cycles that are equally good the one nearest to the middle of the clip is taken: people start and stop at
-    the ends.
+    Between equally good cycles the one nearest to the middle of the clip is chosen: people start and stop at the ends.
     """
-    motion = clip.motion.resample(FINE)
+    motion = clip.motion.resample(LOOP.rate)
     around = clouds(motion, clip.character)
     table = distances(around, around)
     rows, columns = np.arange(len(table))[:, None], np.arange(len(table))[None]
     length = columns - rows
-    usual = (length >= SHORTEST * FINE) & (length <= LONGEST * FINE)
+    usual = (length >= LOOP.shortest * LOOP.rate) & (length <= LOOP.longest * LOOP.rate)
     if not usual.any():
         raise MotionError(
-            f"expected {clip.name!r} to last {SHORTEST} s or more to find a loop in, got {clip.motion.duration:.2f} s"
+            f"expected {clip.name!r} to last {LOOP.shortest} s or more to find a loop in, "
+            f"got {clip.motion.duration:.2f} s"
         )
-    # a body that stands is like itself at any time: half-way through a cycle of a gait it is not
+    # a standing body is like itself at any time; half-way through a cycle of a gait it is not
     half = np.take_along_axis(table, (rows + columns) // 2, axis=1)
-    moving = usual & (half >= MOVING * np.median(table))
+    moving = usual & (half >= LOOP.moving * np.median(table))
     usual = moving if moving.any() else usual
-    good = usual & (table <= ALIKE * table[usual].min() + BARELY * np.median(table))
+    good = usual & (table <= LOOP.alike * table[usual].min() + LOOP.barely * np.median(table))
     shortest = int(np.min(length[good]))
-    # a valley is a few frames wide: the best of its bottom
-    near = good & (length <= shortest + 0.1 * FINE)
+    # a valley is a few frames wide: take its lowest cell
+    near = good & (length <= shortest + LOOP.valley * LOOP.rate)
     middle = np.abs(0.5 * (rows + columns) - 0.5 * len(motion)) / len(motion)
-    best = np.argmin(np.where(near, table + 0.01 * middle, np.inf))
+    best = np.argmin(np.where(near, table + LOOP.centre * middle, np.inf))
     first, last = np.unravel_index(best, table.shape)
-    return _refined(clip, first / FINE, last / FINE)
+    return _refined(clip, first / LOOP.rate, last / LOOP.rate)
 
 
 def _refined(clip: Clip, start: float, stop: float) -> tuple[float, float]:
-    """The same cycle with its end at the frame of the clip's own rate that is most like its beginning."""
+    """Move the end of a cycle to the frame, at the clip's own rate, that is most like its start."""
     fps, last = clip.motion.fps, len(clip.motion) - 1
     first = round(start * fps)
-    reach = max(round(1.5 * fps / FINE), 1)
+    reach = max(round(1.5 * fps / LOOP.rate), 1)
     near = np.arange(max(round(stop * fps) - reach, first + 2), min(round(stop * fps) + reach, last) + 1)
     around = clouds(clip.motion, clip.character)
     return first / fps, float(near[distances(around[np.array([first])], around[near])[0].argmin()]) / fps
 
 
 def cut_loop(motion: Motion, character: Character, start: float, stop: float) -> Motion:
-    """The part of a motion between two times, in seconds, as a loop: its last frame is its first one, carried on.
+    """Cut the part of a motion between two times, in seconds, into a loop: its last frame repeats its first.
 
-    Towards its end it goes over into what came before its beginning (or, where there is nothing before it, its
-    beginning comes out of what follows its end), so that speed has no jump at the seam either.
+    Its end is crossfaded into what came before its start (or, where there is nothing before it, its start is crossfaded
+    from what follows its end), so that velocity is continuous at the seam as well.
     """
     if not 0.0 <= start < stop <= motion.duration + 1e-6:
         raise MotionError(f"expected a loop within 0..{motion.duration:.3g} s, got {start:.3g} to {stop:.3g} s")
     count = max(round((stop - start) * motion.fps), 2)
     seconds = np.linspace(start, stop, count + 1)
     part = replace(motion.at(seconds), fps=count / (stop - start))
-    seam = min(SEAM, 0.25 * (stop - start))
+    seam = min(LOOP.seam, 0.25 * (stop - start))
     before, after = start >= seam - 1e-9, stop + seam <= motion.duration + 1e-9
     if before or after:
         step = stop - start
         other = motion.at(np.clip(seconds - step if before else seconds + step, 0.0, motion.duration))
         share = (seconds - (stop - seam)) / seam if before else 1.0 - (seconds - start) / seam
         share = np.clip(share, 0.0, 1.0)
-        share = share * share * (3.0 - 2.0 * share)
+        share = share * share * (3.0 - 2.0 * share)  # smoothstep
         part = compose(
             [part, replace(other, fps=part.fps)], np.stack([1.0 - share, share], axis=1), character
         )  # fmt: skip
-    # what the fade leaves (a height, a rounding) is spread evenly
+    # distribute the remaining gap (height, rounding) evenly over the loop
     turn, shift = ground_transform(part, len(part) - 1, part, 0)
     gap = part[0].transformed(turn, shift) - part[len(part) - 1]
     return part + np.linspace(0.0, 1.0, len(part))[:, None, None] * gap
 
 
 def loop_of(clip: Clip, ends: tuple[float, float] | None = None) -> Clip:
-    """One cycle of a clip as a loop, found or at given times in seconds."""
+    """Return one cycle of a clip as a loop, found or at given times in seconds."""
     start, stop = find_loop(clip) if ends is None else ends
     return replace(clip, motion=cut_loop(clip.motion, clip.character, start, stop))
 
 
 def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
-    """The plants of a loop cut out of a clip: those that begin within it, whole even where they go over the seam.
+    """Return the contacts of a loop cut from a clip: those that start within it, whole even across the seam.
 
-    They are told by the clip itself, not by the loop, whose seam is a fade between two steps. Frames are the loop's.
+    They are taken from the clip, not from the loop, whose seam is a crossfade of two steps. Frames are the loop's.
     """
     whole = contacts_of(clip)
     if whole is None:
@@ -125,7 +113,7 @@ def loop_contacts(clip: Clip, start: float, stop: float) -> Contacts | None:
         elif not start - 1e-6 <= begins < stop - 1e-6:
             continue
         elif plant.end - 1 >= last:
-            # the clip ends while the foot stands: how long it goes on the beginning of the loop tells
+            # the clip ends during the contact: its remaining length is that at the start of the loop
             more = [p.end - 1 for p in whole.plants if p.point == plant.point and p.start / fps <= start < p.end / fps]
             ends = max([ends, *(end / fps + cycle for end in more)])
         first, final = round((begins - start) * fps), round((ends - start) * fps)

@@ -1,4 +1,4 @@
-"""The plants of a blend, from those of the motions that are in it: what Macleod (2006) left for future work (F6)."""
+"""Foot contacts of a blend, derived from those of its motions: future work in Macleod (2006)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.blending.settings import BLEND_CONTACTS
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
@@ -24,21 +25,10 @@ from footplant.quality.measure import measure
 from footplant.skeleton import Character
 from footplant.solve.methods import method_of
 
-MOST = 0.5
-"""Weight that the motions in which a foot stands must have together for it to stand in the blend."""
-SHORTEST = 0.03
-"""Seconds; shorter plants are left out."""
-APART = 0.05
-"""Body heights between where a foot stands in one motion and in the next beyond which it has to move over."""
-MOVE = 0.15
-"""Seconds that each of two such plants gives up for that."""
-DRIFT = 0.045
-"""Body heights that a foot may stray from its place before it is held; a plant that strays farther is cut short."""
-
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """A plant of one motion in frames of the blend."""
+    """A contact of one motion, in frames of the blend."""
 
     motion: int
     start: float
@@ -49,24 +39,26 @@ class _Span:
 def blend_plants(
     blended: Motion, character: Character, times: NDArray, weights: NDArray, contacts: Sequence[Contacts | None]
 ) -> tuple[Footplant, ...]:
-    """The plants of a blend: matched ones begin and end at the weighted mean of their times, and stand where it does.
+    """Return the contacts of a blend: matched ones start and end at the weighted mean of their times.
 
-    times: (F, n) seconds of each motion that the blend's frames show; weights: (F, n). Plants of one point that overlap
-    in the blend are one plant. One that only some motions have is kept where these have half of the weight.
+    Each is where the blend has its point. times: (F, n) seconds of each motion that the blend's frames show; weights:
+    (F, n). Contacts of one point that overlap in the blend are merged. A contact that only some motions have is kept
+    where these have half of the weight.
     """
-    kinematics, least = Kinematics(blended), max(round(SHORTEST * blended.fps), 2)
+    kinematics, least = Kinematics(blended), max(round(BLEND_CONTACTS.shortest * blended.fps), 2)
     found = []
     for point in character.contacts:
         track = kinematics.point(character.contacts[point])
         groups = _groups(point, times, weights, contacts)
-        for group in (part for whole in groups for part in _taken_apart(whole, track, weights, blended.fps, character)):
+        parts = (_split_handover(group, track, weights, blended.fps, character) for group in groups)
+        for group in (part for split in parts for part in split):
             shares = np.array([_at(weights[:, span.motion], 0.5 * (span.start + span.stop)) for span in group])
-            if shares.sum() < MOST - 1e-9:
+            if shares.sum() < BLEND_CONTACTS.most - 1e-9:
                 continue
             first = int(np.ceil(_mean_time([span.start for span in group], group, weights) - 1e-6))
             last = int(np.floor(_mean_time([span.stop for span in group], group, weights) + 1e-6))
             first, last = max(first, 0), min(last, len(blended) - 1)
-            first, last = _steady(track, first, last, DRIFT * character.height)
+            first, last = _trim_drift(track, first, last, BLEND_CONTACTS.drift * character.height)
             if last + 1 - first < least:
                 continue
             place = track[first : last + 1].mean(axis=0)
@@ -83,8 +75,8 @@ def blend_plants(
     return reconciled(tuple(found), character) if character.roles is not None else tuple(found)
 
 
-def _steady(track: NDArray, first: int, last: int, most: float) -> tuple[int, int]:
-    """The part of a plant over which its point stays within `most` metres of its mean place: ends are cut off."""
+def _trim_drift(track: NDArray, first: int, last: int, most: float) -> tuple[int, int]:
+    """Trim a contact's ends until its point stays within `most` metres of its mean position."""
     while last > first:
         away = np.linalg.norm((track[first : last + 1] - track[first : last + 1].mean(axis=0))[:, ::2], axis=1)
         if away.max() <= most:
@@ -93,21 +85,22 @@ def _steady(track: NDArray, first: int, last: int, most: float) -> tuple[int, in
     return first, last
 
 
-def _taken_apart(
+def _split_handover(
     group: list[_Span], track: NDArray, weights: NDArray, fps: float, character: Character
 ) -> list[list[_Span]]:
-    """A plant that one motion hands over to another, as two where the foot does not stand at one place in both."""
+    """Split a contact that one motion hands over to another, if the foot is not at the same position in both."""
     own, places = [], []
     for span in group:
         frames = np.arange(max(int(np.ceil(span.start)), 0), min(int(span.stop), len(weights) - 1) + 1)
-        frames = frames[weights[frames, span.motion] >= MOST]
+        frames = frames[weights[frames, span.motion] >= BLEND_CONTACTS.most]
         own.append(frames)
         places.append(track[frames, ::2].mean(axis=0) if len(frames) else None)
     known = [place for place in places if place is not None]
     handed_over = len(known) > 1 and not any(set(a.tolist()) & set(b.tolist()) for a, b in pairwise(own))
-    if not handed_over or max(np.linalg.norm(place - known[0]) for place in known) < APART * character.height:
+    farthest = max((np.linalg.norm(place - known[0]) for place in known), default=0.0)
+    if not handed_over or farthest < BLEND_CONTACTS.apart * character.height:
         return [group]
-    gap, found = MOVE * fps, []
+    gap, found = BLEND_CONTACTS.move * fps, []
     for span, frames in zip(group, own):
         if len(frames):
             start = span.start if frames[0] <= span.start + 1 else frames[0] + gap
@@ -126,7 +119,7 @@ def _at(values: NDArray, frame: float) -> float:
 
 
 def _groups(point: str, times: NDArray, weights: NDArray, contacts: Sequence[Contacts | None]) -> list[list[_Span]]:
-    """Plants of one point, those that overlap in the blend together; of each motion one at most."""
+    """Group contacts of one point that overlap in the blend; at most one of each motion in a group."""
     spans: list[_Span] = []
     for number, own in enumerate(contacts):
         if own is None:
@@ -147,12 +140,12 @@ def _groups(point: str, times: NDArray, weights: NDArray, contacts: Sequence[Con
 
 
 def _span(plant: Plant, number: int, fps: float, times: NDArray, weights: NDArray) -> _Span | None:
-    """Where a plant lies in the blend; None where its motion has no weight then, or is not shown at all."""
+    """Return where a contact lies in the blend; None where its motion has no weight then, or is not shown at all."""
     start, stop = plant.start / fps, (plant.end - 1) / fps
     shown = np.flatnonzero((times >= start - 1e-6) & (times <= stop + 1e-6) & (weights > 1e-6))
     if not len(shown):
         return None
-    # between the frames, where the motion goes on there
+    # interpolate between frames, where the motion continues there
     first, last = float(shown[0]), float(shown[-1])
     if shown[0] > 0 and times[shown[0]] > times[shown[0] - 1] and weights[shown[0] - 1] > 1e-6:
         first -= (times[shown[0]] - start) / (times[shown[0]] - times[shown[0] - 1])
@@ -165,10 +158,10 @@ def _overlap(group: list[_Span], span: _Span) -> float:
     return max(min(span.stop, other.stop) - max(span.start, other.start) for other in group)
 
 
-def on_ground(
+def place_on_ground(
     plants: tuple[Footplant, ...], blended: Motion, character: Character, level: float
 ) -> tuple[tuple[Footplant, ...], Ground]:
-    """Plants of a blend on its ground: a level floor where all are near to it, else the slope or stones under them."""
+    """Put contacts of a blend on its ground: a level floor if all are near it, else the ground estimated from them."""
     near, feet = SUPPORT.near_ground * character.height, [plant for plant in plants if _is_foot(plant, character)]
     places = np.array([plant.place for plant in feet]).reshape(-1, 3)
     ground: Ground = Plane((0.0, level, 0.0))
@@ -191,7 +184,7 @@ def _is_foot(plant: Footplant, character: Character) -> bool:
     return any(plant.point == point for name, point in character.contacts.items() if not name.endswith("_palm"))
 
 
-def hold(
+def hold_plants(
     blended: Motion,
     character: Character,
     plants: tuple[Footplant, ...],
@@ -200,12 +193,12 @@ def hold(
     method: str | Method | None = "hierarchical",
     progress: Progress | None = None,
 ) -> Solution:
-    """The blend with its plants held and its soles out of the ground, with how they drifted before and after.
+    """Solve for foot locks and ground clearance of a blend, and measure foot skating before and after.
 
-    level: metres, the mean height of the ground. Plants near to it stand on it: floors of captures slope a little.
-    method: a name of `methods.NAMES` or one that is set up already; None holds nothing and only measures.
+    level: metres, the mean height of the ground. Contacts near it are put on it: floors of captures slope a little.
+    method: a name in `methods.NAMES` or a method object; None solves nothing and only measures.
     """
-    plants, ground = on_ground(plants, blended, character, level)
+    plants, ground = place_on_ground(plants, blended, character, level)
     problem = Problem(blended, character, plants)
     if method is None or not plants:
         solution = Stopwatch(problem).finish("blend", blended)

@@ -1,7 +1,7 @@
-"""Registration curves: which times, places and plants of several motions correspond.
+"""Registration curves: which times, positions and contacts of several motions correspond.
 
 Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher, "Flexible automatic motion
-blending with registration curves" (SCA 2003): a time warp, an alignment and a match of constraints.
+blending with registration curves" (SCA 2003): a time warp, an alignment and matched constraints.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.blending.common_character import prepared
+from footplant.blending.common_character import prepare_clips
 from footplant.blending.distance import Clouds, align, clouds, distances
-from footplant.blending.warp import Ends, Path, TimeCurve, clamped_knots, find_path, fit_monotone
+from footplant.blending.settings import REGISTRATION
+from footplant.blending.warp import Ends, TimeCurve, WarpPath, clamped_knots, find_path, fit_monotone
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant
 from footplant.errors import MotionError
@@ -23,60 +24,51 @@ from footplant.feet.steps import find_steps, foot_length
 from footplant.motion import Motion, ground_transform
 from footplant.skeleton import Character
 
-RATE = 30.0
-"""Frames a second at which frames are compared."""
-STRIKE = 0.35
-"""Share of a stride between two strikes of a foot, once times are warped, that may be one and the same step."""
-STRIDE = 0.9
-"""Seconds that a stride takes where a foot strikes once only."""
-STRIKE_WEIGHT = 100.0
-"""How many pairs of frames a pair of strikes counts for."""
-
 
 @dataclass(frozen=True, eq=False)
 class PlantMatch:
-    """One plant as each of the motions has it."""
+    """One contact in each of the motions."""
 
     point: str
     """Name of the contact point."""
     plants: tuple[Plant | None, ...]
-    """For each motion its plant, in frames of that motion; None where it has none there."""
+    """For each motion its contact, in frames of that motion; None where it has none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """Several motions of one figure, and what corresponds in them."""
+    """Several motions of one character, and what corresponds in them."""
 
     clips: tuple[Clip, ...]
-    """All on one character; every one with its own rate."""
+    """All on one character; each at its own frame rate."""
     reference: int
-    """Which of them the others were compared with."""
+    """Index of the clip that the others were compared with."""
     curve: TimeCurve
-    """Corresponding times, along times of the reference."""
+    """Corresponding times, as a function of the reference's time."""
     costs: tuple[float, ...]
-    """Metres; mean distance of matched frames of each motion from the reference's."""
+    """Metres; mean distance of matched frames of each motion to the reference's."""
     contacts: tuple[Contacts | None, ...]
-    """Plants of each motion; None for a figure without feet."""
+    """Contacts of each motion; None for a character without feet."""
     loop: bool = False
-    """Whether all are loops: their last frame is their first one, carried on."""
+    """Whether all are loops: the last frame repeats the first, moved on."""
 
     def __len__(self) -> int:
-        """How many motions."""
+        """Return the number of motions."""
         return len(self.clips)
 
     @property
     def character(self) -> Character:
-        """Whose motions they are."""
+        """The common character."""
         return self.clips[0].character
 
     def poses(self, motion: int, seconds: ArrayLike) -> Motion:
-        """Poses of one motion at its own times; a loop goes on beyond its end."""
+        """Return poses of one motion at its own times; a loop repeats beyond its end."""
         return poses_at(self.clips[motion].motion, np.asarray(seconds, float), self.loop)
 
     def alignment(self, reference: ArrayLike) -> tuple[NDArray, NDArray]:
-        """Turns (N, n), radians, and shifts (N, n, 3), metres, that lay each motion on the reference's.
+        """Return rotations (N, n), radians, and shifts (N, n, 3), metres, that align each motion with the reference.
 
-        At times (N,) of the reference; the alignment curve of Kovar & Gleicher. Turns have no jumps of 2π.
+        At times (N,) of the reference; the alignment curve of Kovar & Gleicher. Rotations are unwrapped.
         """
         times = self.curve(reference)
         around = [self._clouds_at(number, times[:, number]) for number in range(len(self))]
@@ -91,18 +83,18 @@ class Registration:
 
     @cached_property
     def matches(self) -> tuple[PlantMatch, ...]:
-        """Which plants correspond: those of one point that overlap once times are warped."""
+        """Which contacts correspond: those of one point that overlap after warping."""
         return match_plants(self.curve, self.contacts, self.loop)
 
 
 def poses_at(motion: Motion, seconds: NDArray, loop: bool = False) -> Motion:
-    """Poses at any times; those of a loop are repeated, carried on over the floor."""
+    """Return poses at any times; a loop is repeated and moves on over the floor."""
     if loop and len(motion) > 1 and seconds.size and (seconds.min() < 0 or seconds.max() > motion.duration):
         before = int(np.ceil(max(-seconds.min() / motion.duration, 0.0)))
         cycles = int(np.ceil(max(seconds.max() / motion.duration, 1.0))) + before
         long = motion.looped(cycles, close=False)
         if before:
-            # the first of the cycles lies where the motion was, not where it is
+            # the motion itself, not the first repetition, keeps its position
             turn, shift = ground_transform(motion, 0, long, before * (len(motion) - 1))
             long = long.transformed(turn, shift)
         return long.at(seconds + before * motion.duration)
@@ -117,13 +109,13 @@ def register(
     character: Character | None = None,
     contacts: Sequence[Contacts | None] | None = None,
 ) -> Registration:
-    """Find what corresponds in several clips.
+    """Find corresponding times, positions and contacts of several clips.
 
-    reference: which one the others are compared with; None: the one that is nearest to all others. ends: as for
-    `find_path`. character: the figure they are put on; None: the first clip's. contacts: their plants, where known.
+    reference: index of the clip that the others are compared with; None: the one nearest to all others. ends: as for
+    `find_path`. character: the one they are put on; None: the first clip's. contacts: their contacts, where known.
     """
-    clips, contacts = prepared(clips, character, contacts)
-    slow = [slowed(clip.motion, ends == "loop") for clip in clips]
+    clips, contacts = prepare_clips(clips, character, contacts)
+    slow = [at_matching_rate(clip.motion, ends == "loop") for clip in clips]
     around = [clouds(motion, clip.character) for motion, clip in zip(slow, clips)]
     if reference is None:
         reference = find_reference(around, ends)
@@ -139,22 +131,22 @@ def register(
     return Registration(clips, reference, curve, costs, tuple(contacts), ends == "loop")
 
 
-def slowed(motion: Motion, loop: bool = False) -> Motion:
-    """A motion at the rate at which frames are compared, or as near to it as whole cycles of a loop can be."""
+def at_matching_rate(motion: Motion, loop: bool = False) -> Motion:
+    """Resample a motion to the rate at which frames are compared; a loop to the nearest rate with whole cycles."""
     if not loop:
-        return motion.resample(RATE)
+        return motion.resample(REGISTRATION.rate)
     frames = loop_frames(motion.duration)
     return replace(motion.at(np.linspace(0.0, motion.duration, frames + 1)), fps=frames / motion.duration)
 
 
 def loop_frames(seconds: float) -> int:
-    """How many frames a loop is compared by."""
-    return max(round(seconds * RATE), 2)
+    """Return the number of frames by which a loop is compared."""
+    return max(round(seconds * REGISTRATION.rate), 2)
 
 
 def side_by_side(clips: Sequence[Clip], *, character: Character | None = None) -> Registration:
-    """Clips that are played together as they are, each from its beginning in its own time: a wave onto a run."""
-    clips, contacts = prepared(clips, character)
+    """Register clips that play together unwarped, each from its start: a wave layered on a run."""
+    clips, contacts = prepare_clips(clips, character)
     stop = min(clip.motion.duration for clip in clips)
     knots = clamped_knots(0.0, stop)
     line = np.array([knots[k + 1 : k + 4].mean() for k in range(len(knots) - 4)])
@@ -163,7 +155,7 @@ def side_by_side(clips: Sequence[Clip], *, character: Character | None = None) -
 
 
 def find_reference(around: Sequence[Clouds], ends: Ends) -> int:
-    """The motion whose paths to all others are the cheapest together."""
+    """Return the motion whose paths to all others have the lowest total cost."""
     count = len(around)
     cost = np.zeros((count, count))
     for a in range(count):
@@ -173,22 +165,22 @@ def find_reference(around: Sequence[Clouds], ends: Ends) -> int:
 
 
 def _curve_through(
-    paths: Sequence[Path | None],
+    paths: Sequence[WarpPath | None],
     reference: int,
     lengths: Sequence[float],
     ends: Ends,
     contacts: Sequence[Contacts | None],
     character: Character,
 ) -> TimeCurve:
-    """One curve through all paths, over the times of the reference that every motion has a part of.
+    """Fit one curve to all paths, over the times of the reference that correspond to a part of every motion.
 
-    paths: corresponding frames at `RATE` with each motion, None for the reference itself. lengths: seconds of each.
-    Steps that begin in both of two motions pull the curve to themselves.
+    paths: corresponding frames at `REGISTRATION.rate` with each motion, None for the reference itself. lengths: seconds
+    of each. Matching foot strikes get a large weight in the fit.
     """
-    found = [path for path in paths if path is not None]
-    start = max((path.frames[0, 0] for path in found), default=0) / RATE
-    stop = min((path.frames[-1, 0] for path in found), default=lengths[reference] * RATE) / RATE
-    if stop - start < 2.0 / RATE:
+    found, rate = [path for path in paths if path is not None], REGISTRATION.rate
+    start = max((path.frames[0, 0] for path in found), default=0) / rate
+    stop = min((path.frames[-1, 0] for path in found), default=lengths[reference] * rate) / rate
+    if stop - start < 2.0 / rate:
         raise MotionError(
             "expected parts of all motions that correspond at one time, got none; choose another reference"
         )
@@ -200,7 +192,7 @@ def _curve_through(
         if path is None:
             control[:, number] = [knots[k + 1 : k + 4].mean() for k in range(len(control))]
             continue
-        pairs = path.frames[(path.frames[:, 0] >= start * RATE - 0.5) & (path.frames[:, 0] <= stop * RATE + 0.5)] / RATE
+        pairs = path.frames[(path.frames[:, 0] >= start * rate - 0.5) & (path.frames[:, 0] <= stop * rate + 0.5)] / rate
         control[:, number] = fit_monotone(pairs[:, 0], pairs[:, 1], knots, ends=ends == "both")
         mine, other = contacts[reference], contacts[number]
         if mine is None or other is None:
@@ -209,13 +201,13 @@ def _curve_through(
         struck = matching_strikes(curve, mine, other, character)
         if len(struck):
             both = np.concatenate([pairs[:1], struck, pairs[1:]])
-            weights = np.r_[1.0, np.full(len(struck), STRIKE_WEIGHT), np.ones(len(pairs) - 1)]
+            weights = np.r_[1.0, np.full(len(struck), REGISTRATION.strike_weight), np.ones(len(pairs) - 1)]
             control[:, number] = fit_monotone(both[:, 0], both[:, 1], knots, weights=weights, ends=ends == "both")
-    return _inside(TimeCurve(knots, control), lengths)
+    return _restrict(TimeCurve(knots, control), lengths)
 
 
-def _inside(curve: TimeCurve, durations: Sequence[float]) -> TimeCurve:
-    """The part of a curve that lies within the motions' own times, on knots of its own."""
+def _restrict(curve: TimeCurve, durations: Sequence[float]) -> TimeCurve:
+    """Restrict a curve to the times that every motion has, on new knots."""
     fine = np.linspace(curve.start, curve.stop, max(round((curve.stop - curve.start) * 120), 8) + 1)
     times = curve(fine)
     inside = ((times > -1e-3) & (times < np.asarray(durations) + 1e-3)).all(axis=1)
@@ -231,16 +223,16 @@ def _inside(curve: TimeCurve, durations: Sequence[float]) -> TimeCurve:
 
 
 def _periodic(
-    paths: Sequence[Path | None],
+    paths: Sequence[WarpPath | None],
     reference: int,
     lengths: Sequence[float],
     contacts: Sequence[Contacts | None],
     character: Character,
 ) -> TimeCurve:
-    """The curve of loops over one cycle of the reference, fitted to three of them so that its ends fit together."""
+    """Fit the curve of loops over one cycle of the reference, to three cycles so that the ends join smoothly."""
     cycle = lengths[reference]
     knots = clamped_knots(0.0, cycle)
-    # the same knots in each cycle, so that the middle one is like its neighbours
+    # the same knots in each cycle, so that the middle one equals its neighbours
     wide = clamped_knots(-cycle, 2.0 * cycle, cycle / (len(knots) - 7))
     fine = np.linspace(0.0, cycle, 4 * len(knots) + 1)
     control = np.empty((len(knots) - 4, len(paths)))
@@ -257,20 +249,20 @@ def _periodic(
             struck = matching_strikes(curve, mine, other, character, own)
             struck = np.concatenate([struck + turn * np.array([cycle, own]) for turn in (-1, 0, 1)])
             both = np.concatenate([pairs, struck])
-            weights = np.r_[np.ones(len(pairs)), np.full(len(struck), STRIKE_WEIGHT)]
+            weights = np.r_[np.ones(len(pairs)), np.full(len(struck), REGISTRATION.strike_weight)]
             curve = TimeCurve(wide, fit_monotone(both[:, 0], both[:, 1], wide, weights=weights)[:, None])
         times = curve(fine)[:, 0]
-        # one cycle of the reference is exactly one of each motion
+        # one cycle of the reference corresponds to exactly one of each motion
         times = times[0] + (times - times[0]) * (own / (times[-1] - times[0]))
         control[:, number] = fit_monotone(fine, times, knots, ends=True)
     return TimeCurve(knots, control)
 
 
 def strikes(contacts: Contacts, character: Character, loop: bool = False) -> dict[str, NDArray]:
-    """Side → seconds at which each step of that foot begins; steps that a clip which is no loop begins with are not."""
+    """Return side → seconds at which each step of that foot starts, except steps under way when a clip starts."""
     cycle = contacts.frames - 1
     if loop:
-        # a heel that strikes at the end of a cycle and its ball at the beginning are one step
+        # a heel that strikes at the end of a cycle and its ball at the start are one step
         again = [replace(p, start=p.start + by, end=p.end + by) for by in (-cycle, 0, cycle) for p in contacts.plants]
         contacts = replace(contacts, plants=tuple(again))
     found = find_steps(contacts, foot_length(character, "left"), -cycle if loop else 0)
@@ -284,7 +276,7 @@ def strikes(contacts: Contacts, character: Character, loop: bool = False) -> dic
 def matching_strikes(
     curve: TimeCurve, mine: Contacts, other: Contacts, character: Character, cycle: float | None = None
 ) -> NDArray:
-    """(S, 2) seconds of the steps that begin both motions' steps, each the nearest to the other once times are warped.
+    """Return (S, 2) seconds of foot strikes that correspond: each is the nearest to the other after warping.
 
     Strikes outside the curve's times are left out. curve: of the other motion alone. cycle: the other's length when
     both are loops.
@@ -298,7 +290,8 @@ def matching_strikes(
             later = (later[:, None] + cycle * np.arange(-1, 3)).ravel()
         if not len(own) or not len(later):
             continue
-        near = STRIKE * (float(np.median(np.diff(later))) if len(later) > 1 else STRIDE)
+        stride = float(np.median(np.diff(later))) if len(later) > 1 else REGISTRATION.stride
+        near = REGISTRATION.strike * stride
         gaps = np.abs(curve(own)[:, 0][:, None] - later)
         for row, column in enumerate(gaps.argmin(axis=1)):
             if gaps[row, column] < near and gaps[:, column].argmin() == row:
@@ -307,7 +300,7 @@ def matching_strikes(
 
 
 def match_plants(curve: TimeCurve, contacts: Sequence[Contacts | None], loop: bool = False) -> tuple[PlantMatch, ...]:
-    """Plants of one point that overlap in the reference's time are one plant; each motion's is in it once at most."""
+    """Group contacts of one point that overlap in the reference's time; at most one of each motion in a group."""
     spans: list[tuple[str, int, float, float, Plant]] = []
     for number, own in enumerate(contacts):
         for plant in () if own is None else own.plants:

@@ -1,6 +1,8 @@
-"""Which time of one motion corresponds to which of another: dynamic programming, then a strictly monotone spline.
+"""Time warping: corresponding times of two motions by dynamic programming, then a strictly monotone spline.
 
-Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher (SCA 2003).
+Macleod, "Motion capture based animation" (2006), section 3.1, after Kovar & Gleicher (SCA 2003). The path minimises the
+sum of frame distances D(i, j) under slope limits; the spline s(t) = Σ cₖ Bₖ(t) is fitted to it by least squares with
+cₖ₊₁ − cₖ bounded from below.
 """
 
 from __future__ import annotations
@@ -11,45 +13,37 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.blending.settings import REGISTRATION
 from footplant.errors import MotionError
 
 Ends = Literal["both", "free", "loop"]
-KNOT = 0.12
-"""Seconds of the reference between two knots: about four frames at 30 frames a second."""
-SLOWEST = 0.15
-"""The least slope of a time warp: what keeps it strictly monotone."""
-STEEPEST = 8
-"""Steps running in one direction that are tried at most when no path exists under tighter limits."""
-OVERLAP = 0.5
-"""Share of the shorter motion that corresponding parts must have when their ends are free."""
-WORTH = 1.5
-"""A pair of frames is worth matching when it is no farther apart than so many times the mean of the best path."""
+"""How two motions correspond at their ends; see `find_path`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class WarpPath:
     """Corresponding frames of two motions."""
 
     frames: NDArray
-    """(P, 2) int64: frame of the first and of the second motion; neither ever goes back. Where a loop runs over its
-    end, the second goes on counting."""
+    """(P, 2) int64: frame of the first and of the second motion, non-decreasing. Where a loop passes its end,
+    the second continues counting."""
     cost: float
     """Metres; the mean distance of the frames along the path."""
     limits: tuple[int, int]
-    """Steps running that were allowed along the first motion, and along the second, alone."""
+    """Consecutive steps allowed along the first motion alone, and along the second alone."""
 
 
 def slope_limits(rows: int, columns: int) -> tuple[int, int]:
-    """Macleod's equation 6: how many steps may run along one motion alone, for motions of so many frames."""
+    """Return how many consecutive steps may go along one motion alone (Macleod's equation 6), given frame counts."""
     return tuple(max(int(min(1.5 * ratio, 2.0)), 1) for ratio in (rows / columns, columns / rows))  # type: ignore[return-value]
 
 
-def find_path(table: NDArray, *, ends: Ends = "both", overlap: float = OVERLAP) -> Path:
-    """The cheapest path of corresponding frames through a table of distances (METHODS F2).
+def find_path(table: NDArray, *, ends: Ends = "both", overlap: float = REGISTRATION.overlap) -> WarpPath:
+    """Return the cheapest path of corresponding frames through a table of distances.
 
-    ends: "both": the motions begin together and end together; "free": parts of them correspond, at least a share
-    `overlap` of each; "loop": both are loops (their last frame is their first one), and where the second begins is
-    found. Limits of slope are widened until there is a path.
+    ends: "both": the motions start together and end together; "free": parts of them correspond, at least a fraction
+    `overlap` of each; "loop": both are loops (the last frame repeats the first), and the second one's start is found.
+    Slope limits are widened until there is a path.
     """
     table = np.ascontiguousarray(table, float)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
@@ -63,23 +57,23 @@ def find_path(table: NDArray, *, ends: Ends = "both", overlap: float = OVERLAP) 
     raise MotionError(f"expected ends to be both, free or loop; got {ends!r}")
 
 
-def _widened(table: NDArray, search) -> Path:
+def _widened(table: NDArray, search) -> WarpPath:
     rows, columns = table.shape
     limits = slope_limits(rows, columns)
-    for wider in range(STEEPEST):
+    for wider in range(REGISTRATION.steepest):
         now = (limits[0] + wider, limits[1] + wider)
         found = search(table, now)
         if found is not None:
-            return Path(found[0], found[1], now)
-    # a clip of one frame, or one many times longer than the other: everything goes
+            return WarpPath(found[0], found[1], now)
+    # a clip of one frame, or one many times longer than the other: no limits
     now = (rows, columns)
     found = search(table, now)
     assert found is not None
-    return Path(found[0], found[1], now)
+    return WarpPath(found[0], found[1], now)
 
 
 def _walk(costs: NDArray, limits: tuple[int, int], reward: float, diagonal: float, edges: tuple[int, int, int, int]):
-    """One run of the dynamic programming; None without a path."""
+    """Run the dynamic programming once; None without a path."""
     from footplant.blending import _warp as kernel
 
     up, across = limits
@@ -95,13 +89,13 @@ def _walk(costs: NDArray, limits: tuple[int, int], reward: float, diagonal: floa
 
 def _fixed(table: NDArray, limits: tuple[int, int]):
     rows, columns = table.shape
-    # starts and ends at the corners alone: the paper's choice, in which each cell on the way counts once
+    # starts and ends only at the corners, as in the paper, where each cell on the path counts once
     found = _walk(table, limits, 0.0, 1.0, (1, 1, rows - 1, columns - 1))
     return None if found is None else (found[0], float(table[tuple(found[0].T)].mean()))
 
 
 def _free(table: NDArray, limits: tuple[int, int], overlap: float):
-    """The longest part that is worth matching: the smallest mean cost first (Dinkelbach's iteration), then length."""
+    """Find the longest part worth matching: minimise the mean cost (Dinkelbach's iteration), then extend the path."""
     rows, columns = table.shape
     needed = max(round(overlap * min(rows, columns)), 1)
     edges = (rows - needed + 1, columns - needed + 1, needed - 1, needed - 1)
@@ -114,13 +108,13 @@ def _free(table: NDArray, limits: tuple[int, int], overlap: float):
         if abs(mean - reward) <= 1e-6 * max(mean, 1e-9):
             break
         reward = mean
-    found = _walk(table, limits, WORTH * reward + 1e-9, 2.0, edges)
+    found = _walk(table, limits, REGISTRATION.worth * reward + 1e-9, 2.0, edges)
     assert found is not None
     return found[0], float(table[tuple(found[0].T)].mean())
 
 
 def _looped(table: NDArray, limits: tuple[int, int]):
-    """The best corner-to-corner path over all frames at which the second loop may begin."""
+    """Return the best corner-to-corner path over all frames at which the second loop may start."""
     best, columns = None, table.shape[1]
     cycle = max(columns - 1, 1)
     for shift in range(cycle):
@@ -133,12 +127,12 @@ def _looped(table: NDArray, limits: tuple[int, int]):
 
 @dataclass(frozen=True, eq=False)
 class TimeCurve:
-    """Corresponding times of n motions along one parameter: a clamped cubic B-spline, strictly rising in each."""
+    """Corresponding times of n motions along one parameter: a clamped cubic B-spline, strictly increasing in each."""
 
     knots: NDArray
-    """(K+4,) seconds of the reference; the first and last four are the ends."""
+    """(K+4,) seconds of the reference; the first and last four coincide with the ends."""
     control: NDArray
-    """(K, n) seconds in each motion, strictly rising down each column."""
+    """(K, n) seconds in each motion, strictly increasing down each column."""
 
     @property
     def start(self) -> float:
@@ -151,11 +145,11 @@ class TimeCurve:
         return float(self.knots[-1])
 
     def __call__(self, reference: ArrayLike) -> NDArray:
-        """(N, n) corresponding times, seconds, at times (N,) of the reference, which are kept to the curve's ends."""
+        """Return corresponding times (N, n), seconds, at times (N,) of the reference, clamped to the curve's ends."""
         return self._spline(np.clip(np.atleast_1d(np.asarray(reference, float)), self.start, self.stop))
 
     def rates(self, reference: ArrayLike) -> NDArray:
-        """(N, n) how fast each motion goes by there, seconds a second of the reference; always positive."""
+        """Return the playback rate (N, n) of each motion relative to the reference; always positive."""
         return self._spline(np.clip(np.atleast_1d(np.asarray(reference, float)), self.start, self.stop), 1)
 
     def _spline(self, reference: NDArray, derivative: int = 0) -> NDArray:
@@ -164,13 +158,13 @@ class TimeCurve:
         return BSpline(self.knots, self.control, 3)(reference, nu=derivative)
 
     def reference_of(self, motion: int, seconds: ArrayLike) -> NDArray:
-        """(N,) the reference's times at which one of the motions has times (N,); beyond the ends as at the ends."""
+        """Return the reference's times (N,) that correspond to times (N,) of one motion, clamped to the ends."""
         fine = np.linspace(self.start, self.stop, max(int((self.stop - self.start) * 240), 16) + 1)
         return np.interp(np.asarray(seconds, float), self(fine)[:, motion], fine)
 
 
-def clamped_knots(start: float, stop: float, spacing: float = KNOT) -> NDArray:
-    """Knots of a clamped uniform cubic B-spline over an interval."""
+def clamped_knots(start: float, stop: float, spacing: float = REGISTRATION.knot) -> NDArray:
+    """Return knots of a clamped uniform cubic B-spline over an interval."""
     count = max(round((stop - start) / spacing), 1)
     return np.concatenate([np.full(3, start), np.linspace(start, stop, count + 1), np.full(3, stop)])
 
@@ -182,12 +176,13 @@ def fit_monotone(
     *,
     weights: ArrayLike | float = 1.0,
     ends: bool = False,
-    slowest: float = SLOWEST,
+    slowest: float = REGISTRATION.slowest,
 ) -> NDArray:
-    """(K,) control points of the strictly monotone spline nearest to corresponding times (P,), (P,).
+    """Return control points (K,) of the strictly monotone spline nearest to corresponding times (P,), (P,).
 
-    The increments of the control points are kept above `slowest` times those of a straight line; then the spline
-    rises everywhere. weights: how much each pair counts. ends: the first and the last pair are met exactly.
+    Increments of the control points are at least `slowest` times those of a straight line, which makes the spline
+    increase everywhere. weights: of each pair. ends: interpolate the first and the last pair. Solved as non-negative
+    least squares for the excess increments.
     """
     from scipy.interpolate import BSpline
     from scipy.optimize import nnls
@@ -197,7 +192,7 @@ def fit_monotone(
     basis = BSpline.design_matrix(np.clip(reference, knots[0], knots[-1]), knots, 3).toarray()
     abscissae = np.array([knots[k + 1 : k + 4].mean() for k in range(count)])
     steps = np.diff(abscissae)
-    # control point k = first + Σ increments; an increment is its least one plus what is found
+    # control point k = first + Σ increments; an increment is its lower bound plus a non-negative excess
     summed = np.tril(np.ones((count, count)))[:, 1:]
     least = slowest * steps
     share = np.sqrt(np.broadcast_to(np.asarray(weights, float), len(basis)))[:, None].copy()
@@ -205,7 +200,7 @@ def fit_monotone(
         share[[0, -1]] = 1e4
     design = np.concatenate([np.ones((len(basis), 1)), -np.ones((len(basis), 1)), basis @ summed], axis=1)
     wanted = seconds - basis @ (summed @ least)
-    # few data for a knot: let the curve go on as straight as it can
+    # where few data determine a knot, prefer a straight line
     bend = np.zeros((count - 2, count + 1))
     for row in range(count - 2):
         bend[row, 2 + row], bend[row, 3 + row] = 1.0 / steps[row], -1.0 / steps[row + 1]

@@ -34,7 +34,7 @@ def match(
     Example: footplant match sample:walk sample:run -o matrix.png
     """
     from footplant.blending.matching import match as compare
-    from footplant.blending.registration import RATE
+    from footplant.blending.settings import REGISTRATION
 
     if out is not None:
         _check_out(out, (".png",), [first, second], overwrite)
@@ -60,7 +60,10 @@ def match(
         },
     )
     if told["strikes"]:
-        rows = [(f"{s['first']:.3f}", f"{s['second']:.3f}", f"{RATE * s['error']:.2f}") for s in told["strikes"]]
+        rows = [
+            (f"{s['first']:.3f}", f"{s['second']:.3f}", f"{REGISTRATION.rate * s['error']:.2f}")
+            for s in told["strikes"]
+        ]
         print_table("Steps that begin together", ("#first, s", "#second, s", "#off by, frames of 1/30 s"), rows)
     rows = [(f"{t['first']:.2f}", f"{t['second']:.2f}", f"{1000 * t['distance']:.0f}") for t in told["transitions"]]
     print_table("Where to go over", ("#leave the first at, s", "#enter the second at, s", "#apart, mm"), rows[:SHOWN])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.blending.common_character import contacts_of, floor_level, on_one_character
-from footplant.blending.compose import RootPath, on_floor, root_reference
+from footplant.blending.compose import RootPath, root_reference, rotate_on_floor
 from footplant.blending.distance import align, clouds, distances, joint_weights
 from footplant.blending.loops import cut_loop, find_loop, loop_contacts
 from footplant.blending.registration import register
@@ -68,7 +68,7 @@ class Playable:
     def velocity(self) -> NDArray:
         """(2,) metres a second (across, along), on average, seen from where it faces."""
         middle = self.slope * (np.arange(len(self.floor) - 1) + 0.5) / RATE
-        return on_floor(-middle, np.diff(self.floor, axis=0)).sum(axis=0) / max(self.seconds, 1e-9)
+        return rotate_on_floor(-middle, np.diff(self.floor, axis=0)).sum(axis=0) / max(self.seconds, 1e-9)
 
     @property
     def peak(self) -> float:
@@ -167,7 +167,7 @@ def _playable(name: str, kind: int, motion: Motion, character: Character, contac
     facing = ahead + slope * seconds
     rotations = np.array(fine.rotations)
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], -facing), rotations[:, 0])
-    floor = on_floor(np.full(count + 1, -ahead), fine.root[:, ::2] - fine.root[0, ::2])
+    floor = rotate_on_floor(np.full(count + 1, -ahead), fine.root[:, ::2] - fine.root[0, ::2])
     level = 0.0 if contacts is None else floor_level(contacts)
     return Playable(
         name, kind, rotation.unroll(rotations), floor, fine.root[:, 1] - level,

@@ -8,7 +8,7 @@ import numpy as np
 
 from footplant.blending.graph import Edge, MotionGraph
 from footplant.blending.matching import Matching
-from footplant.blending.registration import RATE
+from footplant.blending.settings import REGISTRATION
 from footplant.plot.page import (
     GREY,
     INK,
@@ -38,7 +38,7 @@ def matrix(found: Matching, names: tuple[str, str], path: str | Path, *, dpi: in
         cost = f"matched frames are {1000 * found.path.cost:.0f} mm apart on average"
         figure = new_sheet(page, title, f"distance of every pair of frames · {cost}")
         axes = figure.add_axes((0.75 / 13.0, 0.6 / page, wide / 13.0, tall / page))
-        extent = (0.0, (columns - 1) / RATE, 0.0, (rows - 1) / RATE)
+        extent = (0.0, (columns - 1) / REGISTRATION.rate, 0.0, (rows - 1) / REGISTRATION.rate)
         shown = axes.imshow(
             1000.0 * found.table, origin="lower", extent=extent, aspect="auto", cmap="cividis", interpolation="bilinear"
         )
@@ -55,9 +55,9 @@ def matrix(found: Matching, names: tuple[str, str], path: str | Path, *, dpi: in
                 found.strikes[:, 1], found.strikes[:, 0], "o", color=_STRIKE, markeredgecolor="white", markersize=6,
                 label="the same foot strikes",
             )  # fmt: skip
-        best = found.meetings[:MOST_MEETINGS]
+        best, rate = found.transitions[:MOST_MEETINGS], REGISTRATION.rate
         axes.plot(
-            [m.second / RATE for m in best], [m.first / RATE for m in best], "x", color=_MEETING, markersize=7,
+            [m.second / rate for m in best], [m.first / rate for m in best], "x", color=_MEETING, markersize=7,
             markeredgewidth=1.8, label=f"the best {len(best)} places to go over",
         )  # fmt: skip
         axes.set_xlim(extent[:2])

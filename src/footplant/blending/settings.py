@@ -1,0 +1,110 @@
+"""Tuning numbers of registration, blending, transitions, loops and motion graphs.
+
+A number without a named experiment is subject to the ablation benchmark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RegistrationSettings:
+    """How frames are compared and motions are registered (`distance`, `warp`, `registration`)."""
+
+    rate: float = 30.0
+    """Frames per second at which motions are compared. Doubled, the distance table has four times as many cells."""
+    window: float = 4.0 / 30.0
+    """Seconds that a point cloud spans: five neighbouring frames at 30 frames per second."""
+    neighbours: int = 5
+    """Poses in a point cloud."""
+    knot: float = 0.12
+    """Seconds of the reference between two knots of the time warp: about four frames at 30 frames per second. Doubled,
+    the warp is smoother and follows foot strikes less closely."""
+    slowest: float = 0.15
+    """Least slope of a time warp, relative to a straight line: keeps it strictly monotone."""
+    steepest: int = 8
+    """How often slope limits are widened by one step before they are dropped."""
+    overlap: float = 0.5
+    """Fraction of the shorter motion that corresponding parts must have when their ends are free."""
+    worth: float = 1.5
+    """A pair of frames is worth matching up to this many times the mean distance along the best path."""
+    strike: float = 0.35
+    """Largest gap between two foot strikes of the same step after warping, as a fraction of a stride."""
+    stride: float = 0.9
+    """Seconds of a stride, where a foot strikes only once."""
+    strike_weight: float = 100.0
+    """Weight of a pair of foot strikes in the fit of the time warp, in pairs of frames."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """How a cycle is found and closed (`loops`)."""
+
+    shortest: float = 0.4
+    """Seconds; shortest cycle of a gait."""
+    longest: float = 3.0
+    """Seconds; longest cycle of a gait."""
+    alike: float = 1.3
+    """A shorter cycle is preferred if its ends are at most this many times as far apart as the best one's …"""
+    barely: float = 0.08
+    """… plus this fraction of the median distance of two frames: frames of two cycles do not coincide exactly."""
+    moving: float = 0.5
+    """Least distance between the start and the middle of a cycle, as a fraction of the median frame distance."""
+    rate: float = 60.0
+    """Frames per second of the search."""
+    valley: float = 0.1
+    """Seconds around the shortest cycle within which the best one is chosen."""
+    centre: float = 0.01
+    """Metres of distance that a cycle at the clip's end is penalised over one in its middle, times 2."""
+    seam: float = 0.2
+    """Seconds of the crossfade from the end of a loop into its start."""
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """Which transitions a motion graph has (`graph`, `matching`)."""
+
+    near: float = 0.05
+    """Body heights within which two frames are alike (9 cm for an adult). Doubled, there are more but worse edges."""
+    apart: float = 0.2
+    """Seconds around a transition point within which there is no better one."""
+    beside: float = 0.5
+    """Seconds between two transitions that are kept; and, within one clip, between the frames of a transition."""
+
+
+@dataclass(frozen=True)
+class BlendContactSettings:
+    """Which foot contacts a blend has (`plants`)."""
+
+    most: float = 0.5
+    """Total weight of the motions in which a foot is planted for it to be planted in the blend."""
+    shortest: float = 0.03
+    """Seconds; shorter contacts are dropped."""
+    apart: float = 0.05
+    """Body heights between a foot's positions in one motion and the next beyond which it has to take a step."""
+    move: float = 0.15
+    """Seconds that each of two such contacts gives up for that step."""
+    drift: float = 0.045
+    """Body heights that a foot may drift before it is locked; a contact that drifts farther is shortened."""
+
+
+@dataclass(frozen=True)
+class TransitionSettings:
+    """Length and time warp of a crossfade (`transition`)."""
+
+    seconds: float = 0.5
+    """Default length of a crossfade."""
+    pieces: int = 2
+    """Spline segments of the time warp during a crossfade: few, so that neither clip changes speed abruptly."""
+    slowest: float = 0.4
+    """Least speed of either clip during a crossfade, relative to its mean."""
+    cut: float = 0.1
+    """Metres of frame distance that it is worth to skip one whole clip less."""
+
+
+REGISTRATION = RegistrationSettings()
+LOOP = LoopSettings()
+GRAPH = GraphSettings()
+BLEND_CONTACTS = BlendContactSettings()
+TRANSITION = TransitionSettings()
