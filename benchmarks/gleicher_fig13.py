@@ -16,7 +16,7 @@ import numpy as np
 from footplant import samples
 from footplant.clip import Clip
 from footplant.contacts.detection import FEET, Contacts, Plant
-from footplant.edits.retarget import Stage
+from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics

@@ -14,9 +14,9 @@ from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
 from footplant.constraints.doorways import doorway_on_the_way, pass_under
 from footplant.contacts.detection import find_contacts
-from footplant.edits.morph import Change
-from footplant.edits.retarget import Stage
+from footplant.feet.changing_proportions import ProportionChange
 from footplant.feet.footing import find_footing
+from footplant.feet.stage import Stage
 from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
 from footplant.feet.swing import carry_feet
 from footplant.humanoid.proportions import apply_proportions
@@ -83,7 +83,7 @@ def morphing() -> Problem:
     )
     contacts = find_contacts(clip)
     steps = find_steps(contacts, foot_length(clip.character, "left"))
-    change = Change.of(clip, [clip.character, long, short], steps)
+    change = ProportionChange.of(clip, [clip.character, long, short], steps)
     figure = change.character()
     plants = plants_at(steps, change.places(clip, steps, contacts, False), figure)
     return Problem(change.stand(clip, contacts, False), figure, plants)

@@ -18,7 +18,7 @@ from footplant import samples
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import FEET, Contacts, Plant
-from footplant.edits.retarget import Stage
+from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics

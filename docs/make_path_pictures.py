@@ -12,7 +12,8 @@ import footplant
 from footplant import curves, plot
 from footplant.contacts.detection import find_contacts
 from footplant.curves import Curve
-from footplant.edits.path import Carriage, path
+from footplant.edits.path import path
+from footplant.feet.path_mapping import Carriage
 from footplant.feet.travel import find_travel
 from footplant.plot.above import FromAbove
 

@@ -19,11 +19,12 @@ from footplant.constraints import (
     Position,
     SamePlace,
 )
-from footplant.edits.fit import choose_ik, fit
+from footplant.edits.fit import fit
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.problem import Status
 from footplant.skeleton import Point
+from footplant.solve.choose_ik import choose_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.numeric import Numeric
 

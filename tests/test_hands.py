@@ -13,10 +13,11 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.edits.retarget import retarget
+from footplant.feet.palms import hangs, palm_plants, without_waving
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.touches import hangs, importance, keep_touches, palm_plants, without_waving
+from footplant.passes.touches import importance, keep_touches
 from footplant.problem import Solution
 from footplant.samples import load_character
 from footplant.skeleton import Character

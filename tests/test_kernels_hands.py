@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplant import Kinematics, rotation
-from footplant.passes import _touches as kernel
+from footplant.kernels import touches as kernel
 from footplant.passes.touches import importance
 from random_figures import random_motion
 

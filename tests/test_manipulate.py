@@ -13,10 +13,11 @@ from footplant import rotation, samples
 from footplant.constraints import Footplant, JointLimits, Orientation, SamePlace
 from footplant.constraints.drags import Drag, drags_from_data, drags_to_data
 from footplant.edits import drag as manipulate
-from footplant.edits.drag import KNOTS, begin
+from footplant.edits.drag import begin
 from footplant.errors import ConstraintError, FormatError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
+from footplant.solve.window import KNOTS
 
 WALK = samples.load("walk")
 CHARACTER = WALK.character
@@ -150,7 +151,7 @@ def test_window_gives_what_the_whole_clip_gives(start):
     knot = 8.0 * WALK.motion.fps / 30.0
     frames = changed(after, start)
     window = range(int(frames.min()), int(frames.max()) + 1)
-    pins = [manipulate._pin(after.edits[-1])]
+    pins = [manipulate.drag_pin(after.edits[-1])]
     rows = np.arange(len(start.motion))
     whole = manipulate._fitted(
         start.motion, rows, window, start.solvers, start.constraints, pins, 250, knot

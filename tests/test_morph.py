@@ -15,8 +15,9 @@ from footplant.clip import Clip
 from footplant.constraints import Position
 from footplant.constraints.base import check
 from footplant.contacts.detection import find_contacts
-from footplant.edits.morph import Change, morph, on_skeleton_of
+from footplant.edits.morph import morph
 from footplant.errors import MotionError, SkeletonError
+from footplant.feet.changing_proportions import ProportionChange, on_skeleton_of
 from footplant.feet.steps import find_steps, foot_length
 from footplant.humanoid.proportions import Proportions, apply_proportions, proportions_of
 from footplant.kinematics import Kinematics
@@ -70,7 +71,7 @@ def test_plants_hold_while_the_figure_changes(walk, names, scaled):
 
 def test_kept_footsteps_are_where_they_were(walk):
     solution = morph(walk, [samples.load_character("longlegs")])
-    figure = Change.of(
+    figure = ProportionChange.of(
         walk,
         [walk.character, samples.load_character("longlegs")],
         find_steps(find_contacts(walk), foot_length(walk.character, "left")),
@@ -93,7 +94,7 @@ def test_scaled_footsteps_grow_with_the_legs(walk):
 
 def test_feet_change_only_while_they_swing(walk):
     steps = find_steps(find_contacts(walk), foot_length(walk.character, "left"))
-    change = Change.of(walk, [walk.character, samples.load_character("child")], steps)
+    change = ProportionChange.of(walk, [walk.character, samples.load_character("child")], steps)
     for step in steps:
         assert np.ptp(change.feet[step.side][step.start : step.end]) == 0.0
     assert change.feet["left"][0] == 0.0

@@ -14,8 +14,9 @@ from footplant import curves, plot, samples
 from footplant.cli import main
 from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
-from footplant.edits.path import Carriage, path
+from footplant.edits.path import path
 from footplant.errors import ConstraintError, MotionError
+from footplant.feet.path_mapping import Carriage
 from footplant.feet.steps import find_steps, foot_length
 from footplant.feet.travel import Travel, find_travel
 from footplant.grounds import direction

@@ -18,10 +18,11 @@ from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.contacts.stillness import lead_in
 from footplant.edits.morph import morph
 from footplant.edits.repair import repair
-from footplant.edits.retarget import retarget, with_floor
+from footplant.edits.retarget import retarget
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError, MotionError, SkeletonError
 from footplant.feet.detached import attached, in_one_piece, taken_apart
+from footplant.feet.stage import with_plausible_floor
 from footplant.feet.steps import foot_length, one_after_another, reconciled
 from footplant.feet.tiptoe import on_tiptoe
 from footplant.grounds import slope
@@ -390,9 +391,9 @@ def test_a_climber_holds_the_rope():
 
 
 def test_a_rope_is_no_floor():
-    flat = with_floor(contacts("walk"), clip("walk"))
+    flat = with_plausible_floor(contacts("walk"), clip("walk"))
     assert flat is contacts("walk")
-    ground = with_floor(contacts("climb"), clip("climb")).ground
+    ground = with_plausible_floor(contacts("climb"), clip("climb")).ground
     lowest = min(plant.place[1] for plant in contacts("climb").plants)
     assert float(ground.height(np.array([[0.0, 0.0]]))[0]) < lowest
 

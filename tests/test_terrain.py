@@ -16,10 +16,10 @@ from footplant.constraints import Area, Footplant
 from footplant.constraints.doorways import Doorway, crown, doorway_on_the_way, headroom, pass_under
 from footplant.contacts.detection import find_contacts
 from footplant.contacts.ground import normal_of
-from footplant.edits.retarget import Stage
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
 from footplant.feet.footing import find_footing
+from footplant.feet.stage import Stage
 from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
 from footplant.feet.swing import carry_feet
 from footplant.geometry import Plane

@@ -80,3 +80,12 @@ def _standing_reach(character: Character) -> float:
     hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
     trunk = float(np.mean(shoulders) - hips) if shoulders else 0.0
     return standing_hips(character) + trunk + (float(np.mean(arms)) if arms else 0.0)
+
+
+def same_bones(character: Character, target: Character) -> bool:
+    """Whether two figures have the same bones, to a ten-thousandth of their height."""
+    ours, theirs = character.skeleton, target.skeleton
+    return ours.names == theirs.names and bool(
+        np.array_equal(ours.parents, theirs.parents)
+        and np.abs(ours.offsets[1:] - theirs.offsets[1:]).max(initial=0.0) < 1e-4 * character.height
+    )

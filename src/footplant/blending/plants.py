@@ -14,12 +14,12 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
-from footplant.edits.retarget import Soles, solve_soles
 from footplant.feet.soles import level_toes
 from footplant.feet.steps import EASE, reconciled
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.passes.sole_rounds import Soles, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.measure import measure
 from footplant.skeleton import Character

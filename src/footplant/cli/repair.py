@@ -36,9 +36,9 @@ def repair(
 
     Example: footplant repair sample:walk -o repaired.bvh
     """
-    from footplant.edits.repair import FIRST_FRAME
     from footplant.edits.repair import repair as solve
     from footplant.errors import FormatError
+    from footplant.feet.lead_in import FIRST_FRAME
 
     if first_frame not in FIRST_FRAME:
         raise FormatError(f"expected --first-frame to be one of {', '.join(FIRST_FRAME)}; got {first_frame!r}")

@@ -13,7 +13,6 @@ from footplant.constraints.naming import point_data
 from footplant.contacts.detection import FEET, HANDS, TOES
 from footplant.editor.session import Session
 from footplant.editor.state import Mark, State, find_plants, track_of
-from footplant.edits.drag import KNOTS
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -21,6 +20,7 @@ from footplant.problem import Report, Status
 from footplant.quality.measure import measure
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
+from footplant.solve.window import KNOTS
 
 CELLS = 220
 """Cells along the longer side of the ground that is drawn."""

@@ -8,36 +8,34 @@ footplant, heel and ball together, as one instant of its stance does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from footplant import rotation
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, Plant, find_contacts
-from footplant.contacts.ground import Ground, InterpolatedGround, estimate_ground
+from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.ground import InterpolatedGround
 from footplant.contacts.stillness import lead_in
 from footplant.curves import Curve
-from footplant.edits.fit import choose_ik
-from footplant.edits.retarget import Soles, Stage, solve_soles, stand_first
 from footplant.errors import ConstraintError, MotionError
+from footplant.feet.lead_in import stand_lead_in
+from footplant.feet.path_mapping import Carriage, PlantAt, carried_ground
 from footplant.feet.soles import depths, level_toes
-from footplant.feet.steps import Step, find_steps, foot_length, one_after_another, plants_for
+from footplant.feet.stage import Stage
+from footplant.feet.steps import find_steps, foot_length, one_after_another, plants_for
 from footplant.feet.travel import Travel, find_travel
-from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.passes.sole_rounds import Soles, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
+from footplant.solve.choose_ik import choose_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 
-PlantAt = Literal["begin", "middle", "end"]
-"""The instant of a stance at which its foot is carried to the new path."""
 Timing = Literal["keep", "arc"]
 """Metres along the curve as they were along the path ("keep"), or the whole clip along the whole curve ("arc")."""
 LEAST_WAY = 0.5
@@ -48,51 +46,6 @@ RIGIDITY = {"place": 10.0, "hips": 1.0}
 """How unwilling hips are to leave the curve and their heading: see `footplant.solve.ik.hybrid`."""
 UNUSUAL = (0.7, 1.3)
 """Steps so much shorter or longer than they were look forced."""
-
-
-@dataclass(frozen=True, eq=False)
-class Carriage:
-    """How every frame is carried from the path that it was on to another one: a turn and a shift over the floor."""
-
-    before: Travel
-    """The path as it was."""
-    places: NDArray
-    """(F, 2) metres; where the path's places go."""
-    turns: NDArray
-    """(F,) radians to the left about the path's place."""
-
-    @classmethod
-    def of(cls, travel: Travel, curve: Curve, scale: float = 1.0) -> Carriage:
-        """From a path onto a curve in the world; scale: metres along the curve for each metre of the path."""
-        places, headings = curve.at(scale * travel.way)
-        return cls(travel, places, headings - travel.headings)
-
-    def carried(self, points: ArrayLike, frames: ArrayLike) -> NDArray:
-        """World points (N, 3) of frames (N,), carried."""
-        frames = np.asarray(frames, np.int64)
-        away = np.asarray(points, float) - _floor(self.before.places[frames])
-        return _floor(self.places[frames]) + rotation.rotate(self._quaternions[frames], away)
-
-    def motion(self, motion: Motion) -> Motion:
-        """A motion, every frame carried as a whole."""
-        rotations = np.array(motion.rotations)
-        rotations[:, 0] = rotation.multiply(self._quaternions, rotations[:, 0])
-        every = np.arange(len(motion))
-        return replace(motion, root=self.carried(motion.root, every), rotations=rotation.normalize(rotations))
-
-    def steps(self, steps: Sequence[Step], plant_at: PlantAt = "middle") -> list[Step]:
-        """Steps, each carried rigidly as one instant of its stance is."""
-        return [self._step(step, _instant(step, plant_at)) for step in steps]
-
-    def _step(self, step: Step, frame: int) -> Step:
-        def moved(plants: tuple[Plant, ...]) -> tuple[Plant, ...]:
-            return tuple(replace(plant, place=self.carried(plant.place[None], [frame])[0]) for plant in plants)
-
-        return replace(step, heels=moved(step.heels), balls=moved(step.balls))
-
-    @property
-    def _quaternions(self) -> NDArray:
-        return rotation.exp(self.turns[:, None] * rotation.AXES["y"])
 
 
 def path(
@@ -149,7 +102,7 @@ def path(
         deep = depths(Kinematics(motion), character, contacts.ground)
     solution = solve_soles(method, problem, Soles(plants, ground, deep, carried), range(lead, len(motion)), progress)
     if lead:
-        solution = replace(solution, motion=stand_first(solution.motion, carried, character, ground, lead)).noted(
+        solution = replace(solution, motion=stand_lead_in(solution.motion, carried, character, ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried along, set on the ground"
         )
     judged = (motion, character, contacts)
@@ -168,17 +121,6 @@ def _method(name: str, exact: bool, carried: Motion, clip: Clip, constraints: Se
     return replace(method, first_guess=False) if isinstance(method, Hierarchical) else method
 
 
-def carried_ground(ground: Ground, steps: Sequence[Step], height: float) -> tuple[Ground, list[str]]:
-    """The ground below the new path, and a sentence where it is not the old one."""
-    if isinstance(ground, Plane) and abs(ground.up[1]) > 1.0 - 1e-9:
-        return ground, []
-    plants = [plant for step in steps for plant in (*step.heels, *step.balls)]
-    if not plants:
-        return ground, []
-    found = estimate_ground([plant.place for plant in plants], [len(plant) for plant in plants], height)
-    return found, ["the ground is not level: it goes along with the path, each step as high as it was"]
-
-
 def _check(clip: Clip, plant_at: str, timing: str) -> None:
     for value, words, what in ((plant_at, PlantAt, "an instant of plants"), (timing, Timing, "a timing")):
         if value not in get_args(words):
@@ -194,17 +136,6 @@ def _held(travel: Travel, lead: int) -> Travel:
         return travel
     before = {key: getattr(travel, key)[[0] * lead] for key in ("places", "headings", "way")}
     return replace(travel, **{key: np.concatenate([held, getattr(travel, key)]) for key, held in before.items()})
-
-
-def _instant(step: Step, plant_at: PlantAt) -> int:
-    if plant_at == "begin":
-        return step.start
-    return step.end - 1 if plant_at == "end" else (step.start + step.end - 1) // 2
-
-
-def _floor(places: NDArray) -> NDArray:
-    """(N, 3) places of the floor (N, 2) at height 0."""
-    return np.insert(places, 1, 0.0, axis=-1)
 
 
 def _way_notes(travel: Travel, curve: Curve, scale: float, height: float) -> list[str]:

@@ -16,12 +16,12 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.importance import PerformanceScene, SceneObject
-from footplant.edits.retarget import Stage, with_floor
 from footplant.errors import MotionError
 from footplant.feet.detached import attached, in_pieces
+from footplant.feet.palms import without_waving
+from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.geometry import HeightField, Plane
 from footplant.kinematics import Kinematics
-from footplant.passes.touches import without_waving
 from footplant.problem import Problem, Progress, Solution, Stopwatch
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
@@ -57,7 +57,7 @@ def puppet(
         solution = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
         return in_pieces(solution, target.skeleton)
     contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
-    contacts = with_floor(contacts, clip)
+    contacts = with_plausible_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.scale, about=stage.start)

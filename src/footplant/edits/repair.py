@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, as_ground
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
-from footplant.edits.fit import editing_ik
-from footplant.edits.retarget import at_pace, with_floor
-from footplant.errors import MotionError
 from footplant.feet.detached import in_one_piece, in_pieces
-from footplant.feet.soles import SOLE, clear_ground, lift_toes, stay_above
+from footplant.feet.lead_in import FirstFrame, restore_lead_in, without_lead_in
+from footplant.feet.soles import stay_above
+from footplant.feet.stage import with_plausible_floor
 from footplant.feet.stances import (
     Stance,
     find_skating_contacts,
@@ -33,22 +29,17 @@ from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.passes.limit_acceleration import Pace
-from footplant.problem import Problem, Progress, Solution, Stopwatch
+from footplant.passes.sole_rounds import DEPTH, allowed_depths, lift_soles_for_repair, within_acceleration_limit
+from footplant.problem import Problem, Progress, Solution
 from footplant.quality.measure import Quality, measure_each
 from footplant.skeleton import Character
+from footplant.solve.choose_ik import editing_ik
 from footplant.solve.methods.hierarchical import Hierarchical
 
-FirstFrame = Literal["keep", "drop", "ease"]
-FIRST_FRAME = get_args(FirstFrame)
 FLOOR = 0.05
 """Body heights; a level floor this near to height 0 is meant to be there (9 cm for an adult)."""
 ROUNDS = 4
 """How often plants are looked for at most."""
-DEPTH = 0.003
-"""Metres below the ground that are left alone: nobody sees them, and lifting a foot has its price."""
-
-SPARE = 0.0005
-"""Metres deeper than that which do not make a foot be lifted again: a smooth lift leaves as much."""
 
 
 def repair(
@@ -77,7 +68,7 @@ def repair(
         clip.character,
         lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height),
     )
-    source, notes = _without_t_pose(clip.motion, lead, first_frame)
+    source, notes = without_lead_in(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
     motion, found, floor, told = _set_down(source, character, found, known)
@@ -107,7 +98,7 @@ def repair(
     )
     if lead and first_frame == "keep":
         raised = motion.root[0] - source.root[0]
-        solution = replace(solution, motion=_put_back(solution.motion, clip.motion, lead, raised))
+        solution = replace(solution, motion=restore_lead_in(solution.motion, clip.motion, lead, raised))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes, *told, *_sentences(before, after))
 
@@ -119,7 +110,7 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
     plants = _on_the_ground(stance.plants, character, ground)
     problem = Problem(lay_toes(motion, character, plants, ground), character, plants)
     solution = method.solve(problem, progress)
-    return _clear(solution, problem, method, plants, ground)
+    return lift_soles_for_repair(solution, problem, method, plants, ground)
 
 
 def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: Ground) -> tuple[Footplant, ...]:
@@ -143,37 +134,9 @@ def _calm(solution: Solution, source: Clip, stance: Stance) -> Solution:
         return solution
     problem = Problem(solution.motion, source.character, stance.plants)
     bounds = stay_above(
-        source.character, stance.contacts.ground, range(len(solution.motion)), _allowed(solution.motion)
+        source.character, stance.contacts.ground, range(len(solution.motion)), allowed_depths(solution.motion)
     )
-    return at_pace(solution, solution.motion, problem, bounds, pace)
-
-
-def _allowed(motion: Motion) -> dict[str, NDArray]:
-    """Contact point → (F,) metres, below 0, that it may be in the ground."""
-    return {f"{side}_{part}": np.full(len(motion), -DEPTH) for side in ("left", "right") for part in SOLE}
-
-
-def _without_t_pose(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
-    """The motion without a T-pose before it: dropped, or replaced by a pose that leads into it; and what becomes of it.
-
-    One that is to be kept is replaced too, so that it disturbs nothing, and put back in the end.
-    """
-    if wish not in FIRST_FRAME:
-        raise MotionError(f"expected first_frame to be one of {', '.join(FIRST_FRAME)}, got {wish!r}")
-    if not lead:
-        return motion, []
-    what = "the first frame is" if lead == 1 else f"the first {lead} frames are"
-    done = {"keep": "kept as it is", "drop": "left out", "ease": "replaced by one that leads into it"}[wish]
-    notes = [f"{what} a pose apart from the motion (a T-pose): {done}"]
-    if wish == "drop":
-        return motion[lead:], notes
-    # the motion run backwards from its first frame, by the same steps mirrored in time
-    back = motion[np.clip(2 * lead - np.arange(lead), 0, len(motion) - 1)]
-    base = motion[np.full(lead, lead)]
-    eased = base + -1.0 * (back - base)
-    root, rotations = np.array(motion.root), np.array(motion.rotations)
-    root[:lead], rotations[:lead] = eased.root, eased.rotations
-    return replace(motion, root=root, rotations=rotations), notes
+    return within_acceleration_limit(solution, solution.motion, problem, bounds, pace)
 
 
 def _set_down(
@@ -185,7 +148,7 @@ def _set_down(
         return motion, contacts, known, []
     if level is None:
         # a ground that only plants tell is a guess between them: nothing is lifted out of where it passed
-        contacts = with_floor(contacts, Clip(motion, character))
+        contacts = with_plausible_floor(contacts, Clip(motion, character))
         return motion, contacts, contacts.ground, []
     wanted = 0.0 if known is None else float(known.height(np.zeros((1, 2)))[0])
     if known is None and abs(level) > FLOOR * character.height:
@@ -204,52 +167,6 @@ def _set_down(
         floor,
         notes,
     )
-
-
-def _clear(
-    solution: Solution,
-    problem: Problem,
-    method: Hierarchical,
-    plants: Sequence[Footplant],
-    ground: Ground,
-) -> Solution:
-    """The feet brought out of the ground between and beside their plants, and the plants enforced again."""
-    character, motion = problem.character, solution.motion
-    allowed = _allowed(motion)
-    last = replace(method, spacings=(), first_guess=False)
-    judged = stay_above(character, ground, range(len(motion)), allowed)
-    whole = replace(problem, constraints=(*problem.constraints, *judged))
-    watch, reachable = Stopwatch(whole), True
-    for _ in range(2):
-        if not _in_ground(motion, character, ground, allowed):
-            break
-        motion = lay_toes(motion, character, plants, ground)
-        motion = lift_toes(motion, character, plants, ground, allowed)
-        motion = clear_ground(motion, character, plants, ground, allowed)
-        again = last.solve(replace(whole, motion=motion))
-        motion, reachable = again.motion, again.status.name != "UNREACHABLE"
-        watch.lap("soles", motion)
-    found = watch.finish("hierarchical", motion, reachable=reachable, notes=solution.report.notes)
-    levels = (*solution.report.levels, *found.report.levels)
-    seconds = solution.report.seconds + found.report.seconds
-    return replace(found, report=replace(found.report, levels=levels, seconds=seconds))
-
-
-def _in_ground(motion: Motion, character: Character, ground: Ground, allowed: Mapping[str, NDArray]) -> bool:
-    kinematics = Kinematics(motion)
-    for name, depth in allowed.items():
-        if name in character.contacts:
-            place = kinematics.point(character.contacts[name])
-            if (place[:, 1] - ground.height(place[:, ::2]) < depth - SPARE).any():
-                return True
-    return False
-
-
-def _put_back(motion: Motion, source: Motion, lead: int, raised: NDArray) -> Motion:
-    """The first frames as they were, raised with the whole clip."""
-    root, rotations = np.array(motion.root), np.array(motion.rotations)
-    root[:lead], rotations[:lead] = source.root[:lead] + raised, source.rotations[:lead]
-    return replace(motion, root=root, rotations=rotations)
 
 
 def _sentences(before: Quality, after: Quality) -> list[str]:

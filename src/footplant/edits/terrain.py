@@ -17,10 +17,11 @@ from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_o
 from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
-from footplant.edits.retarget import Soles, Stage, above, at_pace, solve_soles, stand_first
 from footplant.feet.detached import attached, in_one_piece, in_pieces, refuse_constraints
 from footplant.feet.footing import Footing, find_footing
+from footplant.feet.lead_in import stand_lead_in
 from footplant.feet.soles import level_toes
+from footplant.feet.stage import Stage
 from footplant.feet.steps import (
     carried_places,
     find_steps,
@@ -34,6 +35,7 @@ from footplant.feet.swing import carry_feet
 from footplant.feet.tiptoe import balls_to_tips, on_tiptoe
 from footplant.kinematics import Kinematics
 from footplant.passes.limit_acceleration import Pace
+from footplant.passes.sole_rounds import Soles, soles_above_ground, solve_soles, within_acceleration_limit
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
@@ -96,9 +98,11 @@ def terrain(
     held, soles, method = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried), method or Hierarchical()
     solution = solve_soles(method, problem, soles, held, progress)
     pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
-    solution = at_pace(solution, solution.motion, problem, above(target, soles, held), pace)
+    solution = within_acceleration_limit(
+        solution, solution.motion, problem, soles_above_ground(target, soles, held), pace
+    )
     if lead:
-        solution = replace(solution, motion=stand_first(solution.motion, motion, target, ground, lead)).noted(
+        solution = replace(solution, motion=stand_lead_in(solution.motion, motion, target, ground, lead)).noted(
             f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
         )
     judged = (clip.motion, clip.character, contacts)

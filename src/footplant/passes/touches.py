@@ -6,22 +6,20 @@ place counts, and in between the one goes over into the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
-from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.constraints.plants import at_work_of
-from footplant.contacts.detection import HANDS, Contacts, Plant
+from footplant.contacts.detection import HANDS
 from footplant.contacts.ground import Ground
 from footplant.errors import SkeletonError
+from footplant.feet.palms import _hanging
 from footplant.feet.posed import Posed
-from footplant.feet.steps import EASE
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -42,75 +40,13 @@ TOUCH = 0.5
 """How much a palm must count as on the body, once, for it to be held there."""
 PASSING = 0.3
 """Body heights a second at which a palm that moves along the body does not count as touching it."""
-LEAST_HOLD = 0.4
-"""Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
-STRAIGHT, ALONG = (0.85, 0.92), (0.85, 0.95)
-"""Reach over length of an arm, and its cosine to the trunk: from where on it begins to hang, and where it does."""
 STAYS = 1e-6
 """Metres below which a hand that is to move stays where it is: its arm is not touched, however it is bent."""
-ON_GROUND = 0.08
-"""Body heights over the ground below which a palm rests on it, however shortly."""
 THICKNESS = {
     "head": 0.055, "neck": 0.035, "spine": 0.075, "hips": 0.085, "upper_leg": 0.048, "lower_leg": 0.032,
     "upper_arm": 0.028, "lower_arm": 0.022,
 }  # fmt: skip
 """Role → radius of its segment in body heights, where no mesh tells it."""
-
-
-def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray]) -> tuple[Footplant, ...]:
-    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places."""
-    return tuple(
-        Footplant(
-            point=target.contacts[plant.point],
-            place=move(plant.place[None])[0],
-            frames=range(plant.start, plant.end),
-            ramp=EASE,
-            tolerance=0.01,
-            name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
-        )
-        for plant in contacts.plants
-        if plant.point in HANDS and plant.point in target.contacts
-    )
-
-
-def without_waving(contacts: Contacts, height: float, clip: Clip | None = None) -> Contacts:
-    """The contacts without palms that stand still in the air for a moment and hold nothing.
-
-    An arm does so that swings back while the body walks on, and, where the clip tells, one that hangs down while the
-    body hardly moves. height: the body's, metres.
-    """
-    if not any(plant.point in HANDS for plant in contacts.plants):
-        return contacts
-    hanging = dict.fromkeys(HANDS, np.zeros(contacts.frames))
-    if clip is not None and clip.character.roles is not None:
-        kinematics = Kinematics(clip.motion)
-        hanging = {name: _hanging(kinematics, clip.character, name.partition("_")[0]) for name in HANDS}
-    kept = []
-    for plant in contacts.plants:
-        idle = plant.point in HANDS and (
-            not _holds(plant, contacts, height)
-            or (not _on_ground(plant, contacts, height) and hanging[plant.point][plant.start : plant.end].mean() > 0.5)
-        )
-        kept += [] if idle else [plant]
-    return replace(contacts, plants=tuple(kept))
-
-
-def hangs(contacts: Contacts, height: float) -> bool:
-    """Whether the palms hold something in the air for a good part of the time: a rope, a bar, rungs."""
-    held = np.zeros(contacts.frames, bool)
-    for plant in contacts.plants:
-        if plant.point in HANDS and not _on_ground(plant, contacts, height):
-            held[plant.start : plant.end] = True
-    return bool(held.mean() > 0.3) if contacts.frames else False
-
-
-def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
-    return len(plant) > 1 and (_on_ground(plant, contacts, height) or len(plant) >= LEAST_HOLD * contacts.fps)
-
-
-def _on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
-    above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
-    return above < ON_GROUND * height
 
 
 def importance(distance: NDArray) -> NDArray:
@@ -241,7 +177,7 @@ def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematic
 
 def _move_palm(posed: Posed, target: Character, name: str, shift: NDArray, softness: float = 0.05) -> None:
     """Shift a palm by (F, 3) metres, the hand's orientation kept, by its arm alone."""
-    from footplant.passes import _touches as kernel
+    from footplant.kernels import touches as kernel
 
     try:
         limb = limb_of(target, f"{name.partition('_')[0]}_arm")
@@ -314,7 +250,7 @@ def _on_body(
     Its place is told by each near segment: how far along the bone, in which direction from it, and how far from its
     surface; segments share the say by how near they are.
     """
-    from footplant.passes import _touches as kernel
+    from footplant.kernels import touches as kernel
 
     frames = len(theirs.frames)
     place, most = np.empty((frames, 3)), np.empty(frames)
@@ -339,23 +275,9 @@ def _on_body(
     return most, place
 
 
-def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray:
-    """(F,) how much an arm hangs down along the trunk, nearly straight, 0 to 1: its hand is where the arm ends."""
-    roles, places = character.require_roles(), kinematics.positions
-    names = [f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand"]
-    top = next((role for role in ("neck", "head") if role in roles), None)
-    if top is None or not all(name in roles for name in names):
-        return np.zeros(len(places))
-    from footplant.passes import _touches as kernel
-
-    out, (shoulder, elbow, wrist) = np.empty(len(places)), (roles[name] for name in names)
-    kernel.hanging(shoulder, elbow, wrist, roles["hips"], roles[top], STRAIGHT, ALONG, places, out)
-    return out
-
-
 def _meant(share: NDArray) -> NDArray:
     """The share (F,) without the times in which it never gets to `TOUCH`: passing by is no touch."""
-    from footplant.passes import _touches as kernel
+    from footplant.kernels import touches as kernel
 
     out = np.array(share)
     kernel.meant(out, TOUCH)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from footplant.errors import MotionError
 from footplant.motion import Motion
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.solve.closing import ExactPass
+from footplant.solve.displacement import PAPER_RATE
 from footplant.solve.ik.hybrid import Hybrid
-from footplant.solve.methods.hierarchical import PAPER_RATE, Hierarchical
 from footplant.solve.methods.posing import pose, with_frames
 from footplant.spline import binomial_kernel, filter_fir
 
@@ -38,9 +39,9 @@ class Filtered:
     step (the motion is smooth)."""
 
     @property
-    def closing(self) -> Hierarchical | None:
+    def closing(self) -> ExactPass | None:
         """Its last step as a method of its own; None where it ends on a filter step."""
-        return Hierarchical(self.ik, spacings=(), first_guess=False) if self.exact else None
+        return ExactPass(self.ik) if self.exact else None
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion after all passes, with the error after each."""
@@ -63,7 +64,7 @@ class Filtered:
             motion = relax(motion, enforce, [kernel_of(1.0 + (width - 1.0) * scale)])
             watch.lap(f"width {width}", motion)
         if self.closing is not None:
-            motion, reached = self.closing.enforce(ik, motion, problem, frames)
+            motion, reached = ExactPass(ik).enforce(motion, problem, frames)
             watch.lap("exact", motion)
         return watch.finish("filtered", motion, reachable=bool(reached.all()))
 

@@ -21,19 +21,16 @@ from footplant.problem import (
     Progress,
     Solution,
     Stopwatch,
-    judge_constraints,
     refuse_unhonoured,
     worst_error,
 )
+from footplant.solve.closing import ExactPass
+from footplant.solve.displacement import LEAST_KNOTS, PAPER_RATE, displaced, fit_near
 from footplant.solve.ik.hybrid import Hybrid
-from footplant.spline import fit_multilevel, fit_spline, smooth_envelope
+from footplant.spline import fit_multilevel
 
-PAPER_RATE = 30.0
-"""Frames a second of the paper, in which its knot spacings are told."""
 SAMPLES = 2.5
 """Poses that are asked for between two knots: more would tell a cubic nothing new."""
-LEAST_KNOTS = 2.0
-"""Frames of the clip between two knots at the least: with one for each frame nothing would be smooth."""
 LITTLE = 0.007
 """Body heights that constraints may be off after the smooth levels."""
 HELPS = 0.9
@@ -42,12 +39,6 @@ FINEST = 3
 """Levels at most with a knot for each frame, around frames at which a source that shakes leaves more than that."""
 EASE_IN = 0.05
 """Seconds over which what they change comes and goes."""
-EASE_DOWN = 0.15
-"""Seconds over which the root comes down before, and up again after, a goal that a leg would not reach."""
-LEANING = (4.0, 2.0, 1.0)
-"""Knot spacings, in frames of 1/30 s, with which the trunk leans to where a limb would not reach."""
-STAYS = 3.0
-"""What it costs the root to move then (1/m²): rather than that, the spine bends."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +76,7 @@ class Hierarchical:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
             every = _stride(spacing * motion.fps / PAPER_RATE)
             asked, away, reached = _asked(ik, now, problem.constraints, frames, every)
-            motion = self._displaced(motion, away, asked, spacing)
+            motion = displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
             before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
             if number + 1 >= usual and (
@@ -97,25 +88,14 @@ class Hierarchical:
         if self.exact:
             if progress:
                 progress("exact", len(self.spacings) / (len(self.spacings) + 1))
-            motion, reached = self.enforce(ik, motion, problem, frames)
+            motion, reached = ExactPass(ik, lean=self.further > 0).enforce(motion, problem, frames)
             watch.lap("exact", motion)
         return watch.finish("hierarchical", motion, reachable=bool(reached.all()))
 
     @property
-    def closing(self) -> Hierarchical | None:
-        """Whose last pass (`close`) edits run that change feet after a solve; None where it has none."""
-        return self if self.exact else None
-
-    def close(self, problem: Problem) -> tuple[Motion, bool]:
-        """The last pass alone: the motion, and whether all could be met."""
-        ik, frames = self.ik or Hybrid(problem.character, rigidity=problem.rigidity), problem.constrained_frames()
-        if not len(frames):
-            return problem.motion, True
-        motion, reached = self.enforce(ik, problem.motion, problem, frames)
-        met = bool(reached.all()) or all(
-            entry.met or not entry.hard for entry in judge_constraints(problem, Kinematics(motion))
-        )
-        return motion, met
+    def closing(self) -> ExactPass | None:
+        """Return the last pass, which edits run again after they have changed feet; None where there is none."""
+        return ExactPass(self.ik, lean=self.further > 0) if self.exact else None
 
     def _every_spacing(self, fps: float) -> list[float]:
         """The spacings and further ones, down to the least that there is."""
@@ -135,42 +115,9 @@ class Hierarchical:
             unmet = worst_error(Kinematics(motion), problem.constraints) > LITTLE * problem.character.height
             if not unmet.any():
                 break
-            motion = self._fitted_near(ik, motion, problem, frames, unmet, EASE_IN, spacing)
+            motion = fit_near(ik, motion, problem, frames, unmet, EASE_IN, spacing)
             watch.lap(f"{spacing:g} frames a knot", motion)
         return motion
-
-    def _fitted_near(
-        self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray, unmet: NDArray, ease: float, spacing: float
-    ) -> Motion:
-        """One more level around frames (F,) where something is unmet; what it changes comes and goes over `ease` s."""
-        half = max(round(ease * motion.fps), 1)
-        share = np.minimum(smooth_envelope(unmet.astype(float), half), 1.0)[frames]
-        near = frames[share > 0.0]
-        before = motion[near]
-        answer = ik.solve(before, problem.constraints, frames=near)
-        away = share[share > 0.0, None, None] * (answer.motion - before)
-        return self._displaced(motion, away, near, spacing, least=1.0)
-
-    def _displaced(
-        self, motion: Motion, displacement: NDArray, frames: NDArray, spacing: float, least: float = LEAST_KNOTS
-    ) -> Motion:
-        """The whole clip along a smooth displacement map through displacements (n, 1+J, 3) at n frames (METHODS A2).
-
-        least: frames of the clip between two knots at the least.
-        """
-        from footplant.kernels import spline as kernel
-
-        used = np.flatnonzero(displacement.any(axis=(0, 2)))
-        if not len(used):
-            return motion
-        last = max(len(motion) - 1.0, 1.0)
-        knots = max(spacing * motion.fps / PAPER_RATE, least)
-        values = displacement[:, used].reshape(len(frames), -1)
-        spline = fit_spline(frames, values, knots, 0.0, last)
-        root, rotations = np.empty_like(motion.root), np.empty_like(motion.rotations)
-        times = np.arange(len(motion)) / spline.spacing
-        kernel.displace_along(spline.control, times, used, motion.root, motion.rotations, root, rotations)
-        return motion.like(root, rotations, motion.offsets)
 
     def _shift_root(self, problem: Problem) -> Motion:
         """Move the root at every frame by the mean shift of what stands or holds on, spread smoothly (METHODS A4).
@@ -202,45 +149,6 @@ class Hierarchical:
         common = mean.mean(axis=0) if apart <= spacing else np.zeros(3)
         splines = fit_multilevel(held, mean - common, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
         return replace(motion, root=motion.root + common + sum(spline(np.arange(count)) for spline in splines))
-
-    def enforce(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
-        """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out.
-
-        A leg that cannot reach is helped first: the root comes down, smoothly and never by less than is needed.
-        """
-        last = bending = ik
-        every = len(frames) == len(motion)
-
-        def part(whole: Motion) -> Motion:
-            return whole if every else whole[frames]
-
-        if isinstance(ik, Hybrid):
-            last, kinematics = ik.limbs_alone, Kinematics(part(motion), frames)
-            bending = replace(ik, rigidity={**ik.rigidity, "place": STAYS})
-            aimed = last.aim(kinematics, problem.constraints)
-            need = np.zeros(len(motion))
-            need[frames] = last.overreach(kinematics, problem.constraints, aimed)
-            if need.any():
-                down = smooth_envelope(need, round(EASE_DOWN * motion.fps))
-                motion = replace(motion, root=motion.root - down[:, None] * [0.0, 1.0, 0.0])
-                kinematics = Kinematics(part(motion), frames)
-                aimed = last.aim(kinematics, problem.constraints)
-            answer = last.solve(kinematics.motion, problem.constraints, aimed=(kinematics, aimed))
-        else:
-            answer = ik.solve(part(motion), problem.constraints, frames=frames)
-        if self.further and not answer.reached.all():
-            # what limbs alone do not reach they may reach with the trunk; hips are as low as feet need them
-            off = worst_error(Kinematics(answer.motion, frames), problem.constraints)
-            unmet = np.zeros(len(motion), bool)
-            unmet[frames] = ~answer.reached & (off > problem.tolerance)
-            for spacing in LEANING if unmet.any() else ():
-                motion = self._fitted_near(bending, motion, problem, frames, unmet, EASE_DOWN, spacing)
-            answer = last.solve(part(motion), problem.constraints, frames=frames)
-        if every:
-            return answer.motion, answer.reached
-        root, rotations = np.array(motion.root), np.array(motion.rotations)
-        root[frames], rotations[frames] = answer.motion.root, answer.motion.rotations
-        return replace(motion, root=root, rotations=rotations), answer.reached
 
 
 def _stride(knots: float) -> int:

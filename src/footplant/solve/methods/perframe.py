@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.solve.closing import ExactPass
 from footplant.solve.ik.hybrid import Hybrid
-from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.posing import pose, with_frames
 
 
@@ -22,9 +22,9 @@ class PerFrame:
     """What poses single frames; None: `Hybrid` for the problem's character."""
 
     @property
-    def closing(self) -> Hierarchical:
+    def closing(self) -> ExactPass:
         """What enforces constraints again after an edit has changed feet: limbs alone, frame by frame."""
-        return Hierarchical(self.ik, spacings=(), first_guess=False)
+        return ExactPass(self.ik)
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """The motion with its constrained frames posed, all others as they were."""

@@ -21,8 +21,8 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, Stopwatch, errors
 from footplant.solve.closing import CLOSED, WhereUnmet, unmet_shares
+from footplant.solve.displacement import PAPER_RATE
 from footplant.solve.ik.hybrid import Hybrid
-from footplant.solve.methods.hierarchical import PAPER_RATE
 from footplant.solve.methods.spacetime.rows import Rows
 from footplant.solve.methods.spacetime.search import Search
 

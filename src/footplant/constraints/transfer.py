@@ -1,0 +1,108 @@
+"""Constraints of one character for another: joints by role, places scaled with the legs (Kulpa 2005, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import humanoid, rotation
+from footplant.constraints import (
+    Above,
+    Area,
+    Balance,
+    CenterOfMass,
+    Constraint,
+    Distance,
+    Follow,
+    Footplant,
+    Orientation,
+    Position,
+)
+from footplant.kinematics import Kinematics
+from footplant.normalized import Normalized
+from footplant.normalized.body import Body
+from footplant.skeleton import Character, MovingPoint, Point
+
+
+class ConstraintTransfer:
+    """Carries constraints from one figure to another."""
+
+    def __init__(self, source: Character, target: Character, normalized: Normalized, moved: Kinematics) -> None:
+        self.source, self.target, self.moved = source, target, moved
+        self.origin, self.ratio = normalized.origin, Body(target).leg / Body(source).leg
+        self.growth = target.height / source.height if source.height > 0 and target.height > 0 else self.ratio
+        self.roles = {
+            joint: (role, number)
+            for role, chain in source.require_roles().joints.items() for number, joint in enumerate(chain)
+        }  # fmt: skip
+        self.turned = [
+            humanoid.reference_world(figure.skeleton, figure.require_roles())[1] for figure in (source, target)
+        ]
+
+    def place(self, place: NDArray) -> NDArray:
+        """A place of the source for the target."""
+        return self.origin + self.ratio * (np.asarray(place, float) - self.origin)
+
+    def joint(self, joint: int) -> int | None:
+        """The target's joint of the same role; of a chain, as far along it."""
+        if joint not in self.roles:
+            names = self.target.skeleton.names
+            name = self.source.skeleton.names[joint]
+            return names.index(name) if name in names else None
+        role, number = self.roles[joint]
+        own, chain = self.source.require_roles().joints[role], self.target.require_roles().joints.get(role)
+        if chain is None:
+            return None
+        return chain[round(number * (len(chain) - 1) / (len(own) - 1))] if len(own) > 1 else chain[0]
+
+    def point(self, point: Point) -> Point | None:
+        """The target's point: the contact point of the same name, or beside the joint of the same role."""
+        for name, contact in self.source.contacts.items():
+            if contact == point and name in self.target.contacts:
+                return self.target.contacts[name]
+        joint = self.joint(point.joint)
+        if joint is None or isinstance(point, MovingPoint):
+            return None
+        away = rotation.rotate(self.turned[0][point.joint], np.asarray(point.offset)) * self.growth
+        x, y, z = rotation.rotate(rotation.inverse(self.turned[1][joint]), away).tolist()
+        return Point(joint, (x, y, z))
+
+    def carry(self, constraint: Constraint) -> Constraint | None:
+        """The same constraint on the target; None where that has no meaning."""
+        chain = constraint.chain
+        if chain is not None:
+            joints = [self.joint(joint) for joint in chain]
+            constraint = replace(constraint, chain=tuple(sorted({joint for joint in joints if joint is not None})))
+        if isinstance(constraint, Balance):
+            return replace(constraint, character=self.target, support=())
+        if isinstance(constraint, CenterOfMass) and not isinstance(constraint.target, Follow):
+            return replace(constraint, character=self.target, target=self.place(np.asarray(constraint.target)))
+        if isinstance(constraint, Orientation):
+            joint = self.joint(constraint.joint)
+            if joint is None:
+                return None
+            turn = rotation.multiply(constraint.target, rotation.inverse(self.turned[0][constraint.joint]))
+            return replace(constraint, joint=joint, target=rotation.multiply(turn, self.turned[1][joint]))
+        if not isinstance(constraint, Position | Footplant | Distance | Area | Above):
+            return None
+        point = self.point(constraint.point)
+        if point is None:
+            return None
+        constraint = replace(constraint, point=point)
+        if isinstance(constraint, Distance):
+            other = self.point(constraint.other)
+            return None if other is None else replace(constraint, other=other)
+        if isinstance(constraint, Footplant):
+            return self._plant(constraint)
+        if isinstance(constraint, Position) and not isinstance(constraint.target, Follow):
+            return replace(constraint, target=self.place(np.asarray(constraint.target)))
+        return constraint
+
+    def _plant(self, plant: Footplant) -> Footplant:
+        """A plant where the scaled motion has it on average, at the scaled height of where it was."""
+        place = replace(plant, place=None, ground=None).mean_place(self.moved)
+        if plant.place is not None:
+            place[1] = self.place(np.asarray(plant.place))[1]
+        return replace(plant, place=place, ground=None)

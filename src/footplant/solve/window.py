@@ -1,0 +1,201 @@
+"""Local fitting in a window of frames: what a drag or a turn at one frame changes (Lee & Shin 1999, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.constraints import Constraint, Footplant, Position
+from footplant.constraints.drags import Drag, Turn
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.problem import Ik, errors
+from footplant.skeleton import Character
+from footplant.solve.closing import EASE_DOWN
+from footplant.solve.displacement import PAPER_RATE
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.spline import Spline, fit_spline, smooth_envelope
+
+KNOTS = 7
+"""Knots that an edit reaches over: all that the four B-splines at its frame cover."""
+
+
+LEVELS = 4
+"""How often the spacing is halved at most, to bring edits near one another to their targets."""
+
+
+NEAR_ENOUGH = 3e-4
+"""Metres from its target at which an edit has arrived."""
+
+
+@dataclass(frozen=True, eq=False)
+class EditState:
+    """A motion after some edits."""
+
+    motion: Motion
+    constraints: tuple[Constraint, ...]
+    """What holds, with plants where they have been dragged to."""
+    drags: tuple[Drag | Turn, ...] = ()
+
+
+def drag_pin(drag: Drag) -> Position:
+    return Position(point=drag.point, target=drag.target, frames=(drag.frame,), name=f"drag at {drag.frame}")
+
+
+def latest_drags(drags: Sequence[Drag | Turn]) -> list[Drag]:
+    """The last drag of each point at each frame: the ones before it are overruled."""
+    return list({(drag.frame, drag.point): drag for drag in drags if isinstance(drag, Drag)}.values())
+
+
+def apply_drag(state: EditState, character: Character, solvers: tuple[Ik, Ik], drag: Drag) -> EditState:
+    """The state after one more drag."""
+    motion = state.motion
+    constraints, moved = _move_step(state, character, drag)
+    window, rows, knot = _window(motion, drag, constraints, moved)
+    near = [c for c in constraints if c.frames is None or c.activation(rows, motion.fps).any()]
+    drags = (*state.drags, drag)
+    pins = [drag_pin(other) for other in latest_drags(drags) if other.frame in window]
+    part = motion[rows]
+    if moved:
+        part = _enforce(part, rows, window, solvers[1], near)
+    part = _fitted(part, rows, window, solvers, near, pins, drag.frame, knot)
+    return EditState(_put(motion, part, rows, window), constraints, drags)
+
+
+def apply_turn(state: EditState, solvers: tuple[Ik, Ik], turn: Turn) -> EditState:
+    """The state after a joint was turned: its displacement spread over the window, then what holds met again."""
+    motion, joint = state.motion, turn.joint
+    window, rows, knot = _window(motion, turn, state.constraints)
+    world = Kinematics(motion[turn.frame]).rotations[0, joint]
+    change = np.zeros((1, 1 + len(motion.skeleton), 3))
+    change[0, 1 + joint] = rotation.log(rotation.multiply(rotation.inverse(world), turn.rotation))
+    bump = _spread(change.reshape(1, -1), np.array([turn.frame]), rows, turn.frame, knot, 0)
+    part = motion[rows] + bump.reshape(len(rows), -1, 3)
+    near = [c for c in state.constraints if c.frames is None or c.activation(rows, motion.fps).any()]
+    part = _enforce(part, rows, window, solvers[1], near)
+    return EditState(_put(motion, part, rows, window), state.constraints, (*state.drags, turn))
+
+
+def _window(
+    motion: Motion, edit: Drag | Turn, constraints: Sequence[Constraint], moved: range | None = None
+) -> tuple[range, NDArray, float]:
+    """The frames that an edit may change, those that are looked at for it, and its knot spacing in frames.
+
+    A little more on either side is looked at: what holds there fades into the window, and so do lowered hips.
+    """
+    knot = max(edit.spacing * motion.fps / PAPER_RATE, 1.0)
+    half = 0.5 * KNOTS * knot
+    low, high = int(np.floor(edit.frame - half)) + 1, int(np.ceil(edit.frame + half))
+    if moved:
+        low, high = min(low, moved.start), max(high, moved.stop)
+    window = range(max(low, 0), min(high, len(motion)))
+    around = max((max(constraint.ramp) for constraint in constraints), default=0.0)
+    ring = int(np.ceil(max(around, 2.0 * EASE_DOWN) * motion.fps)) + 3
+    return window, np.arange(max(window.start - ring, 0), min(window.stop + ring, len(motion))), knot
+
+
+def _put(motion: Motion, part: Motion, rows: NDArray, window: range) -> Motion:
+    """The motion with the frames of a window taken from a part of it that was changed."""
+    root, rotations = np.array(motion.root), np.array(motion.rotations)
+    inside = slice(window.start - int(rows[0]), window.stop - int(rows[0]))
+    root[window.start : window.stop] = part.root[inside]
+    rotations[window.start : window.stop] = part.rotations[inside]
+    return replace(motion, root=root, rotations=rotations)
+
+
+def _move_step(state: EditState, character: Character, drag: Drag) -> tuple[tuple[Constraint, ...], range | None]:
+    """The constraints, those plants moved that hold the dragged foot at the frame; and the frames that this touches."""
+    roles = character.roles
+    feet = [] if roles is None else [roles[f"{side}_foot"] for side in ("left", "right") if f"{side}_foot" in roles]
+    foot = next((joint for joint in feet if drag.point.joint in character.skeleton.descendants(joint)), None)
+    if foot is None:
+        return state.constraints, None
+    own = set(character.skeleton.descendants(foot))
+    held = [
+        constraint
+        for constraint in state.constraints
+        if isinstance(constraint, Footplant)
+        and constraint.point.joint in own
+        and constraint.frames is not None
+        and drag.frame in constraint.frames
+    ]
+    if not held:
+        return state.constraints, None
+    shift = np.asarray(drag.target) - Kinematics(state.motion[drag.frame]).point(drag.point)[0]
+    first, last = min(c.frames[0] for c in held), max(c.frames[-1] for c in held)  # type: ignore[index]
+    # a heel and a ball of one step move together, though only one of them may hold at this frame
+    step = [
+        constraint
+        for constraint in state.constraints
+        if isinstance(constraint, Footplant)
+        and constraint.point.joint in own
+        and constraint.frames is not None
+        and constraint.frames[0] <= last
+        and constraint.frames[-1] >= first
+    ]
+    ease = int(np.ceil(max(max(c.ramp) for c in step) * state.motion.fps)) + 1
+    touched = range(
+        min(c.frames[0] for c in step) - ease, max(c.frames[-1] for c in step) + 1 + ease  # type: ignore[index]
+    )  # fmt: skip
+    moved = {id(c): replace(c, place=np.asarray(c.place) + shift) for c in step}
+    return tuple(moved.get(id(c), c) for c in state.constraints), touched
+
+
+def _fitted(
+    part: Motion,
+    rows: NDArray,
+    window: range,
+    solvers: tuple[Ik, Ik],
+    constraints: Sequence[Constraint],
+    pins: Sequence[Position],
+    center: int,
+    knot: float,
+) -> Motion:
+    """The frames `rows` of a motion, bent inside a window so that the pins are met, by ever narrower splines."""
+    frames = np.array(sorted({pin.frames[0] for pin in pins}), np.int64)  # type: ignore[index]
+    at = np.searchsorted(rows, frames)
+    for level in range(LEVELS):
+        kinematics = Kinematics(part[at], frames)
+        if max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins) <= NEAR_ENOUGH:
+            break
+        answer = solvers[0].solve(part[at], [*constraints, *pins], frames=frames)
+        change = (answer.motion - part[at]).reshape(len(frames), -1)
+        bump = _spread(change, frames, rows, center, knot, level)
+        part = _enforce(part + bump.reshape(len(rows), -1, 3), rows, window, solvers[1], constraints)
+    return part
+
+
+def _spread(change: NDArray, frames: NDArray, rows: NDArray, center: int, knot: float, level: int) -> NDArray:
+    """(F, D) a B-spline through changes (n, D) at some frames, zero with its derivatives at the ends of the window."""
+    start = center - 0.5 * KNOTS * knot
+    count = KNOTS * 2**level
+    spline = fit_spline(frames, change, knot / 2**level, start, start + KNOTS * knot)
+    control = np.array(spline.control)
+    # control points whose curves would reach beyond the window
+    control[:3] = control[count:] = 0.0
+    inside = (rows > start) & (rows < start + KNOTS * knot)
+    out = np.zeros((len(rows), change.shape[1]))
+    out[inside] = Spline(control, spline.spacing, spline.start)(rows[inside])
+    return out
+
+
+def _enforce(part: Motion, rows: NDArray, window: range, ik: Ik, constraints: Sequence[Constraint]) -> Motion:
+    """What holds is met again, by the limbs alone where the figure has such; legs that cannot reach lower the hips."""
+    if not constraints:
+        return part
+    if isinstance(ik, Hybrid):
+        kinematics = Kinematics(part, rows)
+        aimed = ik.aim(kinematics, constraints)
+        need = ik.overreach(kinematics, constraints, aimed)
+        if not need.any():
+            return ik.solve(part, constraints, aimed=(kinematics, aimed)).motion
+        ease = max(round(EASE_DOWN * part.fps), 1)
+        # nothing moves at the ends of the window, where the motion goes on as it was
+        share = np.clip(np.minimum(rows - window.start + 1, window.stop - rows) / ease, 0.0, 1.0)
+        down = smooth_envelope(need, ease) * share * share * (3.0 - 2.0 * share)
+        part = replace(part, root=part.root - down[:, None] * [0.0, 1.0, 0.0])
+    return ik.solve(part, constraints, frames=rows).motion
