@@ -19,15 +19,12 @@ import json
 import os
 import platform
 import sys
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import cache, partial
-from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -40,10 +37,6 @@ if __name__ == "__main__":
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.analysis.contacts import Contacts, find_contacts
-from footplant.analysis.importance import Scene, Thing, importances
-from footplant.analysis.quality import Quality, measure
-from footplant.cli import main as run_command
 from footplant.clip import Clip
 from footplant.constraints import (
     Above,
@@ -68,48 +61,35 @@ from footplant.constraints import (
     shoulder_rhythm,
     spine_shares,
 )
+from footplant.constraints.doorways import doorway_on_the_way, headroom
+from footplant.contacts.detection import Contacts
 from footplant.curves import circle, line, s_curve, through
-from footplant.edits.blend import WeightCurve, blend, parameters, weights_for
-from footplant.edits.compare import compare
-from footplant.edits.doorways import doorway_on_the_way, headroom
 from footplant.edits.fit import fit
-from footplant.edits.ground_adaptation import follow_ground
-from footplant.edits.loops import find_loop, loop_of
-from footplant.edits.manipulate import Manipulation, begin
-from footplant.edits.marker_sets import LANDMARKS, recognise
-from footplant.edits.markers import Solved, solve
-from footplant.edits.matching import match
 from footplant.edits.morph import morph
-from footplant.edits.motion_graph import build_graph
 from footplant.edits.path import path
 from footplant.edits.puppet import puppet
-from footplant.edits.registration import register
 from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget
-from footplant.edits.sharing import plants_of, share
 from footplant.edits.terrain import terrain
-from footplant.edits.together import together
-from footplant.edits.transfer import transfer
-from footplant.edits.transition import transition
 from footplant.errors import MissingExtraError
 from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
 from footplant.grounds import Stairs, rough, slope
-from footplant.ik.groupccd import GroupCcd
-from footplant.ik.hybrid import Hybrid
-from footplant.ik.limb import limb_of, place
-from footplant.ik.numeric import Numeric
-from footplant.ik.puppet import PuppetEngine
-from footplant.io import load, load_character, load_markers, save, save_markers
+from footplant.io import load, load_character
 from footplant.kinematics import Kinematics
-from footplant.markers import Markers
-from footplant.methods import method_of
+from footplant.live.ground_adaptation import follow_ground
 from footplant.motion import Motion
-from footplant.normalized import convert, normalize, scale
 from footplant.problem import IkSolution, Problem, Solution
-from footplant.rotation import exp, identity, inverse, multiply, rotate
+from footplant.quality.measure import Quality
+from footplant.rotation import exp, inverse, multiply, rotate
 from footplant.rotation import normalize as unit
-from footplant.samples import ground_truth, make
 from footplant.skeleton import Character, Point
+from footplant.solve.ik.groupccd import GroupCcd
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.ik.limb import limb_of, place
+from footplant.solve.ik.numeric import Numeric
+from footplant.solve.ik.puppet import PuppetEngine
+from footplant.solve.methods import method_of
+from footplant.transfer import transfer
 
 FOLDER = Path(__file__).resolve().parent
 GOLDEN = FOLDER / "golden.json"
