@@ -23,10 +23,11 @@ def run() -> dict[str, float]:
     from scipy.optimize import least_squares
 
     from footplant import rotation, samples
-    from footplant.optical.body import BACK, MarkerBody, see
+    from footplant.optical.body import MarkerBody, pose_markers
     from footplant.optical.calibration import calibrate
     from footplant.optical.marker_sets import recognise
     from footplant.optical.pose import solve_poses
+    from footplant.optical.settings import POSE
 
     made = wear(CMU_41, "walk", seed=1)
     targets = np.array(made.markers.positions)
@@ -41,15 +42,15 @@ def run() -> dict[str, float]:
     ours = cpu_seconds(lambda: solve_poses(body, bones, told.offsets, targets, start, warm=True, **options), repeats=3)
     first = solve_poses(body, bones, told.offsets, targets[:1], start[:1], **options)
 
-    mated = body.mates >= 0
+    mated = body.coupled >= 0
 
     def residuals(step, target, pose):
         moved = pose.moved(step[None], body.active)
-        away = (see(body, bones, told.offsets, moved).places[0] - target) / told.skin[:, None]
+        away = (pose_markers(body, bones, told.offsets, moved).places[0] - target) / told.skin[:, None]
         turn = rotation.log(rotation.multiply(rotation.inverse(told.prior.rotations), moved.rotations[0]))[body.active]
         about = np.einsum("aij,aj->ai", body.axes, turn)
-        spread = np.where(about * body.one_way < 0.0, BACK, body.spreads)
-        apart = (about[mated] - about[body.mates[mated]]) / body.alike[mated, None]
+        spread = np.where(about * body.one_way < 0.0, POSE.hyperextension, body.spreads)
+        apart = (about[mated] - about[body.coupled[mated]]) / body.coupling_spread[mated, None]
         return np.concatenate([np.nan_to_num(away).ravel(), (about / spread).ravel(), apart.ravel()])
 
     def peer():

@@ -10,10 +10,11 @@ import pytest
 from footplant import rotation, samples
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
+from footplant.optical.attachment import BEYOND
 from footplant.optical.body import LENGTHS, MarkerBody
-from footplant.optical.carry import BEYOND
-from footplant.optical.marker_sets import LANDMARKS, Stuck, recognise
-from footplant.optical.prior import NARROWEST, WIDEST_SLIDING, Expected, residuals
+from footplant.optical.marker_sets import LANDMARKS, MarkerPlacement, recognise
+from footplant.optical.prior import BodyPrior, residuals
+from footplant.optical.settings import BODY_PRIOR
 from footplant.optical.solve import solve
 from markers_made import CMU_41, wear
 
@@ -28,35 +29,35 @@ def test_nothing_is_off_on_the_figure_itself(body: MarkerBody) -> None:
     bones = body.bones(ones)
     off = residuals(body, ones, body.landmarks.places(bones, 1.0), bones, np.zeros_like(body.spreads), 1.0)
     np.testing.assert_allclose(off, 0.0, atol=1e-12)
-    assert len(off) == len(Expected.of(body).spread)
+    assert len(off) == len(BodyPrior.of(body).spread)
 
 
 def test_spreads_follow_what_is_told_and_stay_where_nothing_is(body: MarkerBody) -> None:
-    first = Expected.of(body)
+    first = BodyPrior.of(body)
     told, untold = np.zeros(len(first.first)), first.first**2
-    exact = first.learned(np.zeros(len(first.first)), told, sliding=False)
+    exact = first.updated(np.zeros(len(first.first)), told, sliding=False)
     assert exact.scales["bones"] < 0.3
     assert exact.scales["lengths"] < 0.1
-    assert min(exact.scales.values()) >= NARROWEST
-    nothing = first.learned(np.zeros(len(first.first)), untold, sliding=False)
+    assert min(exact.scales.values()) >= BODY_PRIOR.narrowest
+    nothing = first.updated(np.zeros(len(first.first)), untold, sliding=False)
     np.testing.assert_allclose(list(nothing.scales.values()), 1.0)
     rng = np.random.default_rng(0)
     twice = first
     for _ in range(20):
-        twice = twice.learned(2.0 * first.first * rng.standard_normal(len(first.first)), told, sliding=False)
+        twice = twice.updated(2.0 * first.first * rng.standard_normal(len(first.first)), told, sliding=False)
     assert twice.scales["bones"] == pytest.approx(2.0, rel=0.35)
-    slid = first.learned(5.0 * first.first, told, sliding=True)
-    assert slid.scales == WIDEST_SLIDING
+    slid = first.updated(5.0 * first.first, told, sliding=True)
+    assert slid.scales == BODY_PRIOR.widest_sliding
 
 
 def test_a_marker_that_is_elsewhere_counts_less(body: MarkerBody) -> None:
-    first = Expected.of(body)
+    first = BodyPrior.of(body)
     off = 0.5 * first.first
     rows = first.groups["bones"]
     off[rows[:3]] = 8.0 * first.first[rows[:3]]
     found = first
     for _ in range(10):
-        found = found.learned(off, np.zeros(len(off)), sliding=False)
+        found = found.updated(off, np.zeros(len(off)), sliding=False)
     assert found.weights[rows[0]] < 0.1
     assert np.all(found.weights[rows[3:]] > 0.8)
     assert found.scales["bones"] == 1.0
@@ -91,6 +92,6 @@ def test_markers_that_were_put_on_the_segment_beyond_the_joint_are_found_there()
     assert np.sqrt(np.mean(away**2)) < 0.005
 
 
-def _beyond(item: Stuck) -> str:
+def _beyond(item: MarkerPlacement) -> str:
     side = item.role.partition("_")[0]
     return f"{side}_{BEYOND[item.landmark]}" if item.landmark in BEYOND else item.role

@@ -21,10 +21,11 @@ from footplant.optical import _shared as marker_shared
 from footplant.optical import calibration as marker_calibration
 from footplant.optical import smooth as marker_smooth
 from footplant.optical import step as marker_step
-from footplant.optical.body import BACK, LENGTHS, MarkerBody, Poses, joint_changes, length_changes, pose_changes, see
+from footplant.optical.body import LENGTHS, MarkerBody, Poses, joint_changes, length_changes, pose_changes, pose_markers
 from footplant.optical.marker_sets import from_table, recognise
-from footplant.optical.pose import Prior, normal_equations, solve_poses
-from footplant.optical.prior import Expected
+from footplant.optical.pose import PosePrior, normal_equations, solve_poses
+from footplant.optical.prior import BodyPrior
+from footplant.optical.settings import POSE, SMOOTHING
 from footplant.optical.solve import Solved, solve
 from markers_made import CMU_41, PLUG_IN_GAIT, Made, range_of_motion, wear
 
@@ -120,8 +121,7 @@ def test_windows_of_a_smooth_take_meet(monkeypatch) -> None:
     made, _ = walked()
     part = made.markers[:200]
     whole = Kinematics(solve(part, smooth=True).clip.motion).positions
-    monkeypatch.setattr(marker_smooth, "WINDOW", 90)
-    monkeypatch.setattr(marker_smooth, "OVERLAP", 30)
+    monkeypatch.setattr(marker_smooth, "SMOOTHING", replace(SMOOTHING, window=90, overlap=30))
     pieces = Kinematics(solve(part, smooth=True).clip.motion).positions
     assert np.abs(pieces - whole).max() < 0.003
 
@@ -133,7 +133,7 @@ def a_body() -> tuple[MarkerBody, np.ndarray, np.ndarray, Poses, np.ndarray]:
     offsets = body.landmarks.places(body.bones(lengths), lengths[0]) + 0.01 * rng.standard_normal((41, 3))
     turns = rotation.exp(0.2 * rng.standard_normal((2, len(body.neutral), 3)))
     poses = Poses(rng.standard_normal((2, 3)), rotation.multiply(body.neutral, turns))
-    targets = see(body, body.bones(lengths), offsets, poses).places + 0.02 * rng.standard_normal((2, 41, 3))
+    targets = pose_markers(body, body.bones(lengths), offsets, poses).places + 0.02 * rng.standard_normal((2, 41, 3))
     targets[0, 3] = np.nan
     return body, lengths, offsets, poses, targets
 
@@ -141,13 +141,13 @@ def a_body() -> tuple[MarkerBody, np.ndarray, np.ndarray, Poses, np.ndarray]:
 def test_changes_with_poses_lengths_and_landmarks_by_differences() -> None:
     body, lengths, offsets, poses, _ = a_body()
     bones = body.bones(lengths)
-    seen = see(body, bones, offsets, poses)
+    seen = pose_markers(body, bones, offsets, poses)
     told = pose_changes(body, seen)
     small = 1e-6
     for column in range(told.shape[-1]):
         step = np.zeros((2, told.shape[-1]))
         step[:, column] = small
-        ahead, behind = (see(body, bones, offsets, poses.moved(s, body.active)).places for s in (step, -step))
+        ahead, behind = (pose_markers(body, bones, offsets, poses.moved(s, body.active)).places for s in (step, -step))
         np.testing.assert_allclose(told[..., column], (ahead - behind) / (2 * small), atol=1e-8)
     changes = body.bone_changes(lengths)
     by_length, by_landmark = length_changes(body, seen, changes), body.landmarks.changes(changes)
@@ -155,7 +155,7 @@ def test_changes_with_poses_lengths_and_landmarks_by_differences() -> None:
         step = np.zeros(len(lengths))
         step[column] = small
         bones_ahead, bones_behind = body.bones(lengths + step), body.bones(lengths - step)
-        ahead, behind = (see(body, b, offsets, poses).places for b in (bones_ahead, bones_behind))
+        ahead, behind = (pose_markers(body, b, offsets, poses).places for b in (bones_ahead, bones_behind))
         np.testing.assert_allclose(by_length[..., column], (ahead - behind) / (2 * small), atol=1e-7)
         first, second = (body.landmarks.places(b, 1.1) for b in (bones_ahead, bones_behind))
         np.testing.assert_allclose(by_landmark[..., column], (first - second) / (2 * small), atol=1e-7)
@@ -174,7 +174,7 @@ def twin(body, seen, poses, targets, prior, spread, outlier):
     cost = np.sum(np.where(hidden[..., 0], 0.0, squares / (1.0 + squares / outlier**2)) / spread**2, axis=1)
     turn = rotation.log(rotation.multiply(rotation.inverse(prior), poses.rotations))[:, body.active]
     about = np.einsum("aij,faj->fai", body.axes, turn)
-    stiff = 1.0 / np.where(about * body.one_way < 0.0, BACK, body.spreads)
+    stiff = 1.0 / np.where(about * body.one_way < 0.0, POSE.hyperextension, body.spreads)
     changes: dict[int, np.ndarray] = {}
     for f in range(len(targets)):
         for row in range(len(body.active)):
@@ -188,9 +188,9 @@ def twin(body, seen, poses, targets, prior, spread, outlier):
             gradient[f, part] += change.T @ (stiff[f, row] * about[f, row])
             cost[f] += np.sum((stiff[f, row] * about[f, row]) ** 2)
             changes[row] = body.axes[row] @ (np.eye(3) + 0.5 * skew + bend * skew @ skew)
-            mate = body.mates[row]
+            mate = body.coupled[row]
             if mate >= 0:
-                apart, firm = about[f, row] - about[f, mate], body.alike[row] ** -2.0
+                apart, firm = about[f, row] - about[f, mate], body.coupling_spread[row] ** -2.0
                 other = slice(3 + 3 * mate, 6 + 3 * mate)
                 both = np.zeros((3, hessian.shape[-1]))
                 both[:, part], both[:, other] = changes[row], -changes[mate]
@@ -203,9 +203,9 @@ def twin(body, seen, poses, targets, prior, spread, outlier):
 def test_normal_equations_are_those_of_numpy_and_the_costs_gradient() -> None:
     body, lengths, offsets, poses, targets = a_body()
     bones = body.bones(lengths)
-    seen = see(body, bones, offsets, poses)
+    seen = pose_markers(body, bones, offsets, poses)
     spread = np.linspace(0.002, 0.01, 41)
-    prior = Prior(body.neutral)
+    prior = PosePrior(body.neutral)
     ours = normal_equations(body, seen, poses, targets, prior, spread=spread, outlier=0.05)
     for found, expected in zip(ours, twin(body, seen, poses, targets, body.neutral, spread, 0.05), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-9 * np.abs(expected).max())
@@ -216,7 +216,7 @@ def test_normal_equations_are_those_of_numpy_and_the_costs_gradient() -> None:
         costs = []
         for way in (step, -step):
             moved = poses.moved(way, body.active)
-            there = see(body, bones, offsets, moved)
+            there = pose_markers(body, bones, offsets, moved)
             costs.append(normal_equations(body, there, moved, targets, prior, spread=spread, outlier=0.05)[2])
         np.testing.assert_allclose(ours[1][:, column], (costs[0] - costs[1]) / (4 * small), rtol=1e-4, atol=1e-2)
 
@@ -251,59 +251,59 @@ def test_elimination_is_the_schur_complement() -> None:
     np.testing.assert_allclose(out, -(told[..., -1] + told[..., :-1] @ step), rtol=1e-8)
 
 
-def test_what_poses_swallow_and_how_it_changes_by_differences() -> None:
+def test_absorbed_noise_gradient_against_finite_differences() -> None:
     body, lengths, offsets, poses, targets = a_body()
     # held at the poses themselves, alike about all axes: only the markers' part changes
     body.__dict__.update(spreads=np.full_like(body.spreads, 0.02), one_way=np.zeros_like(body.spreads))
     count, size = len(body.base.skeleton), 3 + 3 * len(body.active)
 
-    def swallowed(lengths, offsets, poses, spreads=None):
-        seen, held = see(body, body.bones(lengths), offsets, poses), Prior(poses.rotations)
+    def absorbed(lengths, offsets, poses, spreads=None):
+        seen, held = pose_markers(body, body.bones(lengths), offsets, poses), PosePrior(poses.rotations)
         hessian, held_only = (
             normal_equations(body, seen, poses, t, held, spread=0.002, outlier=1e3)[0]
             for t in (targets, np.full_like(targets, np.nan))
         )
         spreads, out = np.empty_like(hessian) if spreads is None else spreads, np.empty(2)
-        marker_margin.swallow(hessian, held_only, spreads, out)
+        marker_margin.absorbed_dof(hessian, held_only, spreads, out)
         inverse = np.linalg.inv(hessian)
         np.testing.assert_allclose(out, size - np.einsum("fij,fji->f", inverse, held_only), rtol=1e-9)
         np.testing.assert_allclose(spreads, inverse @ held_only @ inverse, rtol=1e-6, atol=1e-12)
         return float(out.sum())
 
     spreads = np.empty((2, size, size))
-    swallowed(lengths, offsets, poses, spreads)
-    seen = see(body, body.bones(lengths), offsets, poses)
+    absorbed(lengths, offsets, poses, spreads)
+    seen = pose_markers(body, body.bones(lengths), offsets, poses)
     by_joint, by_offset, by_pose = np.zeros((2, count, 3)), np.zeros_like(offsets), np.zeros((2, size))
-    marker_margin.swallow_changes(
+    marker_margin.absorbed_dof_gradient(
         body.base.skeleton.parents, body.segments, body.rows, seen.places, seen.joints, seen.turned, targets,
         np.full(41, 0.002**-2.0), spreads, by_joint, by_offset, by_pose,
     )  # fmt: skip
     small, one = 1e-5, np.eye
     for row in (0, 5, 20):
         step = small * one(offsets.size)[3 * row].reshape(offsets.shape)
-        both = [swallowed(lengths, offsets + way * step, poses) for way in (1.0, -1.0)]
+        both = [absorbed(lengths, offsets + way * step, poses) for way in (1.0, -1.0)]
         assert by_offset[row, 0] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-4, abs=1e-6)
     moved = joint_changes(body, seen, body.bone_changes(lengths))
     by_length = np.tensordot(moved, by_joint, ((0, 1, 2), (0, 1, 2)))
     for row in (0, 1, 5, 7):
         step = small * one(len(lengths))[row]
-        both = [swallowed(lengths + way * step, offsets, poses) for way in (1.0, -1.0)]
+        both = [absorbed(lengths + way * step, offsets, poses) for way in (1.0, -1.0)]
         assert by_length[row] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-4, abs=1e-6)
     for column in (7, 15, 20, 40):
         step = np.zeros((2, size))
         step[0, column] = small
-        both = [swallowed(lengths, offsets, poses.moved(way * step, body.active)) for way in (1.0, -1.0)]
+        both = [absorbed(lengths, offsets, poses.moved(way * step, body.active)) for way in (1.0, -1.0)]
         assert by_pose[0, column] == pytest.approx((both[0] - both[1]) / (4 * small), rel=1e-3, abs=1e-5)
 
 
-def test_what_poses_swallow_is_the_sum_of_what_they_swallow_of_each_marker() -> None:
+def test_absorbed_noise_is_the_sum_of_marker_leverages() -> None:
     body, lengths, offsets, poses, targets = a_body()
     bones = body.bones(lengths)
     state = marker_step.State(lengths, offsets, poses, np.full(41, 0.002), bones, np.zeros_like(body.spreads),
-                              Expected.of(body), 1.0)  # fmt: skip
-    seen = see(body, bones, offsets, poses)
+                              BodyPrior.of(body), 1.0)  # fmt: skip
+    seen = pose_markers(body, bones, offsets, poses)
     each = np.where(np.isnan(targets[..., 0]), 0.0, marker_step.leverage(body, state, seen, targets))
-    np.testing.assert_allclose(each.sum(axis=1), marker_step.swallowed(body, state, seen, targets)[0], rtol=1e-6)
+    np.testing.assert_allclose(each.sum(axis=1), marker_step.absorbed_noise(body, state, seen, targets)[0], rtol=1e-6)
     assert each.max() < 3.0
 
 
@@ -326,17 +326,17 @@ def test_poses_are_as_good_as_scipys() -> None:
 
     def residuals(step):
         moved = start.moved(step[None], body.active)
-        away = (see(body, bones, offsets, moved).places - target)[0] / 0.008
+        away = (pose_markers(body, bones, offsets, moved).places - target)[0] / 0.008
         turn = rotation.log(rotation.multiply(rotation.inverse(body.neutral), moved.rotations[0]))[body.active]
         about = np.einsum("aij,aj->ai", body.axes, turn)
-        stiff = np.where(about * body.one_way < 0.0, BACK, body.spreads)
-        mated = body.mates >= 0
-        apart = (about[mated] - about[body.mates[mated]]) / body.alike[mated, None]
+        stiff = np.where(about * body.one_way < 0.0, POSE.hyperextension, body.spreads)
+        mated = body.coupled >= 0
+        apart = (about[mated] - about[body.coupled[mated]]) / body.coupling_spread[mated, None]
         return np.concatenate([np.nan_to_num(away).ravel(), (about / stiff).ravel(), apart.ravel()])
 
     best = least_squares(residuals, np.zeros(3 + 3 * len(body.active)))
-    seen = see(body, bones, offsets, found)
-    cost = normal_equations(body, seen, found, target, Prior(body.neutral), outlier=1e3)[2][0]
+    seen = pose_markers(body, bones, offsets, found)
+    cost = normal_equations(body, seen, found, target, PosePrior(body.neutral), outlier=1e3)[2][0]
     assert cost < 2.0 * best.cost * 1.001
 
 

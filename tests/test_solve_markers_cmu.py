@@ -9,7 +9,7 @@ import numpy as np
 from footplant import rotation
 from footplant.io import load
 from footplant.kinematics import Kinematics
-from footplant.optical.body import MarkerBody, Poses, see
+from footplant.optical.body import MarkerBody, Poses, pose_markers
 from footplant.optical.marker_sets import recognise
 from footplant.optical.pose import solve_poses
 from footplant.optical.solve import solve
@@ -118,7 +118,7 @@ def test_cmu_markers_on_the_published_skeleton_are_within_three_centimetres(shar
         body, np.array(character.skeleton.offsets), offsets, seen,
         Poses(rotation.rotate(turn, published.motion.root[1:]), start), spread=0.01, outlier=0.1, iterations=60,
     )  # fmt: skip
-    joints = see(body, np.array(character.skeleton.offsets), offsets, posed).joints
+    joints = pose_markers(body, np.array(character.skeleton.offsets), offsets, posed).joints
     roles = character.require_roles()
     names = [roles[f"{side}_{part}"] for side in ("left", "right") for part in LIMBS] + [roles["hips"]]
     away = np.linalg.norm((joints - places)[:, names], axis=-1)

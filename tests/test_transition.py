@@ -31,7 +31,7 @@ def test_feet_are_planted_through_the_fade(first, second):
     assert after.worst_plant.drift <= 2.0
     assert after.penetration_worst < 5.0
     assert solution.report.before.worst_plant.drift > 10.0
-    assert "goes over" in solution.report.notes[-1]
+    assert "crossfades" in solution.report.notes[-1]
 
 
 @pytest.mark.parametrize(("first", "second"), [("walk", "sneak"), ("walk", "run"), ("run", "sneak")])

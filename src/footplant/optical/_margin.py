@@ -1,9 +1,10 @@
-"""What poses swallow of the noise of markers in a calibration, and how that changes with the body.
+"""Compiled correction of a calibration for the marker noise that poses absorb, and its gradient.
 
-The best pose of a frame swallows a part of the noise, the more the farther its joints can move their markers. Bodies on
-which they can look better than they are (Neyman & Scott 1948). What is expected of that is the number of parameters
-that the markers, and not the held pose, tell; added to the misfit it makes its expected slope zero at the true body
-(McCullagh & Tibshirani, A simple method for the adjustment of profile likelihoods, 1990).
+The best pose of a frame absorbs a part of the noise: the more, the farther its joints can move their markers. Bodies
+whose joints can absorb more would fit better than they should (Neyman & Scott 1948). The expected amount is the number
+of parameters determined by the markers rather than by the prior, D − tr(H⁻¹K) with H = JᵀJ + K. Adding it to the
+objective makes the objective's expected gradient zero at the true body (McCullagh & Tibshirani, A simple method for the
+adjustment of profile likelihoods, 1990).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from footplant.kernels.quaternion import rotate
 
 @jit
 def invert(lower, size, inverse, out):
-    """(L·Lᵀ)⁻¹ into `out`, all of it; `inverse` is room for L⁻¹."""
+    """Write (L·Lᵀ)⁻¹ into `out`, both triangles; `inverse` is scratch for L⁻¹."""
     for j in range(size):
         inverse[j, j] = 1.0 / lower[j, j]
         for i in range(j + 1, size):
@@ -38,21 +39,21 @@ def invert(lower, size, inverse, out):
 
 
 @jit
-def swallow(hessians, held, spreads, out):
-    """How many numbers of the markers each pose swallows, D − tr(H⁻¹K), into `out` (F,), 0 where H is singular.
+def absorbed_dof(hessians, held, spreads, out):
+    """Write the degrees of freedom that each pose absorbs, D − tr(H⁻¹K), into `out` (F,); 0 where H is singular.
 
-    hessians (F, D, D) lower triangles of H = JᵀJ + K; held (F, D, D) whole K, mostly zeros. spreads
-    (F, D, D): H⁻¹KH⁻¹, by which that changes.
+    hessians (F, D, D) lower triangles of H = JᵀJ + K; held (F, D, D) all of K, mostly zeros. spreads (F, D, D):
+    H⁻¹KH⁻¹, from which the gradient follows.
     """
     size = hessians.shape[1]
-    lower, inverse, doubt = np.zeros((size, size)), np.zeros((size, size)), np.empty((size, size))
+    lower, inverse, covariance = np.zeros((size, size)), np.zeros((size, size)), np.empty((size, size))
     times = np.empty((size, size))
     for f in range(hessians.shape[0]):
         out[f] = 0.0
         if not factor(hessians[f], 0.0, size, lower):
             spreads[f] = 0.0
             continue
-        invert(lower, size, inverse, doubt)
+        invert(lower, size, inverse, covariance)
         out[f] = size
         times[:] = 0.0
         for j in range(size):
@@ -60,24 +61,25 @@ def swallow(hessians, held, spreads, out):
                 scale = held[f, j, k]
                 if scale != 0.0:
                     for i in range(size):
-                        times[j, i] += scale * doubt[k, i]
+                        times[j, i] += scale * covariance[k, i]
             out[f] -= times[j, j]
         for i in range(size):
             spreads[f, i] = 0.0
             for k in range(size):
-                scale = doubt[i, k]
+                scale = covariance[i, k]
                 for j in range(size):
                     spreads[f, i, j] += scale * times[k, j]
 
 
 @jit
-def swallow_changes(
+def absorbed_dof_gradient(
     parents, segments, rows, places, joints, turned, targets, precision, spreads, by_joint, by_offset, by_pose
 ):  # fmt: skip
-    """Half the gradient of Σ (D − tr(H⁻¹K)) by what moves markers, added to what is given; spreads as of `swallow`.
+    """Add half the gradient of Σ (D − tr(H⁻¹K)) to by_joint, by_offset and by_pose; spreads as from `absorbed_dof`.
 
-    by_joint (F, J, 3): for a motion of a joint's centre with all that it carries held; by_offset (M, 3): for a marker's
-    offset in the frame of its segment; by_pose (F, D): for a step of the pose.
+    d tr(H⁻¹K) = −tr(H⁻¹KH⁻¹ d(JᵀJ)) for a constant K. by_joint (F, J, 3): by the position of a joint and everything
+    below it, rotations fixed; by_offset (M, 3): by a marker's offset in the frame of its segment; by_pose (F, D): by a
+    step of the pose.
     """
     size = spreads.shape[1]
     columns, jacobian, axes = np.empty(size, np.int64), np.empty((3, size)), np.empty((3, size))
@@ -139,7 +141,7 @@ def swallow_changes(
             for k in range(3):
                 by_joint[f, own, k] += above[k]
             for link in range(links):
-                # axes at a joint and below turn with it; those above it only see the marker move
+                # axes at a joint and below it rotate with it; for those above it only the marker moves
                 for k in range(3):
                     above[k] -= lever[link, k]
                     below[k] += torque[link, k]
@@ -163,6 +165,6 @@ def _changes():
 
 
 WARMUP = {
-    "swallow": lambda: (np.ones((1, 3, 3)), np.zeros((1, 3, 3)), np.zeros((1, 3, 3)), np.zeros(1)),
-    "swallow_changes": _changes,
+    "absorbed_dof": lambda: (np.ones((1, 3, 3)), np.zeros((1, 3, 3)), np.zeros((1, 3, 3)), np.zeros(1)),
+    "absorbed_dof_gradient": _changes,
 }

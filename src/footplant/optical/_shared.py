@@ -1,7 +1,7 @@
-"""Poses taken out of a calibration, frame by frame: what is left is a system of what all frames share.
+"""Compiled Schur complement of a calibration: poses are eliminated frame by frame, shared unknowns remain.
 
-Joints come after their parents, and a step of one moves only markers beyond it. Eliminated from the last to the first,
-a pose's system fills no place that was zero between limbs, and zeros are passed over.
+Joints come after their parents, and a step of one moves only markers beyond it. Eliminating from the last joint to the
+first creates no fill-in between limbs, and zeros are skipped.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from footplant.kernels import jit
 
 @jit
 def couple(own, weights, by_length, axes, residuals, coupling, system, right):
-    """Add what markers say of lengths and offsets: with the poses, among themselves, and to their half gradient.
+    """Add the marker terms of lengths and offsets: their coupling with poses, their own system and half gradient.
 
-    own (F, M, 3, D) how markers move with the poses, mostly zeros; weights (F, M) their precision; by_length
-    (F, M, 3, L), and axes (F, M, 3, 3) of their segments; residuals (F, M, 3). coupling (F, D, S), system (S, S) lower
-    triangle, right (S,), where S begins with the L lengths and three numbers for each marker.
+    own (F, M, 3, D): Jacobian of the markers by the poses, mostly zeros; weights (F, M): precision; by_length
+    (F, M, 3, L): Jacobian by the lengths; axes (F, M, 3, 3): of the segments; residuals (F, M, 3). coupling (F, D, S),
+    system (S, S) lower triangle, right (S,), where S starts with the L lengths and three numbers for each marker.
     """
     lengths = by_length.shape[3]
     for f in range(own.shape[0]):
@@ -52,10 +52,10 @@ def couple(own, weights, by_length, axes, residuals, coupling, system, right):
 
 @jit
 def eliminate(hessians, damping, gradients, couplings, lower):
-    """Of H = Lᵀ·L: L into `lower` (F, D, D), and L⁻ᵀ applied in place to gradients (F, D) and couplings (F, D, S).
+    """Factor H = Lᵀ·L: write L into `lower` (F, D, D), and apply L⁻ᵀ to gradients (F, D) and couplings (F, D, S).
 
-    hessians (F, D, D) lower triangles, with `damping` times their diagonal on top. A frame whose system is singular
-    tells nothing: its gradient and coupling become 0.
+    hessians (F, D, D) lower triangles, with `damping` times their diagonal added. A frame whose system is singular
+    contributes nothing: its gradient and coupling become 0.
     """
     size, width = gradients.shape[1], couplings.shape[2]
     for f in range(hessians.shape[0]):
@@ -98,7 +98,7 @@ def eliminate(hessians, damping, gradients, couplings, lower):
 
 @jit
 def reduce(gradients, couplings, system, right):
-    """Take Σ CᵀC from the lower triangle of `system` (S, S) and Σ Cᵀg from `right` (S,), as `eliminate` left them."""
+    """Subtract Σ CᵀC from the lower triangle of `system` (S, S) and Σ Cᵀg from `right` (S,), as left by `eliminate`."""
     width = couplings.shape[2]
     some, values = np.empty(width, np.int64), np.empty(width)
     for f in range(couplings.shape[0]):
@@ -117,7 +117,7 @@ def reduce(gradients, couplings, system, right):
 
 @jit
 def follow(lower, gradients, couplings, step, out):
-    """The steps (F, D) of the poses that go with a step (S,) of what is shared; the rest as `eliminate` left it."""
+    """Write steps (F, D) of the poses that follow from a step (S,) of the shared unknowns (back substitution)."""
     size = gradients.shape[1]
     for f in range(lower.shape[0]):
         for i in range(size):

@@ -1,8 +1,8 @@
-"""Which marker is where on a body: the names of marker sets that studios and laboratories use.
+"""Marker sets of studios and laboratories: where on the body a marker is, by its label.
 
-Plug-in Gait (Vicon), CMU's 41 markers, Helen Hayes, Motek's Human Body Model and OptiTrack's Baseline are found by
-their labels. A landmark has the place where it is stuck on the mannequin in its T-pose; on other bodies it is carried
-there in proportion, and a calibration moves it to where it really was.
+Plug-in Gait (Vicon), CMU's 41 markers, Helen Hayes, Motek's Human Body Model and OptiTrack's Baseline are recognised by
+their labels. Landmarks are given on the mannequin in its T-pose; on other bodies they scale in proportion, and a
+calibration moves each marker to where it really was.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-NEAR, FAR = 0.008, 0.07
-"""Metres that a marker may be from its landmark: one that sits on a bone's end, and one on the flesh of a segment."""
+ON_BONE, ON_FLESH = 0.008, 0.07
+"""Metres, standard deviation of a marker from its landmark: on a bony prominence, and on the flesh of a segment."""
 
 
 @dataclass(frozen=True)
 class Landmark:
-    """A place on the body."""
+    """A position on the body."""
 
     segment: str
     """The role that carries it, without a side."""
     place: tuple[float, float, float]
     """Metres on the mannequin in its T-pose (1.75 m tall, facing +z), of the left one where there are two."""
-    spread: float = NEAR
-    """Metres; how far from there it may be."""
+    spread: float = ON_BONE
+    """Metres; standard deviation of a marker from there."""
 
 
 LANDMARKS: dict[str, Landmark] = {
@@ -35,17 +35,17 @@ LANDMARKS: dict[str, Landmark] = {
     "iliac crest": Landmark("hips", (0.145, 1.03, 0.0)),
     "pelvis": Landmark("hips", (0.0, 0.98, -0.05), 0.15),
     "trochanter": Landmark("upper_leg", (0.165, 0.90, 0.0), 0.03),
-    "thigh": Landmark("upper_leg", (0.17, 0.69, 0.0), FAR),
+    "thigh": Landmark("upper_leg", (0.17, 0.69, 0.0), ON_FLESH),
     "knee": Landmark("upper_leg", (0.146, 0.49, 0.0)),
     "inner knee": Landmark("upper_leg", (0.034, 0.49, 0.0)),
-    "shin": Landmark("lower_leg", (0.14, 0.285, 0.0), FAR),
+    "shin": Landmark("lower_leg", (0.14, 0.285, 0.0), ON_FLESH),
     "ankle": Landmark("lower_leg", (0.132, 0.08, -0.01)),
     "inner ankle": Landmark("lower_leg", (0.048, 0.08, -0.01)),
     "heel": Landmark("foot", (0.09, 0.04, -0.08)),
     "forefoot": Landmark("foot", (0.1, 0.055, 0.12)),
     "outer foot": Landmark("foot", (0.147, 0.025, 0.1)),
     "inner foot": Landmark("foot", (0.06, 0.035, 0.12)),
-    "foot": Landmark("foot", (0.10, 0.06, 0.03), FAR),
+    "foot": Landmark("foot", (0.10, 0.06, 0.03), ON_FLESH),
     "toe tip": Landmark("toes", (0.105, 0.02, 0.195)),
     "neck base": Landmark("chest", (0.0, 1.47, -0.09)),
     "back": Landmark("chest", (0.0, 1.23, -0.126), 0.04),
@@ -55,7 +55,7 @@ LANDMARKS: dict[str, Landmark] = {
     "trunk": Landmark("chest", (0.0, 1.33, -0.02), 0.15),
     "shoulder": Landmark("clavicle", (0.175, 1.474, -0.025)),
     "back of the shoulder": Landmark("clavicle", (0.15, 1.42, -0.09), 0.04),
-    "upper arm": Landmark("upper_arm", (0.32, 1.455, -0.055), FAR),
+    "upper arm": Landmark("upper_arm", (0.32, 1.455, -0.055), ON_FLESH),
     "elbow": Landmark("upper_arm", (0.465, 1.462, -0.025)),
     "inner elbow": Landmark("upper_arm", (0.465, 1.378, -0.025)),
     "forearm": Landmark("lower_arm", (0.59, 1.46, -0.025), 0.05),
@@ -72,9 +72,9 @@ LANDMARKS: dict[str, Landmark] = {
 MIDDLE = {
     "sacrum", "pelvis", "neck base", "back", "throat", "breastbone", "trunk", "forehead", "top of the head"
 }  # fmt: skip
-"""Landmarks that a body has once."""
+"""Landmarks on the midline."""
 AT_HIP = {"front waist", "iliac crest"}
-"""Landmarks that are as far from the hip joint on who has wide hips."""
+"""Landmarks whose distance from the hip joint does not depend on the width of the hips."""
 
 LABELS: dict[str, str] = {
     name: landmark
@@ -136,43 +136,43 @@ SETS: tuple[tuple[str, frozenset[str]], ...] = (
         frozenset(["WAISTLFRONT", "WAISTRFRONT", "LKNEEOUT", "RKNEEOUT", "LUARMHIGH", "BACKTOP", "HEADTOP"]),
     ),
 )
-"""Labels by which a set is known."""
+"""Labels by which a set is recognised."""
 
 
 _VIRTUAL = re.compile(r"(PEL|TRX|HED|[LR](FE|FO|TI|TO|HU|RA|HN|CL))[OALP]")
-"""Axes of segments that Plug-in Gait writes beside the markers."""
+"""Segment axes that Plug-in Gait writes next to the markers."""
 
 
 @dataclass(frozen=True)
-class Stuck:
+class MarkerPlacement:
     """A marker on a segment."""
 
     marker: int
-    """Its place among the markers."""
+    """Its index among the markers."""
     role: str
     """The role of the segment, with its side: "left_upper_leg", "hips", "chest" for the last vertebra …"""
     landmark: str | None = None
-    """What it sits on; None where only the segment is known."""
+    """Its landmark; None where only the segment is known."""
     side: float = 1.0
     """1 on the left, −1 on the right."""
     place: tuple[float, float, float] | None = None
-    """Metres on the mannequin in its T-pose, where that is known of this marker alone."""
+    """Metres on the mannequin in its T-pose, where it is known for this marker alone."""
 
 
-def recognise(labels: Sequence[str]) -> tuple[str | None, list[Stuck]]:
-    """The name of the marker set, if it is a known one, and where each marker that has a known label sits.
+def recognise(labels: Sequence[str]) -> tuple[str | None, list[MarkerPlacement]]:
+    """Return the name of the marker set, if it is a known one, and the placement of each marker with a known label.
 
-    Virtual points that programs put beside the markers (joint centres, axes) have other names and are left out.
+    Virtual points that programs write next to the markers (joint centres, axes) have other names and are left out.
     """
     found, taken = [], set()
     for number, label in enumerate(labels):
-        stuck = _read(number, label)
-        # four of a cluster share one landmark of their segment; of those that sit on a bone only one can be there
-        key = None if stuck is None else (stuck.role, stuck.landmark, stuck.side)
-        if stuck is None or (key in taken and LANDMARKS[stuck.landmark or ""].spread <= NEAR):
+        placement = _read(number, label)
+        # the markers of a cluster share one landmark of their segment; a bony landmark carries only one
+        key = None if placement is None else (placement.role, placement.landmark, placement.side)
+        if placement is None or (key in taken and LANDMARKS[placement.landmark or ""].spread <= ON_BONE):
             continue
         taken.add(key)
-        found.append(stuck)
+        found.append(placement)
     spelled = {_letters(label) for label in labels}
     scores = Counter({name: len(known & spelled) for name, known in SETS})
     name, score = scores.most_common(1)[0]
@@ -183,7 +183,7 @@ def _letters(label: str) -> str:
     return re.sub(r"[^A-Z0-9]", "", label.upper())
 
 
-def _read(number: int, label: str) -> Stuck | None:
+def _read(number: int, label: str) -> MarkerPlacement | None:
     letters = _letters(label)
     if _VIRTUAL.fullmatch(letters):
         return None
@@ -198,19 +198,19 @@ def _read(number: int, label: str) -> Stuck | None:
         segment = LANDMARKS[landmark].segment
         paired = segment not in ("hips", "chest", "head")
         role = f"{'left' if side > 0 else 'right'}_{segment}" if paired else segment
-        return Stuck(number, role, landmark, side or 1.0)
+        return MarkerPlacement(number, role, landmark, side or 1.0)
     return None
 
 
 def _sides(letters: str) -> list[tuple[float, str]]:
-    """Readings of a label as (side, name): side 1 left, −1 right, 0 none."""
+    """Return readings of a label as (side, name): side 1 left, −1 right, 0 none."""
     found: list[tuple[float, str]] = [(0.0, letters)]
     for mark, side in (("LEFT", 1.0), ("RIGHT", -1.0), ("L", 1.0), ("R", -1.0)):
         if letters.startswith(mark):
             found.append((side, letters[len(mark) :]))
         if letters.endswith(mark):
             found.append((side, letters[: -len(mark)]))
-    # OptiTrack writes WaistLFront, BackLeft is a name of its own
+    # OptiTrack writes WaistLFront; BackLeft is a name of its own
     for word in ("WAIST",):
         rest = letters.removeprefix(word)
         if rest != letters and rest[:1] in "LR":
@@ -220,8 +220,8 @@ def _sides(letters: str) -> list[tuple[float, str]]:
     return found
 
 
-def from_table(labels: Sequence[str], table: Mapping[str, str]) -> list[Stuck]:
-    """Markers by a table of the user's, label → landmark or segment ("left thigh", "left_upper_leg", "hips")."""
+def from_table(labels: Sequence[str], table: Mapping[str, str]) -> list[MarkerPlacement]:
+    """Place markers by a user's table, label → landmark or segment ("left thigh", "left_upper_leg", "hips")."""
     from footplant.errors import ConstraintError
 
     places = {label: number for number, label in enumerate(labels)}
@@ -234,7 +234,7 @@ def from_table(labels: Sequence[str], table: Mapping[str, str]) -> list[Stuck]:
     return found
 
 
-def _place(number: int, where: str) -> Stuck:
+def _place(number: int, where: str) -> MarkerPlacement:
     from footplant.errors import ConstraintError
 
     words = where.replace("_", " ").strip().lower()
@@ -254,4 +254,4 @@ def _place(number: int, where: str) -> Stuck:
     paired = segment not in ("hips", "chest", "head")
     if paired and not side:
         raise ConstraintError(f"expected left or right before {where!r}")
-    return Stuck(number, f"{side}_{segment}" if paired else segment, landmark, sign)
+    return MarkerPlacement(number, f"{side}_{segment}" if paired else segment, landmark, sign)

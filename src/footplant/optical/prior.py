@@ -1,8 +1,8 @@
-"""What is known of people before a take: how far their proportions, their markers and their usual pose are from ours.
+"""Prior of a body before a take: how far proportions, marker placement and mean pose are from the expected ones.
 
-How far that is differs from one laboratory to the next, and who wears the markers may well be a figure that is known.
-So it is told by the take as well: by what it says of those that it does tell, of those that it does not (MacKay,
-Bayesian interpolation, 1992, section 4). A marker that is elsewhere altogether does not count (Student's t).
+These spreads differ from one laboratory to the next, and the wearer may well be a known character. So they are
+estimated from the take as well (empirical Bayes; MacKay, Bayesian interpolation, 1992, section 4). A marker that is
+elsewhere altogether has little weight (Student's t).
 """
 
 from __future__ import annotations
@@ -12,88 +12,77 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.optical.body import ANY, LENGTHS, MarkerBody
-from footplant.optical.marker_sets import LANDMARKS, NEAR, Stuck
-
-SCALE_SPREAD, LENGTH_SPREAD = 0.25, 0.03
-"""How far people's size and proportions are from the mean, as shares."""
-POSTURE = 0.1
-"""Radians; how far people's usual pose is from the neutral one at a joint of the trunk."""
-TAILS = 4.0
-"""Degrees of freedom of how far a marker is from its landmark; the fewer, the less those count that are far off."""
-COUNTED = {"lengths": 0.05, "bones": 1.0, "limbs": 2.0}
-"""Group → how many numbers of a take outvote what is known of it beforehand."""
-EXACT = 0.4
-"""Markers are put on their landmarks by a program, and then nearer to them than this share of the usual, or by hand."""
-NARROWEST, WIDEST = 0.05, 10.0
-"""Times what is known beforehand that a take may say of a group."""
-WIDEST_SLIDING = {"lengths": 5.0 / 3.0, "bones": 1.0, "limbs": 1.0}
-"""The same where markers slide on the skin, which looks like other lengths."""
+from footplant.optical.body import LENGTHS, MarkerBody
+from footplant.optical.marker_sets import LANDMARKS, ON_BONE, MarkerPlacement
+from footplant.optical.settings import BODY_PRIOR, POSE
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
-    """How far lengths, offsets and the usual pose, in this order, may be from what is known of people."""
+class BodyPrior:
+    """Standard deviations of lengths, offsets and mean pose, in this order, from what is expected of people."""
 
     first: NDArray
-    """(S,) as long as nothing is known of the take."""
+    """(S,) before the take is known."""
     groups: dict[str, NDArray]
-    """Name → places of those whose spreads are alike."""
+    """Name → indices of those that share a scale."""
     scales: dict[str, float]
-    """Name → how many times as much as at first, as the take tells it."""
+    """Name → factor of the spread, as estimated from the take."""
     weights: NDArray
-    """(S,) how much each counts: less where a marker is far from its landmark."""
+    """(S,) weights: lower where a marker is far from its landmark."""
 
     @classmethod
-    def of(cls, body: MarkerBody) -> Expected:
-        """What is expected of anybody."""
-        count, marks = 1 + len(LENGTHS), 3 * len(body.stuck)
-        # a trunk is held as it usually is, limbs are anywhere; about an axis that is free to turn nothing is usual
-        posture = np.where(body.limbs[:, None], body.spreads, np.minimum(body.spreads, POSTURE))
-        posture = np.where(body.spreads >= ANY, 1e-3, posture)
-        lengths = np.concatenate([[SCALE_SPREAD], np.full(len(LENGTHS), LENGTH_SPREAD)])
+    def of(cls, body: MarkerBody) -> BodyPrior:
+        """Return the prior of any person."""
+        count, marks = 1 + len(LENGTHS), 3 * len(body.placements)
+        # a trunk is near its mean pose, limbs are anywhere; a free axis has no mean
+        posture = np.where(body.limbs[:, None], body.spreads, np.minimum(body.spreads, BODY_PRIOR.posture))
+        posture = np.where(body.spreads >= POSE.free, 1e-3, posture)
+        lengths = np.concatenate([[BODY_PRIOR.scale], np.full(len(LENGTHS), BODY_PRIOR.length)])
         first = np.concatenate([lengths, np.repeat(body.landmarks.spread, 3), posture.ravel()])
         rows = np.arange(len(first))
-        near = np.repeat([_on_bone(item) for item in body.stuck], 3)
-        limb = np.repeat(body.limbs, 3) & (body.spreads < ANY).ravel()
-        own, usual = rows[count : count + marks], rows[count + marks :]
-        groups = {"lengths": rows[1:count], "bones": own[near], "limbs": usual[limb]}
+        near = np.repeat([_on_bone(item) for item in body.placements], 3)
+        limb = np.repeat(body.limbs, 3) & (body.spreads < POSE.free).ravel()
+        own, posture_rows = rows[count : count + marks], rows[count + marks :]
+        groups = {"lengths": rows[1:count], "bones": own[near], "limbs": posture_rows[limb]}
         groups = {name: some for name, some in groups.items() if len(some)}
         return cls(first, groups, dict.fromkeys(groups, 1.0), np.ones(len(first)))
 
     @property
     def spread(self) -> NDArray:
-        """(S,) how far each may be."""
+        """(S,) current standard deviations."""
         scales = np.ones(len(self.first))
         for name, rows in self.groups.items():
             scales[rows] = self.scales[name]
         return self.first * scales / np.sqrt(self.weights)
 
-    def learned(self, residual: NDArray, doubt: NDArray, *, sliding: bool) -> Expected:
-        """What is expected after a take has told residuals (S,), with variances (S,) of what it leaves open.
+    def updated(self, residual: NDArray, variance: NDArray, *, sliding: bool) -> BodyPrior:
+        """Return the prior with spreads estimated from residuals (S,) and their posterior variances (S,).
 
-        sliding: whether its markers slide on the skin.
+        sliding: whether the markers slide on the skin. Per group the squared scale is Σ w r² / Σ (1 − v/σ²), the
+        number of well-determined parameters in the denominator (MacKay), regularised by prior counts.
         """
         scales, weights, spread = dict(self.scales), np.ones(len(self.first)), self.spread
         for name, rows in self.groups.items():
-            size, open_ = (residual[rows] / self.first[rows]) ** 2, doubt[rows] / self.first[rows] ** 2
+            size, open_ = (residual[rows] / self.first[rows]) ** 2, variance[rows] / self.first[rows] ** 2
             if name == "bones":
                 whole = (size + open_).reshape(-1, 3).sum(axis=1) / scales[name] ** 2
-                weights[rows] = np.repeat((TAILS + 3.0) / (TAILS + whole), 3)
-            told = np.clip(1.0 - doubt[rows] / spread[rows] ** 2, 0.0, 1.0)
-            share = (COUNTED[name] + np.sum(weights[rows] * size)) / (COUNTED[name] + np.sum(told))
-            scale = float(np.clip(np.sqrt(share), NARROWEST, WIDEST_SLIDING[name] if sliding else WIDEST))
-            scales[name] = max(scale, 1.0) if name == "bones" and scale > EXACT else scale
+                weights[rows] = np.repeat((BODY_PRIOR.tails + 3.0) / (BODY_PRIOR.tails + whole), 3)
+            determined = np.clip(1.0 - variance[rows] / spread[rows] ** 2, 0.0, 1.0)
+            count = BODY_PRIOR.prior_counts[name]
+            share = (count + np.sum(weights[rows] * size)) / (count + np.sum(determined))
+            widest = BODY_PRIOR.widest_sliding[name] if sliding else BODY_PRIOR.widest
+            scale = float(np.clip(np.sqrt(share), BODY_PRIOR.narrowest, widest))
+            scales[name] = max(scale, 1.0) if name == "bones" and scale > BODY_PRIOR.exact else scale
         return replace(self, scales=scales, weights=weights)
 
 
-def _on_bone(item: Stuck) -> bool:
-    return item.landmark is not None and LANDMARKS[item.landmark].spread <= NEAR
+def _on_bone(item: MarkerPlacement) -> bool:
+    return item.landmark is not None and LANDMARKS[item.landmark].spread <= ON_BONE
 
 
 def residuals(
-    body: MarkerBody, lengths: NDArray, offsets: NDArray, bones: NDArray, usual: NDArray, girth: float
+    body: MarkerBody, lengths: NDArray, offsets: NDArray, bones: NDArray, posture: NDArray, girth: float
 ) -> NDArray:
-    """(S,) how far all is from what is expected of people."""
+    """Return (S,) differences of lengths, offsets and mean pose from what is expected of people."""
     off = offsets - body.landmarks.places(bones, girth)
-    return np.concatenate([lengths - 1.0, off.ravel(), usual.ravel()])
+    return np.concatenate([lengths - 1.0, off.ravel(), posture.ravel()])

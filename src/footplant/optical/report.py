@@ -1,4 +1,4 @@
-"""How well a body fits the markers that drove it: per marker and frame in millimetres, gaps, swaps, lengths."""
+"""Report on how well a body fits its markers: residuals per marker and frame in millimetres, gaps, swaps, lengths."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from numpy.typing import NDArray
 from footplant.kinematics import Kinematics
 from footplant.markers import Markers
 from footplant.motion import Motion
-from footplant.optical.body import LENGTHS, MarkerBody, Poses, see
+from footplant.optical.body import LENGTHS, MarkerBody, Poses, pose_markers
 from footplant.optical.calibration import Calibration
 from footplant.serialise import json_ready
 
 
 @dataclass(frozen=True)
 class Swap:
-    """Two markers that had each other's name at a frame."""
+    """Two markers whose labels were swapped at a frame."""
 
     frame: int
     first: int
     second: int
-    """Numbers among the markers that are used."""
+    """Indices among the markers that are used."""
 
 
 @dataclass(frozen=True)
 class MarkerFit:
-    """How one marker fits."""
+    """Fit of one marker."""
 
     label: str
     segment: str
     landmark: str | None
     rms: float
-    """mm over the frames in which it is seen."""
+    """mm over the frames in which it is visible."""
     worst: float
     """mm."""
     worst_frame: int | None
     hidden: float
-    """Share of frames in which it is hidden."""
+    """Fraction of frames in which it is hidden."""
     gaps: int
     longest_gap: int
     """Frames."""
@@ -57,15 +57,15 @@ class Length:
 
 @dataclass(frozen=True, eq=False)
 class MarkerReport:
-    """What became of a person's markers."""
+    """Report on a person's markers."""
 
     subject: str
     marker_set: str | None
-    """The known set that its labels are of."""
+    """The known set that its labels belong to."""
     frames: int
     markers: tuple[MarkerFit, ...]
     frame_rms: NDArray
-    """(F,) mm; NaN where nothing is seen."""
+    """(F,) mm; NaN where no marker is visible."""
     median: float
     """mm, over all markers and frames."""
     rms: float
@@ -73,24 +73,24 @@ class MarkerReport:
     worst: float
     """mm."""
     height: float
-    """Of the figure, metres."""
+    """Of the character, metres."""
     lengths: tuple[Length, ...]
     swaps: tuple[str, ...]
-    """Suspected exchanges that were undone, one sentence each."""
+    """Suspected swaps that were undone, one sentence each."""
     left_out: tuple[str, ...]
     """Markers that were not used."""
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
-        """Plain numbers, lists and None, ready for JSON."""
-        told = {**asdict(self), "frame_rms": self.frame_rms.tolist()}
-        return {key: json_ready(value) for key, value in told.items()}
+        """Return a JSON-ready dictionary."""
+        values = {**asdict(self), "frame_rms": self.frame_rms.tolist()}
+        return {key: json_ready(value) for key, value in values.items()}
 
 
 def make_report(
     body: MarkerBody,
     bones: NDArray,
-    told: Calibration,
+    calibration: Calibration,
     poses: Poses,
     targets: NDArray,
     swaps: Sequence[Swap],
@@ -100,23 +100,23 @@ def make_report(
     left_out: Sequence[str],
 ) -> MarkerReport:
     """Measure a solution."""
-    away = 1000.0 * np.linalg.norm(see(body, bones, told.offsets, poses).places - targets, axis=-1)
-    labels = [markers.labels[item.marker] for item in body.stuck]
+    away = 1000.0 * np.linalg.norm(pose_markers(body, bones, calibration.offsets, poses).places - targets, axis=-1)
+    labels = [markers.labels[item.marker] for item in body.placements]
     fits = [
         _fit(label, item.role, item.landmark, away[:, row])
-        for row, (label, item) in enumerate(zip(labels, body.stuck, strict=True))
+        for row, (label, item) in enumerate(zip(labels, body.placements, strict=True))
     ]
     seen = away[~np.isnan(away)]
     some = ~np.isnan(away).all(axis=1)
     frame_rms = np.full(len(away), np.nan)
     frame_rms[some] = np.sqrt(np.nanmean(away[some] ** 2, axis=1))
-    character = body.character(told.lengths)
+    character = body.character(calibration.lengths)
     exchanged = tuple(
-        f"frame {swap.frame}: {labels[swap.first]} and {labels[swap.second]} had each other's name" for swap in swaps
+        f"frame {swap.frame}: labels of {labels[swap.first]} and {labels[swap.second]} were swapped" for swap in swaps
     )
     return MarkerReport(
         subject, set_name, len(targets), tuple(fits), frame_rms, float(np.median(seen)),
-        float(np.sqrt(np.mean(seen**2))), float(seen.max()), character.height, _lengths(body, told), exchanged,
+        float(np.sqrt(np.mean(seen**2))), float(seen.max()), character.height, _lengths(body, calibration), exchanged,
         tuple(left_out), _notes(body),
     )  # fmt: skip
 
@@ -133,12 +133,12 @@ def _fit(label: str, role: str, landmark: str | None, away: NDArray) -> MarkerFi
     )  # fmt: skip
 
 
-def _lengths(body: MarkerBody, told: Calibration) -> tuple[Length, ...]:
-    """Lengths that people know, of the left side where there are two, with how sure they are."""
-    character = body.character(told.lengths)
+def _lengths(body: MarkerBody, calibration: Calibration) -> tuple[Length, ...]:
+    """Return common body lengths, of the left side where there are two, with their standard deviations."""
+    character = body.character(calibration.lengths)
     roles, skeleton = character.require_roles(), character.skeleton
     places = Kinematics(Motion(skeleton, skeleton.offsets[:1], body.reference[None])).positions[0]
-    spread: dict[str, float] = dict(zip(("scale", *LENGTHS), told.spread, strict=True))
+    spread: dict[str, float] = dict(zip(("scale", *LENGTHS), calibration.spread, strict=True))
 
     def between(name: str, a: str, b: str, factor: str) -> Length | None:
         first, second = roles.get(a), roles.get(b)
@@ -160,10 +160,10 @@ def _lengths(body: MarkerBody, told: Calibration) -> tuple[Length, ...]:
 
 
 def _notes(body: MarkerBody) -> tuple[str, ...]:
-    """What of the body nothing is known of."""
+    """Return a note on parts of the body without markers."""
     roles = body.base.require_roles()
     parts = {"arms": "left_lower_arm", "legs": "left_lower_leg", "the head": "head"}
     without = [name for name, role in parts.items() if roles.get(role) not in body.active]
     if not without:
         return ()
-    return (f"no markers on {' and '.join(without)}: what has none keeps a neutral pose",)
+    return (f"no markers on {' and '.join(without)}: kept in a neutral pose",)
