@@ -17,8 +17,8 @@ from footplant.contacts.detection import find_contacts
 from footplant.feet.changing_proportions import ProportionChange
 from footplant.feet.footing import find_footing
 from footplant.feet.stage import Stage
-from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
-from footplant.feet.swing import carry_feet
+from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
+from footplant.feet.swing import move_feet_to_ground
 from footplant.humanoid.proportions import apply_proportions
 from footplant.problem import Problem
 from footplant.solve.ik.hybrid import Hybrid
@@ -44,12 +44,12 @@ def rough_terrain() -> Problem:
     contacts = find_contacts(clip)
     stage = Stage.of(clip, character, contacts, True)
     steps = find_steps(contacts, foot_length(character, "left"))
-    level = carried_places(steps, character, stage.move)
+    level = transferred_places(steps, character, stage.move)
     footings = [find_footing(step, places, character, stage.ground, ground) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], character)
     doorways = [doorway_on_the_way(motion, character, at, 0.87 * height, ground) for at in (5.0, 10.0, 15.0)]
     # when the figure is under a doorway, its way on the terrain tells
-    on_it = carry_feet(motion, character, steps, footings, stage.ground, ground)
+    on_it = move_feet_to_ground(motion, character, steps, footings, stage.ground, ground)
     return Problem(motion, character, (*plants, *pass_under(on_it, character, doorways)))
 
 

@@ -13,7 +13,7 @@ from footplant import curves, plot
 from footplant.contacts.detection import find_contacts
 from footplant.curves import Curve
 from footplant.edits.path import path
-from footplant.feet.path_mapping import Carriage
+from footplant.feet.path_mapping import PathMapping
 from footplant.feet.travel import find_travel
 from footplant.plot.above import FromAbove
 
@@ -38,7 +38,7 @@ def rows(name: str, title: str, bends: list[tuple[str, Curve]]) -> list[FromAbov
         assert report.after.worst_plant is not None
         drift = report.after.worst_plant.drift
         print(name, label, report.status.name, f"worst drift {drift:.2f} mm")
-        carried = Carriage.of(travel, curve).motion(clip.motion)
+        carried = PathMapping.of(travel, curve).motion(clip.motion)
         if label.startswith("circle"):
             found.append(FromAbove(f"{label}, carried only", replace(clip, motion=carried), contacts, curve))
         found.append(FromAbove(f"{label}, planted", replace(clip, motion=solution.motion), contacts, curve))

@@ -12,8 +12,8 @@ from footplant.edits.retarget import retarget
 from footplant.humanoid import reference_pose
 from footplant.io import load
 from footplant.kinematics import Kinematics
-from footplant.passes.acceleration_bounds import LEEWAY, LOWER, RARE, calmer, peak, soothed
-from footplant.passes.limit_acceleration import KEPT, Pace
+from footplant.passes.acceleration_bounds import LEEWAY, LOWER, RARE, lower_peaks, peak, peak_bounds
+from footplant.passes.limit_acceleration import KEPT, SourcePeak
 from footplant.problem import Problem
 from footplant.samples import load_character
 from footplant.solve.closing import CLOSED, WhereUnmet, unmet_shares
@@ -41,7 +41,7 @@ def test_a_spike_is_found_and_asked_to_be_lower(walk):
     whole = range(len(motion))
     highest = peak(motion, walk.character, whole)
     assert highest > 5.0 * peak(walk.motion, walk.character, whole)
-    limits = calmer(motion, walk.character, [plant_of(walk)], whole)
+    limits = peak_bounds(motion, walk.character, [plant_of(walk)], whole)
     hips = walk.character.require_roles()["hips"]
     own = next(limit for limit in limits if limit.point.joint == hips)
     assert own.frames == (100,)
@@ -55,13 +55,13 @@ def test_frames_left_out_are_not_watched(walk):
     motion = replace(walk.motion, root=spiky)
     later = range(20, len(motion))
     assert peak(motion, walk.character, later) == pytest.approx(peak(walk.motion, walk.character, later))
-    assert min(min(limit.frames) for limit in calmer(motion, walk.character, [plant_of(walk)], later)) > 20
+    assert min(min(limit.frames) for limit in peak_bounds(motion, walk.character, [plant_of(walk)], later)) > 20
 
 
 def test_nothing_is_asked_of_what_rests_or_stands_nowhere(walk):
     still = replace(walk.motion[np.zeros(30, int)])
-    assert calmer(still, walk.character, [plant_of(walk)], range(30)) == ()
-    assert calmer(walk.motion, walk.character, [], range(len(walk.motion))) == ()
+    assert peak_bounds(still, walk.character, [plant_of(walk)], range(30)) == ()
+    assert peak_bounds(walk.motion, walk.character, [], range(len(walk.motion))) == ()
 
 
 @pytest.mark.parametrize("name", ["sally", "blubby", "short"])
@@ -123,13 +123,13 @@ def test_knees_that_bend_the_wrong_way_are_not_torn_by_closing(walk):
 
 
 def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):
-    pace = Pace.of(walk, walk.character)
+    pace = SourcePeak.of(walk, walk.character)
     assert pace is not None
     spiky = np.array(walk.motion.root)
     spiky[100] += [0.0, 0.003, 0.0]
     motion, whole, held = replace(walk.motion, root=spiky), range(len(walk.motion)), (range(20, 60), range(80, 110))
     plants = [plant_of(walk, frames) for frames in held]
-    calm = soothed(motion, walk.character, plants, pace)
+    calm = lower_peaks(motion, walk.character, plants, pace)
     assert peak(calm, walk.character, whole) < 0.8 * peak(motion, walk.character, whole)
     before, after = Kinematics(motion), Kinematics(calm)
     for own, frames in zip(plants, held):
@@ -140,13 +140,13 @@ def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):
 
 
 def test_what_is_fast_for_long_is_the_motion_itself(walk):
-    pace = Pace.of(walk, walk.character)
+    pace = SourcePeak.of(walk, walk.character)
     assert pace is not None
     shaking = np.array(walk.motion.root)
     shaking[::2] += [0.0, 0.01, 0.0]
     motion = replace(walk.motion, root=shaking)
     assert len(pace.peaks(motion, 0.9 * peak(motion, walk.character, range(len(motion))))) > RARE * len(motion)
-    assert soothed(motion, walk.character, [plant_of(walk)], pace) is motion
+    assert lower_peaks(motion, walk.character, [plant_of(walk)], pace) is motion
 
 
 def test_hands_that_may_be_off_by_more_are_closed_like_feet(walk):

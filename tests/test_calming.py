@@ -10,7 +10,13 @@ from footplant.constraints import Distance, Footplant
 from footplant.contacts.detection import find_contacts
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.limit_acceleration import KEPT, TOO_FAST, Pace, calm_down, parts_that_may_move
+from footplant.passes.limit_acceleration import (
+    KEPT,
+    TOO_FAST,
+    SourcePeak,
+    limit_acceleration,
+    parts_that_may_move,
+)
 from footplant.quality.smoothness import accelerations
 from footplant.samples import load
 from footplant.skeleton import Point
@@ -32,7 +38,7 @@ def jolted(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
 def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
     clip = load("walk")
     character = clip.character
-    pace = Pace.of(clip, character)
+    pace = SourcePeak.of(clip, character)
     assert pace is not None
     joint = character.require_roles()[role]
     contacts = find_contacts(clip)
@@ -44,7 +50,7 @@ def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
         Footplant(point=character.contacts[plant.point], place=plant.place, frames=range(plant.start, plant.end))
         for plant in contacts.plants
     )
-    calm = calm_down(motion, character, plants, pace)
+    calm = limit_acceleration(motion, character, plants, pace)
     assert not len(pace.peaks(calm, TOO_FAST * pace.most))
     beside = np.abs(np.arange(len(motion)) - frame) > 60
     np.testing.assert_array_equal(calm.root[beside], motion.root[beside])
@@ -68,7 +74,7 @@ def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
 def test_what_may_move(fast, parts):
     """The part that is too fast, then the body, and the trunk where feet that have to stay do not let that."""
     clip = load("walk")
-    pace, roles = Pace.of(clip, clip.character), clip.character.require_roles()
+    pace, roles = SourcePeak.of(clip, clip.character), clip.character.require_roles()
     assert pace is not None
     found = np.zeros((5, len(pace.joints)))
     found[2, [pace.joints.index(roles[role]) for role in fast]] = 2.0 * pace.most
@@ -78,20 +84,20 @@ def test_what_may_move(fast, parts):
 
 def test_nothing_is_too_fast_for_its_own_pace():
     clip = load("run")
-    pace = Pace.of(clip, clip.character)
+    pace = SourcePeak.of(clip, clip.character)
     assert pace is not None
-    assert calm_down(clip.motion, clip.character, (), pace) is clip.motion
+    assert limit_acceleration(clip.motion, clip.character, (), pace) is clip.motion
     still = replace(clip, motion=clip.motion[np.zeros(20, int)])
-    assert Pace.of(still, clip.character) is None
+    assert SourcePeak.of(still, clip.character) is None
 
 
 def test_what_nobody_knows_how_to_keep_is_left_alone():
     clip = load("walk")
-    pace = Pace.of(clip, clip.character)
+    pace = SourcePeak.of(clip, clip.character)
     assert pace is not None
     motion = jolted(clip.motion, clip.character.require_roles()["left_upper_arm"], 100, 0.02)
     odd = Distance(point=Point(1), other=Point(2), value=0.5)
-    assert calm_down(motion, clip.character, (odd,), pace) is motion
+    assert limit_acceleration(motion, clip.character, (odd,), pace) is motion
 
 
 @pytest.mark.parametrize("parts", [[(0, 12)], [(2, 7), (7, 12)], [(0, 2), (2, 3), (3, 30)], []])

@@ -13,7 +13,7 @@ from footplant import rotation
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.edits.retarget import retarget
-from footplant.feet.palms import hangs, palm_plants, without_waving
+from footplant.feet.palms import hangs_by_hands, palm_plants, without_idle_palms
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -148,7 +148,7 @@ def test_a_swinging_palm_holds_nothing():
         plant("left_palm", 0, 12, 0.9), plant("left_palm", 60, 120, 1.9), plant("right_palm", 10, 20, 0.02),
         plant("left_heel", 0, 100, 0.0),
     )  # fmt: skip
-    kept = without_waving(found, HEIGHT)
+    kept = without_idle_palms(found, HEIGHT)
     assert [(p.point, p.start) for p in kept.plants] == [("left_palm", 60), ("right_palm", 10), ("left_heel", 0)]
     target = load_character("sally")
     plants = palm_plants(kept, target, lambda places: 1.5 * places)
@@ -162,18 +162,18 @@ def test_a_hanging_arm_holds_nothing():
     standing = replace(source, motion=source.motion[np.zeros(200, int)])
     palm = Kinematics(standing.motion).point(source.character.contacts["left_palm"])[0]
     found = made(replace(plant("left_palm", 0, 200, 0.9), place=palm), frames=200)
-    assert len(without_waving(found, HEIGHT).plants) == 1
-    assert without_waving(found, HEIGHT, standing).plants == ()
+    assert len(without_idle_palms(found, HEIGHT).plants) == 1
+    assert without_idle_palms(found, HEIGHT, standing).plants == ()
     held = clip("climb")
     grips = find_contacts(held, hands=True)
-    assert len(without_waving(grips, HEIGHT, held).plants) == len(without_waving(grips, HEIGHT).plants)
+    assert len(without_idle_palms(grips, HEIGHT, held).plants) == len(without_idle_palms(grips, HEIGHT).plants)
 
 
 def test_who_hangs():
-    assert hangs(find_contacts(clip("climb"), hands=True), HEIGHT)
-    assert not hangs(without_waving(find_contacts(clip("walk"), hands=True), HEIGHT), HEIGHT)
-    assert not hangs(made(plant("left_palm", 0, 240, 0.02)), HEIGHT)
-    assert not hangs(made(frames=0), HEIGHT)
+    assert hangs_by_hands(find_contacts(clip("climb"), hands=True), HEIGHT)
+    assert not hangs_by_hands(without_idle_palms(find_contacts(clip("walk"), hands=True), HEIGHT), HEIGHT)
+    assert not hangs_by_hands(made(plant("left_palm", 0, 240, 0.02)), HEIGHT)
+    assert not hangs_by_hands(made(frames=0), HEIGHT)
 
 
 @pytest.mark.parametrize("figure", FIGURES)

@@ -16,7 +16,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import find_contacts
 from footplant.edits.path import path
 from footplant.errors import ConstraintError, MotionError
-from footplant.feet.path_mapping import Carriage
+from footplant.feet.path_mapping import PathMapping
 from footplant.feet.steps import find_steps, foot_length
 from footplant.feet.travel import Travel, find_travel
 from footplant.grounds import direction
@@ -59,7 +59,7 @@ def test_the_way_of_a_straight_walk_is_straight(walk, travel):
 
 
 def test_the_way_bends_with_a_curve_and_knows_its_radius(walk, contacts, travel):
-    bent = Carriage.of(travel, curves.circle(2.0)).motion(walk.motion)
+    bent = PathMapping.of(travel, curves.circle(2.0)).motion(walk.motion)
     again = find_travel(bent, walk.character, contacts)
     assert again.length == pytest.approx(travel.length, rel=0.05)
     turned = again.headings[-1] - again.headings[0]
@@ -96,7 +96,7 @@ def test_sideways_and_backwards_walks_have_a_way_too(walk, contacts, travel, tur
 @settings(deadline=None, max_examples=25)
 @given(st.floats(0.8, 8.0), st.booleans(), st.sampled_from(["begin", "middle", "end"]))
 def test_steps_are_carried_rigidly(walk, contacts, travel, radius, right, plant_at):
-    carriage = Carriage.of(travel, curves.circle(-radius if right else radius))
+    carriage = PathMapping.of(travel, curves.circle(-radius if right else radius))
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     for before, after in zip(steps, carriage.steps(steps, plant_at)):
         old, new = ([p.place for p in (*step.heels, *step.balls)] for step in (before, after))
@@ -107,7 +107,7 @@ def test_steps_are_carried_rigidly(walk, contacts, travel, radius, right, plant_
 
 
 def test_the_own_path_carries_nowhere(walk, travel):
-    carriage = Carriage.of(travel, travel.curve())
+    carriage = PathMapping.of(travel, travel.curve())
     carried = carriage.motion(walk.motion)
     np.testing.assert_allclose(carried.root, walk.motion.root, atol=1e-6)
     change = carried - walk.motion

@@ -21,10 +21,10 @@ from footplant.edits.repair import repair
 from footplant.edits.retarget import retarget
 from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError, MotionError, SkeletonError
-from footplant.feet.detached import attached, in_one_piece, taken_apart
+from footplant.feet.detached import attach_feet, detached_motion, with_attached_feet
 from footplant.feet.stage import with_plausible_floor
-from footplant.feet.steps import foot_length, one_after_another, reconciled
-from footplant.feet.tiptoe import on_tiptoe
+from footplant.feet.steps import foot_length, with_foot_length, without_overlap
+from footplant.feet.tiptoe import with_toe_tips
 from footplant.grounds import slope
 from footplant.io import load_character as read_character
 from footplant.kinematics import Kinematics
@@ -267,8 +267,8 @@ def feet_on_the_root(character: Character) -> Character:
 def test_feet_that_hang_on_the_root():
     whole = load_character("sally")
     apart = feet_on_the_root(whole)
-    assert attached(whole) is whole
-    together = attached(apart)
+    assert attach_feet(whole) is whole
+    together = attach_feet(apart)
     np.testing.assert_allclose(
         together.skeleton.rest_world[0][[together.skeleton.index(name) for name in whole.skeleton.names]],
         whole.skeleton.rest_world[0],
@@ -287,11 +287,11 @@ def test_other_edits_of_figures_in_pieces():
     """A figure whose feet hang on the root can be repaired, morphed, and walk over a slope: as if it were whole."""
     source = clip("walk", 0, 160)
     whole, apart = source.character, feet_on_the_root(source.character)
-    own = replace(source, motion=taken_apart(together_on(source.motion, apart), apart.skeleton), character=apart)
+    own = replace(source, motion=detached_motion(together_on(source.motion, apart), apart.skeleton), character=apart)
     np.testing.assert_allclose(Kinematics(own.motion).positions, Kinematics(source.motion).positions, atol=1e-9)
-    back = in_one_piece(own)
+    back = with_attached_feet(own)
     assert back.motion.offsets is None
-    assert in_one_piece(source) is source
+    assert with_attached_feet(source) is source
     for edit in (repair, lambda it: terrain(it, slope(8.0)), lambda it: morph(it, [load_character("short")])):
         one, other = edit(source), edit(own)
         assert other.motion.skeleton is apart.skeleton
@@ -308,7 +308,7 @@ def test_other_edits_of_figures_in_pieces():
 
 
 def together_on(motion: Motion, apart: Character) -> Motion:
-    together = attached(apart)
+    together = attach_feet(apart)
     order = [motion.skeleton.index(name) for name in together.skeleton.names]
     return Motion(together.skeleton, motion.root, motion.rotations[:, order], motion.fps)
 
@@ -323,10 +323,10 @@ def test_a_figure_keeps_its_own_motion(name):
 
 def test_stiff_feet_roll_over_their_tips():
     plain = without_toes(load_character("sally"))
-    tiptoe = on_tiptoe(plain)
+    tiptoe = with_toe_tips(plain)
     assert tiptoe.contacts["left_ball"] == plain.contacts["left_toe"]
     bending = load_character("sally")
-    assert on_tiptoe(bending) is bending
+    assert with_toe_tips(bending) is bending
     solution = retarget(clip("walk", 0, 260), plain, contacts=contacts("walk", 0, 260))
     check_planted(solution, peak=1.6)
 
@@ -343,7 +343,7 @@ def test_a_plant_to_come_does_not_pull_at_one_that_holds():
         Footplant(point=point, place=(0.0, 0.0, 0.1), frames=range(23, 40), ramp=(0.12, 0.12)),
         Footplant(point=Point(4), place=(0.0, 0.0, 0.1), frames=range(21, 40), ramp=(0.12, 0.12)),
     ]
-    first, second, other = one_after_another(plants, 100.0)
+    first, second, other = without_overlap(plants, 100.0)
     assert second.activation(np.arange(10, 20), 100.0).max() == 0.0
     assert first.activation(np.arange(23, 40), 100.0).max() == 0.0
     assert first.ramp[0] == second.ramp[1] == 0.12
@@ -354,11 +354,11 @@ def test_taken_apart_is_what_it_was():
     whole = load_character("mannequin")
     apart = feet_on_the_root(whole)
     motion = clip("walk", 0, 30).motion
-    together = attached(apart)
+    together = attach_feet(apart)
     order = [whole.skeleton.index(name) for name in together.skeleton.names]
     same = Motion(together.skeleton, motion.root, motion.rotations[:, order], motion.fps)
     np.testing.assert_allclose(
-        Kinematics(taken_apart(same, apart.skeleton)).positions, Kinematics(motion).positions, atol=1e-9
+        Kinematics(detached_motion(same, apart.skeleton)).positions, Kinematics(motion).positions, atol=1e-9
     )
 
 
@@ -512,7 +512,7 @@ def test_heel_and_ball_at_two_heights_are_a_foot_apart(rise):
         Footplant(point=heel, place=(0.0, 0.0, 0.0), frames=range(40)),
         Footplant(point=ball, place=(0.1, -rise, 0.25), frames=range(10, 30)),
     )
-    first, second = (np.asarray(plant.place) for plant in reconciled(plants, target))
+    first, second = (np.asarray(plant.place) for plant in with_foot_length(plants, target))
     assert np.linalg.norm(second - first) == pytest.approx(foot_length(target, "left"), abs=2e-4)
     assert second[1] - first[1] == pytest.approx(-rise)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from footplant.feet.soles import LEFT_ALONE, clear_ground
+from footplant.feet.soles import LEFT_ALONE, lift_feet
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
@@ -44,11 +44,11 @@ def test_who_sits_on_folded_legs_gets_up_where_feet_would_be_in_the_ground(manne
     other = limb_of(mannequin, "right_leg")
     away = Kinematics(sunk).positions[:, other.upper] + [0.0, -0.3, 0.3]
     sunk = place(sunk, other, np.maximum(away, [-9.0, 0.3, -9.0])).motion
-    cleared = clear_ground(sunk, mannequin, (), FLOOR)
+    cleared = lift_feet(sunk, mannequin, (), FLOOR)
     points = [mannequin.contacts[f"left_{part}"] for part in ("heel", "ball", "toe")]
     before, after = (Kinematics(m).points(points)[..., 1].min() for m in (sunk, cleared))
     assert before < -0.015
     assert after > -2.2 * LEFT_ALONE
-    risen = (cleared.root - sunk.root)[:, 1]
-    assert risen.max() > 0.01
-    assert np.abs(np.diff(risen, n=2)).max() < 0.001, "smoothly"
+    raised = (cleared.root - sunk.root)[:, 1]
+    assert raised.max() > 0.01
+    assert np.abs(np.diff(raised, n=2)).max() < 0.001, "smoothly"

@@ -20,8 +20,8 @@ from footplant.edits.terrain import terrain
 from footplant.errors import ConstraintError
 from footplant.feet.footing import find_footing
 from footplant.feet.stage import Stage
-from footplant.feet.steps import carried_places, find_steps, foot_length, plants_at
-from footplant.feet.swing import carry_feet
+from footplant.feet.steps import find_steps, foot_length, plants_at, transferred_places
+from footplant.feet.swing import move_feet_to_ground
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.problem import Problem, Solution, Status
@@ -132,9 +132,9 @@ def test_level_ground_changes_nothing(walk):
     contacts = find_contacts(walk)
     stage = Stage.of(walk, walk.character, contacts, True)
     steps = find_steps(contacts, foot_length(walk.character, "left"))
-    level = carried_places(steps, walk.character, stage.move)
+    level = transferred_places(steps, walk.character, stage.move)
     footings = [find_footing(step, places, walk.character, stage.ground, FLOOR) for step, places in zip(steps, level)]
-    carried = carry_feet(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
+    carried = move_feet_to_ground(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
     assert np.abs(carried - walk.motion).max() < 1e-9
     # solving keeps legs from stretching fully, which moves knees by a little, and feet by nothing
     roles = walk.character.require_roles()
@@ -150,7 +150,7 @@ def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
     stage = Stage.of(walk, walk.character, contacts, True)
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     moved = 0
-    for step, places in zip(steps, carried_places(steps, walk.character, stage.move)):
+    for step, places in zip(steps, transferred_places(steps, walk.character, stage.move)):
         footing = find_footing(step, places, walk.character, FLOOR, UP_STAIRS)
         assert footing.rests == "foot"
         if footing.heel is None or footing.ball is None:
@@ -177,7 +177,7 @@ def test_short_treads_carry_the_ball(walk):
 def test_what_stands_higher_than_the_level_stays_as_much_higher(walk):
     contacts = find_contacts(walk)
     steps = find_steps(contacts, foot_length(walk.character, "left"))
-    lifted = carried_places(steps, walk.character, lambda places: places + [0.0, 0.3, 0.0])
+    lifted = transferred_places(steps, walk.character, lambda places: places + [0.0, 0.3, 0.0])
     footing = find_footing(steps[0], lifted[0], walk.character, FLOOR, grounds.slope(10.0))
     assert footing.heel is not None
     assert footing.heel[1] - grounds.slope(10.0).height(footing.heel[::2]) == pytest.approx(0.3, abs=1e-6)
@@ -256,11 +256,11 @@ def test_errors_fall_level_by_level(walk):
     character, contacts = walk.character, find_contacts(walk)
     stage = Stage.of(walk, character, contacts, True)
     steps = find_steps(contacts, foot_length(character, "left"))
-    level = carried_places(steps, character, stage.move)
+    level = transferred_places(steps, character, stage.move)
     footings = [find_footing(step, places, character, stage.ground, ROUGH) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], character)
     doorway = doorway_on_the_way(walk.motion, character, 3.0, 0.9 * HEIGHT, ROUGH)
-    beams = pass_under(carry_feet(walk.motion, character, steps, footings, FLOOR, ROUGH), character, [doorway])
+    beams = pass_under(move_feet_to_ground(walk.motion, character, steps, footings, FLOOR, ROUGH), character, [doorway])
     problem = Problem(walk.motion, character, (*plants, *beams))
     solution = Hierarchical(spacings=(16.0, 8.0, 4.0, 2.0), exact=False).solve(problem)
     errors = [level.worst_share for level in solution.report.levels]

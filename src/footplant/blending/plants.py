@@ -14,8 +14,8 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
-from footplant.feet.soles import level_toes
-from footplant.feet.steps import EASE, reconciled
+from footplant.feet.soles import flatten_toes
+from footplant.feet.steps import EASE, with_foot_length
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -72,7 +72,7 @@ def blend_plants(
                     name=f"{point.replace('_', ' ')} {first}–{last}",
                 )
             )
-    return reconciled(tuple(found), character) if character.roles is not None else tuple(found)
+    return with_foot_length(tuple(found), character) if character.roles is not None else tuple(found)
 
 
 def _trim_drift(track: NDArray, first: int, last: int, most: float) -> tuple[int, int]:
@@ -177,7 +177,7 @@ def place_on_ground(
         if _is_foot(plant, character) and abs(place[1] - height) <= near:
             place[1] = height
         found.append(replace(plant, place=place))
-    return reconciled(tuple(found), character) if character.roles is not None else tuple(found), ground
+    return with_foot_length(tuple(found), character) if character.roles is not None else tuple(found), ground
 
 
 def _is_foot(plant: Footplant, character: Character) -> bool:
@@ -204,7 +204,7 @@ def hold_plants(
         solution = Stopwatch(problem).finish("blend", blended)
     else:
         chosen = method_of(method) if isinstance(method, str) else method
-        problem = replace(problem, motion=level_toes(blended, character, plants, ground))
+        problem = replace(problem, motion=flatten_toes(blended, character, plants, ground))
         solution = solve_soles(chosen, problem, Soles(plants, ground), range(len(blended)), progress)
     names = {point: name for name, point in character.contacts.items()}
     contacts = Contacts(

@@ -14,13 +14,13 @@ from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
 from footplant.errors import MotionError
 from footplant.feet.changing_proportions import ProportionChange, on_skeleton_of
-from footplant.feet.detached import in_one_piece, in_pieces, refuse_constraints
-from footplant.feet.soles import level_toes
+from footplant.feet.detached import detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
+from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import (
     find_steps,
     foot_length,
-    one_after_another,
     plants_at,
+    without_overlap,
 )
 from footplant.kinematics import Kinematics
 from footplant.passes.sole_rounds import Soles, solve_soles
@@ -48,13 +48,13 @@ def morph(
     """
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
-    whole = in_one_piece(clip)
+    whole = with_attached_feet(clip)
     if whole is not clip:
-        refuse_constraints(clip.character, constraints)
+        refuse_constraints_on_detached_feet(clip.character, constraints)
         solution = morph(
             whole, targets, scale_footsteps=scale_footsteps, method=method, contacts=contacts, progress=progress
         )
-        return in_pieces(solution, clip.character.skeleton)
+        return detach_feet(solution, clip.character.skeleton)
     contacts = contacts or find_contacts(clip)
     lead = lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
@@ -64,8 +64,8 @@ def morph(
     figure = change.character()
     moved = change.stand(clip, contacts, scale_footsteps)
     plants = plants_at(steps, change.places(clip, steps, contacts, scale_footsteps), figure)
-    plants = one_after_another(plants, clip.motion.fps)
-    problem = Problem(level_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))
+    plants = without_overlap(plants, clip.motion.fps)
+    problem = Problem(flatten_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))
     held = range(lead, len(clip.motion))
     soles = Soles(plants, contacts.ground, unlevelled=moved)
     solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)

@@ -21,10 +21,10 @@ from footplant.contacts.stillness import lead_in
 from footplant.curves import Curve
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.lead_in import stand_lead_in
-from footplant.feet.path_mapping import Carriage, PlantAt, carried_ground
-from footplant.feet.soles import depths, level_toes
+from footplant.feet.path_mapping import PathMapping, PlantAt, carried_ground
+from footplant.feet.soles import clearances_of, flatten_toes
 from footplant.feet.stage import Stage
-from footplant.feet.steps import find_steps, foot_length, one_after_another, plants_for
+from footplant.feet.steps import find_steps, foot_length, plants_for, without_overlap
 from footplant.feet.travel import Travel, find_travel
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -85,21 +85,21 @@ def path(
     # who begins by going back is that far along the curve already
     shift = -float(travel.way.min()) if timing == "arc" else 0.0
     travel = replace(travel, way=travel.way + shift)
-    carriage = Carriage.of(travel, curve, scale)
+    carriage = PathMapping.of(travel, curve, scale)
     carried = carriage.motion(motion)
     steps = find_steps(contacts, foot_length(character, "left"), lead)
     moved = carriage.steps(steps, plant_at)
     ground, notes = carried_ground(contacts.ground, moved, character.height)
     stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
-    plants = one_after_another(plants_for(moved, character, stage.move), motion.fps)
+    plants = without_overlap(plants_for(moved, character, stage.move), motion.fps)
     if isinstance(method, str):
         method = _method(method, exact, carried, clip, (*plants, *constraints))
-    laid = level_toes(carried, character, plants, ground)
+    laid = flatten_toes(carried, character, plants, ground)
     problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
     deep = None
     if isinstance(ground, InterpolatedGround):
         # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
-        deep = depths(Kinematics(motion), character, contacts.ground)
+        deep = clearances_of(Kinematics(motion), character, contacts.ground)
     solution = solve_soles(method, problem, Soles(plants, ground, deep, carried), range(lead, len(motion)), progress)
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, carried, character, ground, lead)).noted(

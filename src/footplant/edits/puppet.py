@@ -17,8 +17,8 @@ from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.importance import PerformanceScene, SceneObject
 from footplant.errors import MotionError
-from footplant.feet.detached import attached, in_pieces
-from footplant.feet.palms import without_waving
+from footplant.feet.detached import attach_feet, detach_feet
+from footplant.feet.palms import without_idle_palms
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.geometry import HeightField, Plane
 from footplant.kinematics import Kinematics
@@ -52,11 +52,11 @@ def puppet(
     """
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to play, got none in {clip.name!r}")
-    whole = attached(target)
+    whole = attach_feet(target)
     if whole is not target:
         solution = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
-        return in_pieces(solution, target.skeleton)
-    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height)
+        return detach_feet(solution, target.skeleton)
+    contacts = without_idle_palms(contacts or find_contacts(clip, hands=True), clip.character.height)
     contacts = with_plausible_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene

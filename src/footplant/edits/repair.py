@@ -11,24 +11,24 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, as_ground
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
-from footplant.feet.detached import in_one_piece, in_pieces
+from footplant.feet.detached import detach_feet, with_attached_feet
 from footplant.feet.lead_in import FirstFrame, restore_lead_in, without_lead_in
-from footplant.feet.soles import stay_above
+from footplant.feet.soles import above_ground_constraints
 from footplant.feet.stage import with_plausible_floor
 from footplant.feet.stances import (
     Stance,
+    add_stances,
     find_skating_contacts,
     find_stance,
+    flatten_planted_toes,
     floor_level,
-    further_stance,
-    joined,
-    lay_toes,
+    merge_contacts,
 )
-from footplant.feet.steps import reconciled, risen
+from footplant.feet.steps import raised_to_ground, with_foot_length
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.limit_acceleration import Pace
+from footplant.passes.limit_acceleration import SourcePeak
 from footplant.passes.sole_rounds import DEPTH, allowed_depths, lift_soles_for_repair, within_acceleration_limit
 from footplant.problem import Problem, Progress, Solution
 from footplant.quality.measure import Quality, measure_each
@@ -58,12 +58,12 @@ def repair(
     heights. first_frame: what becomes of a T-pose that was added before the motion: it is kept as it is, dropped, or
     replaced by a pose that leads into the motion. contacts: the plants, where they are known already.
     """
-    whole = in_one_piece(clip)
+    whole = with_attached_feet(clip)
     if whole is not clip:
         solution = repair(
             whole, ground=ground, slide=slide, first_frame=first_frame, contacts=contacts, progress=progress
         )
-        return in_pieces(solution, clip.character.skeleton)
+        return detach_feet(solution, clip.character.skeleton)
     character, lead = (
         clip.character,
         lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height),
@@ -79,11 +79,11 @@ def repair(
             break
         # what shook or slid hides other plants; once it stands they are found, and found alike when repaired again
         again = find_skating_contacts(solution.motion, character, slide=slide, ground=floor)
-        one = joined(stance.contacts, again, character.height)
+        one = merge_contacts(stance.contacts, again, character.height)
         if one is not stance.contacts:
             stance = find_stance(motion, character, one, floor)
             continue
-        further = further_stance(solution.motion, character, stance, again)
+        further = add_stances(solution.motion, character, stance, again)
         if len(further.plants) == len(stance.plants):
             break
         stance = further
@@ -108,7 +108,7 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
     method = Hierarchical(ik=editing_ik(motion, character))
     ground = stance.contacts.ground
     plants = _on_the_ground(stance.plants, character, ground)
-    problem = Problem(lay_toes(motion, character, plants, ground), character, plants)
+    problem = Problem(flatten_planted_toes(motion, character, plants, ground), character, plants)
     solution = method.solve(problem, progress)
     return lift_soles_for_repair(solution, problem, method, plants, ground)
 
@@ -121,7 +121,7 @@ def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: 
     """
     if isinstance(ground, InterpolatedGround | LoweredGround):
         return plants
-    agreed = reconciled(risen(plants, ground), character)
+    agreed = with_foot_length(raised_to_ground(plants, ground), character)
     ways = [np.asarray(new.place) - np.asarray(old.place) for new, old in zip(agreed, plants)]
     moved = max((float(np.abs(way).max()) for way in ways), default=0.0)
     return agreed if moved > DEPTH else plants
@@ -129,11 +129,11 @@ def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: 
 
 def _calm(solution: Solution, source: Clip, stance: Stance) -> Solution:
     """The solution with joints that are no more than a little faster than the clip's own fastest."""
-    pace = Pace.of(source, source.character)
+    pace = SourcePeak.of(source, source.character)
     if pace is None:
         return solution
     problem = Problem(solution.motion, source.character, stance.plants)
-    bounds = stay_above(
+    bounds = above_ground_constraints(
         source.character, stance.contacts.ground, range(len(solution.motion)), allowed_depths(solution.motion)
     )
     return within_acceleration_limit(solution, solution.motion, problem, bounds, pace)

@@ -11,25 +11,25 @@ from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import lower_to_soles
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
 from footplant.errors import MotionError
-from footplant.feet.detached import attached, in_pieces, refuse_constraints
+from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
 from footplant.feet.lead_in import stand_lead_in
-from footplant.feet.palms import palm_plants, without_waving
-from footplant.feet.soles import level_toes, stay_above, stones
+from footplant.feet.palms import palm_plants, without_idle_palms
+from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
     find_steps,
     foot_length,
     hip_width,
-    one_after_another,
     plants_for,
-    reconciled,
-    risen,
-    wider_track,
+    raised_to_ground,
+    step_width_shifts,
+    with_foot_length,
+    without_overlap,
 )
-from footplant.feet.tiptoe import at_tips, on_tiptoe
+from footplant.feet.tiptoe import plants_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.passes.finish import Finish
-from footplant.passes.limit_acceleration import Pace
+from footplant.passes.limit_acceleration import SourcePeak
 from footplant.passes.sole_rounds import Soles, soles_above_ground, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.measure import measure_each
@@ -63,33 +63,35 @@ def retarget(
     """
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
-    whole = attached(target)
+    whole = attach_feet(target)
     if whole is not target:
-        refuse_constraints(target, constraints)
+        refuse_constraints_on_detached_feet(target, constraints)
         solution = retarget(
             clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, progress=progress
         )
-        return in_pieces(solution, target.skeleton)
+        return detach_feet(solution, target.skeleton)
     source = Kinematics(clip.motion)
     lead = lead_in(source.positions[: LEAD_IN_FRAMES + 1], clip.character.height)
-    contacts = without_waving(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
+    contacts = without_idle_palms(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
     contacts = with_plausible_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
-    plants = plants_for(steps, target, stage.move, wider_track(steps, source, clip.character, extra))
+    plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, clip.character, extra))
     if not stage.guessed:
-        plants = reconciled(risen(plants, stage.ground), target)
-    given, target = target, target if same_bones(clip.character, target) else on_tiptoe(target)
+        plants = with_foot_length(raised_to_ground(plants, stage.ground), target)
+    given, target = target, target if same_bones(clip.character, target) else with_toe_tips(target)
     if target is not given:
-        plants = at_tips(plants, given, target, copied)
-    plants = one_after_another(plants, clip.motion.fps)
+        plants = plants_at_toe_tips(plants, given, target, copied)
+    plants = without_overlap(plants, clip.motion.fps)
     if stage.guessed:
-        stage = replace(stage, ground=lower_to_soles(stage.ground, stones(plants, copied, target), target.height))
+        stage = replace(
+            stage, ground=lower_to_soles(stage.ground, standing_places(plants, copied, target), target.height)
+        )
     held = range(lead, len(copied))
     palms = palm_plants(contacts, target, stage.move)
-    problem = Problem(level_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
+    problem = Problem(flatten_toes(copied, target, plants, stage.ground), target, (*plants, *palms, *constraints))
     soles = Soles(plants, stage.ground, unlevelled=copied)
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
@@ -99,8 +101,11 @@ def retarget(
             ik = editing_ik(copied, target) if same_bones(clip.character, target) else Hybrid(target)
             method = replace(method or Hierarchical(), ik=ik, further=FURTHER)
         solution = solve_soles(method, problem, soles, held, progress)
-        pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
-        bounds = (*soles_above_ground(target, soles, held), *stay_above(target, stage.ground, held, parts=("palm",)))
+        pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
+        bounds = (
+            *soles_above_ground(target, soles, held),
+            *above_ground_constraints(target, stage.ground, held, parts=("palm",)),
+        )
         finish = Finish(problem, palms, stage.ground, held, bounds, pace, smooth=isinstance(method, Spacetime))
         solution = finish.apply(solution, source, clip.character)
     if lead:

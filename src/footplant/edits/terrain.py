@@ -17,24 +17,24 @@ from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_o
 from footplant.contacts.detection import Contacts, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
-from footplant.feet.detached import attached, in_one_piece, in_pieces, refuse_constraints
+from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
 from footplant.feet.footing import Footing, find_footing
 from footplant.feet.lead_in import stand_lead_in
-from footplant.feet.soles import level_toes
+from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import (
-    carried_places,
     find_steps,
     foot_length,
     hip_width,
-    one_after_another,
     plants_at,
-    wider_track,
+    step_width_shifts,
+    transferred_places,
+    without_overlap,
 )
-from footplant.feet.swing import carry_feet
-from footplant.feet.tiptoe import balls_to_tips, on_tiptoe
+from footplant.feet.swing import move_feet_to_ground
+from footplant.feet.tiptoe import places_at_toe_tips, with_toe_tips
 from footplant.kinematics import Kinematics
-from footplant.passes.limit_acceleration import Pace
+from footplant.passes.limit_acceleration import SourcePeak
 from footplant.passes.sole_rounds import Soles, soles_above_ground, solve_soles, within_acceleration_limit
 from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
@@ -63,14 +63,14 @@ def terrain(
     `keep_footsteps`. Further constraints are solved together with the plants.
     """
     mover = clip.character if target is None else target
-    whole, onto = in_one_piece(clip), None if target is None else attached(target)
+    whole, onto = with_attached_feet(clip), None if target is None else attach_feet(target)
     if (whole is not clip and target is None) or onto is not target:
-        refuse_constraints(mover, constraints)
+        refuse_constraints_on_detached_feet(mover, constraints)
         solution = terrain(
             whole if target is None else clip, ground, doorways, target=onto, keep_footsteps=keep_footsteps,
             method=method, contacts=contacts, progress=progress,
         )  # fmt: skip
-        return in_pieces(solution, mover.skeleton)
+        return detach_feet(solution, mover.skeleton)
     contacts = contacts or find_contacts(clip)
     lead = lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height)
     same = target is None
@@ -81,23 +81,23 @@ def terrain(
         motion = transfer(motion, clip.character, target, stride=stage.scale, about=stage.start)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps or same else hip_width(target) / stage.scale - hip_width(clip.character)
-    track = wider_track(steps, Kinematics(clip.motion), clip.character, extra)
-    figure = target if same else on_tiptoe(target)
-    level = balls_to_tips(carried_places(steps, figure, stage.move, track), steps, target, figure, motion)
+    track = step_width_shifts(steps, Kinematics(clip.motion), clip.character, extra)
+    figure = target if same else with_toe_tips(target)
+    level = places_at_toe_tips(transferred_places(steps, figure, stage.move, track), steps, target, figure, motion)
     target = figure
     footings = [find_footing(step, places, target, stage.ground, ground) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], target)
-    plants = one_after_another(plants, motion.fps)
-    carried = carry_feet(motion, target, steps, footings, stage.ground, ground)
+    plants = without_overlap(plants, motion.fps)
+    carried = move_feet_to_ground(motion, target, steps, footings, stage.ground, ground)
     beams = pass_under(carried, target, doorways)
     wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
-    problem = Problem(level_toes(carried, target, plants, ground), target, wanted)
+    problem = Problem(flatten_toes(carried, target, plants, ground), target, wanted)
     if beams:
         # who bends comes under the beam sooner: a smooth answer first, from which the rest is little
         problem = problem.on(Hierarchical(exact=False).solve(problem).motion)
     held, soles, method = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried), method or Hierarchical()
     solution = solve_soles(method, problem, soles, held, progress)
-    pace = Pace.of(clip, target) if getattr(method, "exact", False) else None
+    pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
     solution = within_acceleration_limit(
         solution, solution.motion, problem, soles_above_ground(target, soles, held), pace
     )

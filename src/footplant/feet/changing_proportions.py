@@ -14,9 +14,9 @@ from footplant.contacts.detection import Contacts
 from footplant.feet.steps import (
     Places,
     Step,
-    carried_places,
     hip_width,
-    wider_track,
+    step_width_shifts,
+    transferred_places,
 )
 from footplant.humanoid.proportions import apply_proportions, proportions_of
 from footplant.kinematics import Kinematics
@@ -157,6 +157,6 @@ class ProportionChange:
             if scale_footsteps:
                 width = hip_width(self.at(float(self.body[middle])))
                 extra = width / ratio[middle] - hip_width(clip.character)
-                shifts = wider_track([step], kinematics, clip.character, extra)
-            found += carried_places([step], figure, move, shifts)
+                shifts = step_width_shifts([step], kinematics, clip.character, extra)
+            found += transferred_places([step], figure, move, shifts)
         return found

@@ -23,7 +23,7 @@ from footplant.skeleton import Character, Limits, Point, Skeleton
 from footplant.solve.ik.limb import LIMBS
 
 
-def attached(character: Character) -> Character:
+def attach_feet(character: Character) -> Character:
     """The figure with every limb in one piece: shanks on thighs, feet on shanks, and so for arms; itself if it is so.
 
     Joints keep their names and their places in the rest pose, but get other numbers.
@@ -72,25 +72,25 @@ def attached(character: Character) -> Character:
     )  # fmt: skip
 
 
-def in_one_piece(clip: Clip) -> Clip:
-    """The clip on its figure with every limb in one piece (see `attached`); itself if it is so."""
+def with_attached_feet(clip: Clip) -> Clip:
+    """The clip on its figure with every limb in one piece (see `attach_feet`); itself if it is so."""
     character = clip.character
     if character.roles is None:
         return clip
-    whole = attached(character)
+    whole = attach_feet(character)
     if whole is character:
         return clip
-    return replace(clip, character=whole, motion=put_together(clip.motion, whole.skeleton))
+    return replace(clip, character=whole, motion=attached_motion(clip.motion, whole.skeleton))
 
 
-def in_pieces(solution: Solution, skeleton: Skeleton) -> Solution:
+def detach_feet(solution: Solution, skeleton: Skeleton) -> Solution:
     """An answer for a figure that was put together, on its own skeleton."""
-    return replace(solution, motion=taken_apart(solution.motion, skeleton)).noted(
+    return replace(solution, motion=detached_motion(solution.motion, skeleton)).noted(
         "limbs of the character are not in one piece: their ends move by position"
     )
 
 
-def refuse_constraints(character: Character, constraints: Sequence[Constraint]) -> None:
+def refuse_constraints_on_detached_feet(character: Character, constraints: Sequence[Constraint]) -> None:
     """Raise where further constraints are asked of a figure in pieces: its joints get other numbers."""
     if constraints:
         raise ConstraintError(
@@ -99,7 +99,7 @@ def refuse_constraints(character: Character, constraints: Sequence[Constraint]) 
         )
 
 
-def put_together(motion: Motion, whole: Skeleton) -> Motion:
+def attached_motion(motion: Motion, whole: Skeleton) -> Motion:
     """A motion of a figure in pieces on its skeleton in one piece: every joint is where it was, and as it was turned.
 
     Bones that join the pieces change their length as far as the pieces really moved apart.
@@ -115,7 +115,7 @@ def put_together(motion: Motion, whole: Skeleton) -> Motion:
     return Motion(whole, root, rotation.unroll(rotation.normalize(local)), motion.fps, None if same else moving)
 
 
-def taken_apart(motion: Motion, skeleton: Skeleton) -> Motion:
+def detached_motion(motion: Motion, skeleton: Skeleton) -> Motion:
     """A motion of a figure that was put together, on its own skeleton: what was put on something moves by position."""
     kinematics = Kinematics(motion)
     order = [motion.skeleton.index(name) for name in skeleton.names]

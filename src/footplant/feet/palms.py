@@ -43,7 +43,7 @@ def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray],
     )
 
 
-def without_waving(contacts: Contacts, height: float, clip: Clip | None = None) -> Contacts:
+def without_idle_palms(contacts: Contacts, height: float, clip: Clip | None = None) -> Contacts:
     """The contacts without palms that stand still in the air for a moment and hold nothing.
 
     An arm does so that swings back while the body walks on, and, where the clip tells, one that hangs down while the
@@ -65,7 +65,7 @@ def without_waving(contacts: Contacts, height: float, clip: Clip | None = None) 
     return replace(contacts, plants=tuple(kept))
 
 
-def hangs(contacts: Contacts, height: float) -> bool:
+def hangs_by_hands(contacts: Contacts, height: float) -> bool:
     """Whether the palms hold something in the air for a good part of the time: a rope, a bar, rungs."""
     held = np.zeros(contacts.frames, bool)
     for plant in contacts.plants:

@@ -23,7 +23,7 @@ PlantAt = Literal["begin", "middle", "end"]
 
 
 @dataclass(frozen=True, eq=False)
-class Carriage:
+class PathMapping:
     """How every frame is carried from the path that it was on to another one: a turn and a shift over the floor."""
 
     before: Travel
@@ -34,7 +34,7 @@ class Carriage:
     """(F,) radians to the left about the path's place."""
 
     @classmethod
-    def of(cls, travel: Travel, curve: Curve, scale: float = 1.0) -> Carriage:
+    def of(cls, travel: Travel, curve: Curve, scale: float = 1.0) -> PathMapping:
         """From a path onto a curve in the world; scale: metres along the curve for each metre of the path."""
         places, headings = curve.at(scale * travel.way)
         return cls(travel, places, headings - travel.headings)

@@ -14,7 +14,7 @@ from footplant.contacts.ground import Ground, normal_of
 from footplant.contacts.settings import SUPPORT
 from footplant.errors import SkeletonError
 from footplant.feet.posed import Posed
-from footplant.feet.standing import Stands, stands_of
+from footplant.feet.standing import FootSupport, foot_support_of
 from footplant.feet.steps import BENDING, BENT
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -33,7 +33,7 @@ EASE_UP = 0.1
 """Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
 
 
-def level_toes(
+def flatten_toes(
     motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground, before: Motion | None = None
 ) -> Motion:
     """Toes lie on the ground while the ball of their foot is planted, whatever the source's toes did (or had).
@@ -49,7 +49,7 @@ def level_toes(
     return posed.finish()
 
 
-def put_right(
+def correct_soles(
     motion: Motion,
     character: Character,
     plants: Sequence[Footplant],
@@ -57,18 +57,18 @@ def put_right(
     clearances: Mapping[str, NDArray] | None = None,
     before: Motion | None = None,
 ) -> Motion:
-    """`level_toes`, `lift_toes` and `clear_ground`, one after another."""
+    """`flatten_toes`, `lift_toe_tips` and `lift_feet`, one after another."""
     posed, stands = Posed(motion), _stands(motion, character, plants)
     _level_toes(posed, character, stands, ground, before)
     _lift_toes(posed, character, stands, ground, clearances)
     return _clear_ground(posed, character, stands, ground, clearances)
 
 
-def _stands(motion: Motion, character: Character, plants: Sequence[Footplant]) -> Stands:
-    return stands_of(tuple(plants), character, len(motion), motion.fps)
+def _stands(motion: Motion, character: Character, plants: Sequence[Footplant]) -> FootSupport:
+    return foot_support_of(tuple(plants), character, len(motion), motion.fps)
 
 
-def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Ground, before: Motion | None) -> None:
+def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground: Ground, before: Motion | None) -> None:
     from footplant.feet import _soles as kernel
 
     roles, skeleton, frames = character.require_roles(), character.skeleton, len(posed.local)
@@ -100,7 +100,7 @@ def _level_toes(posed: Posed, character: Character, stands: Stands, ground: Grou
         posed.turned(toes)
 
 
-def lift_toes(
+def lift_toe_tips(
     motion: Motion,
     character: Character,
     plants: Sequence[Footplant],
@@ -109,7 +109,7 @@ def lift_toes(
 ) -> Motion:
     """Toes bend up where their tips would be in the ground, smoothly; a planted ball's stay if they are hardly in it.
 
-    clearances: as for `clear_ground`.
+    clearances: as for `lift_feet`.
     """
     posed = Posed(motion)
     _lift_toes(posed, character, _stands(motion, character, plants), ground, clearances)
@@ -117,7 +117,7 @@ def lift_toes(
 
 
 def _lift_toes(
-    posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
+    posed: Posed, character: Character, stands: FootSupport, ground: Ground, clearances: Mapping[str, NDArray] | None
 ) -> None:
     from footplant.feet import _soles as kernel
 
@@ -145,7 +145,7 @@ def _allowed(clearances: Mapping[str, NDArray] | None, name: str) -> ArrayLike:
     return np.minimum(0.0 if clearances is None else clearances.get(name, 0.0), -LEFT_ALONE)
 
 
-def clear_ground(
+def lift_feet(
     motion: Motion,
     character: Character,
     plants: Sequence[Footplant],
@@ -156,13 +156,13 @@ def clear_ground(
 
     A foot that stands on its heel or its ball alone is pitched about that where its other end is in the ground; so is
     one without toes that rolls over its ball and would push its tip into the ground.
-    clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `depths`).
+    clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `clearances_of`).
     """
     return _clear_ground(Posed(motion), character, _stands(motion, character, plants), ground, clearances)
 
 
 def _clear_ground(
-    posed: Posed, character: Character, stands: Stands, ground: Ground, clearances: Mapping[str, NDArray] | None
+    posed: Posed, character: Character, stands: FootSupport, ground: Ground, clearances: Mapping[str, NDArray] | None
 ) -> Motion:
     half = round(EASE_UP * posed.start.fps)
     rise = np.zeros(len(posed.local))
@@ -183,7 +183,7 @@ def _clear_ground(
 
 
 def _clear_foot(
-    posed: Posed, character: Character, limb: Limb, names: list[str], stands: Stands, ground: Ground,
+    posed: Posed, character: Character, limb: Limb, names: list[str], stands: FootSupport, ground: Ground,
     clearances: Mapping[str, NDArray] | None, half: int, rise: NDArray,
 ) -> None:  # fmt: skip
     """Bring one foot out of the ground; rise (F,) becomes what the hips must do for it beside, metres, at least."""
@@ -259,7 +259,7 @@ def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
     return smooth_above(wanted, held >= 1.0, half)
 
 
-def stones(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:
+def standing_places(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:
     """(N, 3) metres; where something carries plants: each of them is on a level stone as large as its foot."""
     kinematics, found = Kinematics(motion), [np.zeros((0, 3))]
     for side in ("left", "right"):
@@ -273,7 +273,7 @@ def stones(plants: Sequence[Footplant], motion: Motion, character: Character) ->
     return np.concatenate(found)
 
 
-def stay_above(
+def above_ground_constraints(
     character: Character,
     ground: Ground,
     frames: range,
@@ -299,7 +299,7 @@ def stay_above(
     )
 
 
-def depths(kinematics: Kinematics, character: Character, ground: Ground) -> dict[str, NDArray]:
+def clearances_of(kinematics: Kinematics, character: Character, ground: Ground) -> dict[str, NDArray]:
     """Contact point of a sole → (F,) metres, 0 or below: how deep it is in the ground."""
     found = {}
     for side in ("left", "right"):

@@ -12,7 +12,7 @@ from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, lower_to_soles
 from footplant.contacts.settings import SUPPORT
 from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
-from footplant.feet.palms import hangs
+from footplant.feet.palms import hangs_by_hands
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
@@ -62,7 +62,7 @@ class Stage:
     def of(cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool) -> Stage:
         """The stage for a clip on a target; its plants tell the ground."""
         scale = rise = leg_ratio(clip.character, target)
-        if hangs(contacts, clip.character.height):
+        if hangs_by_hands(contacts, clip.character.height):
             # between what the feet stand on and what the hands hold there is all of the body
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:

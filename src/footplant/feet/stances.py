@@ -12,7 +12,7 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.settings import SUPPORT, StillnessSettings
-from footplant.feet.soles import SOLE, level_toes
+from footplant.feet.soles import SOLE, flatten_toes
 from footplant.feet.steps import EASE
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -150,7 +150,7 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
     """
     contacts = replace(contacts, ground=ground)
     # how far heel and ball are apart depends on the toes, which will lie flat
-    kinematics = Kinematics(lay_toes(motion, character, _stance(contacts, character).plants, ground))
+    kinematics = Kinematics(flatten_planted_toes(motion, character, _stance(contacts, character).plants, ground))
     soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
     tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
     for side in ("left", "right"):
@@ -214,12 +214,12 @@ def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
     return found
 
 
-def lay_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
+def flatten_planted_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
     """Toes flat while the ball of their foot stands: bent by noise they would pull heel and ball apart.
 
     Beside a plant it is the correction of its nearest frame that fades, so that toes that were flat stay as they were.
     """
-    flat = level_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
+    flat = flatten_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
     change, total = flat - motion, np.zeros((len(motion), 1 + len(motion.skeleton), 3))
     if not change.any():
         return motion
@@ -261,7 +261,7 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
     return Stance(replace(contacts, plants=tuple(known)), tuple(plants))
 
 
-def joined(contacts: Contacts, found: Contacts, height: float) -> Contacts:
+def merge_contacts(contacts: Contacts, found: Contacts, height: float) -> Contacts:
     """The contacts, plants of one point made one where they are one in what was found once they stood.
 
     A foot that stands at two places less than `ONE_PLACE` apart, with a moment of motion between them that goes when it
@@ -279,7 +279,7 @@ def joined(contacts: Contacts, found: Contacts, height: float) -> Contacts:
     return contacts if len(plants) == len(contacts.plants) else replace(contacts, plants=tuple(plants))
 
 
-def further_stance(motion: Motion, character: Character, stance: Stance, contacts: Contacts) -> Stance:
+def add_stances(motion: Motion, character: Character, stance: Stance, contacts: Contacts) -> Stance:
     """A stance with what else stands in a motion whose feet have been put right; what stood stands as before.
 
     contacts: what stands in that motion.

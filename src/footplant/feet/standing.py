@@ -14,8 +14,8 @@ from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround
 from footplant.skeleton import Character, Point
 
 
-class Stands:
-    """Plants of a figure over the frames of a clip. Made by `stands_of`; arrays are not for writing."""
+class FootSupport:
+    """Plants of a figure over the frames of a clip. Made by `foot_support_of`; arrays are not for writing."""
 
     def __init__(self, plants: tuple[Footplant, ...], character: Character, frames: int, fps: float) -> None:
         """Say which plants; nothing is worked out before it is asked for."""
@@ -128,6 +128,6 @@ def _meet(first: range | tuple[int, ...] | None, second: range | tuple[int, ...]
 
 
 @lru_cache(maxsize=4)
-def stands_of(plants: tuple[Footplant, ...], character: Character, frames: int, fps: float) -> Stands:
+def foot_support_of(plants: tuple[Footplant, ...], character: Character, frames: int, fps: float) -> FootSupport:
     """How a figure stands over a clip; the same again while the same is asked for."""
-    return Stands(plants, character, frames, fps)
+    return FootSupport(plants, character, frames, fps)

@@ -140,7 +140,9 @@ def hip_width(character: Character) -> float:
     return float(np.linalg.norm(places[roles["left_upper_leg"]] - places[roles["right_upper_leg"]]))
 
 
-def wider_track(steps: Sequence[Step], kinematics: Kinematics, character: Character, extra: float) -> list[NDArray]:
+def step_width_shifts(
+    steps: Sequence[Step], kinematics: Kinematics, character: Character, extra: float
+) -> list[NDArray]:
     """(3,) for each step: how far it goes outwards, metres, for hips that are wider by `extra` than the source's."""
     roles = character.require_roles()
     hips = kinematics.positions[:, [roles["left_upper_leg"], roles["right_upper_leg"]]]
@@ -158,7 +160,7 @@ Places = tuple[NDArray | None, NDArray | None]
 """Where the heel and the ball of one step stand, (3,) metres; None for the one that does not stand."""
 
 
-def carried_places(
+def transferred_places(
     steps: Sequence[Step],
     target: Character,
     move: Callable[[NDArray], NDArray],
@@ -227,11 +229,11 @@ def plants_for(
     shifts: Sequence[NDArray] | None = None,
     ease: tuple[float, float] = EASE,
 ) -> tuple[Footplant, ...]:
-    """Footplants of the target in steps whose places `move` carries: see `carried_places`."""
-    return reconciled(plants_at(steps, carried_places(steps, target, move, shifts), target, ease), target)
+    """Footplants of the target in steps whose places `move` carries: see `transferred_places`."""
+    return with_foot_length(plants_at(steps, transferred_places(steps, target, move, shifts), target, ease), target)
 
 
-def one_after_another(plants: Sequence[Footplant], fps: float) -> tuple[Footplant, ...]:
+def without_overlap(plants: Sequence[Footplant], fps: float) -> tuple[Footplant, ...]:
     """The same plants, their ramps cut short where another plant holds the same point.
 
     One that is still to come, or gone by, must not pull at one that holds.
@@ -253,7 +255,7 @@ def one_after_another(plants: Sequence[Footplant], fps: float) -> tuple[Footplan
     )
 
 
-def risen(plants: Sequence[Footplant], ground: Ground) -> tuple[Footplant, ...]:
+def raised_to_ground(plants: Sequence[Footplant], ground: Ground) -> tuple[Footplant, ...]:
     """The same plants, those that would be in the ground raised onto it."""
     if not plants:
         return ()
@@ -270,7 +272,7 @@ def _at(plant: Footplant, place: NDArray) -> Footplant:
     return plant.like(place=place)
 
 
-def reconciled(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
+def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
     """The same plants, moved by the least so that a heel and a ball that stand at one time are a foot's length apart.
 
     A foot that turned on the spot has plants of its ends in a row that no rigid foot meets all of. They are put right

@@ -37,7 +37,7 @@ MOST_AHEAD = 0.12
 """Share of a swing by which a foot is at most ahead of its time to go round an edge."""
 
 
-def carry_feet(
+def move_feet_to_ground(
     motion: Motion,
     character: Character,
     steps: Sequence[Step],

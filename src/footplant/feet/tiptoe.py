@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from footplant.constraints import Footplant
-from footplant.feet.steps import Places, Step, reconciled, stand_together
+from footplant.feet.steps import Places, Step, stand_together, with_foot_length
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
 
-def on_tiptoe(target: Character) -> Character:
+def with_toe_tips(target: Character) -> Character:
     """The figure with the balls of stiff feet taken to the tips of their toes; itself where its toes can bend.
 
     A foot without a joint for its toes rolls over their tips: about its ball it would push them into the ground.
@@ -27,8 +27,10 @@ def on_tiptoe(target: Character) -> Character:
     return target if contacts == dict(target.contacts) else replace(target, contacts=contacts)
 
 
-def at_tips(plants: Sequence[Footplant], target: Character, figure: Character, motion: Motion) -> tuple[Footplant, ...]:
-    """The plants of a target whose figure stands on tiptoe (see `on_tiptoe`): those of balls as far before them.
+def plants_at_toe_tips(
+    plants: Sequence[Footplant], target: Character, figure: Character, motion: Motion
+) -> tuple[Footplant, ...]:
+    """The plants of a target whose figure stands on tiptoe (see `with_toe_tips`): those of balls as far before them.
 
     The way is that from the heel which stands at the same time, or as the foot mostly points in the motion.
     """
@@ -47,13 +49,13 @@ def at_tips(plants: Sequence[Footplant], target: Character, figure: Character, m
         way = way * [1.0, 0.0, 1.0]
         way *= length / max(float(np.linalg.norm(way)), 1e-9)
         found.append(replace(plant, point=tip, place=np.asarray(plant.place) + way))
-    return reconciled(tuple(found), figure)
+    return with_foot_length(tuple(found), figure)
 
 
-def balls_to_tips(
+def places_at_toe_tips(
     places: Sequence[Places], steps: Sequence[Step], target: Character, figure: Character, motion: Motion
 ) -> list[Places]:
-    """Places of steps for a figure on tiptoe (see `on_tiptoe`): a ball that stands alone as far before where it was.
+    """Return the places of steps for a character on toe tips (see `with_toe_tips`): lone balls move forward.
 
     A whole foot is carried by its middle and has its length already. The way is as the foot mostly points.
     """

@@ -1,8 +1,8 @@
 """Where a motion accelerates most, and the wish that it did so less: soft bounds that a whole-clip method can honour.
 
-Peaks of acceleration are single frames: the blow of a heel, a snap of a knee, a fault of the capture. `calmer` asks for
-lower ones in a solve of the whole clip. `soothed` solves again around those that are left, one after another, as long
-as they are few and joints move little: what is fast for long is the motion itself.
+Acceleration peaks are single frames: a heel strike, a knee that snaps straight, a capture error. `peak_bounds` returns
+soft bounds for a solve of the whole clip. `lower_peaks` solves again around the remaining peaks, one by one, as long as
+they are few and joints move little: uniformly fast motion is not a peak and is left unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from footplant.constraints import AccelerationLimit, Constraint, Footplant
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.limit_acceleration import LEAST_SPREAD, SPREAD, WANTED, Pace, calmed, stretches
+from footplant.passes.limit_acceleration import LEAST_SPREAD, SPREAD, WANTED, SourcePeak, limited_span, stretches
 from footplant.quality.smoothness import accelerations
 from footplant.skeleton import Character, Point
 
@@ -50,7 +50,7 @@ def peak(motion: Motion, character: Character, frames: range) -> float:
     return float(_accelerations(motion, character, frames)[1].max(initial=0.0))
 
 
-def calmer(
+def peak_bounds(
     motion: Motion, character: Character, constraints: Sequence[Constraint], frames: range
 ) -> tuple[AccelerationLimit, ...]:
     """Soft bounds for joints and frames near the motion's highest acceleration; met by what plants move anyway."""
@@ -74,7 +74,7 @@ def calmer(
     return tuple(limits)
 
 
-def soothed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
+def lower_peaks(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak) -> Motion:
     """The motion with its highest peaks brought down where they are; all that holds goes on holding."""
     places = Kinematics(motion).positions
     for number in range(ROUNDS[1]):
@@ -98,7 +98,7 @@ def soothed(motion: Motion, character: Character, constraints: Sequence[Constrai
 
 
 def _lowered(
-    motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, peak: tuple[int, int],
+    motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak, peak: tuple[int, int],
     places: NDArray, leeway: float,
 ) -> Motion | None:  # fmt: skip
     """The motion with one peak (its first and last frame) lower; None where that takes too much.
@@ -113,7 +113,7 @@ def _lowered(
         for spread in SPREAD:
             half = max(round(spread * motion.fps), LEAST_SPREAD)
             span = range(max(first - half, begin), min(last + half + 1, end))
-            found = calmed(motion, character, constraints, lower, span)
+            found = limited_span(motion, character, constraints, lower, span)
             if found is motion:
                 continue
             around = slice(max(span.start - 2, 0), span.stop + 2)
@@ -126,7 +126,7 @@ def _lowered(
     return None
 
 
-def _fastest(motion: Motion, pace: Pace) -> NDArray:
+def _fastest(motion: Motion, pace: SourcePeak) -> NDArray:
     """(F,) how fast the fastest joint accelerates, m/s²."""
     return accelerations(Kinematics(motion), pace.joints, pace.parts).max(axis=1, initial=0.0)
 

@@ -12,9 +12,9 @@ from footplant.contacts.ground import Ground
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.passes.acceleration_bounds import peak
-from footplant.passes.limit_acceleration import TOO_FAST, Pace
+from footplant.passes.limit_acceleration import TOO_FAST, SourcePeak
 from footplant.passes.sole_rounds import within_acceleration_limit
-from footplant.passes.touches import keep_palms_out, keep_touches
+from footplant.passes.touches import keep_palms_above_ground, keep_touches
 from footplant.problem import Problem, Solution
 from footplant.skeleton import Character
 from footplant.spline import smooth_envelope
@@ -35,7 +35,7 @@ class Finish:
     """Frames after the lead-in."""
     bounds: tuple[Above, ...]
     """Soles and palms above the ground, checked with the problem's own constraints."""
-    pace: Pace | None
+    pace: SourcePeak | None
     """Limit of acceleration; None: no limit."""
     smooth: bool
     """Whether acceleration peaks are lowered further (spacetime)."""
@@ -56,7 +56,7 @@ class Finish:
         return released if lower else found
 
     def _limited(self, solution: Solution, motion: Motion) -> Solution:
-        out = keep_palms_out(motion, self.problem.character, self.ground, self.palms, self.frames)
+        out = keep_palms_above_ground(motion, self.problem.character, self.ground, self.palms, self.frames)
         return within_acceleration_limit(solution, out, self.problem, self.bounds, self.pace, self.smooth)
 
 

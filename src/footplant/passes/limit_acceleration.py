@@ -52,7 +52,7 @@ KEPT = 0.0005
 
 
 @dataclass(frozen=True, eq=False)
-class Pace:
+class SourcePeak:
     """How fast a figure may accelerate: as its source does."""
 
     joints: list[int]
@@ -63,7 +63,7 @@ class Pace:
     """m/s²; the source's highest acceleration for a body of the target's height."""
 
     @classmethod
-    def of(cls, clip: Clip, target: Character) -> Pace | None:
+    def of(cls, clip: Clip, target: Character) -> SourcePeak | None:
         """The pace of a clip for a target; None where it stands still, or they have nothing in common."""
         ours, theirs = shared_joints(target, clip.character)
         if ours is None or theirs is None or not clip.character.height > 0.0:
@@ -78,7 +78,9 @@ class Pace:
         return np.flatnonzero((accelerations(Kinematics(motion), self.joints, self.parts) > most).any(axis=1))
 
 
-def calm_down(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace) -> Motion:
+def limit_acceleration(
+    motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak
+) -> Motion:
     """The motion with its peaks of acceleration brought down to the pace, where what holds can go on holding."""
     in_vain = 0
     stubborn: dict[range, Motion] = {}
@@ -92,7 +94,7 @@ def calm_down(motion: Motion, character: Character, constraints: Sequence[Constr
                 span = range(max(first - half, begin), min(last + half + 1, end))
                 if span in stubborn and _alike(stubborn[span], motion, span):
                     continue
-                found = calmed(motion, character, constraints, pace, span)
+                found = limited_span(motion, character, constraints, pace, span)
                 if found is motion:
                     in_vain, stubborn[span] = in_vain + 1, motion
                 if in_vain > PATIENCE:
@@ -120,7 +122,9 @@ def stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
     return list(zip(frames[np.append(0, cuts + 1)].tolist(), frames[np.append(cuts, len(frames) - 1)].tolist()))
 
 
-def calmed(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: Pace, span: range) -> Motion:
+def limited_span(
+    motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak, span: range
+) -> Motion:
     """The motion with a span of it solved again; as it was where that did not help."""
     frames = np.arange(span.start, span.stop)
     part = motion[frames]
@@ -166,7 +170,7 @@ def calmed(motion: Motion, character: Character, constraints: Sequence[Constrain
     return motion
 
 
-def parts_that_may_move(character: Character, pace: Pace, found: NDArray) -> list[tuple[int, ...] | None]:
+def parts_that_may_move(character: Character, pace: SourcePeak, found: NDArray) -> list[tuple[int, ...] | None]:
     """Joints that may move to calm what is too fast, in the order of trying; None: all of them.
 
     First the only hand, arm or arm with its shoulder that is; then the body; and where the feet, which have to stay,

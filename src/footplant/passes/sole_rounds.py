@@ -10,14 +10,23 @@ from numpy.typing import NDArray
 
 from footplant.constraints import Above, Constraint, Footplant
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround
-from footplant.feet.soles import SHALLOW, SOLE, clear_ground, depths, level_toes, lift_toes, put_right, stay_above
+from footplant.feet.soles import (
+    SHALLOW,
+    SOLE,
+    above_ground_constraints,
+    clearances_of,
+    correct_soles,
+    flatten_toes,
+    lift_feet,
+    lift_toe_tips,
+)
 from footplant.feet.stances import (
-    lay_toes,
+    flatten_planted_toes,
 )
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.acceleration_bounds import calmer, peak, soothed
-from footplant.passes.limit_acceleration import Pace, calm_down
+from footplant.passes.acceleration_bounds import lower_peaks, peak, peak_bounds
+from footplant.passes.limit_acceleration import SourcePeak, limit_acceleration
 from footplant.problem import Method, Problem, Progress, Solution, Status, Stopwatch, worst_error
 from footplant.skeleton import Character
 from footplant.solve.closing import CLOSED, ExactPass, unmet_shares
@@ -68,7 +77,7 @@ def solve_soles(
         for number in range(SOLE_ROUNDS[1]):
             if number >= SOLE_ROUNDS[0] and worst_error(Kinematics(motion), bounds).max(initial=0.0) <= DEEP:
                 break
-            motion = put_right(motion, character, soles.plants, soles.ground, soles.clearances, unlevelled)
+            motion = correct_soles(motion, character, soles.plants, soles.ground, soles.clearances, unlevelled)
             motion, reachable = last.close(problem.on(motion))
             watch.lap("soles", motion)
     return continued_solution(solution, watch, motion, reachable)
@@ -90,7 +99,7 @@ def _solve_smoothly(
     if method.exact:
         level = _Levelled(replace(method, start=None), whole, soles, unlevelled, watch)
         first = motion
-        motion, reachable = level.solve(first, calmer(first, character, problem.constraints, frames))
+        motion, reachable = level.solve(first, peak_bounds(first, character, problem.constraints, frames))
         if not reachable or peak(motion, character, frames) > peak(first, character, frames):
             # what was asked for in vain is no reason to end rougher than without
             motion, reachable = level.solve(first, ())
@@ -111,8 +120,8 @@ class _Levelled:
         """The motion, and whether everything hard could be met; wishes are soft."""
         character, soles, reachable = self.problem.character, self.soles, True
         for number in range(2):
-            motion = level_toes(motion, character, soles.plants, soles.ground, self.unlevelled)
-            motion = lift_toes(motion, character, soles.plants, soles.ground, soles.clearances)
+            motion = flatten_toes(motion, character, soles.plants, soles.ground, self.unlevelled)
+            motion = lift_toe_tips(motion, character, soles.plants, soles.ground, soles.clearances)
             met = unmet_shares(self.problem, Kinematics(motion)).max(initial=0.0) <= CLOSED
             if met and (number or not wishes):
                 break
@@ -128,7 +137,7 @@ def within_acceleration_limit(
     motion: Motion,
     problem: Problem,
     bounds: tuple[Above, ...],
-    pace: Pace | None,
+    pace: SourcePeak | None,
     smooth: bool = False,
 ) -> Solution:
     """The solution with a motion that was changed since, at a pace that the source has too (None: at any).
@@ -137,9 +146,9 @@ def within_acceleration_limit(
     """
     watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
     if pace is not None:
-        calm = calm_down(motion, problem.character, watch.problem.constraints, pace)
+        calm = limit_acceleration(motion, problem.character, watch.problem.constraints, pace)
         if smooth:
-            calm = soothed(calm, problem.character, watch.problem.constraints, pace)
+            calm = lower_peaks(calm, problem.character, watch.problem.constraints, pace)
         if calm is not motion:
             watch.lap("calm", calm)
         motion = calm
@@ -160,7 +169,7 @@ def continued_solution(solution: Solution, watch: Stopwatch, motion: Motion, rea
 def soles_above_ground(character: Character, soles: Soles, frames: range) -> tuple[Above, ...]:
     """Heel, ball and toe of both feet stay above the ground, as constraints to be judged by."""
     part = None if soles.clearances is None else {k: v[frames.start :] for k, v in soles.clearances.items()}
-    return stay_above(character, soles.ground, frames, part)
+    return above_ground_constraints(character, soles.ground, frames, part)
 
 
 def allowed_depths(motion: Motion) -> dict[str, NDArray]:
@@ -179,15 +188,15 @@ def lift_soles_for_repair(
     character, motion = problem.character, solution.motion
     allowed = allowed_depths(motion)
     last = replace(method, spacings=(), first_guess=False)
-    judged = stay_above(character, ground, range(len(motion)), allowed)
+    judged = above_ground_constraints(character, ground, range(len(motion)), allowed)
     whole = replace(problem, constraints=(*problem.constraints, *judged))
     watch, reachable = Stopwatch(whole), True
     for _ in range(2):
         if not _in_ground(motion, character, ground, allowed):
             break
-        motion = lay_toes(motion, character, plants, ground)
-        motion = lift_toes(motion, character, plants, ground, allowed)
-        motion = clear_ground(motion, character, plants, ground, allowed)
+        motion = flatten_planted_toes(motion, character, plants, ground)
+        motion = lift_toe_tips(motion, character, plants, ground, allowed)
+        motion = lift_feet(motion, character, plants, ground, allowed)
         again = last.solve(replace(whole, motion=motion))
         motion, reachable = again.motion, again.status.name != "UNREACHABLE"
         watch.lap("soles", motion)
@@ -213,15 +222,15 @@ def lift_soles_for_fit(solution: Solution, problem: Problem, method: Method, gro
     last, character = getattr(method, "closing", None), problem.character
     if last is None or character.roles is None or isinstance(ground, InterpolatedGround | LoweredGround):
         return solution
-    allowed = depths(Kinematics(problem.motion), character, ground)
+    allowed = clearances_of(Kinematics(problem.motion), character, ground)
     plants = [c for c in problem.constraints if isinstance(c, Footplant)]
     motion, watch, reachable = solution.motion, Stopwatch(problem), solution.status is not Status.UNREACHABLE
     for _ in range(2):
-        now = depths(Kinematics(motion), character, ground)
+        now = clearances_of(Kinematics(motion), character, ground)
         if not any((now[name] < least - SHALLOW).any() for name, least in allowed.items()):
             break
-        motion = lift_toes(motion, character, plants, ground, allowed)
-        motion = clear_ground(motion, character, plants, ground, allowed)
+        motion = lift_toe_tips(motion, character, plants, ground, allowed)
+        motion = lift_feet(motion, character, plants, ground, allowed)
         motion, reachable = last.close(problem.on(motion))
         watch.lap("soles", motion)
     if motion is solution.motion:

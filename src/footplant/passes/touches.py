@@ -132,7 +132,7 @@ def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics,
     return chest + share[:, None] * (middle - chest)
 
 
-def keep_palms_out(
+def keep_palms_above_ground(
     motion: Motion, target: Character, ground: Ground, plants: tuple[Footplant, ...], frames: range
 ) -> Motion:
     """Palms that would be in the ground are lifted out of it, smoothly, by their arms alone."""
