@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,19 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def gate():
-    spec = importlib.util.spec_from_file_location("benchmarks_run", FOLDER / "run.py")
+def load_benchmark(name):
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def gate():
+    return load_benchmark("run")
 
 
 def test_gate(gate):
@@ -58,3 +64,71 @@ def test_every_benchmark_takes_json(name):
     done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py"), "--help"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "--json" in done.stdout
+
+
+MADE = {
+    "__init__.py": "",
+    "top.py": """
+        from typing import TYPE_CHECKING
+
+        from made import bottom
+
+        if TYPE_CHECKING:
+            from made.deep import folder
+
+        LIMIT, FIRST = 0.7, 3
+
+        def quick(function):
+            return jit(nogil=True)(function)
+
+        @quick
+        def kernel(a):
+            pass
+
+        def long(a, b, c, d, e, f, g, h, *, i=0.3):
+            return bottom.choose(a)
+        """,
+    "bottom.py": '''
+        """A docstring."""
+
+        # a comment
+        class FootSettings:
+            speed: float = 0.2
+
+        def choose(values):
+            from made import top
+
+            if values and top.LIMIT or not values:
+                return [value for value in values if value > 0.0]
+            for value in values:
+                assert value
+            return 1.5 if values else 1e-12
+        ''',
+    "deep/__init__.py": "",
+    "deep/folder.py": "from .. import top",
+}
+"""A package with a circle that is closed in a function, and one that is closed for type checkers only."""
+
+
+def test_structure(tmp_path):
+    structure = load_benchmark("structure")
+    for name, text in MADE.items():
+        path = tmp_path / "made" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    package = structure.read_package(tmp_path)
+    found = structure.report(package, command=False)
+    figures = found["figures"]
+    assert structure.circles(structure.import_graph(package)) == [["made.bottom", "made.top"]]
+    assert figures["circles.packages"] == 1
+    assert figures["circles.closed_by_typing_only"] == 1
+    assert found["lists"]["imports that close circles of packages"] == ["made/bottom.py:9 → made.top (in a function)"]
+    assert found["lists"]["many arguments, others"] == ["  9 made/top.py:18 long"]
+    assert [f.name for f in package.functions if f.kernel] == ["kernel"]
+    # 1, if, and, or, comprehension and its if, for, assert, ternary
+    assert [f.complexity for f in package.functions if f.name == "choose"] == [9]
+    assert {kind: figures[f"numbers.{kind}"] for kind in structure.NUMBERS} == {
+        "named": 1, "layout": 1, "tables": 0, "settings": 1, "inline": 2, "epsilons": 1
+    }  # fmt: skip
+    assert (figures["lines.docstring"], figures["lines.comment"]) == (1, 1)
+    assert "made" in structure.draw(package)
