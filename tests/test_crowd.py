@@ -13,7 +13,7 @@ import pytest
 from footplant import io, rotation, samples
 from footplant.cli import main
 from footplant.clip import Clip
-from footplant.edits.merge import together
+from footplant.edits.merge import merge_clips
 from footplant.errors import ConstraintError, FootplantError, MotionError
 from footplant.geometry import Plane
 from footplant.grounds import slope
@@ -188,7 +188,7 @@ def test_all_figures_in_one_file(tmp_path):
         Clip(motion[::4], actor.character, name=actor.name)
         for motion, actor in zip(performance.motions, performance.scene.actors, strict=True)
     ]
-    whole = together(clips)
+    whole = merge_clips(clips)
     places = Kinematics(whole.motion).positions
     own = Kinematics(clips[1].motion).positions
     start = 1 + len(clips[0].motion.skeleton)
@@ -198,9 +198,9 @@ def test_all_figures_in_one_file(tmp_path):
     back = io.load(tmp_path / "all.glb")
     assert len(back.motion) == len(clips[0].motion)
     with pytest.raises(MotionError, match="expected at least one"):
-        together([])
+        merge_clips([])
     with pytest.raises(MotionError, match="frames at"):
-        together([clips[0], Clip(clips[1].motion[:1], clips[1].character, name="short")])
+        merge_clips([clips[0], Clip(clips[1].motion[:1], clips[1].character, name="short")])
 
 
 def test_the_command(tmp_path, capsys):

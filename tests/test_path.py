@@ -175,7 +175,7 @@ def test_other_methods_plant_feet_too(walk, contacts, method):
 
 def test_standing_still_is_no_way(walk):
     still = replace(walk, motion=concatenate([walk.motion[40]] * 40))
-    with pytest.raises(MotionError, match="no path to change"):
+    with pytest.raises(MotionError, match="no path to edit"):
         path(still, curves.line())
     with pytest.raises(MotionError, match="at least 3 frames"):
         path(replace(walk, motion=walk.motion[:2]), curves.line())

@@ -130,9 +130,9 @@ def test_first_frame():
     assert len(eased.motion) == len(added.motion)
     steps = np.linalg.norm(np.diff(Kinematics(eased.motion).positions, axis=0), axis=2).max(axis=1)
     assert steps[0] < 1.5 * steps[1]
-    for solution, words in ((kept, "kept as it is"), (dropped, "left out"), (eased, "leads into it")):
+    for solution, words in ((kept, "kept"), (dropped, "dropped"), (eased, "ease into the motion")):
         assert words in solution.report.notes[0]
-    assert not any("pose apart" in note for note in repair(clip, first_frame="drop").report.notes)
+    assert not any("lead-in pose" in note for note in repair(clip, first_frame="drop").report.notes)
     with pytest.raises(MotionError, match="keep, drop, ease"):
         repair(added, first_frame="burn")
 

@@ -402,7 +402,7 @@ def test_a_rope_is_no_floor():
 
 
 def test_a_t_pose_before_the_motion():
-    """A first frame that is a pose apart is carried over, set on the ground, and asks nothing of the rest."""
+    """A lead-in pose is copied, placed on the ground, and does not affect the rest."""
     source = clip("walk", 0, 200)
     rest = np.array(source.motion.rotations[:1])
     for side, sign in (("Left", 1.0), ("Right", -1.0)):

@@ -165,7 +165,7 @@ def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
             air = before[0] + np.linspace(-0.55, 1.75, 40)[:, None] * (footing.ball - footing.heel)
             assert np.ptp(UP_STAIRS.height(air[:, ::2])) > 0.0
     assert moved > 0
-    assert any("stood across an edge and were moved" in text for text in solved["stairs up"].report.notes)
+    assert any("straddled an edge and were moved" in text for text in solved["stairs up"].report.notes)
 
 
 def test_short_treads_carry_the_ball(walk):
@@ -191,7 +191,7 @@ def test_doorways_are_ducked(walk, clearance):
     solution = terrain(walk, ROUGH, [doorway])
     assert solution.status is Status.SOLVED
     assert headroom(solution.motion, walk.character, [doorway])[0] > 0.003
-    assert any("are left under doorway 1" in text for text in solution.report.notes)
+    assert any("of clearance under doorway 1" in text for text in solution.report.notes)
     # it bends forward, not back: the head is ahead of the hips as it passes
     kinematics = Kinematics(solution.motion)
     head = kinematics.point(crown(walk.character))
@@ -208,7 +208,7 @@ def test_doorways_that_cannot_be_passed_are_told(walk):
     solution = terrain(walk, FLOOR, [low, Doorway((0.0, 50.0), 1.0)])
     assert solution.status is not Status.SOLVED
     assert any("above the ground at doorway 1" in entry.name for entry in solution.report.unmet)
-    assert "doorway 2 is not passed in this motion" in solution.report.notes
+    assert "the motion does not pass through doorway 2" in solution.report.notes
     with pytest.raises(ConstraintError, match="expected a distance along the way of 0 to 5"):
         doorway_on_the_way(walk.motion, walk.character, 60.0, 1.5, FLOOR)
 

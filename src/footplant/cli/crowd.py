@@ -163,12 +163,12 @@ def _clip(performance: Performance, several: bool) -> Any:
     """All figures as one clip: each for itself where the format holds several, else under one root."""
     from dataclasses import replace
 
-    from footplant.edits.merge import together
+    from footplant.edits.merge import merge_clips
 
     clips = _clips(performance)
     if several:
         return replace(clips[0], others=tuple(clips[1:]))
-    return together(clips, performance.scene.name)
+    return merge_clips(clips, performance.scene.name)
 
 
 def _draw(performance: Performance, picture: str) -> None:

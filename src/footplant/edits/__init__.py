@@ -1,1 +1,1 @@
-"""Edits: the jobs that people do, each a question put to a method."""
+"""Edits: one job a file. Each says what must hold, and calls a solver."""

@@ -1,4 +1,4 @@
-"""One question, every method's answer: how long it took, what holds, how smooth it is, and what it changed.
+"""Compare methods on one problem: time, constraint residuals, smoothness, and how much each changes the motion.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 5.
 """
@@ -28,37 +28,37 @@ from footplant.solve.methods import NAMES, method_of
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one method made of the question; None where it failed or where there is nothing to measure."""
+    """The figures of one method; None where it failed or where there is nothing to measure."""
 
     method: str
     failed: str | None = None
-    """Why there is no answer: the constraint that it refuses, and why."""
+    """Why there is no solution: the constraint that the method refuses, and why."""
     status: str | None = None
     """How it ended: see `footplant.problem.Status`."""
     seconds: float | None = None
-    """Of solving, the shortest of the repeats."""
+    """Solve time, the minimum over the repeats."""
     passes: int | None = None
     """Levels, passes or iterations."""
     worst_error: float | None = None
-    """Largest error of any hard constraint on a place, mm."""
+    """Largest residual of a hard constraint on a position, mm."""
     mean_error: float | None = None
-    """Mean over those constraints of their mean errors, mm."""
+    """Mean over those constraints of their mean residuals, mm."""
     unmet: int | None = None
     """Hard constraints that are not met."""
     worst_drift: float | None = None
-    """Of any plant, mm."""
+    """Largest drift of a footplant, mm."""
     mean_drift: float | None = None
-    """Over plants, mm."""
+    """Mean drift over footplants, mm."""
     plants_moved: float | None = None
-    """Mean over plants of the distance of their mean place from where the motion had it before it was solved, mm."""
+    """Mean distance of footplants from their mean position before the solve, mm."""
     jerk: float | None = None
-    """Times the source's."""
+    """Ratio to the source's."""
     peak_acceleration: float | None = None
-    """Times the source's."""
+    """Ratio to the source's."""
     joint_change: float | None = None
-    """Mean angle over all joints and frames from the motion before it was solved, degrees."""
+    """Mean rotation angle between the motions before and after the solve, over joints and frames, degrees."""
     root_change: float | None = None
-    """Mean distance of the root from where it was then, mm."""
+    """Mean distance of the root between the two, mm."""
 
 
 COLUMNS: tuple[tuple[str, str], ...] = (
@@ -72,27 +72,27 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("joint_change", "joints turned, °"),
     ("root_change", "root moved, mm"),
 )
-"""Fields of a row that are compared, with their headings."""
+"""Compared fields of a row, with their headings."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every method's answer to one question."""
+    """The solutions of several methods to one problem."""
 
     name: str
-    """The clip's."""
+    """The clip's name."""
     character: Character
     before: Motion = field(repr=False)
-    """The motion on the character, before anything is solved."""
+    """The motion on the character before the solve."""
     contacts: Contacts | None = field(repr=False)
-    """The plants that all answers are judged by."""
+    """The contacts by which all solutions are measured."""
     rows: tuple[Row, ...] = ()
-    """In the order in which methods were asked for."""
+    """In the order of the methods asked for."""
     solutions: dict[str, Solution] = field(default_factory=dict, repr=False)
-    """Method → its answer, of those that did not fail."""
+    """Method → its solution, without those that failed."""
 
     def to_dict(self) -> dict:
-        """Plain numbers, lists and None, ready for JSON."""
+        """Return JSON-ready values."""
         return {
             "clip": self.name,
             "character": self.character.name,
@@ -112,10 +112,10 @@ def compare(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Give the same question to several methods: the clip on another character, or under constraints, or both.
+    """Solve the same problem with several methods: the clip on another character, under constraints, or both.
 
-    Methods that refuse a constraint, or fail, have a row that says why. repeats: how often each is run; the shortest
-    time counts, since the first run may load or compile.
+    A method that refuses a constraint or fails gets a row that says why. repeats: how often each method runs; the
+    minimum time is reported, because the first run may load or compile kernels.
     """
     methods = tuple(dict.fromkeys(methods))
     for method in methods:
@@ -135,7 +135,7 @@ def compare(
     for number, method in enumerate(methods):
         if progress:
             progress(method, number / len(methods))
-        run = _question(clip, target, method, constraints, keep_footsteps, exact, contacts)
+        run = _solver(clip, target, method, constraints, keep_footsteps, exact, contacts)
         try:
             found = [run() for _ in range(repeats)]
         except FootplantError as error:
@@ -147,7 +147,7 @@ def compare(
     return Comparison(clip.name, character, before, contacts, tuple(rows), solutions)
 
 
-def _question(
+def _solver(
     clip: Clip,
     target: Character | None,
     method: str,
@@ -156,7 +156,7 @@ def _question(
     exact: bool,
     contacts: Contacts | None,
 ) -> Callable[[], Solution]:
-    """What runs a method on the question once."""
+    """Return a function that solves the problem once with a method."""
     if method == PUPPET:
         return lambda: _play(clip, target, constraints, keep_footsteps, contacts)
     if target is None:
@@ -174,7 +174,7 @@ def _play(
     keep_footsteps: bool,
     contacts: Contacts | None,
 ) -> Solution:
-    """The puppeteer's answer; it plays a clip on another character and knows no constraints."""
+    """Solve with the puppet engine, which plays a clip on another character and takes no constraints."""
     if target is None or constraints:
         raise ConstraintError(f"{PUPPET} plays a clip on another character and cannot honour constraints")
     return puppet(clip, target, keep_footsteps=keep_footsteps, contacts=contacts)
@@ -208,7 +208,7 @@ def _row(
 
 
 def _plants_moved(motion: Motion, before: Motion, character: Character, contacts: Contacts | None) -> float | None:
-    """Mean over plants, mm, of how far the mean place of each is from where it was."""
+    """Return the mean over footplants of the distance between their mean positions before and after, mm."""
     plants = (
         () if contacts is None else [p for p in contacts.plants if p.point in FEET and p.point in character.contacts]
     )

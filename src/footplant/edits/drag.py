@@ -1,7 +1,7 @@
-"""Direct manipulation: a point of the figure dragged at one frame, the motion around it following smoothly.
+"""Direct manipulation: drag a point of the character at one frame, and the motion around it follows smoothly.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4:
-the knot spacing of a B-spline sets how far an edit reaches, seven knots in all. Only that window is solved again.
+the knot spacing of a B-spline sets the extent of an edit, seven knots in all. Only that window is solved again.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from footplant.solve.window import EditState, apply_drag, apply_turn, drag_pin, 
 
 @dataclass(frozen=True, eq=False)
 class Manipulation:
-    """A motion that is edited by dragging: every edit gives a new one, and the old one is as it was.
+    """A motion edited by dragging. Immutable: every edit returns a new one.
 
-    `begin` makes the first. While the mouse moves, call `drag` of the manipulation in which the drag began.
+    `begin` creates the first. While the mouse moves, call `drag` of the manipulation in which the drag began.
     """
 
     character: Character
     solvers: tuple[Ik, Ik]
-    """What poses the frames that are dragged, and what then makes the rest hold again: the limbs alone, if it can."""
+    """The Ik for dragged frames, and the Ik that enforces all other constraints again: limbs only, if it can."""
     history: tuple[EditState, ...] = field(repr=False)
-    """Every state, the first one without edits."""
+    """All states, the first one without edits."""
     position: int = 0
-    """Which state is the present one; those after it can be done again."""
+    """Index of the current state; later ones can be redone."""
 
     @property
     def motion(self) -> Motion:
@@ -57,15 +57,14 @@ class Manipulation:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What holds beside the edits: plants are where they have been dragged to."""
+        """The constraints beside the edits; footplants are where they have been dragged to."""
         return self.history[self.position].constraints
 
     def drag(self, frame: int, point: Point | str, target: ArrayLike, spacing: float = 8.0) -> Manipulation:
-        """Put a point (or a contact point or joint, by name) at a place (3,), metres, at one frame.
+        """Move a point (or a contact point or joint, by name) to a position (3,), metres, at one frame.
 
-        spacing: of the knots, in frames of 1/30 s; frames farther than 3.5 of them stay as they are, to the bit. All
-        other constraints keep holding, edits before this one too. A foot that is planted at the frame is dragged with
-        its whole step.
+        spacing: knot spacing in frames of 1/30 s; frames more than 3.5 knots away are unchanged, bit by bit. All other
+        constraints and earlier edits still hold. A foot that is planted at the frame is dragged with its whole step.
         """
         self._check(frame, spacing)
         goal = np.array(target, float)
@@ -77,15 +76,15 @@ class Manipulation:
         return self._then(apply_drag(self.history[self.position], self.character, self.solvers, drag))
 
     def turn(self, frame: int, joint: int | str, turned: ArrayLike, spacing: float = 8.0) -> Manipulation:
-        """Turn a joint (by number, name or role) at one frame, to stand in the world as a quaternion (4,) says.
+        """Rotate a joint (by index, name or role) at one frame to a world rotation, a quaternion (4,).
 
-        What hangs on the joint goes with it, unless it is held; frames around it follow as in `drag`.
+        Its descendants follow unless they are constrained; neighbouring frames follow as in `drag`.
         """
         self._check(frame, spacing)
         wanted = np.array(turned, float)
         if wanted.shape != (4,) or not np.isfinite(wanted).all() or not np.linalg.norm(wanted) > 1e-9:
             raise ConstraintError(f"expected a rotation of 4 finite numbers (w, x, y, z), got {turned}")
-        # one that is a rotation already is kept to the bit, so that a replay repeats it
+        # a unit quaternion is kept bit by bit, so that a replay gives the same result
         w, x, y, z = (wanted if rotation.are_unit(wanted, 1e-12) else rotation.normalize(wanted)).tolist()
         number = _point(self.character, joint).joint if isinstance(joint, str) else int(joint)
         if not 0 <= number < len(self.character.skeleton):
@@ -103,32 +102,32 @@ class Manipulation:
         return replace(self, history=(*self.history[: self.position + 1], state), position=self.position + 1)
 
     def undo(self) -> Manipulation:
-        """Without the last edit; the same where there is none."""
+        """Return the manipulation without its last edit; unchanged if there is none."""
         return replace(self, position=max(self.position - 1, 0))
 
     def redo(self) -> Manipulation:
-        """With the edit that was undone last; the same where there is none."""
+        """Return the manipulation with the edit that was undone last; unchanged if there is none."""
         return replace(self, position=min(self.position + 1, len(self.history) - 1))
 
     def to_data(self) -> list[dict[str, Any]]:
-        """The edits as plain values, for JSON and project files."""
+        """Return the edits as JSON-ready values, for project files."""
         return drags_to_data(self.edits, self.character)
 
     def replay(self, data: Sequence[Mapping[str, Any]]) -> Manipulation:
-        """Edits from plain values, done after the present ones."""
+        """Apply edits given as JSON-ready values."""
         made = self
         for edit in drags_from_data(data, self.character, frames=len(self.motion)):
             made = made.again(edit)
         return made
 
     def again(self, edit: Drag | Turn) -> Manipulation:
-        """With one more edit, given as data."""
+        """Apply one edit given as data."""
         if isinstance(edit, Turn):
             return self.turn(edit.frame, edit.joint, edit.rotation, edit.spacing)
         return self.drag(edit.frame, edit.point, edit.target, edit.spacing)
 
     def error(self) -> float:
-        """Metres by which the worst of the edits misses its target, those out of reach too; 0 without edits."""
+        """Return the largest distance of a dragged point from its target, metres, unreachable ones included."""
         kinematics = Kinematics(self.motion)
         missed = (float(errors(drag_pin(drag), kinematics)[1].max(initial=0.0)) for drag in latest_drags(self.edits))
         return max(missed, default=0.0)
@@ -141,9 +140,9 @@ def begin(
     keep_plants: bool = True,
     progress=None,
 ) -> Manipulation:
-    """Start to manipulate a clip. Its footplants are found and hold, unless `keep_plants` is off.
+    """Start the direct manipulation of a clip. Its footplants are detected and kept, unless `keep_plants` is off.
 
-    What must hold is solved once for the whole motion; edits then solve their own windows only.
+    Constraints are solved once for the whole motion; each edit then solves its own window only.
     """
     motion, character = clip if isinstance(clip, tuple) else (clip.motion, clip.character)
     settled, _ = settle(constraints, Kinematics(motion))

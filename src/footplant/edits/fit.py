@@ -1,4 +1,4 @@
-"""The general case: a motion and what must hold of it, fitted with the least change.
+"""Motion fitting, the general case: change a motion as little as possible so that given constraints hold.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 4.
 """
@@ -32,14 +32,14 @@ def fit(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion with the least change that meets the constraints.
+    """Return the clip's motion with the smallest change that meets the constraints.
 
-    ik: "hybrid", "numeric", or "auto": hybrid when it can honour everything, else numeric. exact: whether a last pass
-    enforces what the method leaves. keep_plants: the clip's own footplants near the constraints hold too, with a
-    smaller priority, so that pulling a hand does not drag the feet; a foot that is itself constrained is let go
-    meanwhile. contacts: the clip's plants where they are known already. method: the name of one of `methods.NAMES`,
-    which then has that ik, or one that is set up already. Spacetime finds the places of footplants that have none; for
-    all others they are fixed where they are on average.
+    method: a name of `solve.methods.NAMES`, or a method object. ik: "hybrid", "numeric", or "auto" (hybrid if it can
+    honour every constraint, else numeric); used when the method is given by name. exact: whether a last pass closes the
+    residual that the method leaves. keep_plants: also keep the clip's own footplants near the constraints, at a lower
+    priority, so that pulling a hand does not drag the feet; a foot that is itself constrained is released meanwhile.
+    contacts: the clip's contacts if they are already known. Spacetime solves for the places of footplants that have
+    none; other methods fix them at their mean position.
     """
     motion, character = clip.motion, clip.character
     settled, notes = settle(constraints, Kinematics(motion))

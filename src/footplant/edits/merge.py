@@ -1,4 +1,4 @@
-"""Several figures as one clip: for file formats that hold one skeleton only."""
+"""Merge several characters into one clip, for file formats that hold a single skeleton."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton, Skin
 
 
-def together(clips: Sequence[Clip], name: str = "scene") -> Clip:
-    """Figures of the same frames and rate under one root that stands at the origin, their meshes in one.
+def merge_clips(clips: Sequence[Clip], name: str = "scene") -> Clip:
+    """Return one clip of all characters under a common root at the origin, with their meshes merged.
 
-    Joints are called after their figure ("white 1/Hips"). The figures' own roots become bones that move.
+    The clips have the same frames and rate. Joint names get their clip's name as a prefix ("white 1/Hips"). The
+    characters' own roots become bones with moving offsets.
     """
     if not clips:
-        raise MotionError("expected at least one figure, got none")
+        raise MotionError("expected at least one clip to merge, got none")
     frames, fps = len(clips[0].motion), clips[0].motion.fps
     for clip in clips:
         if len(clip.motion) != frames or clip.motion.fps != fps:
@@ -51,12 +52,12 @@ def together(clips: Sequence[Clip], name: str = "scene") -> Clip:
     )  # fmt: skip
     motion = Motion(whole, np.zeros((frames, 3)), np.concatenate(turns, axis=1), fps, np.concatenate(bones, axis=1))
     skins = [(clip.character.skin, start) for clip, start in zip(clips, starts, strict=True)]
-    character = Character(whole, name=name, skin=_joined([(s, n) for s, n in skins if s is not None], len(whole)))
+    character = Character(whole, name=name, skin=_merged_skin([(s, n) for s, n in skins if s is not None], len(whole)))
     return Clip(motion, character, name=name, takes=(Take(name, frames, fps),))
 
 
-def _joined(skins: Sequence[tuple[Skin, int]], joints: int) -> Skin | None:
-    """Meshes in one; the number beside each is where its figure's joints begin."""
+def _merged_skin(skins: Sequence[tuple[Skin, int]], joints: int) -> Skin | None:
+    """Return all skins as one; the integer beside each is the index of its first joint."""
     if not skins:
         return None
     most = max(skin.joints.shape[1] for skin, _ in skins)

@@ -1,4 +1,4 @@
-"""Morphing: proportions that change while the figure moves, with its feet planted all along.
+"""Character morphing: proportions that change while the character moves, with its feet planted throughout.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 6.
 """
@@ -40,11 +40,11 @@ def morph(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion while its figure takes on the proportions of one target after another, evenly in time.
+    """Return the clip's motion while its character takes on the proportions of each target in turn, evenly in time.
 
-    Footsteps stay where they are, or get longer and shorter with the legs (`scale_footsteps`). A foot changes its size
-    only while it swings, so that heel and ball can both stand still. The answer's bones move (`Motion.offsets`): it is
-    still a motion on the clip's own character.
+    Footsteps stay where they are, or scale with the leg length (`scale_footsteps`). A foot changes size only during its
+    swing phase, so that heel and ball can both stay planted. The result has moving bones (`Motion.offsets`): it is
+    still a motion of the clip's own character.
     """
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
@@ -75,6 +75,6 @@ def morph(
     if solution.status is Status.UNREACHABLE and not scale_footsteps:
         shortest = min(change.legs) / change.legs[0]
         solution = solution.noted(
-            f"some footsteps are out of reach of legs of {100 * shortest:.0f} % of their length; scale the footsteps"
+            f"some footsteps are out of reach of legs at {100 * shortest:.0f} % of their length; scale the footsteps"
         )
     return solution

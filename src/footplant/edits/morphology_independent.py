@@ -1,7 +1,7 @@
-"""One motion for any character, with its constraints: normalised, scaled, converted, and its constraints solved again.
+"""Morphology-independent motion: normalise a motion, scale it to any character, and solve its constraints again.
 
 Kulpa, Multon & Arnaldi, "Morphology-independent representation of motions for interactive human-like animation"
-(Eurographics 2005), sections 3 to 9. `edits.retarget` looks at the whole clip; this one works frame by frame, as live.
+(Eurographics 2005), sections 3 to 9. Unlike `edits.retarget`, which solves the whole clip, it works frame by frame.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def share(
     normalized: Normalized | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip on another character, by way of its normalised form; its constraints hold on the new body.
+    """Return the clip on another character by way of its normalised form, with its constraints solved.
 
-    constraints: on the clip's own character; they are carried over by role, their places scaled with the legs about the
-    motion's origin. normalized: the clip's normalised form where it is known already.
+    constraints: of the clip's own character; joints are matched by role, and positions are scaled with the leg length
+    about the motion's origin. normalized: the clip's normalised form if it is already known.
     """
     normalized = normalized or normalize(clip.motion, clip.character)
     motion = convert(scale(normalized, target))
@@ -46,7 +46,7 @@ def share(
     for constraint in constraints:
         made = carrier.carry(constraint)
         if made is None:
-            notes.append(f"{constraint.title}: {target.name!r} has nothing that it could hold of; left out")
+            notes.append(f"{constraint.title}: {target.name!r} has no counterpart for it; left out")
         else:
             carried.append(made)
     carried = _agreeing(carried, target)

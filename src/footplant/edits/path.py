@@ -1,14 +1,14 @@
-"""Path editing: a locomotion along another curve, its feet planted.
+"""Path editing: lay locomotion along another curve, with its feet planted.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 4.4, after his "Motion
-path editing" of the same year (METHODS B6): every frame goes along with the change of the path's frame, and each
-footplant, heel and ball together, as one instant of its stance does.
+path editing" of the same year (METHODS B6): every frame moves with the path's frame at its arc length, and each
+footplant, heel and ball together, moves rigidly with one instant of its stance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,15 +37,25 @@ from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 
 Timing = Literal["keep", "arc"]
-"""Metres along the curve as they were along the path ("keep"), or the whole clip along the whole curve ("arc")."""
-LEAST_WAY = 0.5
-"""Body heights that a clip must get ahead for its path to be one."""
-TIGHT = 0.4
-"""Body heights; in bends of a smaller radius feet come to stand across one another."""
+"""Same speed along the curve as along the path ("keep"), or the whole clip stretched over the curve ("arc")."""
 RIGIDITY = {"place": 10.0, "hips": 1.0}
-"""How unwilling hips are to leave the curve and their heading: see `footplant.solve.ik.hybrid`."""
-UNUSUAL = (0.7, 1.3)
-"""Steps so much shorter or longer than they were look forced."""
+"""Cost of moving the hips off the curve and of turning them off its heading: see `footplant.solve.ik.hybrid`. With
+lower costs the trunk gives way instead of the legs."""
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """Tuning numbers of path editing; they decide on errors and notes, not on the motion."""
+
+    shortest_path: float = 0.5
+    """Body heights that a clip must travel to have a path that can be edited."""
+    tight_bend: float = 0.4
+    """Body heights; a bend of a smaller radius gets a note, because feet may cross."""
+    step_scale: tuple[float, float] = (0.7, 1.3)
+    """Range of step lengths, as a factor of the source's, outside of which a note says that they look unnatural."""
+
+
+SETTINGS = PathSettings()
 
 
 def path(
@@ -61,28 +71,28 @@ def path(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion along another curve, its feet planted on the ground that it was on.
+    """Return the clip's motion along another curve, with its feet planted.
 
-    from_start: move and turn the curve so that it starts where the clip does, the way the clip goes; else the clip is
-    moved to the curve's start. plant_at: the instant of each stance that decides where its foot goes. timing: "keep"
-    goes as fast along the curve as the clip did along its path, and straight on beyond an end; "arc" lays the whole
-    clip along the whole curve in the same time, with longer or shorter steps. Further constraints hold in the places
-    and frames of the new motion. The report's `before` is the motion carried along but not solved.
+    from_start: move and turn the curve so that it starts at the clip's start, in the clip's heading; otherwise the clip
+    moves to the start of the curve. plant_at: the instant of each stance that decides where its foot goes. timing:
+    "keep" keeps the speed along the path, and goes straight on beyond an end of the curve; "arc" spreads the whole clip
+    over the whole curve in the same time, with longer or shorter steps. constraints: further constraints, in the space
+    of the new motion. The report's `before` measures the motion moved along the curve before it is solved.
     """
     _check(clip, plant_at, timing)
     motion, character = clip.motion, clip.character
     contacts = contacts or find_contacts(clip)
     lead = lead_in(Kinematics(motion[:12]).positions, character.height)
     travel = _held(find_travel(motion[lead:], character, contacts), lead)
-    if travel.length < LEAST_WAY * character.height:
+    if travel.length < SETTINGS.shortest_path * character.height:
         raise MotionError(
-            f"{clip.name!r}: expected a motion that goes at least {LEAST_WAY * character.height:.2f} metres, got "
-            f"{travel.length:.2f}: there is no path to change (a walk on the spot has to be given its way first)"
+            f"{clip.name!r}: expected a motion that travels {SETTINGS.shortest_path * character.height:.2f} m or more, "
+            f"got {travel.length:.2f} m: there is no path to edit (a walk in place has none)"
         )
     if from_start:
         curve = curve.moved(travel.places[0], float(travel.headings[0]))
     scale = 1.0 if timing == "keep" else curve.length / travel.length
-    # who begins by going back is that far along the curve already
+    # a clip that starts backwards starts that far along the curve
     shift = -float(travel.way.min()) if timing == "arc" else 0.0
     travel = replace(travel, way=travel.way + shift)
     carriage = PathMapping.of(travel, curve, scale)
@@ -98,26 +108,26 @@ def path(
     problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
     deep = None
     if isinstance(ground, InterpolatedGround):
-        # a ground that is known by its plants alone is a guess between them: no deeper than the source is enough
+        # a ground interpolated between footplants is a guess: allow the penetration that the source has
         deep = clearances_of(Kinematics(motion), character, contacts.ground)
     solution = solve_soles(method, problem, Soles(plants, ground, deep, carried), range(lead, len(motion)), progress)
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, carried, character, ground, lead)).noted(
-            f"the first {lead} frames are a pose apart from the motion (a T-pose): carried along, set on the ground"
+            f"the first {lead} frames are a lead-in pose (a T-pose): moved along, and placed on the ground"
         )
     judged = (motion, character, contacts)
     before, after = measure_each((carried, solution.motion), character, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return solution.noted(*notes, *_way_notes(travel, curve, scale, character.height))
+    return solution.noted(*notes, *_path_notes(travel, curve, scale, character.height))
 
 
 def _method(name: str, exact: bool, carried: Motion, clip: Clip, constraints: Sequence[Constraint]) -> Method:
-    """A method by its name that leaves the hips on the curve: where they go is given, and legs reach from there."""
+    """Return a method by name that keeps the hips on the curve, so that the legs do the work."""
     ik, _ = choose_ik(carried, clip.character, constraints)
     if isinstance(ik, Hybrid):
         ik = replace(ik, rigidity=RIGIDITY)
     method = method_of(name, exact=exact, ik=ik)
-    # hips that first went with the feet would take every stance's way straight
+    # an initial guess that moves the hips with the feet would straighten the path within each stance
     return replace(method, first_guess=False) if isinstance(method, Hierarchical) else method
 
 
@@ -131,33 +141,37 @@ def _check(clip: Clip, plant_at: str, timing: str) -> None:
 
 
 def _held(travel: Travel, lead: int) -> Travel:
-    """The path of the frames after the lead-in, held at its start before them."""
+    """Return a path of all frames: that after the lead-in, with its start repeated for the lead-in frames."""
     if not lead:
         return travel
     before = {key: getattr(travel, key)[[0] * lead] for key in ("places", "headings", "way")}
     return replace(travel, **{key: np.concatenate([held, getattr(travel, key)]) for key, held in before.items()})
 
 
-def _way_notes(travel: Travel, curve: Curve, scale: float, height: float) -> list[str]:
-    """What became of the way, in sentences."""
+def _path_notes(travel: Travel, curve: Curve, scale: float, height: float) -> list[str]:
+    """Return notes on how the clip's path fits the curve."""
     notes = []
     low, high = float(travel.way.min()), float(travel.way.max())
     if scale != 1.0:
-        forced = "" if UNUSUAL[0] <= scale <= UNUSUAL[1] else "; loop or cut the clip for steps that look natural"
+        unnatural = (
+            ""
+            if SETTINGS.step_scale[0] <= scale <= SETTINGS.step_scale[1]
+            else "; loop or trim the clip for natural steps"
+        )
         notes.append(
-            f"the clip's way of {travel.length:.2f} m covers the curve of {curve.length:.2f} m: steps are {scale:.2f} "
-            f"times as long{forced}"
+            f"the clip's path of {travel.length:.2f} m covers the curve of {curve.length:.2f} m: steps are {scale:.2f} "
+            f"times as long{unnatural}"
         )
     elif not curve.closed:
         if high > curve.length + 0.01:
             notes.append(
-                f"the clip's way is {high:.2f} m, the curve is {curve.length:.2f} m: it goes straight on beyond its end"
+                f"the clip's path is {high:.2f} m, the curve is {curve.length:.2f} m: it goes straight on after that"
             )
         if low < -0.01:
-            notes.append(f"the clip goes back {-low:.2f} m before its start, straight on before the curve's")
+            notes.append(f"the clip starts {-low:.2f} m backwards: it leaves the curve's start in a straight line")
     if travel.back > 0.1 * height:
-        notes.append(f"the clip goes back on its way by {travel.back:.2f} m, and so it does on the curve")
+        notes.append(f"the clip doubles back by {travel.back:.2f} m, and follows the curve back")
     tightest = curve.tightest(scale * low, scale * high)
-    if tightest < TIGHT * height:
-        notes.append(f"the curve has bends of a radius of {tightest:.2f} m: feet may come to stand across one another")
+    if tightest < SETTINGS.tight_bend * height:
+        notes.append(f"the curve has bends with a radius of {tightest:.2f} m: feet may cross")
     return notes

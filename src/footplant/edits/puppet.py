@@ -1,8 +1,8 @@
-"""Computer puppetry on a clip: the live engine, frame by frame, with nothing known of what is to come.
+"""Computer puppetry on a clip: the live engine, frame by frame, without looking ahead.
 
-H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002). No plants are looked for and nothing is
-smoothed over time: what the hands and feet come near to decides. The report is that of `retarget`, so that the two can
-be compared.
+H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002). It detects no footplants and smooths
+nothing over time; the importance of each end effector follows from its distance to scene and body. The report is that
+of `retarget`, so that the two can be compared.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from footplant.solve.ik.puppet import PuppetEngine
 from footplant.transfer import transfer
 
 PUPPET = "puppet"
-"""The name by which commands take it, beside those of `footplant.solve.methods`."""
-FINEST, MOST_CELLS = 0.1, 40_000
-"""Metres between the grid points of an uneven ground, and how many of them there may be."""
+"""Its name on the command line, beside those of `footplant.solve.methods`."""
+CELL_SIZE, MAX_CELLS = 0.1, 40_000
+"""Metres between grid points of an uneven ground; and how many grid points there may be, before cells grow."""
 
 
 def puppet(
@@ -44,11 +44,12 @@ def puppet(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion on another character as a puppeteer would play it live.
+    """Return the clip's motion on another character as the live puppet engine plays it.
 
-    scene: what the performer may touch; None: the ground that its footplants tell. things: (F, O, 7) how the scene's
-    things move (see `PuppetEngine.play`). keep_footsteps: both share one world instead of one that is scaled with the
-    legs. contacts: the clip's plants where they are known already; the answer is judged by them.
+    scene: what the performer may touch; None: the ground estimated from the clip's footplants. things: (F, O, 7) the
+    motion of the scene's objects (see `PuppetEngine.play`). keep_footsteps: both characters share one world; otherwise
+    the target's is scaled with the leg length. contacts: the clip's contacts if they are already known; they are used
+    only to measure the result.
     """
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to play, got none in {clip.name!r}")
@@ -68,7 +69,7 @@ def puppet(
     played = engine.play(clip.motion, things)
     watch.lap("every frame", played.motion)
     busy = int((played.iterations > 0).sum())
-    notes = (f"the body had to be bent at {busy} of {len(clip.motion)} frames",) if busy else ()
+    notes = (f"the trunk posture was solved at {busy} of {len(clip.motion)} frames",) if busy else ()
     solution = watch.finish(PUPPET, played.motion, notes=notes)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, played.motion), target, contacts, against=judged, ground=stage.ground)
@@ -76,12 +77,12 @@ def puppet(
 
 
 def as_shape(ground: Ground, clip: Clip) -> Plane | HeightField:
-    """Any ground as a shape of a scene: a plane as it is, anything else as heights on a grid below the motion."""
+    """Return a ground as a scene shape: a plane unchanged, anything else as a height field below the motion."""
     if isinstance(ground, Plane | HeightField):
         return ground
     places = Kinematics(clip.motion).positions[..., ::2]
     low, high = places.min(axis=(0, 1)) - 1.0, places.max(axis=(0, 1)) + 1.0
-    spacing = max(FINEST, float(np.sqrt(np.prod(high - low) / MOST_CELLS)))
+    spacing = max(CELL_SIZE, float(np.sqrt(np.prod(high - low) / MAX_CELLS)))
     size = np.ceil((high - low) / spacing).astype(int) + 1
     grid = np.stack(np.meshgrid(*(low[k] + spacing * np.arange(size[k]) for k in range(2)), indexing="ij"), axis=-1)
     return HeightField(ground.height(grid), spacing, (float(low[0]), float(low[1])), "linear")

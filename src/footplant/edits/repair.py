@@ -1,8 +1,8 @@
-"""Repair of anybody's clip: feet that skate, float or sink are put right with the least change."""
+"""Foot-skate cleanup: fix foot skating, floating and ground penetration with the smallest change to the motion."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,10 +36,19 @@ from footplant.skeleton import Character
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.methods.hierarchical import Hierarchical
 
-FLOOR = 0.05
-"""Body heights; a level floor this near to height 0 is meant to be there (9 cm for an adult)."""
-ROUNDS = 4
-"""How often plants are looked for at most."""
+
+@dataclass(frozen=True)
+class RepairSettings:
+    """Tuning numbers of foot-skate cleanup."""
+
+    floor: float = 0.05
+    """Body heights (9 cm for an adult): a level floor nearer than this to y = 0 is moved to y = 0. Doubled, clips
+    recorded on a low platform are lowered as well."""
+    detection_rounds: int = 4
+    """Maximum number of detect-and-solve rounds. Footplants hidden by skating appear once the rest is fixed."""
+
+
+SETTINGS = RepairSettings()
 
 
 def repair(
@@ -51,12 +60,12 @@ def repair(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion with feet that stand where they are meant to stand, and out of the ground.
+    """Return the clip's motion with feet that stay planted and do not penetrate the ground.
 
-    ground: where it is (a level in metres, or anything with `height(places)`); None: where the feet tell, or at height
-    0 when that is near. slide: metres a second below which a foot near the ground is meant to stand; None: 0.2 body
-    heights. first_frame: what becomes of a T-pose that was added before the motion: it is kept as it is, dropped, or
-    replaced by a pose that leads into the motion. contacts: the plants, where they are known already.
+    ground: a level in metres, or any object with `height(places)`; None: estimated from the feet, or y = 0 if that is
+    near. slide: speed in m/s below which a foot near the ground counts as planted; None: 0.2 body heights per second.
+    first_frame: what to do with a T-pose before the motion: "keep" it, "drop" it, or "ease" from a pose that leads into
+    the motion. contacts: the contacts if they are already known.
     """
     whole = with_attached_feet(clip)
     if whole is not clip:
@@ -71,13 +80,13 @@ def repair(
     source, notes = without_lead_in(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
-    motion, found, floor, told = _set_down(source, character, found, known)
+    motion, found, floor, ground_notes = _place_on_ground(source, character, found, known)
     stance, solution = find_stance(motion, character, found, floor), None
-    for number in range(ROUNDS):
+    for number in range(SETTINGS.detection_rounds):
         solution = _solve(motion, character, stance, progress)
-        if contacts is not None or number == ROUNDS - 1:
+        if contacts is not None or number == SETTINGS.detection_rounds - 1:
             break
-        # what shook or slid hides other plants; once it stands they are found, and found alike when repaired again
+        # jitter and skating hide other footplants: detect again on the result, so that repairing twice changes nothing
         again = find_skating_contacts(solution.motion, character, slide=slide, ground=floor)
         one = merge_contacts(stance.contacts, again, character.height)
         if one is not stance.contacts:
@@ -88,7 +97,7 @@ def repair(
             break
         stance = further
     assert solution is not None
-    solution = _calm(solution, Clip(source, character), stance)
+    solution = _limited(solution, Clip(source, character), stance)
     before, after = measure_each(
         (source, solution.motion),
         character,
@@ -100,11 +109,11 @@ def repair(
         raised = motion.root[0] - source.root[0]
         solution = replace(solution, motion=restore_lead_in(solution.motion, clip.motion, lead, raised))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return solution.noted(*notes, *told, *_sentences(before, after))
+    return solution.noted(*notes, *ground_notes, *_summary(before, after))
 
 
 def _solve(motion: Motion, character: Character, stance: Stance, progress: Progress | None) -> Solution:
-    """The motion with its feet as a stance has them."""
+    """Solve for the footplants of a stance."""
     method = Hierarchical(ik=editing_ik(motion, character))
     ground = stance.contacts.ground
     plants = _on_the_ground(stance.plants, character, ground)
@@ -114,21 +123,21 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
 
 
 def _on_the_ground(plants: tuple[Footplant, ...], character: Character, ground: Ground) -> tuple[Footplant, ...]:
-    """The plants, none of them in a ground that is known, heels and balls as far apart as the foot is long.
+    """Return the footplants raised onto a known ground, with heel and ball one foot length apart.
 
-    A foot that shakes may be found to stand below it, and its ends in a row that no foot can meet all of. What is near
-    enough stays as it is.
+    Jitter can put a detected footplant below the ground, and heel and ball at a distance that the foot cannot meet.
+    Footplants that are off by less than the allowed depth are returned unchanged.
     """
     if isinstance(ground, InterpolatedGround | LoweredGround):
         return plants
     agreed = with_foot_length(raised_to_ground(plants, ground), character)
-    ways = [np.asarray(new.place) - np.asarray(old.place) for new, old in zip(agreed, plants)]
-    moved = max((float(np.abs(way).max()) for way in ways), default=0.0)
+    offsets = [np.asarray(new.place) - np.asarray(old.place) for new, old in zip(agreed, plants)]
+    moved = max((float(np.abs(way).max()) for way in offsets), default=0.0)
     return agreed if moved > DEPTH else plants
 
 
-def _calm(solution: Solution, source: Clip, stance: Stance) -> Solution:
-    """The solution with joints that are no more than a little faster than the clip's own fastest."""
+def _limited(solution: Solution, source: Clip, stance: Stance) -> Solution:
+    """Limit accelerations to little more than the clip's own peak."""
     pace = SourcePeak.of(source, source.character)
     if pace is None:
         return solution
@@ -139,25 +148,27 @@ def _calm(solution: Solution, source: Clip, stance: Stance) -> Solution:
     return within_acceleration_limit(solution, solution.motion, problem, bounds, pace)
 
 
-def _set_down(
+def _place_on_ground(
     motion: Motion, character: Character, contacts: Contacts, known: Ground | None
 ) -> tuple[Motion, Contacts, Ground, list[str]]:
-    """The whole clip lifted or lowered onto its floor; what then stands there; the floor; and what was done."""
+    """Move the whole clip vertically onto its floor; return the motion, its contacts, the floor and notes."""
     level = floor_level(Kinematics(motion), character, contacts)
     if known is not None and not (isinstance(known, Plane) and level is not None):
         return motion, contacts, known, []
     if level is None:
-        # a ground that only plants tell is a guess between them: nothing is lifted out of where it passed
+        # a ground interpolated between footplants is a guess: it is lowered wherever the soles passed below it
         contacts = with_plausible_floor(contacts, Clip(motion, character))
         return motion, contacts, contacts.ground, []
     wanted = 0.0 if known is None else float(known.height(np.zeros((1, 2)))[0])
-    if known is None and abs(level) > FLOOR * character.height:
-        note = f"the floor of the clip is at {1000 * level:.0f} mm; it was left there (a ground of 0 sets it down)"
+    if known is None and abs(level) > SETTINGS.floor * character.height:
+        note = (
+            f"the floor of the clip is at {1000 * level:.0f} mm and was left there (pass a ground of 0 to move it to 0)"
+        )
         return motion, contacts, Plane((0.0, level, 0.0)), [note]
     floor: Ground = Plane((0.0, wanted, 0.0)) if known is None else known
     by = wanted - level
     if abs(by) < DEPTH:
-        # near enough: a floor is told by feet that are still to be put right, and never twice the same
+        # the floor is estimated from feet that still skate, so small differences are noise
         return motion, contacts, floor if abs(by) < 1e-6 else Plane((0.0, level, 0.0)), []
     moved = tuple(replace(plant, place=plant.place + [0.0, by, 0.0]) for plant in contacts.plants)
     notes = [f"the whole clip was {'lowered' if by < 0 else 'raised'} by {1000 * abs(by):.1f} mm onto the ground"]
@@ -169,15 +180,15 @@ def _set_down(
     )
 
 
-def _sentences(before: Quality, after: Quality) -> list[str]:
-    """Before and after in millimetres."""
+def _summary(before: Quality, after: Quality) -> list[str]:
+    """Return the drift and penetration before and after, as sentences."""
     if before.worst_plant is None or after.worst_plant is None:
-        return ["no foot stands in this clip: nothing to hold"]
+        return ["no footplant was found in this clip: nothing to fix"]
     drift = (before.worst_plant.drift, after.worst_plant.drift)
     mean = (before.mean_drift or 0.0, after.mean_drift or 0.0)
     deep = (before.penetration_worst or 0.0, after.penetration_worst or 0.0)
     return [
-        f"{len(after.plants)} plants drifted by {drift[0]:.1f} mm at most, {mean[0]:.1f} mm on average; "
+        f"{len(after.plants)} footplants drifted by up to {drift[0]:.1f} mm, {mean[0]:.1f} mm on average; "
         f"now {drift[1]:.1f} and {mean[1]:.1f} mm",
-        f"feet were {deep[0]:.1f} mm below the ground at most; now {deep[1]:.1f} mm",
+        f"ground penetration was up to {deep[0]:.1f} mm; now {deep[1]:.1f} mm",
     ]

@@ -1,4 +1,4 @@
-"""Retargeting: any motion of a human-like figure on any other one, its footplants kept."""
+"""Retargeting: put the motion of one humanoid character onto another and keep its footplants."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.spacetime import Spacetime
 from footplant.transfer import same_bones, transfer
 
-FURTHER = 3
-"""Levels of hierarchical fitting beyond its usual ones at most, for figures whose legs are of another length."""
+EXTRA_LEVELS = 3
+"""Maximum number of finer levels of hierarchical fitting, used while constraints are still missed. Each halves the knot
+spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and is less smooth."""
 
 
 def retarget(
@@ -55,11 +56,11 @@ def retarget(
     copy: bool = False,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion on another character, its feet planted where they were.
+    """Return the clip's motion on another character, with its footplants kept.
 
-    Footsteps are scaled with the legs, or kept where they are with `keep_footsteps`. Further constraints are solved
-    together with the plants. contacts: the clip's plants where they are known already. copy: carry rotations over and
-    solve nothing, to compare with.
+    keep_footsteps: keep footsteps where they are in the world; otherwise they are scaled with the leg length.
+    constraints: further constraints of the target, solved together with the footplants. contacts: the clip's contacts
+    if they are already known. copy: only copy rotations and solve nothing, as a baseline for comparison.
     """
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
@@ -97,9 +98,9 @@ def retarget(
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
-            # on a figure with the same bones what holds already stays as it is, straight knees too
+            # with the same bones, constraints that already hold change nothing, and straight knees stay straight
             ik = editing_ik(copied, target) if same_bones(clip.character, target) else Hybrid(target)
-            method = replace(method or Hierarchical(), ik=ik, further=FURTHER)
+            method = replace(method or Hierarchical(), ik=ik, further=EXTRA_LEVELS)
         solution = solve_soles(method, problem, soles, held, progress)
         pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
         bounds = (
@@ -110,7 +111,7 @@ def retarget(
         solution = finish.apply(solution, source, clip.character)
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, copied, target, stage.ground, lead)).noted(
-            f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
+            f"the first {lead} frames are a lead-in pose (a T-pose): copied, and placed on the ground"
         )
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)

@@ -1,7 +1,7 @@
-"""Terrain: a motion of level ground on hills, slopes and stairs, and bent under doorways.
+"""Terrain adaptation: adapt a motion on level ground to hills, slopes and stairs, and make it duck under doorways.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 6:
-the plants are put on the ground, further constraints bend the figure under the doorways, and the motion is fitted.
+footplants are moved onto the ground, inequality constraints keep the head below the doorways, and the motion is fitted.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ def terrain(
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The clip's motion on another ground, its feet planted on it and tilted with it, and bent under doorways.
+    """Return the clip's motion on another ground, with feet planted on it and aligned to its slope.
 
-    Steps stay above or below where they were; one that would stand across an edge (a stair's) is moved by the least
-    that puts the whole foot on one side of it. Feet swing over what lies between their steps, and the hips follow the
-    ground smoothly. target: another character to do it, with footsteps scaled by its legs, or kept with
-    `keep_footsteps`. Further constraints are solved together with the plants.
+    Steps keep their horizontal positions. A step that would straddle an edge (of a stair) is moved by the smallest
+    distance that puts the whole foot on one side. Swinging feet clear the ground between steps, and the hips follow
+    the ground smoothly. doorways: what the character ducks under. target: retarget to another character at the same
+    time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints: further constraints, solved
+    together with the footplants.
     """
     mover = clip.character if target is None else target
     whole, onto = with_attached_feet(clip), None if target is None else attach_feet(target)
@@ -93,7 +94,7 @@ def terrain(
     wanted = (*plants, *beams, *stay_over(beams, ground), *constraints)
     problem = Problem(flatten_toes(carried, target, plants, ground), target, wanted)
     if beams:
-        # who bends comes under the beam sooner: a smooth answer first, from which the rest is little
+        # ducking brings the head under the beam earlier: a smooth solve first gives a good initial guess
         problem = problem.on(Hierarchical(exact=False).solve(problem).motion)
     held, soles, method = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried), method or Hierarchical()
     solution = solve_soles(method, problem, soles, held, progress)
@@ -103,7 +104,7 @@ def terrain(
     )
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, motion, target, ground, lead)).noted(
-            f"the first {lead} frames are a pose apart from the motion (a T-pose): carried over, set on the ground"
+            f"the first {lead} frames are a lead-in pose (a T-pose): copied, and placed on the ground"
         )
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
@@ -112,18 +113,18 @@ def terrain(
 
 
 def _step_notes(footings: Sequence[Footing]) -> list[str]:
-    """What was done to steps at edges, in sentences."""
+    """Return notes on steps that were moved or stand partly over an edge."""
     notes = []
     moved = [footing.moved for footing in footings if footing.moved > 0]
     if moved:
         notes.append(
-            f"{len(moved)} of {len(footings)} steps stood across an edge and were moved onto one side of it, by "
-            f"{100 * max(moved):.0f} cm at most"
+            f"{len(moved)} of {len(footings)} steps straddled an edge and were moved to one side of it, by at most "
+            f"{100 * max(moved):.0f} cm"
         )
     for rests, text in (
-        ("front", "with the ball only, the heel over an edge"),
-        ("rear", "with the heel only, the toes over an edge"),
-        ("edge", "across an edge, level on what is highest: no even place for a foot was near"),
+        ("front", "on the ball only, with the heel over an edge"),
+        ("rear", "on the heel only, with the toes over an edge"),
+        ("edge", "across an edge, level with its highest point: no flat spot for a foot was near"),
     ):
         count = sum(footing.rests == rests for footing in footings)
         if count:
@@ -135,9 +136,9 @@ def _doorway_notes(solution: Solution, target: Character, doorways: Sequence[Doo
     notes = []
     for number, left in enumerate(headroom(solution.motion, target, doorways)):
         if not np.isfinite(left):
-            notes.append(f"doorway {number + 1} is not passed in this motion")
+            notes.append(f"the motion does not pass through doorway {number + 1}")
         elif left < 0:
-            notes.append(f"doorway {number + 1} is too low: the figure is {-1000 * left:.0f} mm into its beam")
+            notes.append(f"doorway {number + 1} is too low: the character penetrates its beam by {-1000 * left:.0f} mm")
         else:
-            notes.append(f"{1000 * left:.0f} mm are left under doorway {number + 1}")
+            notes.append(f"{1000 * left:.0f} mm of clearance under doorway {number + 1}")
     return notes
