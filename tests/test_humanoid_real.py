@@ -222,7 +222,7 @@ def test_real_measure(shared, file):
 def test_not_human(shared, file):
     clip = load(file)
     assert clip.character.roles is None
-    message = next(note for note in clip.notes if note.startswith("no human figure"))
+    message = next(note for note in clip.notes if note.startswith("not a humanoid"))
     assert NOT_HUMAN[file] in message
     # naming joints helps only where there are enough of them
     assert ("TOML" in message) == (len(clip.character.skeleton) >= 10)

@@ -76,7 +76,7 @@ def test_travel_goes_to_the_right(direction):
     clip = stepping(direction=direction)
     kinematics = Kinematics(clip.motion)
     view = choose_view(clip.character, kinematics, lambda frames: kinematics.positions[frames])
-    assert view.true_places
+    assert view.true_positions
     np.testing.assert_allclose(view.right, direction, atol=1e-9)
     np.testing.assert_allclose(view.page(kinematics.positions[0, 0], 0)[0], 0.0, atol=1e-9)
     # right, up and towards the viewer are right-handed
@@ -87,7 +87,7 @@ def test_poses_of_a_clip_in_place_stand_apart():
     clip = stepping(distance=0.0)
     kinematics = Kinematics(clip.motion)
     view = choose_view(clip.character, kinematics, lambda frames: kinematics.positions[frames])
-    assert not view.true_places
+    assert not view.true_positions
     places = [view.page(kinematics.positions[frame, 0], pose)[0] for pose, frame in enumerate(view.frames)]
     assert np.diff(places).min() > 0.5 * clip.character.height
     # from the front and a little from its right: the face is seen, the left hand is on the right of the page

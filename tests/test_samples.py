@@ -13,7 +13,7 @@ import footplant
 from footplant import Kinematics, MotionError, SkeletonError, humanoid, rotation, samples
 from footplant.motion import ground_transform
 from footplant.samples import gait, hands, start_stop
-from footplant.samples.body import Figure
+from footplant.samples.body import SampleBody
 from footplant.samples.curves import ease, eased_integral, keyed, quintic, through
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
@@ -301,7 +301,7 @@ def test_walk_fits_other_figures(name):
         assert places[:, 1].min() > -5e-4
         for start, end in intervals:
             assert np.abs(places[start:end] - places[start]).max() < 1e-9
-    figure = Figure(character)
+    figure = SampleBody(character)
     speed = (sample.motion.root[-1] - sample.motion.root[0])[2] / sample.motion.duration
     assert speed**2 / figure.leg_length == pytest.approx(1.35**2 / 0.82, rel=0.2), "Froude's number is kept"
 

@@ -1,10 +1,11 @@
-"""Human-like figures: roles found by name and by shape, their measure, reference pose, contact points and masses.
+"""Humanoid characters: joint roles found by name and shape, body measurements, reference pose, contact points, masses.
 
-roles        find_roles, read_corrections: which joints are what   (names, shape, limb, plans, body_plan, details)
+roles        find_roles, read_corrections: which joint is what   (names, shape, limb, plans, body_plan, details)
 measure      standing_height, find_up, find_units
-reference    reference_pose, reference_world, mirror_map: one T-pose for all figures   (posture, alignment)
+reference    reference_pose, reference_world, mirror_map: the same T-pose for every character   (posture, alignment)
 body         make_character: contact points (sole), masses, limits
-remembered   what is found once for figures of the same content
+proportions  apply_proportions, proportions_of: the same character with other segment lengths and girths
+cache        results memoised by a skeleton's content
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far poses reach along each axis."""
+"""Per-frame bounding boxes of poses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from footplant.kernels import jit
 
 @jit
 def extents(positions, lowest, highest):
-    """The smallest and the largest coordinates (F, 3) of joints (F, J, 3), frame by frame."""
+    """Write the smallest and largest coordinates of joints (F, J, 3) into lowest and highest (F, 3), per frame."""
     for f in range(positions.shape[0]):
         for k in range(3):
             low = high = positions[f, 0, k]

@@ -1,6 +1,7 @@
-"""How poses hold trunk and legs, before anybody knows which side of the figure is left: the loops of `body_plan`.
+"""Trunk and leg posture of poses, before left and right are known: the kernels of `body_plan`.
 
-Rounded each by itself, since a figure's sides are decided by them. Poses are (P, J, 3), in any units and axes.
+Compiled without reassociation or fused operations, because a character's left and right are decided from these
+numbers. Poses are (P, J, 3), in any units and axes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from footplant.kernels import strict_jit
 
 @strict_jit
 def leg_cosines(poses, hips, ends, shoulders, out):
-    """(P,) cosine between the trunk and the legs, from hips (2,) to ends (2,), the mean of both; 0 for no length."""
+    """Write into out (P,) the cosine between trunk and legs, the mean of both legs; 0 for segments of zero length.
+
+    hips (2,), ends (2,): the first and last joint of each leg; shoulders (2,).
+    """
     for p in range(poses.shape[0]):
         out[p] = 0.0
         for side in range(2):
@@ -32,7 +36,7 @@ def leg_cosines(poses, hips, ends, shoulders, out):
 
 @strict_jit
 def straightest(poses, hips, chest, head):
-    """The largest cosine, of all poses, between the line from hips to chest and that on to the head."""
+    """Return the largest cosine over all poses between the lines hips → chest and chest → head."""
     best = -np.inf
     for p in range(poses.shape[0]):
         trunk = neck = product = 0.0
@@ -46,7 +50,7 @@ def straightest(poses, hips, chest, head):
 
 @strict_jit
 def add_unit(total, x, y, z):
-    """Add a vector's direction to total (3,); one of no length adds nothing."""
+    """Add the direction of a vector to total (3,); a zero vector adds nothing."""
     length = math.sqrt(x * x + y * y + z * z)
     if length > 0.0:
         total[0] += x / length
@@ -56,10 +60,11 @@ def add_unit(total, x, y, z):
 
 @strict_jit
 def side_turn(poses, cosines, legs, shoulders, tips, room):
-    """Positive when the first limbs are the left ones: left = up × forward, forward from knees and toes.
+    """Return the mean of (up × forward) · across over standing poses: positive when the first limbs are the left ones.
 
-    legs (2, 4): hip, knee, foot and toes of each, or −1; cosines (P,) as `leg_cosines` has them: only poses that stand
-    count. tips (3,) is where the tips of feet point in the first pose. room (3, 3).
+    forward is estimated from knees and toes. legs (2, 4): hip, knee, foot and toes of each leg, or −1. cosines (P,)
+    from `leg_cosines`: only standing poses count, weighted by −cosine. tips (3,): direction of the foot tips in the
+    first pose. room (3, 3): scratch space.
     """
     total, weights = 0.0, 0.0
     for p in range(poses.shape[0]):

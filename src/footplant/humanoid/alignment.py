@@ -1,4 +1,4 @@
-"""Turning a standing figure into the reference pose, joint by joint from the root outwards."""
+"""Rotate a standing pose into the reference pose, joint by joint from the root outwards."""
 
 from __future__ import annotations
 
@@ -13,40 +13,70 @@ from footplant.humanoid.posture import across, leg_cosines, trunk, unit
 from footplant.skeleton import Roles, Skeleton
 
 X, Y, Z = np.eye(3)
-_CLEAR_BEND = np.radians(15.0)
-"""An elbow or knee bent by more than this at rest shows the axis of its hinge."""
-_UPRIGHT = np.radians(12.0)
-"""A line from the first vertebra to the neck that is so near to the vertical belongs to an upright trunk."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a motion shows of a figure whose rest pose is no pose."""
+class AlignmentSettings:
+    """Angles, radians, that decide which parts of a rest pose are kept in the reference pose.
+
+    They have not been chosen by a named experiment; the ablation benchmark covers them.
+    """
+
+    clear_bend: float = np.radians(15.0)
+    """Smallest bend at rest from which the hinge axis of an elbow or knee is read; smaller trusts straighter limbs."""
+    folded: float = np.radians(150.0)
+    """Largest such bend: a limb folded further is not a pose."""
+    upright: float = np.radians(12.0)
+    """Largest tilt of the line from the first vertebra to the neck at which the trunk counts as upright and is kept."""
+    axis_snap: float = np.radians(30.0)
+    """Largest angle between the trunk and a coordinate axis at which that axis is taken as up."""
+    neck_tilt: float = np.radians(40.0)
+    """Largest tilt of a vertebra, neck or head bone that is kept; a larger one is straightened."""
+    clavicle_tilt: float = np.radians(60.0)
+    """Largest angle between a clavicle and the lateral axis that is kept."""
+    foot_heading: float = np.radians(35.0)
+    """Largest angle between a foot's heading and forward that is kept."""
+    splayed: float = np.radians(12.0)
+    """Sideways tilt of a shank beyond which its foot is aligned with the shank rather than with the world."""
+    foot_pitch: float = np.radians(25.0)
+    """Downward slope from ankle to ball given to a foot whose own pitch is unusable."""
+    folded_cosine: float = -0.3
+    """Cosine between trunk and legs above which the rest pose is not a standing pose (−1: standing straight)."""
+
+
+SETTINGS = AlignmentSettings()
+
+
+@dataclass(frozen=True)
+class MotionEvidence:
+    """What a motion shows of a character whose rest pose is not a standing pose."""
 
     hinges: Mapping[str, NDArray] = field(default_factory=dict)
-    """Role of a thigh or upper arm → axis (3,) in its frame about which its knee or elbow bends."""
+    """Role of a thigh or upper arm → bend axis (3,) of its knee or elbow, in that bone's frame."""
     slopes: Mapping[str, float] = field(default_factory=dict)
-    """Role of a foot → radians by which the line from ankle to ball slopes down when it stands flat."""
+    """Role of a foot → downward slope of the line from ankle to ball when the foot is flat, radians."""
 
 
 class Alignment:
-    """The world turn of every joint from a standing pose to the reference pose, found from the root outwards."""
+    """World rotation of every joint that turns a standing pose into the reference pose."""
 
-    def __init__(self, skeleton: Skeleton, roles: Roles, places: NDArray, turned: NDArray, seen: Seen | None) -> None:
-        """Take world positions (J, 3) and rotations (J, 4) of the pose to start from, and what a motion has shown.
+    def __init__(
+        self, skeleton: Skeleton, roles: Roles, positions: NDArray, rotations: NDArray, evidence: MotionEvidence | None
+    ) -> None:
+        """Take world positions (J, 3) and rotations (J, 4) of the starting pose, and evidence from a motion.
 
-        None: the pose is the rest pose, in which a figure stands as its maker thought of it.
+        Without evidence the starting pose is the rest pose, assumed to be a deliberate standing pose.
         """
-        self.at_rest, self.seen = seen is None, seen or Seen()
-        self.skeleton, self.roles, self.places, self.turned = skeleton, roles, places, turned
+        self.at_rest, self.evidence = evidence is None, evidence or MotionEvidence()
+        self.skeleton, self.roles, self.positions, self.rotations = skeleton, roles, positions, rotations
         self.role_of = {chain[0]: role for role, chain in roles.joints.items()}
-        self.figure = self._figure_turn()
+        self.root_turn = self._root_turn()
 
     def turns(self) -> NDArray:
-        """(J, 4) world turns."""
+        """Return the world rotations (J, 4) to apply to each joint of the starting pose."""
         out = np.empty((len(self.skeleton), 4))
         for joint, parent in enumerate(self.skeleton.parents.tolist()):
-            before = self.figure if parent < 0 else out[parent]
+            before = self.root_turn if parent < 0 else out[parent]
             role = self.role_of.get(joint, "")
             side, _, part = role.partition("_")
             sign = {"left": 1.0, "right": -1.0}.get(side)
@@ -62,15 +92,15 @@ class Alignment:
                 out[joint] = before
         return out
 
-    def _figure_turn(self) -> NDArray:
-        """The turn of the whole figure that brings up to +y and left to +x."""
-        pose = self.places[None]
+    def _root_turn(self) -> NDArray:
+        """Return the rotation of the whole character that maps its up to +y and its left to +x."""
+        pose = self.positions[None]
         up, left = trunk(self.roles, pose)[0], across(self.roles, pose)[0]
-        if leg_cosines(self.roles, pose)[0] > -0.3:
+        if leg_cosines(self.roles, pose)[0] > SETTINGS.folded_cosine:
             up, left = self._pelvis_axes(up, left)
         axis = np.zeros(3)
         axis[np.argmax(np.abs(up))] = np.sign(up[np.argmax(np.abs(up))])
-        if up @ axis > np.cos(np.radians(30.0)):
+        if up @ axis > np.cos(SETTINGS.axis_snap):
             up = axis
         left = left - (left @ up) * up
         if not np.linalg.norm(left) > 1e-9:
@@ -79,36 +109,36 @@ class Alignment:
         return rotation.inverse(rotation.from_matrix(np.stack([left, up, np.cross(left, up)], axis=1)))
 
     def _pelvis_axes(self, up: NDArray, left: NDArray) -> tuple[NDArray, NDArray]:
-        """Up and left from what is rigid in the pelvis, where the rest pose is no pose."""
-        hips = [self.places[self.roles[r]] for r in ("left_upper_leg", "right_upper_leg") if r in self.roles]
+        """Return up and left from the rigid part of the pelvis, for rest poses that do not stand."""
+        hips = [self.positions[self.roles[r]] for r in ("left_upper_leg", "right_upper_leg") if r in self.roles]
         spine = self.roles.get("spine")
         if len(hips) == 2 and np.linalg.norm(hips[0] - hips[1]) > 0:
             left = unit(hips[0] - hips[1])
-        if hips and spine is not None and np.linalg.norm(self.places[spine] - np.mean(hips, axis=0)) > 0:
-            up = unit(self.places[spine] - np.mean(hips, axis=0))
+        if hips and spine is not None and np.linalg.norm(self.positions[spine] - np.mean(hips, axis=0)) > 0:
+            up = unit(self.positions[spine] - np.mean(hips, axis=0))
         return unit(up - (up @ left) * left), left
 
     def _toward(self, joint: int, *roles: str) -> NDArray | None:
-        """From a joint to the first of some roles that exists and is not at the same place."""
+        """Return the vector from a joint to the first of the given roles that exists at another position, or None."""
         for role in roles:
             other = self.roles.get(role)
-            if other is not None and np.linalg.norm(self.places[other] - self.places[joint]) > 0:
-                return self.places[other] - self.places[joint]
+            if other is not None and np.linalg.norm(self.positions[other] - self.positions[joint]) > 0:
+                return self.positions[other] - self.positions[joint]
         return None
 
     def _middle(self, joint: int, role: str, before: NDArray) -> NDArray:
         if role == "spine":
-            # who stands upright at rest does so: rigs differ by degrees in where in the body their vertebrae are
+            # an upright rest pose stays: rigs differ by a few degrees in where they put the vertebrae
             chord = self._toward(joint, "neck", "head")
-            if chord is None or (self.at_rest and _angle(rotation.rotate(before, chord), Y) < _UPRIGHT):
+            if chord is None or (self.at_rest and _angle(rotation.rotate(before, chord), Y) < SETTINGS.upright):
                 return before
             return _align(before, chord, Y)
         column = (
             self.roles.joints.get("spine", ()) + self.roles.joints.get("neck", ()) + self.roles.joints.get("head", ())
         )
         if joint in column[:-1]:
-            bone = self.places[column[column.index(joint) + 1]] - self.places[joint]
-            if np.linalg.norm(bone) > 0 and _angle(rotation.rotate(before, bone), Y) > np.radians(40.0):
+            bone = self.positions[column[column.index(joint) + 1]] - self.positions[joint]
+            if np.linalg.norm(bone) > 0 and _angle(rotation.rotate(before, bone), Y) > SETTINGS.neck_tilt:
                 return _align(before, bone, Y)
         return before
 
@@ -119,7 +149,7 @@ class Alignment:
         }[part]  # fmt: skip
         bone = self._toward(joint, *(f"{side}_{name}" for name in following))
         if part == "clavicle":
-            if bone is None or _angle(rotation.rotate(before, bone), sign * X) < np.radians(60.0):
+            if bone is None or _angle(rotation.rotate(before, bone), sign * X) < SETTINGS.clavicle_tilt:
                 return before
             return _align(before, bone, sign * X)
         if bone is None:
@@ -151,40 +181,48 @@ class Alignment:
                 turn = _roll(turn, hinge, X, -Y)
             elif foot is not None:
                 ahead = rotation.rotate(turn, foot) * [1.0, 0.0, 1.0]
-                if np.linalg.norm(ahead) > 0.3 * np.linalg.norm(foot) and _angle(ahead, Z) > np.radians(35.0):
+                if np.linalg.norm(ahead) > 0.3 * np.linalg.norm(foot) and _angle(ahead, Z) > SETTINGS.foot_heading:
                     turn = _roll(turn, foot, Z, -Y)
         return turn
 
     def _foot(self, joint: int, side: str, before: NDArray) -> NDArray:
-        """Level: as it stood at rest if it stood, else with its shank, else pitched like a usual foot."""
+        """Return the rotation that makes a foot level.
+
+        The foot keeps its rest orientation if it stood level there, else its orientation relative to the shank, else
+        it gets the usual pitch of 25 degrees.
+        """
         line = self._foot_line(side)
         if line is None:
             return before
         shank = self.roles.get(f"{side}_lower_leg")
-        bone = np.zeros(3) if shank is None else rotation.rotate(self.figure, self.places[joint] - self.places[shank])
-        # legs drawn far apart (as in CMU's BVH files) have feet that are square to them and not level
-        splayed = abs(np.arctan2(bone[0], -bone[1])) > np.radians(12.0)
-        candidates = [before, self.figure] if splayed else [self.figure, before]
-        if f"{side}_foot" in self.seen.slopes:
-            return self._pitched(self.figure, line, self.seen.slopes[f"{side}_foot"])
+        bone = (
+            np.zeros(3)
+            if shank is None
+            else rotation.rotate(self.root_turn, self.positions[joint] - self.positions[shank])
+        )
+        # legs drawn far apart (as in CMU's BVH files) have feet perpendicular to the shank rather than level
+        splayed = abs(np.arctan2(bone[0], -bone[1])) > SETTINGS.splayed
+        candidates = [before, self.root_turn] if splayed else [self.root_turn, before]
+        if f"{side}_foot" in self.evidence.slopes:
+            return self._pitched(self.root_turn, line, self.evidence.slopes[f"{side}_foot"])
         for turn in candidates:
             pointing = unit(rotation.rotate(turn, line))
-            # ankle to ball slopes down by 5 to 45 degrees in people; cartoon feet and high heels slope more
+            # the line from ankle to ball slopes by 5 to 45 degrees in people, more in cartoon feet and high heels
             if -0.2 < -pointing[1] < 0.97:
                 ahead = pointing * [1.0, 0.0, 1.0]
-                if _angle(ahead, Z) > np.radians(35.0):
+                if _angle(ahead, Z) > SETTINGS.foot_heading:
                     turn = rotation.multiply(rotation.between(ahead, Z), turn)
                 return turn
-        return _align(before, line, np.array([0.0, -np.sin(np.radians(25.0)), np.cos(np.radians(25.0))]))
+        return _align(before, line, np.array([0.0, -np.sin(SETTINGS.foot_pitch), np.cos(SETTINGS.foot_pitch)]))
 
     def _pitched(self, turn: NDArray, line: NDArray, slope: float) -> NDArray:
-        """A foot heading as it does, with the line from ankle to ball sloping down by an angle."""
+        """Return the rotation that keeps a foot's heading and makes the line from ankle to ball slope by an angle."""
         ahead = rotation.rotate(turn, line) * [1.0, 0.0, 1.0]
-        ahead = unit(ahead) if _angle(ahead, Z) < np.radians(35.0) else Z
+        ahead = unit(ahead) if _angle(ahead, Z) < SETTINGS.foot_heading else Z
         return _align(turn, line, np.cos(slope) * ahead - np.sin(slope) * Y)
 
     def _foot_line(self, side: str) -> NDArray | None:
-        """From the ankle to the ball, or to the tip of a foot without toes."""
+        """Return the vector from the ankle to the ball, or to the tip of a foot without toes; None without either."""
         foot = self.roles.get(f"{side}_foot")
         if foot is None:
             return None
@@ -192,38 +230,40 @@ class Alignment:
         return self._tip(foot) if line is None else line
 
     def _tip(self, joint: int) -> NDArray | None:
-        """From a joint to its end site or, without, to the farthest joint below it."""
+        """Return the vector from a joint to its end site or farthest child, or None if it has neither."""
         skeleton = self.skeleton
-        below = [self.places[child] - self.places[joint] for child in skeleton.children[joint]]
+        below = [self.positions[child] - self.positions[joint] for child in skeleton.children[joint]]
         for number in np.flatnonzero(skeleton.end_parents == joint):
-            below.append(rotation.rotate(self.turned[joint], skeleton.end_offsets[number]))
+            below.append(rotation.rotate(self.rotations[joint], skeleton.end_offsets[number]))
         below = [line for line in below if np.linalg.norm(line) > 0]
         return max(below, key=lambda line: float(np.linalg.norm(line))) if below else None
 
     def _hinge(self, side: str, upper: str, middle: str, lower: str) -> NDArray | None:
-        """The axis about which an elbow or knee bends, known or seen in a clear bend at rest, or None."""
-        if f"{side}_{upper}" in self.seen.hinges:
-            return rotation.rotate(self.turned[self.roles[f"{side}_{upper}"]], self.seen.hinges[f"{side}_{upper}"])
+        """Return the bend axis of an elbow or knee, from the motion or from a clear bend at rest, or None."""
+        if f"{side}_{upper}" in self.evidence.hinges:
+            return rotation.rotate(
+                self.rotations[self.roles[f"{side}_{upper}"]], self.evidence.hinges[f"{side}_{upper}"]
+            )
         joints = [self.roles.get(f"{side}_{part}") for part in (upper, middle, lower)]
         if None in joints:
             return None
-        a, b, c = (self.places[joint] for joint in joints)  # type: ignore[index]
+        a, b, c = (self.positions[joint] for joint in joints)  # type: ignore[index]
         axis = np.cross(b - a, c - b)
         bend = np.arctan2(np.linalg.norm(axis), (b - a) @ (c - b))
-        return axis if _CLEAR_BEND < bend < np.radians(150.0) else None
+        return axis if SETTINGS.clear_bend < bend < SETTINGS.folded else None
 
     def _palm(self, side: str) -> NDArray | None:
-        """From the little to the index finger (or to the thumb), across the palm."""
+        """Return the vector across the palm, from the little to the index finger (or to the thumb), or None."""
         hand = self.roles.get(f"{side}_hand")
         first = self.roles.get(f"{side}_index")
         last = next(
             (self.roles.get(f"{side}_{f}") for f in ("little", "ring", "middle") if f"{side}_{f}" in self.roles), None
         )
         if first is not None and last is not None:
-            line = self.places[first] - self.places[last]
+            line = self.positions[first] - self.positions[last]
         elif f"{side}_thumb" in self.roles and hand is not None:
             chain = self.roles.joints[f"{side}_thumb"]
-            line = self.places[chain[-1]] - self.places[hand]
+            line = self.positions[chain[-1]] - self.positions[hand]
         else:
             return None
         return line if np.linalg.norm(line) > 0 else None
@@ -234,12 +274,12 @@ def _angle(a: NDArray, b: NDArray) -> float:
 
 
 def _align(before: NDArray, line: NDArray, target: NDArray) -> NDArray:
-    """The least further turn that brings a line of the starting pose onto a target direction."""
+    """Return `before` followed by the smallest rotation that maps a line of the starting pose onto a direction."""
     return rotation.multiply(rotation.between(rotation.rotate(before, line), target), before)
 
 
 def _roll(turn: NDArray, line: NDArray, target: NDArray, axis: NDArray) -> NDArray:
-    """A further turn about an axis that brings a line as near to a target as that can."""
+    """Return `turn` followed by the rotation about an axis that brings a line closest to a direction."""
     line = rotation.rotate(turn, line)
     line = line - (line @ axis) * axis
     if np.linalg.norm(line) < 1e-9:

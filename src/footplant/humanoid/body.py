@@ -1,4 +1,4 @@
-"""A skeleton becomes a character: its height, contact points, masses and limits."""
+"""Make a character from a skeleton: height, contact points, masses and joint limits."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
+from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.limits import joint_limits
 from footplant.humanoid.masses import segment_masses
 from footplant.humanoid.measure import standing_height
 from footplant.humanoid.reference import reference_world
-from footplant.humanoid.sole import carried_vertices, contact_points
+from footplant.humanoid.sole import contact_points, rigid_vertices
 from footplant.skeleton import Character, Roles, Skeleton, Skin, frozen
 
 
 def make_character(
     skeleton: Skeleton, roles: Roles | None, *, name: str, skin: Skin | None = None, source: Any = None
 ) -> Character:
-    """A character from a skeleton in metres and y up; without roles it only has its skeleton, skin and name."""
+    """Return a character for a skeleton in metres, y up; without roles it has only skeleton, skin and name."""
     if roles is None or "hips" not in roles:
         return Character(skeleton, name=name, roles=roles, skin=skin, source=source)
     if skin is not None:
-        return _whole(skeleton, roles, name, skin, source)
+        return _build(skeleton, roles, name, skin, source)
     bare = _without_skin(SkeletonKey(skeleton), RolesKey(roles))
     limits = bare.limits and replace(bare.limits, lower=bare.limits.lower.copy(), upper=bare.limits.upper.copy())
     return replace(
@@ -32,12 +32,12 @@ def make_character(
     )
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _without_skin(skeleton: SkeletonKey, roles: RolesKey) -> Character:
-    return _whole(skeleton.skeleton, roles.roles, "", None, None)
+    return _build(skeleton.skeleton, roles.roles, "", None, None)
 
 
-def _whole(skeleton: Skeleton, roles: Roles, name: str, skin: Skin | None, source: Any) -> Character:
+def _build(skeleton: Skeleton, roles: Roles, name: str, skin: Skin | None, source: Any) -> Character:
     contacts = contact_points(skeleton, roles, skin)
     masses, centers = segment_masses(skeleton, roles)
     return Character(
@@ -55,14 +55,14 @@ def _whole(skeleton: Skeleton, roles: Roles, name: str, skin: Skin | None, sourc
 
 
 def _height(skeleton: Skeleton, roles: Roles, skin: Skin | None) -> float:
-    """Standing height, metres: of the mesh in the reference pose where it covers head and feet, else of the bones."""
+    """Return the standing height, metres, of the mesh if it covers head and feet, else of the bones."""
     height = standing_height(skeleton, roles)
     feet = [roles[role] for role in ("left_foot", "right_foot") if role in roles]
     if skin is None or "head" not in roles or not feet:
         return height
-    places, turned = reference_world(skeleton, roles)
-    head = carried_vertices(skin, places, turned, set(skeleton.descendants(roles["head"])))
-    soles = carried_vertices(skin, places, turned, {joint for foot in feet for joint in skeleton.descendants(foot)})
+    positions, rotations = reference_world(skeleton, roles)
+    head = rigid_vertices(skin, positions, rotations, set(skeleton.descendants(roles["head"])))
+    soles = rigid_vertices(skin, positions, rotations, {joint for foot in feet for joint in skeleton.descendants(foot)})
     if len(head) < 12 or len(soles) < 12:
         return height
     measured = float(np.percentile(head[:, 1], 99.5) - np.percentile(soles[:, 1], 0.5))

@@ -1,4 +1,4 @@
-"""The plan of a body: which branches are the legs and the arms, where hips, chest and head are, which side is left."""
+"""The body plan: which branches are legs and arms, where hips, chest and head are, and which side is left."""
 
 from __future__ import annotations
 
@@ -9,52 +9,53 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant.errors import HumanoidError
-from footplant.humanoid.cache import FIGURES
+from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.limb import Limb
 from footplant.humanoid.plans import Plan, candidates, path_between, swapped
 from footplant.humanoid.posture import unit
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
 _POSES = 60
+"""Largest number of frames looked at."""
 FEWEST_JOINTS = 10
-"""Two bones for each limb, a trunk and a head."""
+"""Smallest joint count of a humanoid: two bones for each limb, a trunk and a head."""
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """The large parts of a figure."""
+    """Hips, spine, neck, head and limbs of a skeleton."""
 
     hips: int
-    """The joint that carries both legs and the spine."""
+    """The joint that is the common ancestor of both legs and the spine."""
     spine: tuple[int, ...]
-    """Above the hips, up to the joint below the neck."""
+    """Joints above the hips, up to the one below the neck."""
     neck: tuple[int, ...]
     head: int | None
     sides: dict[str, tuple[Limb, Limb]]
     """"left" and "right" → leg and arm."""
     fit: float
-    """How human the lengths are, 0 to 1."""
+    """How human the bone lengths are, 0 to 1."""
     side_confidence: float
-    """How sure of left and right, 0 to 1."""
+    """Confidence in left and right, 0 to 1."""
     side_reason: str
 
 
 def find_body(tree: Tree, positions: ArrayLike | None = None) -> Body:
-    """Find the plan of a human body; HumanoidError says why when there is none."""
+    """Find the body plan of a humanoid skeleton; raises HumanoidError with the reason when there is none."""
     poses = sample_poses(tree, positions)
     plan, cosines = _best_plan(tree, poses)
     refuse_quadruped(plan, poses, cosines)
     plan = _same_side_first(tree, plan, poses)
-    return _body(tree, plan, *_tell_sides(tree, plan, poses, cosines))
+    return _body(tree, plan, *_decide_sides(tree, plan, poses, cosines))
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _body(tree: Tree, plan: Plan, first_is_left: bool, sure: float, reason: str) -> Body:
     hips = _carrier(tree, plan)
     head = plan.head_path[-1] if plan.head_path else None
     column, neck = path_between(tree, hips, plan.chest)[1:], plan.head_path[:-1]
     if head is not None and plan.chest != plan.hips and tree.skeleton.parents[plan.head_path[0]] == plan.hips:
-        # the arms hang on a control of their own: the spine is what leads to the head
+        # the arms are children of a separate control: the spine is the chain that leads to the head
         column, neck = path_between(tree, hips, head)[1:-1], ()
     neck_start = next((n for n, j in enumerate(column) if tree.readings[j].score("neck") > 0.5), len(column))
     spine, neck = column[:neck_start], column[neck_start:] + neck
@@ -67,7 +68,7 @@ def _body(tree: Tree, plan: Plan, first_is_left: bool, sure: float, reason: str)
 
 
 def sample_poses(tree: Tree, positions: ArrayLike | None) -> NDArray:
-    """(P, J, 3) the rest pose and some frames."""
+    """Return the rest pose and a subset of frames, (P, J, 3)."""
     rest = tree.skeleton.rest_world[0][None]
     if positions is None or len(np.asarray(positions)) == 0:
         return np.array(rest)
@@ -76,7 +77,7 @@ def sample_poses(tree: Tree, positions: ArrayLike | None) -> NDArray:
 
 
 def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
-    """The plan that fits best, and the cosines of its legs: see `_leg_cosines`."""
+    """Return the best-scoring plan and its leg cosines (see `_leg_cosines`)."""
     from footplant.humanoid._posture import straightest
 
     best: tuple[float, Plan, NDArray] | None = None
@@ -98,7 +99,7 @@ def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
     score, plan, cosines = best
     worst = min(limb.score for limb in (*plan.leg_limbs, *plan.arm_limbs))
     if worst < -6.0 or (score < -6.0 and worst < 0):
-        raise HumanoidError("no human figure: its limbs come in pairs, but not in the proportions of legs and arms")
+        raise HumanoidError("not a humanoid: limbs come in pairs, but without the proportions of legs and arms")
     return plan, cosines
 
 
@@ -107,7 +108,7 @@ def _ends(limbs: tuple[Limb, Limb], start: str, end: str) -> list[tuple[int, int
 
 
 def _leg_cosines(plan: Plan, poses: NDArray) -> NDArray:
-    """(P,) cosine between the trunk and the legs; −1 for somebody who stands straight."""
+    """Return the cosine between trunk and legs for each pose (P,); −1 when standing straight."""
     from footplant.humanoid import _posture as kernel
 
     hips, ends = np.array(_ends(plan.leg_limbs, "upper_leg", "foot")).T.copy()
@@ -121,19 +122,19 @@ def _shoulders(plan: Plan) -> NDArray:
 
 
 def _upright(cosines: NDArray) -> float:
-    """1 when trunk and legs are in line as in somebody who stands, at rest or in most frames; −1 the reverse.
+    """Return 1 when trunk and legs are in line at rest or in most frames, −1 when they are folded together.
 
-    `cosines` are those of the legs, see `_leg_cosines`.
+    cosines: see `_leg_cosines`.
     """
     cosines = -cosines
     return float(max(cosines[0], np.median(cosines[1:]))) if len(cosines) > 1 else float(cosines[0])
 
 
 def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray) -> None:
-    """Raise when the trunk lies across the legs and the front limbs reach as far down as the hind ones."""
-    # a rest pose with trunk and legs side by side is no pose at all (all bones along one axis): it says nothing
-    telling = cosines < 0.75
-    if not telling.any() or np.mean(cosines[telling] < -0.75) > 0.03 or cosines[0] < -0.75:
+    """Raise HumanoidError when the trunk is across the legs and the front limbs reach as far down as the hind ones."""
+    # when trunk and legs are parallel (all bones along one axis) the rest pose carries no information
+    informative = cosines < 0.75
+    if not informative.any() or np.mean(cosines[informative] < -0.75) > 0.03 or cosines[0] < -0.75:
         return
     down = np.mean(
         [unit(poses[:, end] - poses[:, start]) for start, end in _ends(plan.leg_limbs, "upper_leg", "foot")], axis=0
@@ -145,15 +146,15 @@ def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray) -> None:
         axis=0,
     )
     above = np.sum((feet - hands) * down, axis=1) / np.where(leg > 0, leg, 1.0)
-    if np.median(above[telling]) < 0.35:
+    if np.median(above[informative]) < 0.35:
         raise HumanoidError(
-            "no human figure: the trunk lies across the legs, and front and hind limbs both reach the ground, "
+            "not a humanoid: the trunk lies across the legs, and front and hind limbs both reach the ground, "
             "so it looks like a quadruped"
         )
 
 
 def _carrier(tree: Tree, plan: Plan) -> int:
-    """The hips: what carries legs and spine, or a joint just above named so (3ds Max can hang legs on the spine)."""
+    """Return the hips: the parent of legs and spine, or a joint just above with that name (3ds Max rigs)."""
     if tree.readings[plan.hips].score("hips") > 0.5:
         return plan.hips
     for joint in tree.ancestors(plan.hips)[1:3]:
@@ -163,7 +164,7 @@ def _carrier(tree: Tree, plan: Plan) -> int:
 
 
 def _votes(tree: Tree, limbs: tuple[Limb, Limb]) -> int:
-    """Positive when the names say that the first of two limbs is the left one."""
+    """Return a positive count when the names say that the first of two limbs is the left one."""
     worth = {"left": 1, "right": -1, None: 0}
     return sum(
         sign * worth[tree.readings[joint].side] for sign, limb in zip((1, -1), limbs) for joint in limb.joints.values()
@@ -171,7 +172,7 @@ def _votes(tree: Tree, limbs: tuple[Limb, Limb]) -> int:
 
 
 def _same_side_first(tree: Tree, plan: Plan, poses: NDArray) -> Plan:
-    """The plan with its arms in such an order that the first arm is on the side of the first leg."""
+    """Return the plan with its arms ordered such that the first arm is on the side of the first leg."""
     named = _votes(tree, plan.leg_limbs) * _votes(tree, plan.arm_limbs)
     if not named:
         across = [
@@ -182,24 +183,24 @@ def _same_side_first(tree: Tree, plan: Plan, poses: NDArray) -> Plan:
     return plan if named >= 0 else swapped(plan)
 
 
-def _tell_sides(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> tuple[bool, float, str]:
-    """Whether the first limbs of the pairs are the left ones, how sure, and why."""
+def _decide_sides(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> tuple[bool, float, str]:
+    """Return whether the first limb of each pair is the left one, the confidence, and the reason."""
     votes = _votes(tree, plan.leg_limbs) + _votes(tree, plan.arm_limbs)
     shape = _side_by_shape(tree, plan, poses, cosines)
     if votes:
         if shape * votes < -0.2 * abs(votes):
-            return votes > 0, 0.75, "the names tell left from right, though feet and knees point the other way"
+            return votes > 0, 0.75, "the names tell left from right, although feet and knees point the other way"
         return votes > 0, 1.0, "the names tell left from right"
     if abs(shape) > 0.1:
         return shape > 0, 0.9, "feet and knees point forward, which tells left from right"
     across = np.mean(
         [poses[0, a.joints["upper_leg"], 0] - poses[0, b.joints["upper_leg"], 0] for a, b in [plan.leg_limbs]]
     )
-    return bool(across >= 0), 0.6, "nothing tells left from right; left is taken to be +x, as is usual"
+    return bool(across >= 0), 0.6, "nothing tells left from right; left is assumed to be +x, as is usual"
 
 
 def _side_by_shape(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> float:
-    """Positive when the first limbs are the left ones: left = up × forward, forward from toes and knees."""
+    """Return a positive number when the first limbs are the left ones: left = up × forward, from toes and knees."""
     from footplant.humanoid._posture import side_turn
 
     legs = np.array(
@@ -212,9 +213,9 @@ def _side_by_shape(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> 
     return side_turn(poses, cosines, legs, _shoulders(plan), _tip_directions(tree, plan), np.empty((3, 3)))
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _tip_directions(tree: Tree, plan: Plan) -> NDArray:
-    """(3,) where end sites of feet without toes point in the rest pose, summed over the feet."""
+    """Return the summed direction (3,) of the end sites of feet without toes in the rest pose."""
     skeleton, total = tree.skeleton, np.zeros(3)
     for limb in plan.leg_limbs:
         if "foot" in limb.joints and "toes" not in limb.joints:
@@ -228,15 +229,15 @@ def _tip_directions(tree: Tree, plan: Plan) -> NDArray:
 
 
 def _why_none(tree: Tree, pairs: list[LimbPair]) -> str:
-    """Why no plan was found, in one sentence."""
+    """Return the reason why no plan was found, in one sentence."""
     skeleton = tree.skeleton
     fingers = sum(1 for r in tree.readings if set(r.parts) & {"thumb", "index", "middle", "ring", "little"})
     if fingers > 0.5 * len(skeleton):
-        return "no human figure: most joints are those of fingers, so it looks like a hand"
+        return "not a humanoid: most joints are finger joints, so it looks like a hand"
     if len(skeleton) < FEWEST_JOINTS:
-        return f"no human figure: {len(skeleton)} joints are too few for legs, arms and a head"
+        return f"not a humanoid: {len(skeleton)} joints are too few for legs, arms and a head"
     if all(len(children) <= 1 for children in skeleton.children):
-        return "no human figure: the joints form a chain without branches"
+        return "not a humanoid: the joints form a chain without branches"
     if not pairs:
-        return "no human figure: no two limbs mirror one another"
-    return "no human figure: expected a pair of legs and a pair of arms with two bones each, on a common trunk"
+        return "not a humanoid: no two limbs mirror one another"
+    return "not a humanoid: expected a pair of legs and a pair of arms with two bones each on a common trunk"

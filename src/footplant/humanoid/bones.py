@@ -1,6 +1,6 @@
-"""VRM's human bones, which are Unity's: the names that avatars and live protocols share, and which joints they are.
+"""The humanoid bones of VRM and Unity: the names that avatars and live protocols share, and the joints they map to.
 
-Bones are called here as VRM 1.0 calls them: VRM 0.x and Unity have other names for the thumb's.
+Bones have the names of VRM 1.0; VRM 0.x and Unity name the thumb's bones differently.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _PHALANGES = {
 
 @dataclass(frozen=True)
 class Bone:
-    """One human bone of VRM."""
+    """One humanoid bone of VRM."""
 
     role: str
-    """The role of `humanoid.ROLES` that it has, or is a part of."""
+    """Its role in `humanoid.ROLES`, or the chain it is part of."""
     parent: str | None
-    """The bone that it hangs on; where that one is absent, the one that that one hangs on."""
+    """Parent bone; if the character lacks it, the parent's parent applies."""
 
 
 def _table() -> Iterator[tuple[str, Bone]]:
@@ -51,19 +51,19 @@ def _table() -> Iterator[tuple[str, Bone]]:
 
 
 BONES: Mapping[str, Bone] = dict(_table())
-"""Every human bone, by the names of VRM 1.0, parents before children."""
+"""Every humanoid bone by its VRM 1.0 name, parents before children."""
 REQUIRED = (
     "hips", "spine", "head",
     *(f"{side}{part}" for side in ("left", "right") for part in
       ("UpperArm", "LowerArm", "Hand", "UpperLeg", "LowerLeg", "Foot")),
 )  # fmt: skip
-"""Bones that VRM 1.0 asks of every figure."""
+"""Bones that VRM 1.0 requires."""
 RENAMED = {
     f"{side}{old}": f"{side}{new}"
     for side in ("left", "right")
     for old, new in (("ThumbProximal", "ThumbMetacarpal"), ("ThumbIntermediate", "ThumbProximal"))
 }
-"""Bones of VRM 0.x that VRM 1.0 calls otherwise; the other names are the same."""
+"""Bones of VRM 0.x with another name in VRM 1.0; all other names are the same."""
 UNITY = {
     new: old[0].upper() + old[1:]
     for new, old in ({bone: bone for bone in BONES} | {new: old for old, new in RENAMED.items()}).items()
@@ -72,7 +72,7 @@ UNITY = {
 
 
 def bone_above(bone: str, present: Mapping[str, object]) -> str | None:
-    """The nearest bone that a bone hangs on, of those that a figure has; None above the hips."""
+    """Return the nearest ancestor bone that the character has; None above the hips."""
     above = BONES[bone].parent
     while above is not None and above not in present:
         above = BONES[above].parent
@@ -80,11 +80,11 @@ def bone_above(bone: str, present: Mapping[str, object]) -> str | None:
 
 
 def bones_of(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
-    """The joint of each bone that a figure has, by its roles."""
+    """Return the joint of each bone that a character has, by its roles."""
     chains: dict[str, list[int]] = {role: list(chain) for role, chain in roles.joints.items()}
     arms = [roles[role] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
     tops = [roles["head"]] if "head" in roles else []
-    # bones that need not be there may be only where VRM expects them: above the arms and the head
+    # optional bones are only valid where VRM expects them: as ancestors of the arms and the head
     chains["spine"] = _spread(_above(skeleton, chains.get("spine", []), arms + tops), 3)
     chains["neck"] = _above(skeleton, chains.get("neck", []), tops)
     for side in ("left", "right"):
@@ -99,12 +99,12 @@ def bones_of(skeleton: Skeleton, roles: Roles) -> dict[str, int]:
 
 
 def _above(skeleton: Skeleton, chain: Sequence[int], joints: Sequence[int]) -> list[int]:
-    """Those of a chain that all of some joints hang on."""
+    """Return the joints of a chain that are ancestors of all the given joints."""
     return [joint for joint in chain if set(joints) <= set(skeleton.descendants(joint)[1:])]
 
 
 def _spread(chain: list[int], most: int) -> list[int]:
-    """At most so many of a chain: its ends, and the others evenly between."""
+    """Return at most `most` joints of a chain: its ends and evenly spaced ones between."""
     if len(chain) <= most:
         return chain
     return [chain[place] for place in np.linspace(0, len(chain) - 1, most).round().astype(int)]

@@ -1,6 +1,6 @@
-"""Figures that were seen lately: the clips of a collection are of a few, and what no pose tells is found once for each.
+"""Memoise results per skeleton: a collection's clips share a few skeletons, so pose-independent work is done once.
 
-What is remembered goes by content, to the bit, never by the object: a figure that differs in one length is another.
+Keys compare by content, to the bit, never by object identity: a skeleton that differs in one length is another key.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from functools import lru_cache
 
 from footplant.skeleton import Roles, Skeleton
 
-FIGURES = 32
-"""How many figures are remembered."""
+CACHE_SIZE = 32
+"""Skeletons whose results are kept."""
 
 
 class SkeletonKey:
-    """A skeleton as a key: equal to any with the same names, tree, lengths and rest pose."""
+    """A skeleton as a cache key: equal to any with the same names, tree, lengths and rest pose."""
 
     __slots__ = ("_content", "_hash", "skeleton")
 
@@ -26,16 +26,16 @@ class SkeletonKey:
         self._hash = hash(self._content)
 
     def __hash__(self) -> int:
-        """By content."""
+        """Return the hash of the content."""
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """By content."""
+        """Compare by content."""
         return isinstance(other, SkeletonKey) and self._content == other._content
 
 
 class RolesKey:
-    """Roles as a key: equal to any with the same joints, confidence, reasons and reference pose."""
+    """Roles as a cache key: equal to any with the same joints, confidence, reasons and reference pose."""
 
     __slots__ = ("_content", "_hash", "roles")
 
@@ -48,29 +48,29 @@ class RolesKey:
         self._hash = hash(self._content)
 
     def __hash__(self) -> int:
-        """By content."""
+        """Return the hash of the content."""
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        """By content."""
+        """Compare by content."""
         return isinstance(other, RolesKey) and self._content == other._content
 
 
 def same_skeleton(skeleton: Skeleton) -> Skeleton:
-    """The skeleton, or the one that was seen before with the same content, and knows its rest pose by now."""
+    """Return the first skeleton seen with the same content, whose rest pose is already computed."""
     return _first_skeleton(SkeletonKey(skeleton)).skeleton
 
 
 def same_roles(roles: Roles) -> Roles:
-    """The roles, or those that were seen before with the same content."""
+    """Return the first roles seen with the same content."""
     return _first_roles(RolesKey(roles)).roles
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _first_skeleton(key: SkeletonKey) -> SkeletonKey:
     return key
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _first_roles(key: RolesKey) -> RolesKey:
     return key

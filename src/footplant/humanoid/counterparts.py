@@ -1,4 +1,4 @@
-"""Which joint of one figure moves as which of another, whose names, joints, rest pose and proportions may differ."""
+"""Joint correspondence between two characters with different names, joints, rest poses and proportions."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
+from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.measure import leg_length
 from footplant.humanoid.reference import reference_pose, reference_world
 from footplant.skeleton import Character, Point
 
 _BELOW = {"spine": "hips", "neck": "spine"}
-"""Chains that begin on another role: their first bend is shared out from there."""
+"""Chains that begin on another role: the bend at their base is distributed over the chain as well."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counterparts:
-    """How the pose of a target follows from that of a source, both J and K joints large.
+    """How the pose of a target (J joints) follows from that of a source (K joints).
 
-    Every joint turns from the common reference pose as its counterpart does.
+    Every joint rotates away from the common reference pose as its counterpart does.
     """
 
     parents: NDArray
-    """(J,) of the target."""
+    """(J,) parents of the target's joints."""
     first: NDArray
-    """(J,) int64; joint of the source that each joint turns as; −1: none, it keeps its place on its parent."""
+    """(J,) int64; source joint whose rotation each joint copies; −1: none, it stays fixed to its parent."""
     second: NDArray
-    """(J,) int64; the joint towards which it is shared out, where the figures' spines are of different lengths."""
+    """(J,) int64; source joint to interpolate towards, where the two spines have different numbers of vertebrae."""
     shares: NDArray
-    """(J,) how far from the first to the second, 0 to 1."""
+    """(J,) interpolation weight from the first to the second, 0 to 1."""
     unposed: NDArray
     """(K, 4) inverse world rotations of the source in its reference pose."""
     reference: NDArray
     """(J, 4) world rotations of the target in its reference pose."""
     pose: NDArray
-    """(J, 4) the same, local."""
+    """(J, 4) local rotations of the target in its reference pose."""
     twisted: NDArray
-    """(N,) int64; twist joints beside a forearm, which take a part of the hand's twist."""
+    """(N,) int64; twist joints beside a forearm, which take part of the hand's twist."""
     hands: NDArray
-    """(N,) int64; whose twist each takes."""
+    """(N,) int64; the hand whose twist each takes."""
     twist_shares: NDArray
-    """(N,) how much of it."""
+    """(N,) share of that twist, 0 to 1."""
     twist_axes: NDArray
-    """(N, 3) about which axis of the forearm."""
+    """(N, 3) twist axis in the forearm's frame."""
 
     @classmethod
     def of(cls, character: Character, target: Character) -> Counterparts:
-        """The counterparts of two human-like figures, by their roles."""
+        """Return the correspondence of two humanoid characters, by their roles."""
         from_roles, to_roles = character.require_roles(), target.require_roles()
         skeleton = target.skeleton
         unposed = rotation.inverse(reference_world(character.skeleton, from_roles)[1])
@@ -64,7 +64,7 @@ class Counterparts:
                 continue
             if role in _BELOW:
                 base = from_roles.joints[_BELOW[role]][-1] if _BELOW[role] in from_roles else given[0]
-                for joint, (a, b, share) in zip(chain, _share_out((base, *given), len(chain))):
+                for joint, (a, b, share) in zip(chain, _distribute((base, *given), len(chain))):
                     first[joint], second[joint], shares[joint] = a, b, share
             else:
                 first[list(chain)] = second[list(chain)] = _paired(given, len(chain))
@@ -79,7 +79,7 @@ class Counterparts:
         )  # fmt: skip
 
     def carry(self, rotations: ArrayLike) -> NDArray:
-        """Local rotations (F, J, 4) of the target for world rotations (F, K, 4) of the source."""
+        """Return local rotations (F, J, 4) of the target for world rotations (F, K, 4) of the source."""
         from footplant.kernels.transfer import carry
 
         source = np.array(rotations, float, order="C")
@@ -90,7 +90,7 @@ class Counterparts:
 
     @cached_property
     def tables(self) -> tuple[NDArray, ...]:
-        """What the kernel takes before the rotations, in its order."""
+        """Return the kernel's leading arguments, in its order."""
         parents = np.array(self.parents)
         parents.setflags(write=False)
         return (
@@ -100,12 +100,12 @@ class Counterparts:
 
 
 def standing_hips(character: Character) -> float:
-    """Metres from the sole to the hips in the reference pose."""
+    """Return the height of the hips above the sole in the reference pose, metres."""
     heels = tuple(Point(p.joint, p.offset) for name, p in character.contacts.items() if name.endswith("_heel"))
     return _standing_hips(SkeletonKey(character.skeleton), RolesKey(character.require_roles()), heels)
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _standing_hips(figure: SkeletonKey, known: RolesKey, heels: tuple[Point, ...]) -> float:
     skeleton, roles = figure.skeleton, known.roles
     places, turned = reference_world(skeleton, roles)
@@ -117,17 +117,17 @@ def _standing_hips(figure: SkeletonKey, known: RolesKey, heels: tuple[Point, ...
 
 
 def leg_ratio(character: Character, target: Character) -> float:
-    """How much longer the target's legs are."""
+    """Return the ratio of the target's leg length to the source's."""
     return standing_hips(target) / standing_hips(character)
 
 
 def _paired(given: Sequence[int], count: int) -> list[int]:
-    """The source's joints for a chain of `count`: one to one from the root outwards, the last one for the rest."""
+    """Return the source joints for a chain of `count`: one to one from the root, then repeating the last one."""
     return [given[min(number, len(given) - 1)] for number in range(count)]
 
 
-def _share_out(knots: Sequence[int], count: int) -> list[tuple[int, int, float]]:
-    """A bend along a chain of vertebrae, given at some of them and below, for a chain of another number of them."""
+def _distribute(knots: Sequence[int], count: int) -> list[tuple[int, int, float]]:
+    """Return (joint, joint, weight) that resample the bend along a chain of vertebrae to `count` vertebrae."""
     given, found = len(knots) - 1, []
     for number in range(1, count + 1):
         place = number / count * given
@@ -137,9 +137,9 @@ def _share_out(knots: Sequence[int], count: int) -> list[tuple[int, int, float]]
 
 
 def _twists(target: Character, pose: NDArray) -> list[tuple[int, int, float, NDArray]]:
-    """Twist joints beside a forearm, whose hand, what share of its twist, and its axis, so that no skin is wrung.
+    """Return (twist joint, hand, share of its twist, axis) for twist joints beside a forearm: no candy-wrapper skin.
 
-    Twist joints inside a bone would turn the hand as well; they stay.
+    Twist joints inside the chain would rotate the hand as well, so they stay at rest.
     """
     roles, skeleton, found = target.require_roles(), target.skeleton, []
     for side in ("left", "right"):

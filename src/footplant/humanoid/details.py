@@ -1,4 +1,4 @@
-"""The small parts of a body: fingers, eyes and jaw, twist bones, and feet that hang elsewhere in the tree."""
+"""The small parts of a body: fingers, eyes, jaw, twist joints, and feet that are not children of their leg."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TWISTED = (("upper_leg", "lower_leg"), ("lower_leg", "foot"), ("upper_arm", "lo
 
 
 def find_details(tree: Tree, body: Body, joints: dict[str, tuple[int, ...]]) -> None:
-    """Add the small parts to the table of roles."""
+    """Add the small parts to the table role → joints."""
     for side, (leg, arm) in body.sides.items():
         _add_detached_foot(tree, side, leg, joints)
         _add_fingers(tree, side, arm, joints)
@@ -27,7 +27,7 @@ def find_details(tree: Tree, body: Body, joints: dict[str, tuple[int, ...]]) -> 
 
 
 def _add_detached_foot(tree: Tree, side: str, leg: Limb, joints: dict[str, tuple[int, ...]]) -> None:
-    """Some rigs drive the feet by their own bones under the root: take the one by name, nearest to the shank's end."""
+    """Add a foot that is driven by its own bone under the root: chosen by name, nearest to the knee."""
     if "foot" in leg.joints:
         return
     inside = set(tree.skeleton.descendants(leg.path[0]))
@@ -37,9 +37,9 @@ def _add_detached_foot(tree: Tree, side: str, leg: Limb, joints: dict[str, tuple
         and joint not in inside
     ]  # fmt: skip
     if named:
-        places = tree.skeleton.rest_world[0]
-        knee = places[leg.joints["lower_leg"]]
-        joints[f"{side}_foot"] = (min(named, key=lambda joint: float(np.linalg.norm(places[joint] - knee))),)
+        positions = tree.skeleton.rest_world[0]
+        knee = positions[leg.joints["lower_leg"]]
+        joints[f"{side}_foot"] = (min(named, key=lambda joint: float(np.linalg.norm(positions[joint] - knee))),)
 
 
 def _add_fingers(tree: Tree, side: str, arm: Limb, joints: dict[str, tuple[int, ...]]) -> None:
@@ -62,7 +62,7 @@ def _add_fingers(tree: Tree, side: str, arm: Limb, joints: dict[str, tuple[int, 
 
 
 def _phalanges(tree: Tree, wrist: int, chain: list[int], finger: str) -> list[int]:
-    """A finger of four joints without its metacarpal, which starts near the wrist, or without its tip."""
+    """Return a finger of four joints without its metacarpal, which starts near the wrist, or without its tip."""
     if len(chain) < 4:
         return chain
     if finger != "thumb" and tree.path_length((0, *tree.skeleton.chain(chain[0], wrist)[1:])) < tree.lengths[chain[1]]:
@@ -73,38 +73,38 @@ def _phalanges(tree: Tree, wrist: int, chain: list[int], finger: str) -> list[in
 
 
 def _fingers_by_shape(tree: Tree, wrist: int, thumb: list[int] | None) -> dict[str, list[int]]:
-    """Branches of a wrist as fingers: thumb by name, or the one that leaves nearest and most aslant; then in order."""
-    ways = [tree.longest_way(child) for child in tree.skeleton.children[wrist]]
-    ways = [list(way) for way in ways if len(way) >= 2 and tree.readings[way[0]].kind == "bone"]
-    places = tree.skeleton.rest_world[0]
+    """Return the branches of a wrist as fingers: the thumb by name or by angle, the others by distance from it."""
+    branches = [tree.longest_path(child) for child in tree.skeleton.children[wrist]]
+    branches = [list(branch) for branch in branches if len(branch) >= 2 and tree.readings[branch[0]].kind == "bone"]
+    positions = tree.skeleton.rest_world[0]
     if thumb is not None:
-        ways = [way for way in ways if not set(way) & set(thumb)]
-        if not 2 <= len(ways) <= 4:
+        branches = [branch for branch in branches if not set(branch) & set(thumb)]
+        if not 2 <= len(branches) <= 4:
             return {}
-    elif 4 <= len(ways) <= 5:
-        thumb = ways.pop(_most_aslant(tree, wrist, ways))
+    elif 4 <= len(branches) <= 5:
+        thumb = branches.pop(_most_aslant(tree, wrist, branches))
     else:
         return {}
-    base = places[thumb[0]]
-    ways.sort(key=lambda way: float(np.linalg.norm(places[way[0]] - base)))
-    fingers = {2: ("index", "middle"), 3: ("index", "middle", "little"), 4: FINGERS[1:]}[len(ways)]
-    return {"thumb": thumb, **dict(zip(fingers, ways))}
+    base = positions[thumb[0]]
+    branches.sort(key=lambda branch: float(np.linalg.norm(positions[branch[0]] - base)))
+    fingers = {2: ("index", "middle"), 3: ("index", "middle", "little"), 4: FINGERS[1:]}[len(branches)]
+    return {"thumb": thumb, **dict(zip(fingers, branches))}
 
 
-def _most_aslant(tree: Tree, wrist: int, ways: list[list[int]]) -> int:
-    """Which of the branches is most likely the thumb."""
-    places = tree.skeleton.rest_world[0]
-    bases = np.array([places[way[0]] for way in ways])
-    lines = np.array([places[way[-1]] - places[way[0]] for way in ways])
+def _most_aslant(tree: Tree, wrist: int, branches: list[list[int]]) -> int:
+    """Return the index of the branch most likely to be the thumb: it starts near the wrist at the largest angle."""
+    positions = tree.skeleton.rest_world[0]
+    bases = np.array([positions[branch[0]] for branch in branches])
+    lines = np.array([positions[branch[-1]] - positions[branch[0]] for branch in branches])
     lines /= np.maximum(np.linalg.norm(lines, axis=1, keepdims=True), 1e-12)
     mean = lines.mean(axis=0) / max(float(np.linalg.norm(lines.mean(axis=0))), 1e-12)
-    distance = np.linalg.norm(bases - places[wrist], axis=1)
+    distance = np.linalg.norm(bases - positions[wrist], axis=1)
     aslant = 1.0 - lines @ mean
     return int(np.argmax(aslant / max(aslant.max(), 1e-9) - distance / max(distance.max(), 1e-9)))
 
 
 def _add_twists(tree: Tree, side: str, limb: Limb, joints: dict[str, tuple[int, ...]], taken: set[int]) -> None:
-    """Twist bones: named so and hanging on a limb's bone, or lying in line between its two joints."""
+    """Add twist joints: named so below a limb's bone, or in the chain between its two joints."""
     for upper, lower in _TWISTED:
         if upper not in limb.joints:
             continue
@@ -119,8 +119,8 @@ def _add_twists(tree: Tree, side: str, limb: Limb, joints: dict[str, tuple[int, 
         chain = [
             joint for joint in sorted({*inline, *named}) if joint not in taken and tree.readings[joint].kind != "helper"
         ]
-        places = tree.skeleton.rest_world[0]
-        chain.sort(key=lambda joint: (float(np.linalg.norm(places[joint] - places[top])), joint))
+        positions = tree.skeleton.rest_world[0]
+        chain.sort(key=lambda joint: (float(np.linalg.norm(positions[joint] - positions[top])), joint))
         if chain:
             joints[f"{side}_{upper}_twist"] = tuple(chain)
 

@@ -1,4 +1,4 @@
-"""Reading a branch of a skeleton as a leg or an arm: which of its joints is the hip, the knee, the ankle …"""
+"""Fit a branch of a skeleton as a leg or an arm: which of its joints is the hip, the knee, the ankle …"""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from footplant.humanoid.shape import Tree
 LEG = ("upper_leg", "lower_leg", "foot", "toes")
 ARM = ("clavicle", "upper_arm", "lower_arm", "hand")
 _NAME_WEIGHT = 3.0
+"""Weight of a joint name's score against the shape's score."""
 _LONGEST_PATH = 12
+"""Joints of a branch that are looked at."""
 _MOST_BEFORE = 4
-"""How many joints of a branch may come before the first one with a role."""
+"""Largest number of joints of a branch before the first one with a role."""
 _BEST_BRANCHES = 2.2
-"""What the branches of the tree can add to a score at most; see `_branches`."""
+"""Upper bound of `_branches`, used to prune candidates."""
 _TRIED_FIRST = 20
+"""Most promising candidates that are scored first, to raise the pruning threshold early."""
 
 
 @dataclass(frozen=True)
 class Limb:
-    """One way to read a branch as a leg or an arm."""
+    """One interpretation of a branch as a leg or an arm."""
 
     joints: dict[str, int]
     """Role (without the side) → joint."""
     places: dict[str, int]
-    """Role → its place on the path."""
+    """Role → index on the path."""
     path: tuple[int, ...]
-    """The branch that was read, from its first joint."""
+    """The branch, from its first joint."""
     score: float
-    """Names and shape together; larger fits better."""
+    """Score of names and shape together; larger fits better."""
     shape_score: float
-    """The shape's part of it: about 0 as in a human, negative otherwise."""
+    """The shape's part of the score: about 0 for a human limb, negative otherwise."""
     length: float
-    """From the hip joint to the ankle or from the shoulder to the wrist, in the skeleton's units."""
+    """Length from the hip joint to the ankle or from the shoulder to the wrist, in the skeleton's units."""
 
 
 class _Path:
-    """A branch from its first joint outwards, with what is asked of it again and again."""
+    """A branch from its first joint outwards, with precomputed lengths and name scores."""
 
     def __init__(self, tree: Tree, joints: tuple[int, ...], kind: tuple[str, ...]) -> None:
         self.joints, self.kind = joints, kind
@@ -66,18 +69,18 @@ class _Path:
 
 @dataclass(frozen=True)
 class _Places:
-    """A choice of places on a path: hip, knee, ankle and toes, or shoulder, elbow, wrist and collar bone."""
+    """A choice of path indices: hip, knee, ankle and toes, or shoulder, elbow, wrist and clavicle."""
 
     first: int
     second: int
     third: int | None
     optional: int | None
     in_order: tuple[int | None, ...]
-    """The four places in the order of the roles."""
+    """The four indices in the order of the roles."""
     roles: dict[str, int]
-    """Role → place."""
+    """Role → index."""
     last: int
-    """The outermost place."""
+    """The outermost index."""
 
 
 def _places(
@@ -89,12 +92,12 @@ def _places(
 
 
 def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
-    """The best reading of the branch at `start` as a leg or an arm, or None when it has fewer than two bones."""
+    """Return the best fit of the branch at `start` as a leg or an arm, or None when it has fewer than two bones."""
     candidates: list[tuple[float, _Path, _Places]] = []
     before: tuple[int, ...] = ()
-    for way in tree.ways_down(start):
-        joints = way[:_LONGEST_PATH]
-        # ways come depth first: what this one shares with any before it, it shares with the last
+    for path_joints in tree.paths_down(start):
+        joints = path_joints[:_LONGEST_PATH]
+        # paths come depth first: what a path shares with any earlier one, it shares with the previous one
         shared = next((n for n, (a, b) in enumerate(zip(joints, before)) if a != b), min(len(joints), len(before)))
         before = joints
         if shared < len(joints):
@@ -117,7 +120,7 @@ def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
 
 
 def _at_best(path: _Path, places: _Places) -> float:
-    """What a choice of places can score at most, from its names alone: most need no closer look."""
+    """Return an upper bound of a candidate's score from its names alone, which prunes most candidates."""
     total = 0.0
     for scores, place in zip(path.by_role, places.in_order):
         total += 0.0 if place is None else scores[place]
@@ -125,14 +128,14 @@ def _at_best(path: _Path, places: _Places) -> float:
 
 
 def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tuple[Limb, Limb] | None:
-    """The best reading of two branches that mirror one another, alike where both can be read alike."""
+    """Return the best fit of two branches that mirror one another, with equal path indices where that is possible."""
     one, other = fit_limb(tree, first, kind), fit_limb(tree, second, kind)
     if one is None or other is None:
         return None
     if one.places != other.places:
         likes = [(one, _alike(tree, one, second, kind)), (_alike(tree, other, first, kind), other)]
         pairs = [(a, b) for a, b in likes if a is not None and b is not None]
-        # reading them alike is worth a little: people are symmetric
+        # a symmetric fit gets a small bonus
         if pairs:
             best = max(pairs, key=lambda pair: pair[0].score + pair[1].score)
             if best[0].score + best[1].score + 1.0 > one.score + other.score:
@@ -141,13 +144,13 @@ def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tupl
 
 
 def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | None:
-    """The branch at `start` read with the same places as a limb on the other side."""
+    """Return the branch at `start` fitted with the path indices of the limb on the other side."""
     order = [limb.places.get(role) for role in (kind if kind is LEG else (*kind[1:], kind[0]))]
     places = _places(kind, *order)  # type: ignore[arg-type]
     best: Limb | None = None
-    for way in tree.ways_down(start):
-        if len(way) > max(limb.places.values()):
-            found = _judge(_Path(tree, way[:_LONGEST_PATH], kind), places)
+    for path_joints in tree.paths_down(start):
+        if len(path_joints) > max(limb.places.values()):
+            found = _judge(_Path(tree, path_joints[:_LONGEST_PATH], kind), places)
             if found and (best is None or found.score > best.score):
                 best = found
     return best
@@ -155,13 +158,13 @@ def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | 
 
 @cache
 def _choices(count: int, kind: tuple[str, ...]) -> tuple[_Places, ...]:
-    """All choices of places on a path of so many joints, those with feet or hands before those without."""
+    """Return all choices of indices on a path of `count` joints, those with feet or hands before those without."""
     starts = range(min(count, _MOST_BEFORE + 1))
     threes = [three for three in combinations(range(count), 3) if three[0] in starts]
     fours = [four for four in combinations(range(count), 4) if four[0] in starts]
     out = [_places(kind, *three) for three in threes]
     out += [_places(kind, *(four if kind is LEG else (*four[1:], four[0]))) for four in fours]
-    # feet or hands that hang elsewhere in the tree, or are missing
+    # feet or hands that are elsewhere in the tree, or missing
     out += [_places(kind, *two) for two in combinations(range(count), 2) if two[0] in starts]
     if kind is ARM:
         out += [_places(kind, second, third, None, first) for first, second, third in threes]
@@ -169,7 +172,7 @@ def _choices(count: int, kind: tuple[str, ...]) -> tuple[_Places, ...]:
 
 
 def _judge(path: _Path, places: _Places, floor: float = -np.inf) -> Limb | None:
-    """The limb that a choice of places makes; None when it cannot be one, or cannot score as much as `floor`."""
+    """Return the limb for a choice of indices; None when it cannot be a limb or cannot reach the score `floor`."""
     roles = places.roles
     names = [path.names[place][role] for role, place in roles.items()]
     named = min(names) > 0.9
@@ -177,7 +180,7 @@ def _judge(path: _Path, places: _Places, floor: float = -np.inf) -> Limb | None:
     proportions = None if bones is None else _proportions(path, places, *bones)
     if bones is None or proportions is None:
         return None
-    # cartoon proportions do not matter where the names are plain
+    # cartoon proportions count less where the names are clear
     weight = 0.5 if sum(names) > 0.6 * len(names) else 1.0
     if _NAME_WEIGHT * sum(names) + weight * (proportions + _BEST_BRANCHES) < floor - 1e-6:
         return None
@@ -188,7 +191,7 @@ def _judge(path: _Path, places: _Places, floor: float = -np.inf) -> Limb | None:
 
 
 def _bones(path: _Path, places: _Places) -> tuple[float, float] | None:
-    """Lengths of the upper and the lower bone; None when one has none."""
+    """Return the lengths of the upper and the lower bone; None when one is zero."""
     along = path.along
     upper = along[places.second] - along[places.first]
     if places.third is not None:
@@ -198,7 +201,7 @@ def _bones(path: _Path, places: _Places) -> tuple[float, float] | None:
         end = next((along[place] for place in path.digits if place > places.second), path.end)
     lower = end - along[places.second]
     if places.third is None and lower <= path.nothing and path.names[places.second][_lower(path.kind)] >= 0.5:
-        # named, but without an end that would tell its length
+        # named, but without an end site from which to measure its length
         lower = upper
     return (upper, lower) if upper > path.nothing and lower > path.nothing else None
 
@@ -208,15 +211,15 @@ def _lower(kind: tuple[str, ...]) -> str:
 
 
 def _proportions(path: _Path, places: _Places, upper: float, lower: float) -> float | None:
-    """How human the lengths are, 0 downwards; None when the foot has no length."""
+    """Return how human the lengths are, 0 or less; None when the foot has zero length."""
     leg, along, both = path.kind is LEG, path.along, upper + lower
     score = -_bell(upper / lower, 1.0 if leg else 1.1, 0.3)
-    # the hip joint and the shoulder are beside the middle line, and not far from it
+    # hip joints and shoulders are beside the midline, and not far from it
     beside = along[places.first] / both
     score -= (1.0 if leg else 1.5) * (beside < (0.03 if leg else 0.1))
     score -= 1.4 * max(0.0, log(max(beside, 1e-3) / (0.3 if leg else 0.55))) ** 2
     if places.third is not None:
-        # what follows ankle or wrist is short
+        # hands and feet are short
         beyond = path.reach[places.third] / both
         score -= 3.0 * max(0.0, log(max(beyond, 1e-3) / (0.45 if leg else 0.42))) ** 2
         if places.optional is not None:
@@ -230,13 +233,13 @@ def _proportions(path: _Path, places: _Places, upper: float, lower: float) -> fl
 
 
 def _branches(path: _Path, places: _Places, used: set[int], named: bool) -> float:
-    """What the tree says besides lengths: joints left out, fans of fingers, and side branches taken."""
+    """Return the score of the tree's topology: skipped joints, fans of fingers, and side branches taken."""
     along, score = path.along, 0.0
     first, last = min(used), max(used)
     size = max(along[last] - along[first], path.nothing)
     for place in range(first + 1, last):
         if place not in used and along[place] > along[place - 1]:
-            # a joint right beside one with a role is a dummy, one in the midst of a bone needs an excuse
+            # a joint next to one with a role is a dummy joint; one in the middle of a bone costs more
             score -= 0.7 if min(abs(along[place] - along[other]) for other in used) < 0.1 * size else 1.0
     if path.kind is LEG and places.optional is None and places.third is not None:
         score -= 0.25 * (len(path.joints) > places.third + 1)
@@ -251,13 +254,13 @@ def _branches(path: _Path, places: _Places, used: set[int], named: bool) -> floa
     for place in range(last if places.third is None else min(last, places.third)):
         score -= 2.0 * (path.forks[place] >= 3) + 1.5 * path.aside[place]
     if path.kind is LEG and places.optional is not None:
-        # of several toes the first, which is the big one
+        # of several toes take the first, the big toe
         score -= 0.1 * min(path.toe[places.optional], 5)
     return score
 
 
 def _bends_at(tree: Tree, path: tuple[int, ...], place: int) -> bool:
-    """Whether the way turns off at a joint in the rest pose, as a foot does from its shank."""
+    """Return whether the path bends at a joint in the rest pose, as a foot does from its shank."""
     if place == 0:
         return False
     where = tree.skeleton.rest_world[0]
@@ -274,9 +277,9 @@ def _bends_at(tree: Tree, path: tuple[int, ...], place: int) -> bool:
 
 
 def _names_left_out(path: _Path, roles: dict[str, int]) -> float:
-    """Joints without a role whose names fit one that is absent or comes only further out.
+    """Return the penalty for skipped joints whose names fit a role that is absent or assigned further out.
 
-    Of a wrist and a hand in one arm, the wrist is therefore the joint of the hand.
+    Of a wrist and a hand in one arm, the wrist therefore becomes the hand joint.
     """
     total, used = 0.0, set(roles.values())
     for place in range(max(used)):
@@ -291,12 +294,12 @@ def _is_finger(parts: dict[str, float]) -> bool:
 
 
 def _first_number(words: tuple[str, ...]) -> int:
-    """The first number after the word "toe"; 0 without."""
+    """Return the first number after the word "toe"; 0 if there is none."""
     if "toe" not in words:
         return 0
     return next((int(word) for word in words[words.index("toe") :] if word.isdigit()), 0)
 
 
 def _bell(ratio: float, center: float, width: float) -> float:
-    """How unusual a ratio of lengths is: squared, in widths of its logarithm, levelling off at 9."""
+    """Return the squared log deviation of a ratio in units of `width`, capped at 9."""
     return min((log(max(ratio, 1e-6) / center) / width) ** 2, 9.0)

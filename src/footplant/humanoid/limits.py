@@ -1,9 +1,9 @@
-"""How far human joints turn, and by how much a motion turns them further.
+"""Joint limits of humans, and by how much a motion exceeds them.
 
-A joint's anatomical turn is A = Gp · L · G⁻¹, with L its local rotation and Gp, G the world rotations of its parent and
-itself in the reference pose: how far it has turned against its parent, seen in the reference pose's world axes, where x
-is the left side, y up and z forward. Limits bound the three components of A's rotation vector. In the T-pose that makes
-x the flexion of legs and trunk (knees bend by +x, hips by −x), and y and z the bending and the raising of the arms.
+A joint's anatomical rotation is A = Gp · L · G⁻¹, with L its local rotation and Gp, G the world rotations of its parent
+and itself in the reference pose: its rotation relative to the parent in the reference pose's world axes, where x is
+left, y up and z forward. Limits bound the three components of A's rotation vector. In the T-pose this makes x the
+flexion of legs and trunk (knees bend by +x, hips by −x), and y and z the bending and the raising of the arms.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ RANGES: dict[str, tuple[tuple[float, float], tuple[float, float], tuple[float, f
     "toes": ((-90, 60), (-25, 25), (-25, 25)),
     "twist": ((-110, 110), (-110, 110), (-110, 110)),
 }
-"""Degrees about x, y and z, of the left side and of whole chains: ranges of healthy adults (Kapandji, The Physiology of
-the Joints; AAOS 1965) widened by 10 to 20 degrees for athletes and for markers on skin, and the elbow's z because a
-straight arm does not show its hinge. y and z change sign on the right.
+"""Degrees about x, y and z for the left side and for whole chains: ranges of healthy adults (Kapandji, The Physiology
+of the Joints; AAOS 1965) widened by 10 to 20 degrees for athletes and for markers on skin, and the elbow's z because a
+straight arm does not show its hinge axis. y and z change sign on the right.
 """
 
 
 def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
-    """Limits for every joint that has a role; the others, and the hips, may turn freely (±∞)."""
+    """Return limits for every joint that has a role; the others, and the hips, are free (±∞)."""
     lower, upper = np.full((len(skeleton), 3), -np.inf), np.full((len(skeleton), 3), np.inf)
     column = len(roles.joints.get("neck", ())) + len(roles.joints.get("head", ()))
     for role, chain in roles.joints.items():
@@ -50,7 +50,7 @@ def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
         if kind not in RANGES:
             continue
         shared = len(chain) if part == "spine" else column if kind == "neck" else 1
-        # a chain of vertebrae shares the range, and each of them may take a little more than its part
+        # vertebrae share the range; each may take up to 1.5 times its equal share
         low, high = np.radians(np.array(RANGES[kind]).T) * min(1.0, 1.5 / shared)
         if side == "right":
             low, high = np.array([low[0], -high[1], -high[2]]), np.array([high[0], -low[1], -low[2]])
@@ -59,21 +59,21 @@ def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
 
 
 def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
-    """(F, J, 3) rotation vectors of all joints against their parents, from the reference pose, in its axes, radians."""
+    """Return the rotation vectors (F, J, 3), radians, of all joints relative to their parents: see the module."""
     above, world = _around(character)
     local = np.asarray(rotations, float)
     return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
 
 
 def _around(character: Character) -> tuple[NDArray, NDArray]:
-    """(J, 4) world rotations of the joints' parents and of the joints in the reference pose."""
+    """Return the world rotations (J, 4) of the joints' parents and of the joints in the reference pose."""
     skeleton, roles = character.skeleton, character.require_roles()
     world = reference_world(skeleton, roles)[1]
     return np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]]), world
 
 
 def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
-    """(F, J) radians by which joints are turned beyond the character's limits, 0 within them.
+    """Return by how many radians joints exceed the character's limits (F, J), 0 within them.
 
     rotations: (F, J, 4) local rotations, as in `Motion.rotations`.
     """
@@ -84,7 +84,7 @@ def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
 
     lower, upper = character.limits.lower, character.limits.upper
     above, world = _around(character)
-    # a turn of less than the nearest limit is within all of them, and no |w| is as large as 2
+    # a rotation by less than the nearest limit is within all of them; |w| ≤ 1, so 2 disables this shortcut
     nearest = np.minimum(upper, -lower).min(axis=1)
     free = np.where(nearest > 1e-6, np.cos(0.5 * np.minimum(nearest, np.pi)), 2.0)
     local = np.ascontiguousarray(local).view()

@@ -1,4 +1,4 @@
-"""A figure's own measure: how tall it stands, which axis of its file is up, and in which units it was written."""
+"""Measure a character: its standing height, and the up axis and length unit of its file."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
+from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.posture import leg_cosines, trunk
 from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
 
 HUMAN_HEIGHT = 1.7
-"""Metres; what a figure of unknown units is taken to be."""
+"""Height given to a character of unknown units, metres."""
 _WINDOWS = {"m": (1.2, 2.2), "cm": (1.2, 2.2), "mm": (1.2, 2.2), "dm": (1.35, 2.15), "inch": (1.4, 2.1),
             "cmu": (1.25, 2.15), "foot": (1.5, 2.0)}  # fmt: skip
-"""Standing heights, metres, at which a unit is believed: the usual units leave room for children, the others do not."""
+"""Range of standing heights, metres, in which a unit is accepted; the common units leave room for children."""
 _WIDE = {"m": (0.75, 2.6), "cm": (0.75, 2.6), "mm": (0.75, 2.6)}
-"""Second try: small children and giants, in the most usual units only."""
-# shares of a standing leg (hip joint to ankle, 0.491 − 0.039 of the height) and of the height: Winter 2009, figure 4.1
+"""Wider ranges for a second attempt: small children and giants, in the most common units only."""
+# fractions of the leg (hip joint to ankle, 0.491 − 0.039 of the height) and of the height: Winter 2009, figure 4.1
 _SOLE_OF_LEG = 0.09
 _NECK_AND_HEAD = 0.182
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 
 
 def standing_height(skeleton: Skeleton, roles: Roles) -> float:
-    """How tall the figure stands, sole to crown, in the skeleton's units, along its bones: no pose changes it.
+    """Return the standing height from sole to crown in the skeleton's units, along the bones, so for any pose.
 
     Sole → ankle → knee → hip joint, the straight line from the middle of the hip joints to the first vertebra, then
-    spine, neck, head and crown. Sole and crown come from end sites where they are plausible, else from the shares of
-    anthropometric tables (Winter 2009, figure 4.1).
+    spine, neck, head and crown. Sole and crown come from end sites where they are plausible, else from anthropometric
+    tables (Winter 2009, figure 4.1).
     """
     return _standing_height(SkeletonKey(skeleton), RolesKey(roles))
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _standing_height(figure: SkeletonKey, known: RolesKey) -> float:
     skeleton, roles = figure.skeleton, known.roles
     tree = tree_of(skeleton)
@@ -49,7 +49,7 @@ def _standing_height(figure: SkeletonKey, known: RolesKey) -> float:
 
 
 def leg_length(skeleton: Skeleton, roles: Roles) -> float:
-    """From the hip joint along the bones to the ankle, the mean of both sides, in the skeleton's units."""
+    """Return the length from hip joint to ankle along the bones, mean of both sides, in the skeleton's units."""
     legs = []
     for side in ("left", "right"):
         joints = [roles.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot")]
@@ -58,7 +58,7 @@ def leg_length(skeleton: Skeleton, roles: Roles) -> float:
 
 
 def _between(skeleton: Skeleton, top: int, bottom: int) -> float:
-    """Length from one joint to another: along the bones when one is below the other, else straight at rest."""
+    """Return the length between two joints: along the bones if one is below the other, else straight at rest."""
     joint, length = bottom, 0.0
     while joint not in (top, 0):
         length += float(np.linalg.norm(skeleton.offsets[joint]))
@@ -70,7 +70,7 @@ def _between(skeleton: Skeleton, top: int, bottom: int) -> float:
 
 
 def _sole_below_ankle(skeleton: Skeleton, roles: Roles, leg: float) -> float:
-    """How far the sole is below the ankle: as far as toes reach down at rest when the foot points forward there."""
+    """Return the height of the ankle above the sole, from the toes at rest if the foot points forward there."""
     drops = []
     places = skeleton.rest_world[0]
     for side in ("left", "right"):
@@ -93,7 +93,7 @@ def _sole_below_ankle(skeleton: Skeleton, roles: Roles, leg: float) -> float:
 
 
 def _column_length(skeleton: Skeleton, roles: Roles) -> float:
-    """From the middle of the hip joints along spine and neck to the head joint."""
+    """Return the length from the middle of the hip joints along spine and neck to the head joint."""
     places = skeleton.rest_world[0]
     column = [*roles.joints.get("spine", ()), *roles.joints.get("neck", ()), *roles.joints.get("head", ())]
     if not column:
@@ -105,7 +105,7 @@ def _column_length(skeleton: Skeleton, roles: Roles) -> float:
 
 
 def _crown(tree: Tree, roles: Roles, so_far: float) -> float:
-    """How far the crown is above the head joint: its end site, or what tables leave for it above the neck."""
+    """Return the height of the crown above the head joint: its end site, or the remainder given by tables."""
     head = roles.get("head")
     if head is None:
         return _NECK_AND_HEAD * so_far / (1.0 - _NECK_AND_HEAD)
@@ -121,16 +121,16 @@ def _crown(tree: Tree, roles: Roles, so_far: float) -> float:
 
 
 def find_units(skeleton: Skeleton, roles: Roles | None, units: Mapping[str, float]) -> tuple[str, float, str | None]:
-    """The unit that makes the figure human: (name, metres per unit, a note or None).
+    """Return the unit that gives the character a human height: (name, metres per unit, a note or None).
 
-    Units are metres each by name. Where none gives a human height, the name is "unknown" and the scale makes the figure
-    1.7 m tall; a figure that is not human is measured by its extent.
+    units: name → metres. If none gives a human height, the name is "unknown" and the scale makes the character 1.7 m
+    tall; a character that is not a humanoid is measured by its extent.
     """
     if roles is None:
         return _guess_units(skeleton, units)
     height = standing_height(skeleton, roles)
     if not height > 0:
-        return "unknown", 1.0, "the figure has no height; lengths are taken as metres"
+        return "unknown", 1.0, "the character has no height; lengths are taken as metres"
     for windows in (_WINDOWS, _WIDE):
         fits = {
             name: abs(np.log(height * units[name] / HUMAN_HEIGHT))
@@ -141,7 +141,7 @@ def find_units(skeleton: Skeleton, roles: Roles | None, units: Mapping[str, floa
             name = min(fits, key=lambda unit: fits[unit])
             return name, units[name], None
     scale = HUMAN_HEIGHT / height
-    note = f"no unit makes this figure human ({height:.4g} units tall); scaled so that it stands {HUMAN_HEIGHT} m"
+    note = f"no unit gives this character a human height ({height:.4g} units tall); scaled to {HUMAN_HEIGHT} m"
     return "unknown", scale, note
 
 
@@ -149,16 +149,16 @@ def _guess_units(skeleton: Skeleton, units: Mapping[str, float]) -> tuple[str, f
     size = tree_of(skeleton).size
     name = "m" if size < 5 else "cm" if size < 1500 else "mm"
     scale = units.get(name, 1.0)
-    return name, scale, f"not a human figure, so its units are a guess from its extent ({size:.4g} units): {name}"
+    return name, scale, f"not a humanoid, so the unit is a guess from its extent ({size:.4g} units): {name}"
 
 
 def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> str:
-    """The vertical axis ("x", "y", "z", "-x", "-y", "-z") of a figure in its file's axes.
+    """Return the vertical axis ("x", "y", "z", "-x", "-y", "-z") of a character in its file's axes.
 
-    positions: (F, J, 3) joints in some frames. Three witnesses are heard: the trunk in frames where the legs continue
-    it (standing, or lying straight), the trunk of the rest pose when that is a standing one, and the floor, which is
-    where the lowest joints stay at one height. So crawling, lying and cartwheels are outvoted by the rest pose and
-    the floor. Without roles only the floor speaks, with a preference for y.
+    positions: (F, J, 3) joint positions of some frames. Three kinds of evidence are added up: the trunk in frames
+    where the legs continue it (standing, or lying straight), the trunk of the rest pose if that is a standing one, and
+    the floor, along whose normal the lowest joints keep their height. So the rest pose and the floor outvote crawling,
+    lying and cartwheels. Without roles only the floor counts, with a preference for y.
     """
     frames = np.asarray(positions, float).reshape(-1, len(skeleton), 3)
     names = list(_AXES)
@@ -180,17 +180,17 @@ def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> st
     return names[int(np.argmax(total))]
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _standing_trunk(figure: SkeletonKey, known: RolesKey) -> NDArray | None:
-    """(3,) the trunk's direction in the rest pose when that is a standing one."""
+    """Return the trunk's direction (3,) in the rest pose if that is a standing pose, else None."""
     rest = figure.skeleton.rest_world[0][None]
     return trunk(known.roles, rest)[0] if leg_cosines(known.roles, rest)[0] < -0.7 else None
 
 
 def _floor_evidence(frames: NDArray) -> NDArray:
-    """(6,) 1 when the lowest joint keeps its height along an axis over all frames, 0 when it wanders widely.
+    """Return for each axis (6,) 1 when the lowest joint keeps its height along it, towards 0 when the height varies.
 
-    The axes are those of `_AXES`: x, y and z, and these downwards.
+    The axes are those of `_AXES`: x, y and z, then their negatives.
     """
     from footplant.humanoid._extents import extents
 
@@ -200,17 +200,17 @@ def _floor_evidence(frames: NDArray) -> NDArray:
     frames = np.ascontiguousarray(frames).view()
     frames.setflags(write=False)
     extents(frames, lowest, highest)
-    size = _middle((highest - lowest).max(axis=1))
+    size = _median((highest - lowest).max(axis=1))
     low, high = _percentiles(np.concatenate([lowest, -highest], axis=1), (0.1, 0.9))
     return np.exp(-(((high - low) / max(size, 1e-12) / 0.15) ** 2))
 
 
-def _middle(values: NDArray) -> float:
+def _median(values: NDArray) -> float:
     return float(_percentiles(values[:, None], (0.5,))[0, 0])
 
 
 def _percentiles(values: NDArray, shares: tuple[float, ...]) -> NDArray:
-    """(S, n) values below which shares of the columns of (F, n) lie: `np.percentile`, which takes longer to begin."""
+    """Return the quantiles (S, n) of the columns of (F, n): `np.quantile` without its start-up cost."""
     ordered = np.sort(values, axis=0)
     places = np.array(shares) * (len(values) - 1)
     below = places.astype(np.int64)

@@ -1,7 +1,7 @@
-"""What a joint's name says: its side, its part of the body, and whether it is a helper rather than a bone.
+"""Read joint names: the side, the body part, and whether the joint is a helper rather than a bone.
 
-A name is cut into words (camel case, digits, punctuation, and known words written together, as in "lfemur" or
-"leftupleg"); words in any order are looked up in one table. Nothing here looks at the skeleton.
+A name is split into words (camel case, digits, punctuation, and known words written together, as in "lfemur" or
+"leftupleg"); the words, in any order, are looked up in one table. The skeleton's shape is not used here.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ VOCABULARY: dict[str, dict[float, str]] = {
     "toes": {1.0: "toe, toes, big toe, toe base, ball, fore foot, つま先", 0.4: "metatarsal", 0.2: "foot"},
     "": {0.0: "buttock, finger base"},
 }  # fmt: skip
-"""Part of the body → how well words fit it, 0 to 1 → the words, in any order; of all that match, most words win.
-Words under the empty part are known to be none of the others."""
+"""Body part → score 0 to 1 → word groups, in any order; the longest matching group wins. Words under the empty part
+belong to none of the others."""
 
 _HELPERS = """
 ik pole target ctrl control controller slot weapon sword shield gun prop props end nub tip null effector mch vis helper
@@ -66,14 +66,14 @@ proximal intermediate distal phalanx metacarpal carpal in small meta armature re
 """
 TWIST = frozenset({"twist", "roll", "tweak", "bendy"})
 HELPER = frozenset(_HELPERS.split())
-"""Words of joints that drive, hold or end others."""
+"""Words in names of joints that control, hold or end others."""
 OTHER = frozenset(_OTHERS.split())
-"""Words of joints that are parts of a face, hair, clothes: real, but none of the roles."""
+"""Words in names of real joints without a role: face, hair, clothes."""
 METACARPAL = frozenset({"metacarpal", "in", "palm", "carpal", "meta"})
 
 
 def _by_words() -> dict[frozenset[str], dict[str, float]]:
-    """The vocabulary turned round: words → part → score."""
+    """Return the vocabulary inverted: words → part → score."""
     out: dict[frozenset[str], dict[str, float]] = {}
     for part, rows in VOCABULARY.items():
         for score, row in rows.items():
@@ -98,28 +98,28 @@ _GENERIC = {
     "leg": {"upper_leg": 0.5, "lower_leg": 0.5, "foot": 0.3, "toes": 0.2},
     "arm": {"clavicle": 0.1, "upper_arm": 0.5, "lower_arm": 0.5, "hand": 0.3},
 }
-"""Numbered joints of a limb ("leg_1" … "leg_4"), where only the place in the chain tells."""
+"""Numbered joints of a limb ("leg_1" … "leg_4"), where only the position in the chain tells."""
 _GENERIC_UNLESS = frozenset({"upper", "lower", "up", "low", "lo", "fore"})
 _FINGER_ORDER = ("thumb", "index", "middle", "ring", "little")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one name says."""
+    """The interpretation of one joint name."""
 
     side: str | None
     """"left", "right" or None."""
     words: tuple[str, ...]
-    """The known and unknown words of the name, lower case, without the side."""
+    """All words of the name, lower case, without the side."""
     parts: dict[str, float]
-    """Part of the body → how well the words fit, 0 to 1; empty when the name says nothing."""
+    """Body part → score of the words, 0 to 1; empty when the name tells nothing."""
     kind: str
-    """"bone", "twist" (shares a limb's turn), "helper" (drives, holds or ends) or "other" (face, hair, clothes)."""
+    """"bone", "twist" (takes part of a limb's twist), "helper" (control, holder or end) or "other" (face, hair …)."""
     key: str
-    """The name without its side: two joints with the same key and opposite sides are partners."""
+    """The name without its side: joints with equal keys and opposite sides are mirror partners."""
 
     def score(self, part: str) -> float:
-        """How well the name fits a part: 1 says so, 0 says nothing, −1 says something else."""
+        """Return how well the name fits a part: 1 certain, 0 unknown, −1 another part."""
         if self.kind in ("helper", "other"):
             return -1.0
         if self.kind == "twist":
@@ -131,18 +131,18 @@ class Reading:
 
 @lru_cache(maxsize=64)
 def read_all(names: tuple[str, ...]) -> tuple[Reading, ...]:
-    """Read the names of a whole figure, without what nearly all of them begin with and without running numbers."""
+    """Read all names of a skeleton, without their common prefix and running numbers."""
     prefix = _shared_prefix(names)
     bare = [name.removeprefix(prefix) or name for name in names]
     numbers = [number.group() for name in bare if (number := _RUNNING_NUMBER.search(name))]
-    # exporters that count the nodes number all of them differently; fingers and spines have numbers again and again
+    # exporters that count nodes give each a different number; numbers of fingers and vertebrae repeat
     if len(numbers) >= _NEARLY_ALL * len(names) and len(set(numbers)) == len(numbers):
         bare = [_RUNNING_NUMBER.sub("", name) or name for name in bare]
     return tuple(read(name) for name in bare)
 
 
 def _shared_prefix(names: tuple[str, ...]) -> str:
-    """The longest beginning, up to a separator, of nearly all names of a figure: its own name, or that of the rig."""
+    """Return the longest prefix, up to a separator, of nearly all names: the name of the character or the rig."""
     counts = Counter(name[: cut.end()] for name in names for cut in _SEPARATOR.finditer(name) if cut.end() < len(name))
     shared = [prefix for prefix, count in counts.items() if count >= max(_NEARLY_ALL * len(names), 5)]
     return max(shared, key=len, default="")
@@ -150,7 +150,7 @@ def _shared_prefix(names: tuple[str, ...]) -> str:
 
 @cache
 def read(name: str) -> Reading:
-    """Read one name."""
+    """Read one joint name."""
     bare = name.split("|")[-1].split(":")[-1]
     vertebra = _VERTEBRA.match(bare.rsplit("_", 1)[-1])
     if vertebra:
@@ -158,14 +158,14 @@ def read(name: str) -> Reading:
         return Reading(None, (bare.lower(),), {part: 0.9}, "bone", bare.lower())
     words = [word for piece in _PIECES.findall(bare) for word in _cut(piece.lower())]
     side, words = _take_side(words)
-    plain = tuple(_PLURALS.get(word, word) for word in words)
-    letters = [word for word in plain if not word.isdigit()]
+    singular = tuple(_PLURALS.get(word, word) for word in words)
+    letters = [word for word in singular if not word.isdigit()]
     kind = _kind(letters, bare)
-    return Reading(side, plain, _fit(plain, letters, side), kind, " ".join(plain))
+    return Reading(side, singular, _fit(singular, letters, side), kind, " ".join(singular))
 
 
 def _cut(piece: str) -> list[str]:
-    """A piece as known words written together, if it is that, the side letter allowed at either end; else itself."""
+    """Split a piece into known words written together, with a side letter at either end; else return it whole."""
     if piece in _WORDS or piece in LEFT or piece in RIGHT or (len(piece) < 3 and piece.isascii()):
         return [piece]
     best: list[list[str] | None] = [[]] + [None] * len(piece)
@@ -183,7 +183,7 @@ def _cut(piece: str) -> list[str]:
 
 
 def _take_side(words: list[str]) -> tuple[str | None, list[str]]:
-    """The side, whole words before single letters, and the words without it."""
+    """Return the side, preferring whole words to single letters, and the words without it."""
     for length in (2, 1):
         for position, word in enumerate(words):
             if (len(word) >= length or ord(word[0]) > 127) and (word in LEFT or word in RIGHT):
@@ -233,7 +233,7 @@ def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[s
             for part, score in PARTS[key].items():
                 fit[part] = max(fit.get(part, 0.0), score)
     if side is not None and set(fit) == {"hips"}:
-        # "LeftHip" is the joint of the thigh; "pelvis.L" only carries it
+        # "LeftHip" is the thigh's joint; "pelvis.L" is only its parent
         return {"upper_leg": 0.9} if "hip" in found or "hips" in found else {}
     if len(fit) > 1 and any(len(key) == 1 for key in matches) and "toes" in fit and "foot" in fit:
         fit = {"toes": fit["toes"]} if found & {"toe", "toes", "ball"} else fit
@@ -241,7 +241,7 @@ def _fit(words: tuple[str, ...], letters: list[str], side: str | None) -> dict[s
 
 
 def _numbered_finger(words: tuple[str, ...]) -> dict[str, float]:
-    """Bip01 counts Finger0 (thumb) … Finger4, joints Finger0, Finger01, Finger02; MakeHuman finger1-1 … finger5-3."""
+    """Read numbered fingers: Bip01's Finger0 (thumb) … Finger4 with Finger01, Finger02; MakeHuman's finger1-1 …"""
     after = words[words.index("finger") + 1 :]
     numbers = [word for word in after if word.isdigit() and len(word) < 3]
     if not numbers:

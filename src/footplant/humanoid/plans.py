@@ -1,4 +1,4 @@
-"""What a tree, its names and lengths allow: plans of two legs, two arms and a head, before any pose is looked at."""
+"""Candidate body plans from tree, names and lengths: two legs, two arms and a head, before any pose is used."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.humanoid.cache import FIGURES
+from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.limb import ARM, LEG, Limb, fit_pair
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
 _TRIED = 12
-"""How many pairs of branches are tried as legs, and as many as arms."""
+"""Pairs of branches tried as legs, and as many as arms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,41 +26,41 @@ class Plan:
     leg_limbs: tuple[Limb, Limb]
     arm_limbs: tuple[Limb, Limb]
     hips: int
-    """The joint that carries both pairs."""
+    """The common ancestor of both pairs."""
     chest: int
-    """The joint that carries the arms."""
+    """The parent of the arms."""
     head_path: tuple[int, ...] = ()
-    """From above the chest to the head; empty: there is none."""
+    """From above the chest to the head; empty without a head."""
 
 
 @dataclass(frozen=True, eq=False)
-class HeadWay:
-    """One way from above the chest to what may be the head."""
+class HeadPath:
+    """One path from above the chest to a possible head."""
 
     plan: Plan
     """The plan with this head."""
     score: float
-    """How well names and lengths fit."""
+    """Score of names and lengths."""
     below: int
     """The joint at which the line from the hips to the head may bend."""
     own_spine: bool
-    """Whether it is a spine of its own beside the joint that carries the arms."""
+    """Whether it has a spine of its own beside the parent of the arms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A pair of legs and a pair of arms with the trunk between them, and the heads that they may have."""
+    """A pair of legs and a pair of arms with the trunk between them, and their possible heads."""
 
     plan: Plan
     """Without a head."""
     score: float
-    """Without that of a head and of poses."""
-    heads: tuple[HeadWay, ...]
+    """Score without head and poses."""
+    heads: tuple[HeadPath, ...]
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def candidates(tree: Tree) -> tuple[Candidate, ...]:
-    """All plans that the tree allows, those with the best limbs first."""
+    """Return all plans that the tree allows, those with the best limbs first."""
     pairs, read = mirror_pairs(tree), []
     for kind in (LEG, ARM):
         found = [(pair, limbs) for pair in pairs if (limbs := fit_pair(tree, pair.first, pair.second, kind))]
@@ -70,14 +70,14 @@ def candidates(tree: Tree) -> tuple[Candidate, ...]:
     return tuple(candidate for candidate in joined if candidate is not None)
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def swapped(plan: Plan) -> Plan:
-    """The plan with its arms in the other order."""
+    """Return the plan with its arms in the other order."""
     return replace(plan, arm_limbs=plan.arm_limbs[::-1])
 
 
 def _join(tree: Tree, legs, arms) -> Candidate | None:
-    """Judge a pair of legs and a pair of arms together, with the trunk and the head between them."""
+    """Score a pair of legs and a pair of arms together, with trunk and head; None when they cannot be combined."""
     (leg_pair, leg_limbs), (arm_pair, arm_limbs) = legs, arms
     branches = {leg_pair.first, leg_pair.second, arm_pair.first, arm_pair.second}
     if len(branches) < 4:
@@ -100,7 +100,7 @@ def _join(tree: Tree, legs, arms) -> Candidate | None:
 
 
 def _trunk_of_one_joint(tree: Tree, leg_limbs: tuple[Limb, Limb], arm_limbs: tuple[Limb, Limb]) -> float:
-    """Length of a trunk whose one joint carries legs and arms: from the hip joints to the shoulders at rest."""
+    """Return the length of a trunk that is one joint: from the hip joints to the shoulders at rest."""
     places = tree.skeleton.rest_world[0]
     low = np.mean([places[limb.joints["upper_leg"]] for limb in leg_limbs], axis=0)
     high = np.mean([places[limb.joints["upper_arm"]] for limb in arm_limbs], axis=0)
@@ -108,12 +108,12 @@ def _trunk_of_one_joint(tree: Tree, leg_limbs: tuple[Limb, Limb], arm_limbs: tup
 
 
 def path_between(tree: Tree, ancestor: int, joint: int) -> tuple[int, ...]:
-    """Joints from one down to another."""
+    """Return the joints from an ancestor down to a joint."""
     return tree.skeleton.chain(joint, ancestor)
 
 
-def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadWay]:
-    """The ways from above the chest to a head, and how well each fits; `body` is the length of legs and trunk."""
+def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadPath]:
+    """Return the paths from above the chest to a head, with scores; `body` is the length of legs and trunk."""
     hips, chest, found = plan.hips, plan.chest, []
     path = path_between(tree, hips, chest)
     above = set(tree.ancestors(chest))
@@ -121,21 +121,21 @@ def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadWay
         for child in tree.skeleton.children[joint]:
             if child in above or limbs & set(tree.skeleton.descendants(child)):
                 continue
-            # a spine of its own beside the joint that carries the arms
+            # a spine of its own beside the parent of the arms
             own_spine = joint == hips and len(path) > 1
-            for way, score in _head_ways(tree, child, longest=3 + len(path) * own_spine):
+            for way, score in _head_paths(tree, child, longest=3 + len(path) * own_spine):
                 length = tree.lengths[child] + tree.path_length(way)
                 if own_spine:
                     length -= tree.path_length(path)
                 score -= 0.5 * max(0.0, np.log(max(length, 1e-6) / (0.4 * body))) ** 2 / 0.2
                 score -= 0.7 * (len(path) - max(height, 1))
                 below = chest if own_spine else joint
-                found.append(HeadWay(replace(plan, head_path=way), float(score), below, own_spine))
+                found.append(HeadPath(replace(plan, head_path=way), float(score), below, own_spine))
     return found
 
 
-def _head_ways(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ...], float]]:
-    """Ways from a joint above the chest (or hips) to what may be the head; the last of more than `longest` is not."""
+def _head_paths(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ...], float]]:
+    """Return paths from a joint above the chest (or hips) to a possible head, at most `longest` joints, with scores."""
     below = tree.skeleton.descendants(start)
     named = [joint for joint in below if tree.readings[joint].score("head") > 0.5]
     if named:
@@ -149,7 +149,7 @@ def _head_ways(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ..
     while (child := _only_way_on(tree, way[-1])) is not None:
         way.append(child)
     bones = [float(tree.lengths[joint]) for joint in way]
-    # a last bone much longer than the one before, ending in nothing, is the top of the head
+    # a last bone much longer than the one before, without children or end site, is the top of the head
     leaf = not tree.skeleton.children[way[-1]] and tree.tips[way[-1]] == 0
     if len(way) > 1 and leaf and (len(way) > longest or bones[-1] > 1.4 * bones[-2]):
         way.pop()
@@ -158,19 +158,19 @@ def _head_ways(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, ..
 
 
 def _only_way_on(tree: Tree, joint: int) -> int | None:
-    """The child of a joint that goes on where others end at once; None at a head, which has none or several."""
+    """Return the one child that continues the chain; None at a head, which has no child or several."""
     places = tree.skeleton.rest_world[0]
     before = places[joint] - places[tree.skeleton.parents[joint]]
     children = [
         child for child in tree.skeleton.children[joint]
-        # hair and jaws turn back from the line of the neck
+        # hair and jaws point back from the line of the neck
         if tree.readings[child].kind != "helper" and _cosine(before, places[child] - places[joint]) > -0.2
     ]  # fmt: skip
     if len(children) == 1:
         return children[0]
     ends = sorted(float(tree.lengths[child]) for child in children if not tree.skeleton.children[child])
     if any(a > 0.9 * b > 0 for a, b in pairwise(ends)):
-        # two ends alike: eyes or ears
+        # two ends of equal length: eyes or ears
         return None
     on = [child for child in children if tree.skeleton.children[child]]
     return on[0] if len(on) == 1 and tree.reach[on[0]] > 0.5 * tree.reach[joint] else None

@@ -1,4 +1,4 @@
-"""How a figure with known roles holds itself: the lines of trunk and legs in any pose."""
+"""Posture of a character with known roles: trunk and leg directions in any pose."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from footplant.skeleton import Roles
 
 
 def unit(vectors: NDArray) -> NDArray:
-    """Vectors (…, 3) divided by their lengths; zero stays zero."""
+    """Return vectors (…, 3) divided by their lengths; zero stays zero."""
     lengths = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))[..., None]
     return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
 def middle(roles: Roles, poses: NDArray, role: str) -> NDArray:
-    """(P, 3) the middle between the left and the right joint of a role."""
+    """Return the midpoint (P, 3) between the left and the right joint of a role."""
     joints = [roles[f"{side}_{role}"] for side in ("left", "right") if f"{side}_{role}" in roles] or [roles["hips"]]
     return 0.5 * (poses[:, joints[0]] + poses[:, joints[-1]])
 
 
 def trunk(roles: Roles, poses: NDArray) -> NDArray:
-    """(P, 3) unit vectors from the middle of the hip joints to the middle of the shoulder joints."""
+    """Return unit vectors (P, 3) from the middle of the hip joints to the middle of the shoulder joints."""
     return unit(middle(roles, poses, "upper_arm") - middle(roles, poses, "upper_leg"))
 
 
 def across(roles: Roles, poses: NDArray) -> NDArray:
-    """(P, 3) unit vectors from right to left, the mean of hips and shoulders."""
+    """Return unit vectors (P, 3) from right to left, the mean of hips and shoulders."""
     total = np.zeros((len(poses), 3))
     for role in ("upper_leg", "upper_arm"):
         if f"left_{role}" in roles and f"right_{role}" in roles:
@@ -35,9 +35,9 @@ def across(roles: Roles, poses: NDArray) -> NDArray:
 
 
 def leg_cosines(roles: Roles, poses: NDArray, up: NDArray | None = None) -> NDArray:
-    """(P,) cosine between trunk and legs, the mean of both sides; −1 for somebody who stands straight.
+    """Return the cosine (P,) between trunk and legs, the mean of both sides; −1 when standing straight.
 
-    up: the poses' trunks, where they are known.
+    up: the trunk directions (P, 3) if they are known already.
     """
     up = trunk(roles, poses) if up is None else up
     cosines = []
@@ -49,11 +49,11 @@ def leg_cosines(roles: Roles, poses: NDArray, up: NDArray | None = None) -> NDAr
     return np.mean(cosines, axis=0) if cosines else np.zeros(len(poses))
 
 
-def stance(roles: Roles, poses: NDArray) -> NDArray:
-    """(P,) how well each pose stands, 0 to 1, whichever way is up.
+def standing_score(roles: Roles, poses: NDArray) -> NDArray:
+    """Return a score (P,), 0 to 1, for how much each pose is a standing pose, whichever way is up.
 
-    1: legs straight and in line with the trunk, hips and shoulders parallel, feet pointing forward and level. 0: one of
-    these is far off, as in a rest pose with all bones along one axis.
+    1: legs straight and in line with the trunk, hips and shoulders parallel, feet pointing forward and level. 0: one
+    of these is far off, as in a rest pose with all bones along one axis.
     """
     up, left = trunk(roles, poses), across(roles, poses)
     score = np.clip((-leg_cosines(roles, poses) - 0.6) / 0.3, 0.0, 1.0)

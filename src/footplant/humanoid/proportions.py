@@ -1,4 +1,4 @@
-"""The same figure with longer legs, a shorter trunk, a thin body: bones, soles, masses and skin together."""
+"""Change a character's proportions: bones, soles, masses and skin together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARTS = {"hips", "spine", "neck", "head", "clavicle", *_ARM, *_LEG}
 
 @dataclass(frozen=True)
 class Proportions:
-    """Factors on the proportions of a figure; 1 leaves a part as it is. Factors that concern one bone multiply."""
+    """Scale factors for a character's proportions; 1 leaves a part unchanged. Factors that affect one bone multiply."""
 
     scale: float = 1.0
     """Everything: lengths and thickness."""
@@ -35,30 +35,30 @@ class Proportions:
     neck: float = 1.0
     """Length of the neck."""
     head: float = 1.0
-    """Size of the head, all ways."""
+    """Size of the head in all directions."""
     shoulders: float = 1.0
-    """Width of the shoulders: length of the clavicles, and how far apart they begin."""
+    """Width of the shoulders: length of the clavicles and the distance between their inner ends."""
     hips: float = 1.0
     """Width between the hip joints."""
     feet: float = 1.0
-    """Size of the feet with the height of the ankle, all ways, so that soles stay flat."""
+    """Size of the feet and height of the ankles in all directions, so that soles stay flat."""
     hands: float = 1.0
-    """Size of the hands with their fingers, all ways."""
+    """Size of hands and fingers in all directions."""
     girth: float = 1.0
-    """Thickness of the trunk, sideways and front to back. Moves no joint, only skin and mass."""
+    """Thickness of the trunk, sideways and front to back. Changes only skin and mass, no joint positions."""
     limb_girth: float = 1.0
-    """Thickness of arms, legs and neck. Moves no joint, only skin and mass."""
+    """Thickness of arms, legs and neck. Changes only skin and mass, no joint positions."""
     thigh: float = 1.0
-    """Length of the thigh, on top of `legs`."""
+    """Length of the thigh, multiplied with `legs`."""
     shank: float = 1.0
-    """Length of the shank, on top of `legs`."""
+    """Length of the shank, multiplied with `legs`."""
     upper_arm: float = 1.0
-    """Length of the upper arm, on top of `arms`."""
+    """Length of the upper arm, multiplied with `arms`."""
     forearm: float = 1.0
-    """Length of the forearm, on top of `arms`."""
+    """Length of the forearm, multiplied with `arms`."""
 
     def __post_init__(self) -> None:
-        """Refuse what no body can have."""
+        """Check that every factor is positive and finite."""
         for item in fields(self):
             value = getattr(self, item.name)
             if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
@@ -70,12 +70,12 @@ def apply_proportions(character: Character, proportions: Proportions | None = No
 
     Pass a `Proportions`, or its fields as keywords: `apply_proportions(character, legs=1.2, girth=0.9)`.
 
-    Joints without a role on the way between two that have one (dummies, twist joints) share the length of that segment;
-    what hangs on a segment moves with it. Joints keep their names, order and rest rotations, so that motions fit both
-    figures. The lowest point of the soles keeps its height: the hips go up or down. Limits stay, mass shares follow the
+    Joints without a role between two that have one (dummy and twist joints) share the length of that segment; other
+    children of a segment move with it. Joints keep their names, order and rest rotations, so that motions fit both
+    characters. The lowest point of the soles keeps its height: the hips move up or down. Limits stay, masses follow the
     segments' volumes, and the skin is fitted: v' = Σ w_i T'_i S_i B_i⁻¹ v, where S_i stretches along the bone by its
-    length factor and across by its girth factor; it is bound to the new rest pose. The file's own document
-    (`Character.source`) is dropped, because its meshes no longer fit. With all factors 1 it is the character itself.
+    length factor and across it by its girth factor; it is bound to the new rest pose. The file's own document
+    (`Character.source`) is dropped, because its meshes no longer fit. With all factors 1 the same object is returned.
     """
     if proportions is not None and factors:
         raise SkeletonError("expected a Proportions or factors by name, got both")
@@ -108,9 +108,9 @@ def apply_proportions(character: Character, proportions: Proportions | None = No
 
 
 def proportions_of(target: Character, character: Character) -> Proportions:
-    """The factors that give a character the proportions of another one, whatever the joints of the two are called.
+    """Return the factors that give a character the proportions of a target, whatever their joints are called.
 
-    Measured from joint to joint by role in the rest pose; what one of the two lacks scales with the height.
+    Lengths are measured from joint to joint by role in the rest pose; parts that one of them lacks scale with height.
     """
     both = [_lengths(figure) for figure in (target, character)]
     scale = target.height / character.height if character.height > 0 and target.height > 0 else 1.0
@@ -123,16 +123,16 @@ def proportions_of(target: Character, character: Character) -> Proportions:
 
 
 def _lengths(character: Character) -> dict[str, float]:
-    """Metres of what the factors of `Proportions` lengthen, by their names; without what the figure lacks."""
-    roles, (places, turned) = character.require_roles(), character.skeleton.rest_world
+    """Return the lengths that the factors of `Proportions` scale, by name, metres; without parts that are missing."""
+    roles, (positions, rotations) = character.require_roles(), character.skeleton.rest_world
     contacts = {
-        name: places[point.joint] + rotation.rotate(turned[point.joint], np.array(point.offset))
+        name: positions[point.joint] + rotation.rotate(rotations[point.joint], np.array(point.offset))
         for name, point in character.contacts.items()
     }
 
     def apart(one: str, other: str) -> list[float]:
         ends = [roles.joints[role][-1 if role == "neck" else 0] for role in (one, other) if role in roles]
-        return [float(np.linalg.norm(places[ends[1]] - places[ends[0]]))] if len(ends) == 2 else []
+        return [float(np.linalg.norm(positions[ends[1]] - positions[ends[0]]))] if len(ends) == 2 else []
 
     found = {
         "hips": apart("left_upper_leg", "right_upper_leg"),
@@ -146,7 +146,7 @@ def _lengths(character: Character) -> dict[str, float]:
     soles = [(contacts.get(f"{side}_heel"), contacts.get(f"{side}_ball")) for side in _SIDES]
     found["feet"] = [float(np.linalg.norm(b - a)) for a, b in soles if a is not None and b is not None]
     found["hands"] = [
-        float(np.linalg.norm(contacts[f"{side}_palm"] - places[roles[f"{side}_hand"]]))
+        float(np.linalg.norm(contacts[f"{side}_palm"] - positions[roles[f"{side}_hand"]]))
         for side in _SIDES
         if f"{side}_palm" in contacts and f"{side}_hand" in roles
     ]
@@ -154,7 +154,7 @@ def _lengths(character: Character) -> dict[str, float]:
 
 
 class _Plan:
-    """How each joint's segment stretches, and the bones that follow from it; all in world axes of the rest pose."""
+    """The stretch of each joint's segment and the resulting bones, all in world axes of the rest pose."""
 
     def __init__(self, character: Character, proportions: Proportions) -> None:
         self.old = character.skeleton
@@ -162,7 +162,7 @@ class _Plan:
         self.factors = proportions
         self.contacts = character.contacts
         self.positions, self.rotations = self.old.rest_world
-        # fingers, twist joints and the face have roles too, but belong to the segment they hang on
+        # fingers, twist joints and the face have roles too, but belong to their parent segment
         self.role_of = {
             joint: role for role, joints in self.roles.joints.items() if _part(role) in _PARTS for joint in joints
         }
@@ -170,39 +170,39 @@ class _Plan:
         self.left = self._left_axis()
         self.carriers = self._carriers()
         self.order = sorted(range(len(self.old)), key=self._depth)
-        """Joints, carriers first."""
+        """Joints, carriers before what they matrices_of_joints."""
         self.segments = self._segments()
         self.stretches = np.array([self._stretch(joint) for joint in range(len(self.old))])
-        """(J, 3, 3) how each segment is stretched, in world axes."""
+        """(J, 3, 3) stretch of each segment, in world axes."""
         turns = rotation.to_matrix(self.rotations)
         self.local_stretches = turns.swapaxes(-1, -2) @ self.stretches @ turns
         """(J, 3, 3) the same in each joint's own axes."""
 
     def skeleton(self) -> Skeleton:
-        """The old skeleton with new bones, its soles as high as before."""
+        """Return the skeleton with new bone lengths and its soles at the old height."""
         old = self.old
-        places = np.array(self.positions)
-        ways = self._ways()
+        positions = np.array(self.positions)
+        segment_ends = self._segment_ends()
         for joint in self.order[1:]:
             carrier = self.carriers[joint]
             bone = self.positions[joint] - self.positions[carrier]
-            if joint in ways:
-                bone = self.factors.scale * self._lengthened(bone, *ways[joint])
+            if joint in segment_ends:
+                bone = self.factors.scale * self._lengthened(bone, *segment_ends[joint])
             else:
                 bone = self.stretches[carrier] @ bone
-            places[joint] = places[carrier] + bone
+            positions[joint] = positions[carrier] + bone
         rise = self._ground_height(self.positions, np.broadcast_to(np.eye(3), self.stretches.shape))
-        rise -= self._ground_height(places, self.stretches)
-        places[self._carried(self.roles.get("hips") or 0), 1] += rise
+        rise -= self._ground_height(positions, self.stretches)
+        positions[self._carried(self.roles.get("hips") or 0), 1] += rise
 
-        offsets = np.array(places)
-        offsets[1:] -= places[old.parents[1:]]
+        offsets = np.array(positions)
+        offsets[1:] -= positions[old.parents[1:]]
         offsets[1:] = rotation.rotate(rotation.inverse(self.rotations[old.parents[1:]]), offsets[1:])
         ends = np.einsum("eab,eb->ea", self.local_stretches[old.end_parents], old.end_offsets)
         return replace(old, offsets=offsets, end_offsets=ends)
 
-    def _ground_height(self, places: NDArray, stretches: NDArray) -> float:
-        """Height of the lowest point of the soles in the rest pose; where there are none, of the feet or the body."""
+    def _ground_height(self, positions: NDArray, stretches: NDArray) -> float:
+        """Return the height of the lowest sole point in the rest pose; without soles, of the feet or the body."""
         points = [(p.joint, p.offset) for name, p in self.contacts.items() if name.rpartition("_")[2] in _SOLE]
         if not points:
             feet = [self.roles[f"{side}_foot"] for side in _SIDES if f"{side}_foot" in self.roles]
@@ -211,12 +211,12 @@ class _Plan:
             ends = zip(self.old.end_parents.tolist(), self.old.end_offsets)
             points += [(joint, offset) for joint, offset in ends if joint in joints]
         return min(
-            float((places[joint] + stretches[joint] @ rotation.rotate(self.rotations[joint], offset))[1])
+            float((positions[joint] + stretches[joint] @ rotation.rotate(self.rotations[joint], offset))[1])
             for joint, offset in points
         )
 
     def _carriers(self) -> list[int]:
-        """The parent of each joint; of a foot or a hand that some rigs hang elsewhere, the limb it ends."""
+        """Return the parent of each joint; for feet and hands attached elsewhere in the tree, the end of their limb."""
         carriers = self.old.parents.tolist()
         for limb in (_LEG, _ARM):
             for side in _SIDES:
@@ -232,27 +232,27 @@ class _Plan:
         return 0 if joint == 0 else 1 + self._depth(self.carriers[joint])
 
     def _carried(self, joint: int) -> list[int]:
-        """The joint and everything it carries."""
+        """Return the joint and everything it carries."""
         found = {joint}
         for other in self.order:
             if self.carriers[other] in found:
                 found.add(other)
         return sorted(found)
 
-    def _ways(self) -> dict[int, tuple[str, str]]:
-        """Joint → parts at the segment's beginning and end, for each bone on the way from one role to the next."""
-        ways = {}
+    def _segment_ends(self) -> dict[int, tuple[str, str]]:
+        """Return joint → (part at the segment's start, part at its end), for each bone between two roles."""
+        segment_ends = {}
         for joint, role in self.role_of.items():
             above = [joint]
             while self.carriers[above[-1]] >= 0 and self.carriers[above[-1]] not in self.role_of:
                 above.append(self.carriers[above[-1]])
             start = self.carriers[above[-1]]
             if start >= 0:
-                ways |= dict.fromkeys(above, (_part(self.role_of[start]), _part(role)))
-        return ways
+                segment_ends |= dict.fromkeys(above, (_part(self.role_of[start]), _part(role)))
+        return segment_ends
 
     def _lengthened(self, bone: NDArray, start: str, end: str) -> NDArray:
-        """A bone on the way between two roles, without the overall scale."""
+        """Return the new vector of a bone between two roles, without the overall scale."""
         factors = self.factors
         if start in ("hips", "spine", "neck") and end in ("clavicle", "upper_arm", "upper_leg"):
             width, rest = (factors.hips, 1.0) if end == "upper_leg" else (factors.shoulders, factors.trunk)
@@ -263,7 +263,7 @@ class _Plan:
         return self._along(start) * bone
 
     def _along(self, part: str) -> float:
-        """Length factor of a part of the body, without the overall scale."""
+        """Return the length factor of a body part, without the overall scale."""
         f = self.factors
         return {
             "hips": f.trunk, "spine": f.trunk, "neck": f.neck, "head": f.head, "clavicle": f.shoulders,
@@ -272,14 +272,14 @@ class _Plan:
         }[part]  # fmt: skip
 
     def _segments(self) -> dict[int, int | None]:
-        """For each joint the one whose role says which part of the body it belongs to; None above the hips."""
+        """Return for each joint the joint whose role gives its body part; None above the hips."""
         segments: dict[int, int | None] = {-1: None}
         for joint in self.order:
             segments[joint] = joint if joint in self.role_of else segments[self.carriers[joint]]
         return segments
 
     def _stretch(self, joint: int) -> NDArray:
-        """The 3×3 stretch of a joint's segment."""
+        """Return the 3×3 stretch of a joint's segment: along·aaᵀ + across·(I − aaᵀ) with a the bone axis."""
         f, segment = self.factors, self.segments[joint]
         if segment is None:
             return f.scale * np.eye(3)
@@ -294,7 +294,7 @@ class _Plan:
         return f.scale * (across * np.eye(3) + (along - across) * np.outer(axis, axis))
 
     def _trunk_stretch(self, joint: int) -> NDArray:
-        """Along the trunk, sideways (from the width of the hips to that of the shoulders) and front to back."""
+        """Return the stretch along the trunk, sideways (between the hip and shoulder widths) and front to back."""
         f = self.factors
         below = [child for child in self.old.children[joint] if self.role_of.get(child) in ("spine", "neck", "head")]
         middle = self.positions[[joint, *below]].mean(axis=0)
@@ -308,13 +308,13 @@ class _Plan:
         )
 
     def _bone_axis(self, joint: int) -> NDArray:
-        """Direction from a joint with a role to the next role it carries, or to the middle of all it carries."""
+        """Return the direction from a joint with a role to the next role, or to the mean of all it carries."""
         carried = [other for other in self._carried(joint) if other != joint]
         targets = [other for other in carried if other in self.role_of][:1] or carried or [joint]
         return _unit(self.positions[targets].mean(axis=0) - self.positions[joint], self.up)
 
     def _trunk_axis(self) -> tuple[NDArray, NDArray, float]:
-        """Direction of the trunk, its lower end and its length, from the hips to the base of the neck."""
+        """Return the direction of the trunk, its lower end and its length, from the hips to the base of the neck."""
         bottom = self.positions[self.roles.get("hips") or 0]
         tops = [self.roles[role] for role in ("neck", "head", "left_upper_arm") if role in self.roles]
         tops += self.roles.joints.get("spine", ())[-1:]
@@ -322,7 +322,7 @@ class _Plan:
         return _unit(reach, rotation.AXES["y"]), bottom, float(np.linalg.norm(reach)) or 1.0
 
     def _left_axis(self) -> NDArray:
-        """Direction to the figure's left, at a right angle to the trunk."""
+        """Return the direction to the character's left, perpendicular to the trunk."""
         for part in ("upper_leg", "upper_arm", "clavicle"):
             pair = [self.roles[f"{side}_{part}"] for side in _SIDES if f"{side}_{part}" in self.roles]
             if len(pair) == 2:
@@ -335,7 +335,7 @@ class _Plan:
 
 
 def _part(role: str) -> str:
-    """The role without its side."""
+    """Return the role without its side."""
     side, _, part = role.partition("_")
     return part if side in _SIDES else role
 
@@ -346,17 +346,17 @@ def _unit(vector: NDArray, otherwise: NDArray) -> NDArray:
 
 
 def _stature(skeleton: Skeleton, contacts: Mapping[str, Point], roles: Roles) -> float:
-    """Length from the sole over leg and trunk to the crown, metres, from joint to joint, so that no pose changes it."""
-    places = skeleton.rest_world[0]
+    """Return the length from sole to crown over leg and trunk, joint to joint, metres; independent of the pose."""
+    positions = skeleton.rest_world[0]
 
     def length(*names: str) -> float:
         joints = [joint for name in names for joint in roles.joints.get(name, ())]
-        return float(np.linalg.norm(np.diff(places[joints], axis=0), axis=-1).sum()) if joints else 0.0
+        return float(np.linalg.norm(np.diff(positions[joints], axis=0), axis=-1).sum()) if joints else 0.0
 
     total = length("hips", "spine", "neck", "head") + length("left_upper_leg", "left_lower_leg", "left_foot")
     legs = [roles[f"{side}_upper_leg"] for side in _SIDES if f"{side}_upper_leg" in roles]
     if legs:
-        total += float(np.linalg.norm(places[legs].mean(axis=0) - places[roles.get("hips") or 0]))
+        total += float(np.linalg.norm(positions[legs].mean(axis=0) - positions[roles.get("hips") or 0]))
     if "left_heel" in contacts:
         total += float(np.linalg.norm(contacts["left_heel"].offset))
     crowns = skeleton.end_offsets[skeleton.end_parents == roles.get("head")]
@@ -364,13 +364,13 @@ def _stature(skeleton: Skeleton, contacts: Mapping[str, Point], roles: Roles) ->
 
 
 def _refit(skin: Skin, skeleton: Skeleton, local_stretches: NDArray) -> Skin:
-    """The skin stretched with the segments and bound to the new rest pose."""
+    """Return the skin stretched with the segments and bound to the new rest pose."""
     positions, rotations = skeleton.rest_world
     turns = rotation.to_matrix(rotations)
-    carry = np.tile(np.eye(4), (len(skeleton), 1, 1))
-    carry[:, :3, :3] = turns @ local_stretches
-    carry[:, :3, 3] = positions
-    matrices = np.einsum("vk,vkab->vab", skin.weights, (carry @ skin.inverse_bind)[skin.joints])
+    matrices_of_joints = np.tile(np.eye(4), (len(skeleton), 1, 1))
+    matrices_of_joints[:, :3, :3] = turns @ local_stretches
+    matrices_of_joints[:, :3, 3] = positions
+    matrices = np.einsum("vk,vkab->vab", skin.weights, (matrices_of_joints @ skin.inverse_bind)[skin.joints])
     vertices = np.einsum("vab,vb->va", matrices[:, :3, :3], skin.vertices) + matrices[:, :3, 3]
     normals = skin.normals
     if normals is not None:

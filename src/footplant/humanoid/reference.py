@@ -1,7 +1,7 @@
-"""The reference pose: one T-pose for all figures, so that rotations of different skeletons can be compared.
+"""The reference pose: the same T-pose for every character, so that rotations of different skeletons compare.
 
-However a file's rest pose stands (T, A, arms down, or no pose at all), the reference pose stands the same. What is
-comparable between two figures is how far a joint has turned from it in world axes: W · G⁻¹, with G the joint's world
+Whatever a file's rest pose is (T, A, arms down, or all bones along one axis), the reference pose is the same. Two
+characters are compared by the rotation of a joint away from it in world axes, W · G⁻¹, with G the joint's world
 rotation in the reference pose.
 """
 
@@ -15,139 +15,144 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.humanoid.alignment import Alignment, Seen
-from footplant.humanoid.cache import FIGURES, RolesKey, SkeletonKey
+from footplant.humanoid.alignment import Alignment, MotionEvidence
+from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.names import read_all
-from footplant.humanoid.posture import stance, trunk, unit
+from footplant.humanoid.posture import standing_score, trunk, unit
 from footplant.skeleton import Roles, Skeleton
 
-_GOOD_STANCE = 0.3
-"""A rest pose whose stance (see `posture.stance`) is below this is not taken as a pose."""
+_MIN_STANDING_SCORE = 0.3
+"""Smallest `posture.standing_score` at which a rest pose is used as it is."""
 _MOST_FRAMES = 400
-_KNOWN: WeakKeyDictionary[Skeleton, tuple[Roles, NDArray, NDArray, NDArray]] = WeakKeyDictionary()
-"""The last reference pose of each skeleton, after the roles it is for: local rotations, world places and world
-rotations. Every step of an edit asks for it."""
+"""Largest number of frames looked at."""
+_CACHE: WeakKeyDictionary[Skeleton, tuple[Roles, NDArray, NDArray, NDArray]] = WeakKeyDictionary()
+"""The last reference pose of each skeleton: its roles, local rotations, world positions and world rotations. Every step
+of an edit needs it."""
 
 
 def reference_pose(skeleton: Skeleton, roles: Roles) -> NDArray:
-    """Local rotations (J, 4) that put a figure into the reference pose.
+    """Return local rotations (J, 4) that put a character into the reference pose.
 
-    What holds in it: the figure faces +z with its left side towards +x; the trunk is as upright as at rest, within 12°
-    of the vertical, or else the line from the first vertebra to the neck is vertical; upper arms and forearms lie
-    exactly along ±x, hands too, palms down as far as fingers tell; thighs and shanks hang exactly along −y; elbows bend
-    about ∓y and knees about +x, where a clear bend at rest, else the foot, tells the hinge; feet are level, pitched as
-    at rest and pointing within 35° of +z. Hips, neck, head and collar bones keep their natural tilt at rest unless it
-    is more than 40°, and joints without a role keep their place on their parents.
+    In it the character faces +z with its left side towards +x; the trunk is as upright as at rest if that is within
+    12° of the vertical, else the line from the first vertebra to the neck is vertical; upper arms, forearms and hands
+    lie exactly along ±x, palms down as far as fingers tell; thighs and shanks hang exactly along −y; elbows bend about
+    ∓y and knees about +x, where a clear bend at rest, else the foot, shows the hinge axis; feet are level, pitched as
+    at rest and pointing within 35° of +z. Hips, neck, head and clavicles keep their tilt at rest unless it is more
+    than 40°, and joints without a role stay fixed to their parents.
 
-    Where the rest pose is no pose (all bones along one axis), `with_reference` lets a motion tell; without one, what
-    the lengths can tell has to do.
+    If the rest pose is not a standing pose (all bones along one axis), `with_reference` finds the reference pose from
+    a motion; without one, only bone directions are used.
     """
-    return np.array(_known(skeleton, roles)[1])
+    return np.array(_cached(skeleton, roles)[1])
 
 
 def reference_world(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
-    """World places (J, 3), metres, and world rotations (J, 4) of a figure in the reference pose."""
-    _, _, places, turned = _known(skeleton, roles)
-    return np.array(places), np.array(turned)
+    """Return world positions (J, 3), metres, and world rotations (J, 4) of a character in the reference pose."""
+    _, _, positions, world_rotations = _cached(skeleton, roles)
+    return np.array(positions), np.array(world_rotations)
 
 
-def _known(skeleton: Skeleton, roles: Roles) -> tuple[Roles, NDArray, NDArray, NDArray]:
-    known = _KNOWN.get(skeleton)
-    if known is None or known[0] is not roles:
+def _cached(skeleton: Skeleton, roles: Roles) -> tuple[Roles, NDArray, NDArray, NDArray]:
+    cached = _CACHE.get(skeleton)
+    if cached is None or cached[0] is not roles:
         pose = roles.reference
         if pose is None:
             pose = _straighten(skeleton, roles, skeleton.rest)
-        known = _KNOWN[skeleton] = (roles, pose, *skeleton.posed(pose))
-    return known
+        cached = _CACHE[skeleton] = (roles, pose, *skeleton.posed(pose))
+    return cached
 
 
 def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Roles:
-    """The roles with the reference pose found from a motion, if the rest pose stands too badly to tell it.
+    """Return the roles with the reference pose found from a motion, if the rest pose is not a standing pose.
 
-    rotations: (F, J, 4) local rotations of some frames, y up; the frame that stands best is straightened.
+    rotations: (F, J, 4) local rotations of some frames, y up; the frame with the best standing score is aligned.
     """
     frames = np.asarray(rotations, float)
     frames = frames[:: max(1, len(frames) // _MOST_FRAMES)]
-    rest = _rest_stance(SkeletonKey(skeleton), RolesKey(roles))
-    if rest >= _GOOD_STANCE or len(frames) == 0:
+    rest = _rest_standing_score(SkeletonKey(skeleton), RolesKey(roles))
+    if rest >= _MIN_STANDING_SCORE or len(frames) == 0:
         return roles
-    places, turned = skeleton.posed(frames)
-    scores = stance(roles, places) * np.clip(trunk(roles, places)[:, 1], 0.1, 1.0) * _heels_down(roles, places)
+    positions, world_rotations = skeleton.posed(frames)
+    scores = (
+        standing_score(roles, positions)
+        * np.clip(trunk(roles, positions)[:, 1], 0.1, 1.0)
+        * _heels_down(roles, positions)
+    )
     best = int(np.argmax(scores))
     if scores[best] <= rest:
         return roles
-    seen = Seen(_hinges(roles, places, turned), _slopes(roles, places))
-    return replace(roles, reference=_straighten(skeleton, roles, frames[best], seen))
+    evidence = MotionEvidence(_hinges(roles, positions, world_rotations), _slopes(roles, positions))
+    return replace(roles, reference=_straighten(skeleton, roles, frames[best], evidence))
 
 
-@lru_cache(maxsize=FIGURES)
-def _rest_stance(skeleton: SkeletonKey, roles: RolesKey) -> float:
-    """How well the rest pose stands."""
-    return float(stance(roles.roles, skeleton.skeleton.rest_world[0][None])[0])
+@lru_cache(maxsize=CACHE_SIZE)
+def _rest_standing_score(skeleton: SkeletonKey, roles: RolesKey) -> float:
+    """Return the standing score of the rest pose."""
+    return float(standing_score(roles.roles, skeleton.skeleton.rest_world[0][None])[0])
 
 
-def _heels_down(roles: Roles, places: NDArray) -> NDArray:
-    """(F,) near 1 where both feet stand whole, which is where their ankles are lowest, down to 0.1 elsewhere."""
-    down = np.ones(len(places))
-    root = places[:, roles["hips"]]
+def _heels_down(roles: Roles, positions: NDArray) -> NDArray:
+    """Return a weight (F,) near 1 where both ankles are lowest, so that feet are flat, down to 0.1 elsewhere."""
+    down = np.ones(len(positions))
+    root = positions[:, roles["hips"]]
     for role in ("left_foot", "right_foot"):
         if role in roles:
-            below = root[:, 1] - places[:, roles[role], 1]
+            below = root[:, 1] - positions[:, roles[role], 1]
             far = max(float(np.percentile(below, 99)), 1e-12)
             down *= 0.1 + 0.9 * np.exp(-(((far - below) / (0.06 * far)) ** 2))
     return down
 
 
-def _hinges(roles: Roles, places: NDArray, turned: NDArray) -> dict[str, NDArray]:
-    """Axes about which knees and elbows bend in a motion, each in the frame of the bone above, where they agree."""
+def _hinges(roles: Roles, positions: NDArray, world_rotations: NDArray) -> dict[str, NDArray]:
+    """Return consistent bend axes of knees and elbows in a motion, each in the frame of the upper bone."""
     found = {}
     for side in ("left", "right"):
         for parts in (("upper_leg", "lower_leg", "foot"), ("upper_arm", "lower_arm", "hand")):
             joints = [roles.get(f"{side}_{part}") for part in parts]
             if None in joints:
                 continue
-            a, b, c = (places[:, joint] for joint in joints)  # type: ignore[index]
+            a, b, c = (positions[:, joint] for joint in joints)  # type: ignore[index]
             axes = np.cross(unit(b - a), unit(c - b))
             bent = np.linalg.norm(axes, axis=1) > np.sin(np.radians(20.0))
-            local = rotation.rotate(rotation.inverse(turned[bent, joints[0]]), axes[bent])
+            local = rotation.rotate(rotation.inverse(world_rotations[bent, joints[0]]), axes[bent])
             mean = local.sum(axis=0)
             if bent.sum() >= 5 and np.linalg.norm(mean) > 0.9 * np.linalg.norm(local, axis=1).sum():
                 found[f"{side}_{parts[0]}"] = unit(mean)
     return found
 
 
-def _slopes(roles: Roles, places: NDArray) -> dict[str, float]:
-    """How each foot slopes from ankle to ball in the frames where both are lowest: there it stands flat."""
+def _slopes(roles: Roles, positions: NDArray) -> dict[str, float]:
+    """Return each foot's slope from ankle to ball, radians, in frames where both are lowest, so that it is flat."""
     found = {}
     for side in ("left", "right"):
         foot, toes = roles.get(f"{side}_foot"), roles.get(f"{side}_toes")
         if foot is None or toes is None:
             continue
-        ankle, ball = places[:, foot, 1], places[:, toes, 1]
+        ankle, ball = positions[:, foot, 1], positions[:, toes, 1]
         flat = (ankle <= np.percentile(ankle, 30)) & (ball <= np.percentile(ball, 30))
-        line = unit(places[:, toes] - places[:, foot])
+        line = unit(positions[:, toes] - positions[:, foot])
         slope = float(np.median(np.arcsin(np.clip(-line[flat, 1], -1.0, 1.0)))) if flat.any() else 0.0
         if flat.sum() >= 5 and np.radians(-5.0) < slope < np.radians(55.0):
             found[f"{side}_foot"] = slope
     return found
 
 
-def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, seen: Seen | None = None) -> NDArray:
-    """Local rotations (J, 4) of the reference pose, from a pose that stands somehow."""
-    places, turned = skeleton.posed(start)
-    world = rotation.multiply(Alignment(skeleton, roles, places, turned, seen).turns(), turned)
+def _straighten(skeleton: Skeleton, roles: Roles, start: NDArray, evidence: MotionEvidence | None = None) -> NDArray:
+    """Return local rotations (J, 4) of the reference pose, starting from an approximately standing pose."""
+    positions, world_rotations = skeleton.posed(start)
+    world = rotation.multiply(Alignment(skeleton, roles, positions, world_rotations, evidence).turns(), world_rotations)
     local = np.array(world)
     local[1:] = rotation.multiply(rotation.inverse(world[skeleton.parents[1:]]), world[1:])
     return rotation.normalize(local)
 
 
 def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
-    """What a left–right mirror of a motion needs: (J,) partners of the joints, (J, 4) their reference world rotations.
+    """Return what mirroring a motion needs: (J,) partners of the joints, (J, 4) their reference world rotations.
 
-    Partners are the same role of the other side; joints without a role go by name, then by place in the reference pose
-    (below partners only), else they are their own.
+    Partners are the same role of the other side; joints without a role are matched by name, then by position in the
+    reference pose (among children of partners only), else they are their own partners.
     """
-    places, world = reference_world(skeleton, roles)
+    positions, world = reference_world(skeleton, roles)
     partner = np.full(len(skeleton), -1)
     for role, chain in roles.joints.items():
         side, _, part = role.partition("_")
@@ -157,7 +162,7 @@ def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
             partner[list(chain)] = mirrored
     readings = read_all(skeleton.names)
     by_key = {(reading.key, reading.side): joint for joint, reading in enumerate(readings)}
-    height = float(np.ptp(places, axis=0).max())
+    height = float(np.ptp(positions, axis=0).max())
     for joint in range(len(skeleton)):
         if partner[joint] >= 0:
             continue
@@ -169,10 +174,10 @@ def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
         if named is not None and partner[named] in (-1, joint) and named != joint:
             partner[joint], partner[named] = named, joint
             continue
-        wanted = places[joint] * [-1.0, 1.0, 1.0] + places[0] * [2.0, 0.0, 0.0]
+        wanted = positions[joint] * [-1.0, 1.0, 1.0] + positions[0] * [2.0, 0.0, 0.0]
         free = [other for other in skeleton.children[across] if partner[other] < 0] if above >= 0 else []
-        nearest = min(free, key=lambda other: float(np.linalg.norm(places[other] - wanted)), default=joint)
-        close = float(np.linalg.norm(places[nearest] - wanted)) < 0.03 * height
+        nearest = min(free, key=lambda other: float(np.linalg.norm(positions[other] - wanted)), default=joint)
+        close = float(np.linalg.norm(positions[nearest] - wanted)) < 0.03 * height
         partner[joint] = nearest if close else joint
         if close:
             partner[nearest] = joint

@@ -1,4 +1,4 @@
-"""Which joints of a figure are hips, spine, limbs, hands and feet: found by name and by shape."""
+"""Find the roles of joints by name and shape: hips, spine, limbs, hands and feet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from footplant.errors import FormatError, HumanoidError
 from footplant.humanoid.body_plan import FEWEST_JOINTS, Body, find_body
-from footplant.humanoid.cache import FIGURES
+from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.details import find_details
 from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
@@ -40,11 +40,11 @@ def find_roles(
     corrections: Mapping[str, tuple[str, ...]] | None = None,
     positions: ArrayLike | None = None,
 ) -> Roles:
-    """Find the roles of a human-like figure, in any scale, axes, rest pose and naming.
+    """Find the roles of a humanoid skeleton in any scale, axes, rest pose and naming.
 
-    declared: role → joint names as the file itself states them (VRM); corrections: the same from the user, which win.
-    positions: (F, J, 3) joint positions of some frames in the file's axes; a few poses of the motion tell up, forward
-    and a quadruped where the rest pose says little. Raises HumanoidError, with the reason, when it is no human figure.
+    declared: role → joint names as stated by the file itself (VRM); corrections: the same from the user, which take
+    precedence. positions: (F, J, 3) joint positions of some frames in the file's axes; a few poses show up, forward
+    and a quadruped where the rest pose tells little. Raises HumanoidError, with the reason, if it is not a humanoid.
     """
     forced = {
         role: (_joints(skeleton, role, names), "declared by the file") for role, names in (declared or {}).items()
@@ -57,10 +57,10 @@ def find_roles(
     except HumanoidError as error:
         if not forced:
             # with fewer joints than limbs need, naming them would not help
-            advice = f"; if it is human-like all the same, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
+            advice = f"; if it is a humanoid nevertheless, {HELP}" if len(skeleton) >= FEWEST_JOINTS else ""
             raise HumanoidError(f"{error}{advice}") from None
         joints, confidence, reasons = {}, {}, {}
-    # what is remembered stays as it is
+    # copy: the memoised tables stay unchanged
     joints, confidence, reasons = dict(joints), dict(confidence), dict(reasons)
     claimed = {joint for chain, _ in forced.values() for joint in chain}
     for role in [role for role, chain in joints.items() if role in forced or claimed & set(chain)]:
@@ -89,9 +89,9 @@ def _joints(skeleton: Skeleton, role: str, names: tuple[str, ...] | str) -> tupl
     return tuple(skeleton.index(name) for name in names)
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _collect(tree: Tree, body: Body) -> tuple[dict[str, tuple[int, ...]], dict[str, float], dict[str, str]]:
-    """All roles of a body with confidence and reason."""
+    """Return all roles of a body with confidence and reason."""
     joints: dict[str, tuple[int, ...]] = {"hips": (body.hips,), "spine": body.spine, "neck": body.neck}
     if body.head is not None:
         joints["head"] = (body.head,)
@@ -107,7 +107,7 @@ def _collect(tree: Tree, body: Body) -> tuple[dict[str, tuple[int, ...]], dict[s
 
 
 def _judge(tree: Tree, body: Body, role: str, chain: tuple[int, ...]) -> tuple[float, str]:
-    """How sure of one role, and why, in one sentence."""
+    """Return the confidence in one role, and the reason in one sentence."""
     side, _, part = role.partition("_")
     sided = side in ("left", "right")
     part = part if sided else role
@@ -119,13 +119,13 @@ def _judge(tree: Tree, body: Body, role: str, chain: tuple[int, ...]) -> tuple[f
     if score >= 0.75:
         sure, why = 0.97, f"the name {quoted} says so and the shape agrees"
     elif score > 0.2:
-        sure, why = 0.88, f"the name {quoted} fits and its place in the chain decides"
+        sure, why = 0.88, f"the name {quoted} fits and its position in the chain decides"
     elif score >= 0.0:
-        sure, why = 0.7, f"the name {quoted} says nothing; found by the tree and the lengths of the bones"
+        sure, why = 0.7, f"the name {quoted} says nothing; found by the tree and the bone lengths"
     else:
-        sure, why = 0.6, f"the name {quoted} would suggest something else; its place in the tree decides"
+        sure, why = 0.6, f"the name {quoted} suggests something else; its position in the tree decides"
     if role == "hips" and score < 0.75:
-        sure, why = max(sure, 0.75), f"{quoted} carries both legs and the spine"
+        sure, why = max(sure, 0.75), f"{quoted} is the parent of both legs and the spine"
     sure *= body.fit
     if sided:
         named = {reading.side for reading in readings} - {None}

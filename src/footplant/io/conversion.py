@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from footplant import humanoid, rotation
 from footplant.clip import Clip, Conversion
 from footplant.errors import FormatError, HumanoidError
-from footplant.humanoid.cache import FIGURES, SkeletonKey, same_roles, same_skeleton
+from footplant.humanoid.cache import CACHE_SIZE, SkeletonKey, same_roles, same_skeleton
 from footplant.io.character import RawCharacter
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
@@ -198,7 +198,7 @@ def _convert(motion: Motion, scale: float, turn: NDArray) -> Motion:
     return replace(motion, skeleton=skeleton, root=root, rotations=rotations, offsets=offsets)
 
 
-@lru_cache(maxsize=FIGURES)
+@lru_cache(maxsize=CACHE_SIZE)
 def _converted(key: SkeletonKey, scale: float, turn: tuple[float, ...]) -> Skeleton:
     return key.skeleton.scaled(scale).turned(np.array(turn))
 

@@ -1,4 +1,4 @@
-"""A figure's parts as the normalised body sees them: limbs, chains of vertebrae, segments, and what is beside them."""
+"""Parts of a character in the normalised skeleton: limbs, chains of vertebrae, segments and all other joints."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from footplant.skeleton import Character
 
 
 class Body:
-    """What a figure's roles and reference pose say about its parts."""
+    """Parts of a character, from its roles and reference pose."""
 
     def __init__(self, character: Character) -> None:
-        """Measure a figure; one without roles has no parts, only other joints."""
+        """Measure a character; without roles it has no parts, only other joints."""
         self.skeleton, roles = character.skeleton, character.roles
         self.roles = dict(roles.joints) if roles is not None else {}
         if roles is None:
             self.pose = np.array(self.skeleton.rest)
         else:
             self.pose = humanoid.reference_pose(self.skeleton, roles)
-        self.places, self.turned = self.skeleton.posed(self.pose)
+        self.positions, self.rotations = self.skeleton.posed(self.pose)
         self.leg = humanoid.leg_length(self.skeleton, roles) if roles is not None else 0.0
         if not self.leg > 0:
-            self.leg = float(np.ptp(self.places, axis=0).max()) or 1.0
+            self.leg = float(np.ptp(self.positions, axis=0).max()) or 1.0
         self.ankle = self._ankle_height(character)
         self.limbs = {name: self._joints(chain) for name, chain in LIMBS.items() if self._has(chain)}
         self.parts = {name: joints for name, joints in self.limbs.items() if self._whole(joints)}
-        """Limbs in one piece."""
+        """Limbs that are connected chains."""
 
     def _has(self, chain: tuple[str, ...]) -> bool:
         return all(role in self.roles for role in chain)
@@ -46,13 +46,13 @@ class Body:
             self.skeleton.chain(joints[1], joints[0])
         except SkeletonError:
             return False
-        lengths = [np.linalg.norm(self.places[b] - self.places[a]) for a, b in pairwise(joints)]
+        lengths = [np.linalg.norm(self.positions[b] - self.positions[a]) for a, b in pairwise(joints)]
         return bool(min(lengths) > 1e-6 * self.leg)
 
     def _ankle_height(self, character: Character) -> float:
         found = [
-            self.places[self.roles[f"{side}_foot"][0]][1] - self.places[point.joint][1]
-            - rotation.rotate(self.turned[point.joint], np.array(point.offset))[1]
+            self.positions[self.roles[f"{side}_foot"][0]][1] - self.positions[point.joint][1]
+            - rotation.rotate(self.rotations[point.joint], np.array(point.offset))[1]
             for side in ("left", "right")
             if (point := character.contacts.get(f"{side}_heel")) is not None and f"{side}_foot" in self.roles
         ]  # fmt: skip
@@ -64,13 +64,13 @@ class Body:
 
     @property
     def hip_joints(self) -> list[int]:
-        """Whose middle is the figure's root."""
+        """Return the joints whose midpoint is the root."""
         both = [self.roles[role][0] for role in ("left_upper_leg", "right_upper_leg") if role in self.roles]
         return both if len(both) == 2 else [self.hip]
 
     @cached_property
     def owned(self) -> dict[int, str]:
-        """Joints that the normalised body tells → which part does."""
+        """Return the joints that the normalised skeleton determines → the part that determines them."""
         found = {self.hip: "hips"}
         for name, joints in self.parts.items():
             found |= {joints[0]: name, joints[1]: name, joints[2]: f"{name} end"}
@@ -82,7 +82,7 @@ class Body:
 
     @cached_property
     def keys(self) -> dict[int, str]:
-        """The other joints → what their turns are called."""
+        """Return the other joints → the keys of their rotations."""
         by_role = {joint: f"{role}.{n}" for role, chain in self.roles.items() for n, joint in enumerate(chain)}
         return {
             joint: by_role.get(joint, name) for joint, name in enumerate(self.skeleton.names) if joint not in self.owned
@@ -92,10 +92,10 @@ class Body:
         return [joint for joint in self.roles.get(name, ()) if self.owned.get(joint) == name]
 
     def knots(self, name: str) -> NDArray:
-        """(V+1,) where the vertebrae of a chain begin and end, as shares of its length."""
+        """Return the start and end of a chain's vertebrae (V+1,), as fractions of its length."""
         chain = self.vertebrae(name)
         ends = [self.roles[role][0] for role in SPLINES[name] if role in self.roles]
-        points = self.places[[*chain, *(ends[:1] or chain[-1:])]]
+        points = self.positions[[*chain, *(ends[:1] or chain[-1:])]]
         lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
         if not ends:
             lengths[-1] = lengths[:-1].mean() if len(lengths) > 1 else 1.0
@@ -105,17 +105,17 @@ class Body:
         return along / along[-1]
 
     def reference_frames(self, name: str) -> NDArray:
-        """(2, 4) frames of a limb's two bones in the reference pose: z along the bone, y to the middle joint's side."""
+        """Return the frames (2, 4) of a limb's bones in the reference pose: z along the bone, y to the bend side."""
         joints = self.limbs[name]
-        bones = np.diff(self.places[list(joints)], axis=0)
+        bones = np.diff(self.positions[list(joints)], axis=0)
         return half_plane(bones, np.broadcast_to(side_of(name), bones.shape))
 
     def relative(self, world: NDArray, joint: int) -> NDArray:
-        """(F, 4) turn of a joint from the reference pose."""
-        return rotation.multiply(world[:, joint], rotation.inverse(self.turned[joint]))
+        """Return the rotation (F, 4) of a joint away from the reference pose."""
+        return rotation.multiply(world[:, joint], rotation.inverse(self.rotations[joint]))
 
     def legs(self, offsets: NDArray | None) -> NDArray:
-        """(1,) or (F,) length of the figure's legs, metres, with bones that may change."""
+        """Return the leg length (1,) or (F,), metres, for bones whose length may change."""
         legs = [joints for name, joints in self.parts.items() if name.endswith("leg")]
         chains = [self.skeleton.chain(joints[2], joints[0])[1:] for joints in legs]
         if offsets is None or not chains:
@@ -127,7 +127,7 @@ class Body:
 
 
 def half_plane(z: NDArray, y: NDArray) -> NDArray:
-    """(…, 4) the turn whose z axis is along z and whose y axis lies in the half-plane of y."""
+    """Return the rotation (…, 4) whose z axis is along z and whose y axis lies in the half-plane of y."""
     z = z / np.linalg.norm(z, axis=-1, keepdims=True)
     x = np.cross(y, z)
     flat = np.linalg.norm(x, axis=-1, keepdims=True) < 1e-12 * np.maximum(
@@ -140,14 +140,15 @@ def half_plane(z: NDArray, y: NDArray) -> NDArray:
 
 
 def about_x(angles: NDArray) -> NDArray:
-    """(F, 4) turns about x by angles, radians."""
+    """Return rotations (F, 4) about x by angles, radians."""
     return rotation.from_axis_angle(rotation.AXES["x"], angles)
 
 
 def bend_angles(length: NDArray, proportion: NDArray) -> NDArray:
-    """(F, 2) radians between a limb's line and its bones, from shares of both bones together (D5, by the cosine law).
+    """Return the angles (F, 2), radians, between a limb's line and its bones, by the law of cosines (D5).
 
-    The paper's z = (upper² − fore² + limb²) / (2 limb) and y = √(upper² − z²) are the same triangle.
+    length: distance of the limb's ends, proportion: upper bone, both relative to the sum of the bones. The paper's
+    z = (upper² − fore² + limb²) / (2 limb) and y = √(upper² − z²) describe the same triangle.
     """
     upper, lower = proportion, 1.0 - proportion
     length = np.clip(length, np.abs(upper - lower), 1.0)
@@ -160,5 +161,5 @@ def bend_angles(length: NDArray, proportion: NDArray) -> NDArray:
 
 
 def side_of(name: str) -> NDArray:
-    """(3,) which way a limb's middle joint goes when it bends, in the reference pose: knees forward, elbows back."""
+    """Return the direction (3,) in which a limb's middle joint moves when it bends, in the reference pose."""
     return np.array([0.0, 0.0, 1.0 if name.endswith("leg") else -1.0])

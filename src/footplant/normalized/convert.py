@@ -1,4 +1,4 @@
-"""Joints back: from a scaled motion to one of a skeleton (Kulpa 2005, section 8)."""
+"""Posture conversion: from a scaled motion to joint rotations of a skeleton (Kulpa 2005, section 8)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from footplant.normalized.model import ON_CHEST, SPLINES, Scaled
 from footplant.normalized.scale import other_turns
 
 ROUNDING = 1e-12
-"""Shares of a limb's length up to which two are the same."""
+"""Fraction of a limb's length below which two lengths count as equal."""
 
 
 def convert(scaled: Scaled) -> Motion:
-    """Posture conversion (section 8): middle joints and vertebrae appear, joints turn, and a motion comes out."""
+    """Return the joint motion of a scaled motion (section 8): middle joints and vertebrae are computed."""
     normalized, body = scaled.normalized, Body(scaled.character)
     skeleton, frames = body.skeleton, len(normalized)
     local, wanted = other_turns(normalized, body), _part_turns(scaled, body)
@@ -27,7 +27,7 @@ def convert(scaled: Scaled) -> Motion:
     for joint, parent in enumerate(skeleton.parents.tolist()):
         above = world[:, parent] if parent >= 0 else rotation.identity(1)
         if joint in wanted:
-            world[:, joint] = rotation.multiply(wanted[joint], body.turned[joint])
+            world[:, joint] = rotation.multiply(wanted[joint], body.rotations[joint])
             rotations[:, joint] = rotation.multiply(rotation.inverse(above), world[:, joint])
         else:
             rotations[:, joint] = local.get(joint, body.pose[joint])
@@ -39,7 +39,7 @@ def convert(scaled: Scaled) -> Motion:
 
 
 def _part_turns(scaled: Scaled, body: Body) -> dict[int, NDArray]:
-    """Joint → (F, 4) turn from the reference pose, for every joint of the normalised body."""
+    """Return joint → rotation (F, 4) from the reference pose, for every joint of the normalised skeleton."""
     normalized = scaled.normalized
     hips, chest = normalized.hips, normalized.chest
     wanted = {body.hip: hips}
@@ -61,12 +61,12 @@ def _part_turns(scaled: Scaled, body: Body) -> dict[int, NDArray]:
 
 
 def _limb_turns(scaled: Scaled, body: Body, name: str, base: NDArray) -> list[NDArray]:
-    """Turns of a limb's upper and lower joint from the reference pose: its triangle, laid into its half-plane."""
+    """Return rotations of a limb's upper and lower joint from the reference pose: its triangle in its half-plane."""
     limb, bones = scaled.normalized.limbs[name], scaled.bones[name]
     upper, lower = (np.linalg.norm(bone, axis=1) for bone in bones)
     share, proportion = scaled.lengths[name] / (upper + lower), upper / (upper + lower)
     change = bend_angles(share, proportion) - bend_angles(limb.length, limb.proportion)
-    # near full stretch the formula turns the last digit of a length into the eighth of an angle
+    # near full extension the cosine law maps the last digit of a length to the eighth digit of an angle
     same = (np.abs(share - limb.length) < ROUNDING) & (np.abs(proportion - limb.proportion) < ROUNDING)
     bends = limb.bends + np.where(same[:, None], 0.0, change)
     frame = rotation.multiply(base, limb.frame)
@@ -77,8 +77,8 @@ def _limb_turns(scaled: Scaled, body: Body, name: str, base: NDArray) -> list[ND
             rotation.multiply(bone_frame, limb.rolls[:, number]), rotation.inverse(references[number])
         )
         joint = body.limbs[name][number]
-        along = rotation.rotate(rotation.multiply(turn, body.turned[joint]), bones[number])
+        along = rotation.rotate(rotation.multiply(turn, body.rotations[joint]), bones[number])
         wanted = rotation.rotate(bone_frame, rotation.AXES["z"])
-        # joints inside a bone may bend it otherwise than in the figure that the motion comes from
+        # joints inside a bone may bend it differently than in the source character
         found.append(rotation.multiply(rotation.between(along, wanted), turn))
     return found

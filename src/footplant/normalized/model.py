@@ -1,4 +1,4 @@
-"""What a normalised motion holds (Kulpa 2005, section 4), and the same with a figure's lengths (section 6)."""
+"""Data of a normalised motion (Kulpa 2005, section 4), and the same with a character's lengths (section 6)."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ LIMBS = {
     )
 }
 SPLINES = {"spine": ("neck", "head"), "neck": ("head",)}
-"""Chains of vertebrae, and the roles whose joint is where they end."""
+"""Chains of vertebrae → the roles at whose joint they end."""
 ON_CHEST = ("head", "left_clavicle", "right_clavicle")
-"""Segments that turn with the chest; hands and feet turn with the root."""
+"""Segments that are relative to the chest; hands and feet are relative to the root."""
 
 
 @dataclass(frozen=True, eq=False)
 class NormalizedLimb:
-    """A limb of variable length; its middle joint is not stored but follows from the figure's bones."""
+    """A limb of variable length; its middle joint is not stored but follows from the character's bones."""
 
     frame: NDArray
-    """(F, 4) turn of the limb's frame against the chest (arms) or the hips (legs): z runs from shoulder or hip to wrist
-    or ankle, y points to the side of the elbow or knee."""
+    """(F, 4) rotation of the limb's frame relative to the chest (arms) or the hips (legs): z from shoulder or hip to
+    wrist or ankle, y towards the elbow or knee."""
     length: NDArray
-    """(F,) distance of its two ends over the length of both bones, 0 to 1."""
+    """(F,) distance of its ends divided by the length of both bones, 0 to 1."""
     proportion: NDArray
-    """(F,) upper bone over both bones, in the figure that the motion comes from."""
+    """(F,) upper bone divided by both bones, in the source character."""
     bends: NDArray
-    """(F, 2) radians between the limb's line and its upper and lower bone there. Near full stretch the length tells
-    them to eight digits only."""
+    """(F, 2) angles between the limb's line and its upper and lower bone there, radians. Near full extension the length
+    determines them to eight digits only."""
     rolls: NDArray
-    """(F, 2, 4) how upper and lower bone are turned about themselves, from the reference pose."""
+    """(F, 2, 4) rotation of upper and lower bone about their own axes, from the reference pose."""
 
 
 @dataclass(frozen=True, eq=False)
 class NormalizedSpline:
-    """A chain of vertebrae as one curve of turns, to be cut into any number of them."""
+    """A chain of vertebrae as a curve of rotations, to be sampled for any number of vertebrae."""
 
     knots: NDArray
-    """(V+1,) shares of the chain's length at which vertebrae begin and end, 0 to 1."""
+    """(V+1,) fractions of the chain's length at which vertebrae begin and end, 0 to 1."""
     turns: NDArray
-    """(F, V+1, 3) rotation vectors from the turn of what the chain stands on; the first is zero."""
+    """(F, V+1, 3) rotation vectors relative to the base of the chain; the first is zero."""
 
     def at(self, shares: ArrayLike) -> NDArray:
-        """(F, N, 3) the turns at shares (N,) of the chain's length."""
+        """Return the rotation vectors (F, N, 3) at fractions (N,) of the chain's length."""
         from scipy.interpolate import CubicSpline
 
         if not len(self.turns):
@@ -63,40 +63,40 @@ class NormalizedSpline:
 
 @dataclass(frozen=True, eq=False)
 class Normalized:
-    """A motion that no figure's lengths are in. Angles in radians, places in leg lengths; frames come first."""
+    """A motion independent of bone lengths. Angles in radians, positions in leg lengths; frames come first."""
 
     fps: float
     root: NDArray
-    """(F, 3) the middle of the hip joints: from `origin`, above the height of an ankle, over the length of a leg."""
+    """(F, 3) midpoint of the hip joints relative to `origin` and ankle height, divided by the leg length."""
     heading: NDArray
-    """(F, 4) where the body faces: the hips' turn about the vertical."""
+    """(F, 4) heading of the body: the hips' rotation about the vertical."""
     tilt: NDArray
-    """(F, 4) what the hips are turned besides; the turn of the hips is heading · tilt."""
+    """(F, 4) remaining rotation of the hips: their rotation is heading · tilt."""
     origin: NDArray
-    """(3,) metres; the place on the ground that stays where it is when lengths change."""
+    """(3,) metres; the point on the ground that stays fixed when lengths change."""
     limbs: Mapping[str, NormalizedLimb] = field(default_factory=dict)
-    """left_leg, right_leg, left_arm, right_arm, as far as the figure has them in one piece."""
+    """left_leg, right_leg, left_arm, right_arm, as far as they are connected chains."""
     splines: Mapping[str, NormalizedSpline] = field(default_factory=dict)
     """spine and neck."""
     segments: Mapping[str, NDArray] = field(default_factory=dict)
-    """Role → (F, 4) turn from the reference pose against the chest or the root (`ON_CHEST`)."""
+    """Role → rotation (F, 4) from the reference pose relative to the chest or the root (`ON_CHEST`)."""
     others: Mapping[str, NDArray] = field(default_factory=dict)
-    """Role and number ("left_index.1") or joint name → (F, 4) turn against its parent, in axes of the reference."""
+    """Role and number ("left_index.1") or joint name → rotation (F, 4) relative to its parent, in reference axes."""
     moving: Mapping[str, NDArray] = field(default_factory=dict)
-    """Joint name → (F, 3) how far it is from its place on its parent, over the length of a leg."""
+    """Joint name → change of its offset (F, 3), divided by the leg length."""
 
     def __len__(self) -> int:
-        """How many frames."""
+        """Return the number of frames."""
         return len(self.root)
 
     @property
     def hips(self) -> NDArray:
-        """(F, 4) turn of the hips from the reference pose."""
+        """Return the rotation of the hips (F, 4) from the reference pose."""
         return rotation.multiply(self.heading, self.tilt)
 
     @property
     def chest(self) -> NDArray:
-        """(F, 4) turn of the last vertebra from the reference pose."""
+        """Return the rotation of the last vertebra (F, 4) from the reference pose."""
         if "spine" not in self.splines:
             return self.hips
         return rotation.multiply(self.hips, rotation.exp(self.splines["spine"].turns[:, -1]))
@@ -104,15 +104,15 @@ class Normalized:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """A normalised motion with a figure's lengths: metres again, but no middle joints yet."""
+    """A normalised motion with a character's lengths: in metres again, but without middle joints."""
 
     normalized: Normalized
     character: Character
     hips: NDArray
-    """(F, 3) metres; the middle of the hip joints."""
+    """(F, 3) metres; the midpoint of the hip joints."""
     offsets: NDArray | None
-    """(F, J, 3) the figure's bones where they change with time, metres."""
+    """(F, J, 3) metres; the character's offsets where they change over time."""
     lengths: Mapping[str, NDArray]
-    """Limb → (F,) metres from its upper joint to its end."""
+    """Limb → distance from its upper joint to its end (F,), metres."""
     bones: Mapping[str, tuple[NDArray, NDArray]] = field(repr=False, default_factory=dict)
     """Limb → its two bones, (F or 1, 3) metres in the frames of their joints."""

@@ -1,4 +1,4 @@
-"""Lengths out: from a motion to a normalised one (Kulpa 2005, section 4)."""
+"""Normalisation: from a motion to a morphology-independent one (Kulpa 2005, section 4)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from footplant.normalized.model import LIMBS, ON_CHEST, SPLINES, Normalized, Nor
 from footplant.skeleton import Character
 
 STRAIGHT = 1e-12
-"""Share of a limb's length: with a middle joint nearer to its line than this, the hinge tells the half-plane."""
+"""Fraction of a limb's length: with a middle joint nearer to the limb's line, the hinge axis gives the half-plane."""
 
 
 def normalize(motion: Motion, character: Character, *, about: ArrayLike | None = None) -> Normalized:
-    """The motion without its figure's lengths (section 4).
+    """Return the motion without its character's lengths (section 4).
 
-    about: (3,) the place on the ground, metres, that stays where it is when lengths change; None: below the hips at the
-    first frame, at height 0. Figures that are not human-like keep all their joints by name.
+    about: (3,) the point on the ground, metres, that stays fixed when lengths change; None: below the hips at the first
+    frame, at height 0. Characters that are not humanoid keep all their joints by name.
     """
     if motion.skeleton.names != character.skeleton.names:
         raise MotionError(f"expected a motion on the skeleton of {character.name!r}, got other joints")
     body, kinematics = Body(replace(character, skeleton=motion.skeleton)), Kinematics(motion)
-    world, places = kinematics.rotations, kinematics.positions
-    hips = places[:, body.hip_joints].mean(axis=1)
+    world, positions = kinematics.rotations, kinematics.positions
+    hips = positions[:, body.hip_joints].mean(axis=1)
     if about is None:
         about = hips[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
     origin = np.array(about, float)
     turn = body.relative(world, body.hip)
     tilt, heading = rotation.swing_twist(turn, rotation.AXES["y"])
-    # twist about the vertical comes first in the world: turn = heading · tilt
+    # the twist about the vertical is applied last: turn = heading · tilt
     tilt = rotation.multiply(rotation.inverse(heading), turn)
     splines = {}
     for name in SPLINES:
@@ -49,12 +49,12 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
     ends = {roles[-1]: joints[-1] for (name, roles) in LIMBS.items() if (joints := body.parts.get(name))}
     segments = {role: (joint, turn) for role, joint in ends.items()}
     segments |= {body.owned[j]: (j, chest) for j in body.owned if body.owned[j] in ON_CHEST}
-    above = np.concatenate([rotation.identity(1), body.turned[motion.skeleton.parents[1:]]])
+    above = np.concatenate([rotation.identity(1), body.rotations[motion.skeleton.parents[1:]]])
     moving = {}
     if motion.offsets is not None:
-        away = (motion.offsets - motion.skeleton.offsets) / body.leg
-        # the root's own row is not read; it is in `root`
-        moving = {motion.skeleton.names[j]: away[:, j] for j in range(1, len(motion.skeleton)) if away[:, j].any()}
+        change = (motion.offsets - motion.skeleton.offsets) / body.leg
+        # the root's own offset is part of `root`
+        moving = {motion.skeleton.names[j]: change[:, j] for j in range(1, len(motion.skeleton)) if change[:, j].any()}
     return Normalized(
         fps=motion.fps,
         root=(hips - origin - [0.0, body.ankle, 0.0]) / body.legs(motion.offsets)[:, None],
@@ -72,7 +72,7 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
         },
         others={
             key: rotation.multiply(
-                rotation.multiply(above[joint], motion.rotations[:, joint]), rotation.inverse(body.turned[joint])
+                rotation.multiply(above[joint], motion.rotations[:, joint]), rotation.inverse(body.rotations[joint])
             )
             for joint, key in body.keys.items()
         },

@@ -1,4 +1,4 @@
-"""Lengths in: a normalised motion with the lengths of a figure (Kulpa 2005, section 6, equation 2)."""
+"""Morphological adaptation: apply a character's lengths to a normalised motion (Kulpa 2005, section 6, equation 2)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from footplant.skeleton import Character
 
 
 def scale(normalized: Normalized, character: Character, offsets: ArrayLike | None = None) -> Scaled:
-    """Morphological adaptation (section 6, equation 2): every part gets the figure's own lengths.
+    """Return the normalised motion with the character's own lengths (section 6, equation 2).
 
-    offsets: (F, J, 3) metres, the figure's bones at every frame where its lengths change while it moves.
+    offsets: (F, J, 3) metres, the character's offsets at every frame if its lengths change while it moves.
     """
     body, frames = Body(character), len(normalized)
     bones = _bones_in_time(normalized, body) if offsets is None else np.asarray(offsets, float)
@@ -36,42 +36,42 @@ def scale(normalized: Normalized, character: Character, offsets: ArrayLike | Non
 
 def _bones_in_time(normalized: Normalized, body: Body) -> NDArray | None:
     names = {name: joint for joint, name in enumerate(body.skeleton.names)}
-    carried = {names[name]: away for name, away in normalized.moving.items() if name in names}
-    if not carried:
+    changes = {names[name]: change for name, change in normalized.moving.items() if name in names}
+    if not changes:
         return None
     bones = np.tile(body.skeleton.offsets, (len(normalized), 1, 1))
-    for joint, away in carried.items():
-        bones[:, joint] += away * body.leg
+    for joint, change in changes.items():
+        bones[:, joint] += change * body.leg
     return bones
 
 
 def other_turns(normalized: Normalized, body: Body) -> dict[int, NDArray]:
-    """Joint → (F, 4) local rotations of joints that are no part of the normalised body."""
+    """Return joint → local rotations (F, 4) of joints that are not part of the normalised skeleton."""
     parents, found = body.skeleton.parents, {}
     for joint, key in body.keys.items():
         turn = normalized.others.get(key)
         if turn is None:
             continue
-        above = body.turned[parents[joint]] if joint else rotation.identity()
-        found[joint] = rotation.multiply(rotation.multiply(rotation.inverse(above), turn), body.turned[joint])
+        above = body.rotations[parents[joint]] if joint else rotation.identity()
+        found[joint] = rotation.multiply(rotation.multiply(rotation.inverse(above), turn), body.rotations[joint])
     return found
 
 
 def _limb_bones(
     body: Body, name: str, offsets: NDArray | None, local: Mapping[int, NDArray]
 ) -> tuple[NDArray, NDArray]:
-    """A limb's bones (F or 1, 3) in the frames of their joints, through joints that lie inside them."""
+    """Return a limb's bones (F or 1, 3) in the frames of their joints, through joints that lie inside them."""
     joints = body.limbs[name]
     found = []
     for start, stop in pairwise(joints):
         if name not in body.parts:
-            away = body.places[stop] - body.places[start]
-            found.append(rotation.rotate(rotation.inverse(body.turned[start]), away)[None])
+            change = body.positions[stop] - body.positions[start]
+            found.append(rotation.rotate(rotation.inverse(body.rotations[start]), change)[None])
             continue
-        place, turn = np.zeros((1, 3)), rotation.identity(1)
+        position, turn = np.zeros((1, 3)), rotation.identity(1)
         for joint in body.skeleton.chain(stop, start)[1:]:
             bone = body.skeleton.offsets[joint][None] if offsets is None else offsets[:, joint]
-            place = place + rotation.rotate(turn, bone)
+            position = position + rotation.rotate(turn, bone)
             turn = rotation.multiply(turn, local.get(joint, body.pose[joint][None]))
-        found.append(place)
+        found.append(position)
     return found[0], found[1]

@@ -1,4 +1,4 @@
-"""Pictures of motions and markers, as PNG files: a strip of poses, the feet with their plants, curves over time.
+"""Pictures of motions and markers as PNG files: a strip of poses, footplants, curves over time.
 
 Needs matplotlib: pip install "footplant[plot]".
 """

@@ -1,4 +1,4 @@
-"""Motions from above: the way of the hips, the curve that they were to follow, and every footprint."""
+"""Top view of motions: the path of the hips, the target curve, and every footprint."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class FromAbove:
     title: str
     clip: Clip
     contacts: Contacts | None = None
-    """When its feet stand; None: as found in it."""
+    """Its foot contacts; None detects them."""
     curve: Curve | None = None
-    """What its hips were to follow, in the world."""
+    """The curve that its hips should follow, in the world."""
 
 
 def above(
     motions: Sequence[FromAbove], path: str | Path, *, title: str = "from above", columns: int = 3, dpi: int = 110
 ) -> Path:
-    """Draw motions from above as one PNG, all of a row to one scale: +x to the left and +z up the page, as one walks.
+    """Draw motions from above as one PNG, each row at one scale: +z up the page, +x to the left, as seen when walking.
 
-    A footprint is the sole at the middle of its stance; where heel and ball are in all its frames lies over it in dots,
-    so that a foot that slides leaves a trail.
+    A footprint is the sole at the middle of its stance; the positions of heel and ball in all frames of the stance are
+    drawn over it as dots, so that foot skating leaves a trail.
     """
     mpl = require_matplotlib()
     path = check_target(path)
@@ -64,7 +64,7 @@ def above(
 
 
 def _box(motion: FromAbove) -> tuple[float, float]:
-    """Width and height of the floor that is drawn, metres."""
+    """Return width and height of the drawn floor, metres."""
     hips = motion.clip.motion.root[:, ::2]
     return float(np.ptp(hips[:, 0])) + 1.2, float(np.ptp(hips[:, 1])) + 1.2
 
@@ -74,8 +74,8 @@ def _draw(axes: Any, motion: FromAbove, size: tuple[float, float]) -> None:
     kinematics, character = Kinematics(clip.motion), clip.character
     contacts = motion.contacts or find_contacts(clip)
     if motion.curve is not None:
-        places = motion.curve.at(np.linspace(0.0, motion.curve.length, 400))[0]
-        axes.plot(places[:, 0], places[:, 1], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        positions = motion.curve.at(np.linspace(0.0, motion.curve.length, 400))[0]
+        axes.plot(positions[:, 0], positions[:, 1], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     hips = clip.motion.root[:, ::2]
     axes.plot(hips[:, 0], hips[:, 1], color=INK, linewidth=1.0, zorder=2)
     axes.plot(*hips[0], "o", color=INK, markersize=4, zorder=4)
@@ -89,7 +89,7 @@ def _draw(axes: Any, motion: FromAbove, size: tuple[float, float]) -> None:
                 sole = _sole(kinematics, clip, side, (plant.start + plant.end - 1) // 2)
                 axes.fill(sole[:, 0], sole[:, 1], facecolor=color, alpha=0.25, edgecolor=color, linewidth=0.7, zorder=3)
     middle = 0.5 * (hips.min(axis=0) + hips.max(axis=0))
-    # who walks up the page has the left on the left: +x is to the left of +z
+    # +x is to the left of +z, so the x axis is inverted
     axes.set_xlim(middle[0] + 0.5 * size[0], middle[0] - 0.5 * size[0])
     axes.set_ylim(middle[1] - 0.5 * size[1], middle[1] + 0.5 * size[1])
     axes.set_title(motion.title)
@@ -97,7 +97,7 @@ def _draw(axes: Any, motion: FromAbove, size: tuple[float, float]) -> None:
 
 
 def _sole(kinematics: Kinematics, clip: Clip, side: str, frame: int) -> NDArray:
-    """(N, 2) the outline of a foot on the floor, about as wide as feet are."""
+    """Return the outline of a foot on the floor (N, 2), metres, with a typical width."""
     points = clip.character.contacts
     names = [f"{side}_{part}" for part in ("heel", "toe") if f"{side}_{part}" in points]
     ends = [kinematics.point(points[name])[frame, ::2] for name in names]

@@ -1,4 +1,4 @@
-"""One pose as polygons: a shaded mesh where there is one, rounded bones otherwise."""
+"""One pose as polygons: a shaded mesh if there is one, rounded bones otherwise."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kinematics import Kinematics
-from footplant.plot.view import View, figure_height
+from footplant.plot.view import View, drawn_height
 from footplant.skeleton import Character, Skin
 
 LEFT, RIGHT, MIDDLE = (0.18, 0.42, 0.72), (0.84, 0.38, 0.22), (0.36, 0.39, 0.44)
 """Colours of the left side, the right side and the middle of the body."""
 MOST_TRIANGLES = 9000
-"""A finer mesh is made coarser before it is drawn: smaller triangles than a pixel help nobody."""
+"""Triangles drawn at most; finer meshes are decimated, because triangles smaller than a pixel do not show."""
 _THICKNESS = {
     "upper_leg": (0.044, 0.031), "lower_leg": (0.031, 0.019), "foot": (0.021, 0.017), "toes": (0.017, 0.011),
     "clavicle": (0.030, 0.030), "upper_arm": (0.028, 0.021), "lower_arm": (0.021, 0.014), "hand": (0.017, 0.012),
@@ -23,23 +23,23 @@ _THICKNESS = {
 """Radii of a role's bones at both ends, in body heights."""
 _THIN = (0.008, 0.006)
 _LIGHT = np.array([-0.35, 0.75, 0.55])
-"""Where the light comes from: page right, page up, towards the viewer."""
+"""Direction of the light: page right, page up, towards the viewer."""
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """Polygons of one pose in the order in which to paint them."""
+    """Polygons of one pose in painting order."""
 
     polygons: list[NDArray]
     """Each (N, 2), page metres."""
     colors: NDArray
     """(polygons, 3) red, green, blue, 0 to 1."""
     outlined: bool
-    """True when each polygon is a part of its own that a thin light line sets off from the others."""
+    """True when each polygon is a separate part with a thin light outline."""
 
 
 def side_colors(character: Character) -> NDArray:
-    """(J, 3): a colour a joint, by the side of the body it belongs to."""
+    """Return a colour for each joint (J, 3), by its side of the body."""
     colors = np.tile(MIDDLE, (len(character.skeleton), 1))
     roles = character.roles
     if roles is None:
@@ -53,7 +53,7 @@ def side_colors(character: Character) -> NDArray:
 
 
 def mesh_shapes(character: Character, skin: Skin, vertices: NDArray, view: View, pose: int) -> Shapes:
-    """The skinned mesh of one pose: what faces the viewer, shaded, far triangles first; vertices is (V, 3)."""
+    """Return the skinned mesh of one pose: front faces, shaded, back to front; vertices is (V, 3)."""
     corners = vertices[skin.faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     facing = view.depth(normals) > 0
@@ -71,13 +71,13 @@ def mesh_shapes(character: Character, skin: Skin, vertices: NDArray, view: View,
 
 
 def bone_shapes(character: Character, kinematics: Kinematics, frame: int, view: View, pose: int) -> Shapes:
-    """Rounded bones from each joint to its children and end sites, and shoes; far ones first, far sides paler."""
-    height = figure_height(character, kinematics)
-    skeleton, places = character.skeleton, kinematics.positions[frame]
+    """Return rounded bones from each joint to its children and end sites, and shoes; back to front, far ones paler."""
+    height = drawn_height(character, kinematics)
+    skeleton, positions = character.skeleton, kinematics.positions[frame]
     radii, colors = _bone_radii(character), side_colors(character)
-    bones = [(int(skeleton.parents[j]), places[skeleton.parents[j]], places[j]) for j in range(1, len(skeleton))]
+    bones = [(int(skeleton.parents[j]), positions[skeleton.parents[j]], positions[j]) for j in range(1, len(skeleton))]
     bones += [
-        (int(joint), places[joint], end) for joint, end in zip(skeleton.end_parents.tolist(), kinematics.ends[frame])
+        (int(joint), positions[joint], end) for joint, end in zip(skeleton.end_parents.tolist(), kinematics.ends[frame])
     ]
     head = None if character.roles is None else character.roles.get("head")
     parts: list[tuple[float, int, NDArray]] = []
@@ -102,12 +102,12 @@ def bone_shapes(character: Character, kinematics: Kinematics, frame: int, view: 
 def _shoe(
     character: Character, kinematics: Kinematics, frame: int, side: str, view: View, pose: int
 ) -> list[tuple[float, int, NDArray]]:
-    """What lies between ankle, heel and ball, and the toes: few skeletons have a heel, and feet look thin without."""
+    """Return the outlines of a shoe around ankle, heel, ball and toes: few skeletons have a heel bone."""
     foot = None if character.roles is None else character.roles.get(f"{side}_foot")
     points = [character.contacts.get(f"{side}_{part}") for part in ("heel", "ball", "toe")]
     if foot is None or any(point is None for point in points):
         return []
-    height, ankle = figure_height(character, kinematics), kinematics.positions[frame, foot]
+    height, ankle = drawn_height(character, kinematics), kinematics.positions[frame, foot]
     thin = 0.009 * height
     sole = [kinematics.point(point)[frame] for point in points if point is not None]
     # the points are on the sole: move them in by the radius of the discs drawn there
@@ -119,7 +119,7 @@ def _shoe(
 
 
 def _bone_radii(character: Character) -> list[tuple[float, float]]:
-    """Radii at both ends of the bones that start at each joint, in body heights."""
+    """Return the radii at both ends of the bones that start at each joint, in body heights."""
     skeleton, roles = character.skeleton, character.roles
     if roles is None:
         return [(0.014, 0.010)] * len(skeleton)
@@ -129,20 +129,20 @@ def _bone_radii(character: Character) -> list[tuple[float, float]]:
         known |= dict.fromkeys(joints, thickness)
     radii = []
     for joint in range(len(skeleton)):
-        # a helper between two known joints (a hip joint between pelvis and thigh) is as thick as what it hangs on
+        # a helper between two joints with roles (a hip joint between pelvis and thigh) is as thick as its parent
         between = joint > 0 and any(below in known for below in skeleton.descendants(joint))
         radii.append(known.get(joint) or (radii[skeleton.parents[joint]] if between else _THIN))
     return radii
 
 
 def _hull(discs: list[tuple[NDArray, float]]) -> NDArray:
-    """The outline (N, 2) of some discs (centre, radius) and all between them."""
+    """Return the convex outline (N, 2) of discs (centre, radius)."""
     angles = np.linspace(0.0, 2.0 * np.pi, 28, endpoint=False)
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     points = sorted({(float(x), float(y)) for center, radius in discs for x, y in center + radius * ring})
     outline: list[tuple[float, float]] = []
     for row in (points, points[::-1]):
-        # one side of the hull, from one end to the other: turn left only
+        # one half of the hull (monotone chain): keep left turns only
         side: list[tuple[float, float]] = []
         for x, y in row:
             while len(side) > 1:
@@ -156,7 +156,7 @@ def _hull(discs: list[tuple[NDArray, float]]) -> NDArray:
 
 
 def _egg(a: NDArray, b: NDArray, radius: float) -> NDArray:
-    """The outline (N, 2) of a head that reaches from a to b."""
+    """Return the outline (N, 2) of a head between a and b."""
     along = b - a
     half = max(0.5 * float(np.hypot(*along)), radius)
     axis = along / max(float(np.hypot(*along)), 1e-9)
@@ -166,14 +166,14 @@ def _egg(a: NDArray, b: NDArray, radius: float) -> NDArray:
 
 
 def coarser(skin: Skin) -> Skin:
-    """A mesh of at most about `MOST_TRIANGLES`: vertices that share a cell of a grid become one of them."""
+    """Decimate a mesh to about `MOST_TRIANGLES` by merging the vertices in each cell of a grid."""
     if len(skin.faces) <= MOST_TRIANGLES:
         return skin
     low, size = skin.vertices.min(axis=0), float(np.ptp(skin.vertices, axis=0).max()) or 1.0
     cells = 160
     while True:
         keys = np.floor((skin.vertices - low) / size * cells).astype(np.int64)
-        # vertices that other bones move stay apart, else an arm would grow onto the hip
+        # vertices of different bones are not merged, else an arm could fuse with the hip
         strongest = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)
         _, first, group = np.unique(np.hstack([keys, strongest]), axis=0, return_index=True, return_inverse=True)
         faces = first[group.reshape(-1)][skin.faces]

@@ -1,4 +1,4 @@
-"""The one picture that says what a file of markers is: a few moments of the cloud, its paths, and its gaps."""
+"""Overview picture of a marker file: some moments of the marker cloud, its paths, and its gaps."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from footplant.plot.page import (
 )
 
 MOST_ROWS = 24
-"""Markers whose gaps are drawn, the most hidden first."""
+"""Markers whose gaps are drawn, most occluded first."""
 _HIDDEN = "#c9503c"
 
 
 def cloud(
     markers: Markers, path: str | Path, *, poses: int | None = None, title: str | None = None, dpi: int = 130
 ) -> Path:
-    """Draw markers as one PNG: some moments of the cloud from the side, when which marker is hidden, and the paths.
+    """Draw markers as one PNG: some moments of the cloud from the side, gaps over time, and the paths from above.
 
-    poses: how many moments (default 7). Left and right are told by names that begin with L or R. dpi: dots per inch.
+    poses: number of moments (default 7). Names that begin with L or R give the side. dpi: dots per inch.
     """
     mpl = require_matplotlib()
     path = check_target(path)
     if not markers.visible.any():
-        raise FormatError("expected markers to draw, got none that is seen", path=path)
+        raise FormatError("expected visible markers to draw, got none", path=path)
     right = _page_right(markers)
     frames, shifts = _spread(markers, right, poses or 7)
     hidden = ~markers.visible
@@ -80,14 +80,14 @@ def _subtitle(markers: Markers, share: NDArray) -> str:
 
 
 def _colors(labels: tuple[str, ...]) -> NDArray:
-    """(M, 3); blue for names of the left ("LKNE", "L.Knee", "left_knee"), red for the right, grey for the others."""
+    """Return colours (M, 3): blue for left names ("LKNE", "L.Knee", "left_knee"), red for right, grey otherwise."""
     sides = {"L": LEFT, "l": LEFT, "R": RIGHT, "r": RIGHT}
     of_a_side = re.compile(r"[LR]([A-Z0-9._ ]|$)|[Ll]eft|[Rr]ight|LEFT|RIGHT|[lr][._ ]")
     return np.array([sides[label[0]] if of_a_side.match(label) else MIDDLE for label in labels])
 
 
 def _centres(markers: Markers) -> NDArray:
-    """(F, 3) the middle of what is seen, by medians; NaN where nothing is."""
+    """Return the median of the visible markers (F, 3); NaN where none is visible."""
     out = np.full((len(markers), 3), np.nan)
     seen = markers.visible.any(axis=1)
     out[seen] = np.nanmedian(markers.positions[seen], axis=1)
@@ -95,7 +95,7 @@ def _centres(markers: Markers) -> NDArray:
 
 
 def _page_right(markers: Markers) -> NDArray:
-    """The horizontal direction in which the cloud spreads and travels most, towards where it goes."""
+    """Return the horizontal direction in which the cloud extends and travels most, towards its goal."""
     centres = _centres(markers)
     centres = centres[~np.isnan(centres[:, 0])]
     flat = centres[:, [0, 2]]
@@ -109,12 +109,12 @@ def _page_right(markers: Markers) -> NDArray:
 
 
 def _spread(markers: Markers, right: NDArray, poses: int) -> tuple[NDArray, NDArray]:
-    """Frames in which most is seen, evenly spread, and how far to move each along the page, metres."""
+    """Return evenly spaced frames with most visible markers, and the shift of each along the page, metres."""
     seen = markers.visible.sum(axis=1)
     edges = np.linspace(0, len(markers), min(poses, len(markers)) + 1).astype(int)
     frames = np.array([first + int(seen[first:last].argmax()) for first, last in pairwise(edges)])
     frames = frames[seen[frames] > 0]
-    # most points tell where the cloud is: a lamp or a force plate's corner far away must not make it small
+    # percentiles: a lamp or a force plate's corner far away must not shrink the picture
     spans = [np.percentile(markers.positions[frame, markers.visible[frame]] @ right, (6, 50, 94)) for frame in frames]
     middles = np.array([0.5 * (first + last) for first, _, last in spans])
     step = 1.45 * max(max(float(last - first) for first, _, last in spans), 0.25)
@@ -174,21 +174,21 @@ def _draw_moments(axes: Any, markers: Markers, right, frames, shifts, colors, pa
 def _time_axis(axes: Any, markers: Markers, frames: NDArray) -> None:
     axes.set_xlim(0.0, max(len(markers), 1) / markers.fps)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
-    # little marks on top where the moments of the strip were taken
+    # marks at the top where the moments of the strip were taken
     times = frames / markers.fps
     axes.plot(times, np.ones(len(times)), "v", transform=axes.get_xaxis_transform(), color="#b6bcc6", markersize=3.2,
               clip_on=False, zorder=5)  # fmt: skip
 
 
 def _never_seen(markers: Markers, share: NDArray) -> str:
-    """Words for the markers that no frame has, if any."""
+    """Return a text for the markers that are never visible, if any."""
     never = [markers.names[marker] for marker in np.flatnonzero(share == 1).tolist()]
     listing = ", ".join(never[:2]) + (" …" if len(never) > 2 else "")
     return f"; {len(never)} never seen ({printable(listing, 30)})" if never else ""
 
 
 def _draw_gaps(axes: Any, markers: Markers, rows: list[int], share: NDArray) -> None:
-    """A row for each marker that is hidden at times, red while it is."""
+    """Draw a row for each marker with gaps, red while it is hidden."""
     with_gaps = int(np.count_nonzero((share > 0) & (share < 1)))
     most = f", the {len(rows)} most hidden" if with_gaps > len(rows) else ""
     axes.set_title(f"hidden at times: {with_gaps} of {len(share)} markers{most}{_never_seen(markers, share)}",
@@ -208,7 +208,7 @@ def _draw_gaps(axes: Any, markers: Markers, rows: list[int], share: NDArray) -> 
 
 
 def _draw_markers_heights(axes: Any, markers: Markers, colors: NDArray, share: NDArray) -> None:
-    """Where there are no gaps to show: how high each marker is."""
+    """Draw the height of each marker over time, when there are no gaps to show."""
     step = max(1, len(markers) // 1500)
     seconds = np.arange(0, len(markers), step) / markers.fps
     for marker, color in enumerate(colors):

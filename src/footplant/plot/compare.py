@@ -1,4 +1,4 @@
-"""Methods side by side: strips of the same moments, and bars of what each took, left over and changed."""
+"""Methods side by side: strips of the same moments, and bars of time, error and change of each."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ BARS: tuple[tuple[str, str, bool], ...] = (
     ("jerk", "jerk ×", True),
     ("joint_change", "joints turned, °", False),
 )
-"""Fields of a row, their titles, and whether they are drawn on a logarithmic scale."""
+"""Fields of a row, their titles, and whether the scale is logarithmic."""
 RATIOS = ("peak_acceleration", "jerk")
 POSES, COLUMNS, TALL = 7, 2, 1.75
-HOLDS, SLIPS = "#2a9d74", "#d1495b"
-FAR = 0.003
-"""Metres from its plant's mean place at which a foot is drawn as slipping."""
+HELD, SLIDING = "#2a9d74", "#d1495b"
+SLIDE_DISTANCE = 0.003
+"""Distance from its footplant's mean position, metres, beyond which a foot is drawn as sliding."""
 HUES = ("#2b6cb0", "#2a9d74", "#c2571a", "#7b5ea7", "#b08d2b", "#b0476a", "#5f6b7a")
 
 
 def comparison_sheet(comparison: Comparison, path: str | Path, *, dpi: int = 110) -> Path:
-    """Draw a comparison as one PNG: what was before, each method's poses at the same moments, and bars."""
+    """Draw a comparison as one PNG: the input, each method's poses at the same moments, and bars."""
     mpl = require_matplotlib()
     path = check_target(path)
     if len(comparison.before) == 0:
@@ -63,7 +63,7 @@ def comparison_sheet(comparison: Comparison, path: str | Path, *, dpi: int = 110
 
 
 def _draw_strip(axes: Any, name: str, clip: Clip, comparison: Comparison, view: View, shape: float) -> None:
-    """Poses of one answer with a dot where a foot is planted: green where it holds, red where it slips."""
+    """Draw the poses of one solution with a dot at each footplant: green if it holds, red if it slides."""
     from matplotlib.collections import PolyCollection
 
     kinematics, character = Kinematics(clip.motion), clip.character
@@ -80,7 +80,7 @@ def _draw_strip(axes: Any, name: str, clip: Clip, comparison: Comparison, view: 
             if plant.point in FEET and plant.point in character.contacts:
                 track = kinematics.point(character.contacts[plant.point])[plant.start : plant.end]
                 away = float(np.linalg.norm((track[frame - plant.start] - track.mean(axis=0))[::2]))
-                color = HOLDS if away <= FAR else SLIPS
+                color = HELD if away <= SLIDE_DISTANCE else SLIDING
                 page = spread.page(track[frame - plant.start], pose)
                 axes.plot(*page, "o", markersize=4, color=color, markeredgecolor="white", markeredgewidth=0.5, zorder=9)
     air = 0.06 * (high - low)
@@ -94,9 +94,9 @@ def _draw_strip(axes: Any, name: str, clip: Clip, comparison: Comparison, view: 
 
 
 def _spread(view: View, before: Motion, height: float) -> View:
-    """The view with its poses evenly apart, by where the hips were before: what a method moves is seen to move."""
-    places = Kinematics(before[view.frames]).positions[:, 0] @ view.right
-    return replace(view, shifts=np.arange(len(places)) * 0.62 * height - places, true_places=False)
+    """Return the view with evenly spaced poses, placed by the hips of the input, so that root changes are visible."""
+    positions = Kinematics(before[view.frames]).positions[:, 0] @ view.right
+    return replace(view, shifts=np.arange(len(positions)) * 0.62 * height - positions, true_positions=False)
 
 
 def _draw_bars(figure: Any, rows: Sequence[Row], tall: float) -> None:
@@ -114,9 +114,9 @@ def _draw_bars(figure: Any, rows: Sequence[Row], tall: float) -> None:
             axes.set_xlim(0.1 if key in RATIOS else 1e-3, max(10.0, 30.0 * max(drawn)))
         else:
             axes.set_xlim(0.0, 1.35 * max(max(drawn), 1e-6))
-        for place, value in enumerate(values):
+        for row, value in enumerate(values):
             text = "failed" if value is None else f"{value:.3g}" if value >= 0.001 else "0"
-            axes.annotate(text, (max(drawn[place], axes.get_xlim()[0]), place), (3, 0), textcoords="offset points",
+            axes.annotate(text, (max(drawn[row], axes.get_xlim()[0]), row), (3, 0), textcoords="offset points",
                           va="center", fontsize=7, color=GREY)  # fmt: skip
         axes.set_yticks(range(len(rows)), names if number == 0 else [""] * len(rows), fontsize=7.5)
         axes.tick_params(axis="x", labelsize=6.5)

@@ -1,4 +1,4 @@
-"""Pictures of many figures at once: some instants of a scene side by side, one colour a figure."""
+"""Pictures of several characters: some instants of a scene side by side, one colour per character."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplant.plot.body import coarser
 from footplant.plot.page import STYLE, check_target, require_matplotlib, save_sheet
 
 COLORS = ((0.93, 0.92, 0.88), (0.80, 0.25, 0.20), (0.30, 0.50, 0.75), (0.90, 0.65, 0.25), (0.35, 0.62, 0.42))
-"""One after another for the figures of a scene: light, red, blue, yellow, green."""
+"""Colours of the characters in order: light, red, blue, yellow, green."""
 
 
 def crowd_strip(
@@ -32,16 +32,16 @@ def crowd_strip(
     columns: int = 4,
     dpi: int = 110,
 ) -> Path:
-    """Draw figures that move together at some frames, one panel a frame, as one PNG.
+    """Draw several characters at some frames, one panel per frame, as one PNG.
 
-    azimuth, elevation: degrees, from where it is seen (0 looks along −z, 90 along −x). marks: for each frame, places
-    (x, y, z) to mark with a dot. titles: over each panel; the time by default. colors: one after
-    another for the figures. columns: panels in a row.
+    azimuth, elevation: direction of view, degrees (0 looks along −z, 90 along −x). marks: for each frame, positions
+    (x, y, z) to mark with a dot. titles: over each panel; the time by default. colors: of the characters in order.
+    columns: panels per row.
     """
     mpl = require_matplotlib()
     path = check_target(path)
     if not clips or not len(frames) or any(len(clip.motion) <= max(frames) for clip in clips):
-        raise FormatError("expected figures with those frames to draw, got others", path=path)
+        raise FormatError("expected characters with those frames to draw, got others", path=path)
     right, up, toward = _camera(azimuth, elevation)
     panels = [_panel(clips, frame, colors, (right, up, toward)) for frame in frames]
     points = np.concatenate([polygons.reshape(-1, 2) for polygons, _ in panels])
@@ -63,10 +63,10 @@ def crowd_strip(
             area = (column * wide / 11.0, bottom, wide / 11.0, tall / figure.get_figheight())
             axes = figure.add_axes(area)
             axes.add_collection(PolyCollection(list(polygons), facecolors=paints, edgecolors=paints, linewidths=0.2))
-            for place in marks[number] if number < len(marks) else ():
-                spot = np.asarray(place, float)
+            for position in marks[number] if number < len(marks) else ():
+                point = np.asarray(position, float)
                 axes.plot(
-                    spot @ right, spot @ up, "o", markersize=5, color="#2a9d74", markeredgecolor="white", zorder=9
+                    point @ right, point @ up, "o", markersize=5, color="#2a9d74", markeredgecolor="white", zorder=9
                 )
             text = titles[number] if number < len(titles) else f"{frame / clips[0].motion.fps:.2f} s"
             axes.set_title(text, fontsize=8, color="#6b7280", pad=2)
@@ -78,7 +78,7 @@ def crowd_strip(
 
 
 def _camera(azimuth: float, elevation: float) -> tuple[NDArray, NDArray, NDArray]:
-    """Right, up and towards the viewer, in the world."""
+    """Return the unit vectors right, up and towards the viewer, in the world."""
     a, e = np.radians([azimuth, elevation])
     toward = np.array([np.sin(a) * np.cos(e), np.sin(e), np.cos(a) * np.cos(e)])
     right = np.cross([0.0, 1.0, 0.0], toward)
@@ -89,7 +89,7 @@ def _camera(azimuth: float, elevation: float) -> tuple[NDArray, NDArray, NDArray
 def _panel(
     clips: Sequence[Clip], frame: int, palette: Sequence[tuple[float, float, float]], camera: tuple[NDArray, ...]
 ) -> tuple[NDArray, NDArray]:
-    """Triangles (T, 3, 2) of all figures at a frame, far ones first, and their colours (T, 3)."""
+    """Return the triangles (T, 3, 2) of all characters at a frame, back to front, and their colours (T, 3)."""
     from footplant.skinning import linear_blend
 
     right, up, toward = camera
@@ -98,7 +98,7 @@ def _panel(
     for number, clip in enumerate(clips):
         skin = clip.character.skin
         if skin is None:
-            raise FormatError(f"expected figures with a mesh to draw, {clip.character.name!r} has none")
+            raise FormatError(f"expected characters with a mesh to draw, {clip.character.name!r} has none")
         skin = coarser(skin)
         vertices = linear_blend(skin, Kinematics(clip.motion[frame]))[0]
         corners = vertices[skin.faces]

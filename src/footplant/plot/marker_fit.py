@@ -1,4 +1,4 @@
-"""Markers over the skeleton that they drive: a strip of moments, and how far off each frame is."""
+"""Markers over the skeleton solved from them: a strip of moments, and the error of each frame."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BONE, _MARKER = "#2b6cb0", "#c2410c"
 
 
 def marker_fit(clip: Clip, markers: Markers, report: MarkerReport, path: str | Path, *, dpi: int = 110) -> Path:
-    """Draw the skeleton of some moments with the markers that it was solved from, and the error over time."""
+    """Draw the skeleton at some moments with the markers that it was solved from, and the error over time."""
     mpl = require_matplotlib()
     path = check_target(path)
     kinematics = Kinematics(clip.motion)
     view = choose_view(clip.character, kinematics, lambda frames: kinematics.positions[frames], poses=8)
-    places = np.concatenate([kinematics.positions, kinematics.ends], axis=1)
+    positions = np.concatenate([kinematics.positions, kinematics.ends], axis=1)
     skeleton = clip.motion.skeleton
     pairs = [(int(parent), joint) for joint, parent in enumerate(skeleton.parents) if parent >= 0]
     pairs += [(int(joint), len(skeleton) + number) for number, joint in enumerate(skeleton.end_parents)]
@@ -31,11 +31,11 @@ def marker_fit(clip: Clip, markers: Markers, report: MarkerReport, path: str | P
     with mpl.rc_context(STYLE):
         tall = 6.4
         title = f"{clip.name}: {len(report.markers)} markers, {report.marker_set or 'by name'}"
-        subtitle = f"median error {report.median:.1f} mm, rms {report.rms:.1f} mm; figure {report.height:.2f} m tall"
+        subtitle = f"median error {report.median:.1f} mm, rms {report.rms:.1f} mm; body height {report.height:.2f} m"
         figure = new_sheet(tall, title, subtitle)
         axes = figure.add_axes((0.3 / WIDTH, 2.1 / tall, 1 - 0.6 / WIDTH, (tall - 2.9) / tall))
         for pose, frame in enumerate(view.frames):
-            page = view.page(places[frame], pose)
+            page = view.page(positions[frame], pose)
             for a, b in pairs:
                 axes.plot(*page[[a, b]].T, color=_BONE, linewidth=1.6, solid_capstyle="round")
             axes.scatter(*view.page(markers.positions[frame, shown], pose).T, s=6, color=_MARKER, zorder=3)

@@ -1,4 +1,4 @@
-"""Pictures of what clips have in common: the table of distances with its path, and a library as a graph."""
+"""Pictures of clip matching: the distance matrix with its warping path, and a library as a motion graph."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from footplant.plot.page import (
     save_sheet,
 )
 
-MOST_MEETINGS = 12
+MOST_TRANSITIONS = 12
 MOST_ARCS = 60
-_PATH, _MEETING, _STRIKE, _LASTING = "#e4572e", "#ffffff", "#17bebb", "#2a9d74"
+_PATH, _TRANSITION, _STRIKE, _ENDLESS = "#e4572e", "#ffffff", "#17bebb", "#2a9d74"
 
 
 def matrix(found: Matching, names: tuple[str, str], path: str | Path, *, dpi: int = 130) -> Path:
-    """Draw the distances of two clips' frames as one PNG: dark is alike, with the path and places to go over."""
+    """Draw the distances of two clips' frames as one PNG: dark is similar, with time warp and transition points."""
     mpl = require_matplotlib()
     path = check_target(path)
     rows, columns = found.table.shape
@@ -53,12 +53,12 @@ def matrix(found: Matching, names: tuple[str, str], path: str | Path, *, dpi: in
         if len(found.strikes):
             axes.plot(
                 found.strikes[:, 1], found.strikes[:, 0], "o", color=_STRIKE, markeredgecolor="white", markersize=6,
-                label="the same foot strikes",
+                label="strikes of the same foot",
             )  # fmt: skip
-        best, rate = found.transitions[:MOST_MEETINGS], REGISTRATION.rate
+        best, rate = found.transitions[:MOST_TRANSITIONS], REGISTRATION.rate
         axes.plot(
-            [m.second / rate for m in best], [m.first / rate for m in best], "x", color=_MEETING, markersize=7,
-            markeredgewidth=1.8, label=f"the best {len(best)} places to go over",
+            [m.second / rate for m in best], [m.first / rate for m in best], "x", color=_TRANSITION, markersize=7,
+            markeredgewidth=1.8, label=f"the best {len(best)} transition points",
         )  # fmt: skip
         axes.set_xlim(extent[:2])
         axes.set_ylim(extent[2:])
@@ -74,10 +74,10 @@ def matrix(found: Matching, names: tuple[str, str], path: str | Path, *, dpi: in
 
 
 def graph(found: MotionGraph, path: str | Path, *, dpi: int = 130) -> Path:
-    """Draw a library of clips as one PNG: a bar of time for each clip, arcs for the best places to go over."""
+    """Draw a library of clips as one PNG: a time bar for each clip, arcs for the best transitions."""
     mpl = require_matplotlib()
     path = check_target(path)
-    lasting = found.component()
+    endless = found.component()
     with mpl.rc_context(STYLE):
         from matplotlib.patches import FancyArrowPatch
 
@@ -85,13 +85,13 @@ def graph(found: MotionGraph, path: str | Path, *, dpi: int = 130) -> Path:
         between = sum(edge.source != edge.target for edge in found.edges)
         subtitle = (
             f"{len(found.names)} clips · {len(found.edges)} transitions up to {1000 * found.threshold:.0f} mm, "
-            f"{between} of them between clips · {len(lasting)} clips can be played for ever"
+            f"{between} of them between clips · {len(endless)} clips can be played endlessly"
         )
         figure = new_sheet(tall, "Motion graph", subtitle)
         axes = figure.add_axes((2.3 / 13.0, 0.45 / tall, 10.4 / 13.0, (tall - 1.05) / tall))
         longest = max(found.durations, default=1.0)
         for number, (name, seconds) in enumerate(zip(found.names, found.durations)):
-            color = _LASTING if number in lasting else "#9aa1ab"
+            color = _ENDLESS if number in endless else "#9aa1ab"
             axes.barh(-number, seconds, height=0.22, color=color, zorder=3)
             axes.text(-0.012 * longest, -number, printable(name, 30), ha="right", va="center", color=INK)
         worst = max((edge.distance for edge in found.edges), default=1.0)
@@ -124,7 +124,7 @@ def graph(found: MotionGraph, path: str | Path, *, dpi: int = 130) -> Path:
 
 
 def _best(found: MotionGraph) -> list[Edge]:
-    """The few edges between any two clips that a picture has room for, worst first so that the best are on top."""
+    """Return the few best edges between any two clips, worst first so that the best are drawn on top."""
     most = int(np.clip(MOST_ARCS / max(len(found.names), 1) ** 2, 1, 6))
     drawn: dict[tuple[int, int], list[Edge]] = {}
     for edge in sorted(found.edges, key=lambda edge: edge.distance):

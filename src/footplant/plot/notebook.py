@@ -1,4 +1,4 @@
-"""A motion as a notebook shows it: a strip of poses beside one that moves, as SVG, without matplotlib and scripts."""
+"""A motion as HTML for notebooks: a strip of poses beside an animation, as SVG, without matplotlib and scripts."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from footplant.plot.view import View, choose_view
 from footplant.skeleton import Character
 
 TALL = 150.0
-"""Pixels of the highest pose."""
-MOST_MOMENTS = 48
-"""Poses of the figure that moves."""
+"""Height of the tallest pose, pixels."""
+MOST_FRAMES = 48
+"""Frames of the animation at most."""
 LIMB, FAINT = "#2b6cb0", "#9aa5b1"
 
 
 def motion_html(motion: Motion, character: Character | None = None, name: str = "motion") -> str:
-    """One small picture with a line of facts; the figure beside the strip plays in any browser, scripts or not."""
+    """Return one small picture with a line of facts; the animation beside the strip plays in any browser."""
     facts = f"{len(motion)} frames at {motion.fps:g} fps, {motion.duration:.2f} s, {len(motion.skeleton)} joints"
     title = f"<div><b>{html.escape(name)}</b> · {facts}</div>"
     if not len(motion):
         return title
-    figure = character or Character(motion.skeleton)
+    drawn = character or Character(motion.skeleton)
     kinematics = Kinematics(motion)
-    view = choose_view(figure, kinematics, lambda frames: kinematics.positions[frames])
+    view = choose_view(drawn, kinematics, lambda frames: kinematics.positions[frames])
     return title + _svg(kinematics, view)
 
 
 def _svg(kinematics: Kinematics, view: View) -> str:
     bones = _bones(kinematics.motion)
-    places = np.concatenate([kinematics.positions, kinematics.ends], axis=1)
-    strip = [view.page(places[frame], pose) for pose, frame in enumerate(view.frames)]
+    positions = np.concatenate([kinematics.positions, kinematics.ends], axis=1)
+    strip = [view.page(positions[frame], pose) for pose, frame in enumerate(view.frames)]
     count = len(kinematics.frames)
-    moments = np.unique(np.linspace(0, count - 1, min(count, MOST_MOMENTS)).round().astype(int))
-    moving = view.page(places[moments])
+    moments = np.unique(np.linspace(0, count - 1, min(count, MOST_FRAMES)).round().astype(int))
+    moving = view.page(positions[moments])
     moving[..., 0] -= moving[:, :1, 0]
     points = np.concatenate([pose.reshape(-1, 2) for pose in strip])
     low, high = points[:, 1].min(), points[:, 1].max()
@@ -45,28 +45,28 @@ def _svg(kinematics: Kinematics, view: View) -> str:
     left, width = points[:, 0].min(), np.ptp(points[:, 0])
     side = float(np.abs(moving[..., 0]).max())
     whole, tall = scale * (width + 2.0 * side) + 40.0, TALL + 16.0
-    place = np.array([-left * scale + 10.0, high * scale + 8.0])
-    stand = np.array([(width + side) * scale + 30.0, high * scale + 8.0])
+    origin = np.array([-left * scale + 10.0, high * scale + 8.0])
+    animation_origin = np.array([(width + side) * scale + 30.0, high * scale + 8.0])
 
     def path(pose: NDArray, at: NDArray) -> str:
         page = at + scale * pose * [1.0, -1.0]
         return "".join(f"M{a[0]:.0f} {a[1]:.0f}L{b[0]:.0f} {b[1]:.0f}" for a, b in page[bones])
 
-    still = "".join(path(pose, place) for pose in strip)
-    steps = ";".join(path(pose, stand) for pose in moving)
+    still = "".join(path(pose, origin) for pose in strip)
+    steps = ";".join(path(pose, animation_origin) for pose in moving)
     seconds = max(kinematics.motion.duration, 0.1)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole:.0f} {tall:.0f}" role="img" '
         f'style="max-width:100%;height:{tall:.0f}px" fill="none" stroke-linecap="round">'
         f'<path d="{still}" stroke="{FAINT}" stroke-width="2"/>'
-        f'<path d="{path(moving[0], stand)}" stroke="{LIMB}" stroke-width="3">'
+        f'<path d="{path(moving[0], animation_origin)}" stroke="{LIMB}" stroke-width="3">'
         f'<animate attributeName="d" dur="{seconds:.2f}s" repeatCount="indefinite" calcMode="discrete" '
         f'values="{steps}"/></path></svg>'
     )
 
 
 def _bones(motion: Motion) -> NDArray:
-    """(B, 2) pairs of joints and end sites to draw a line between; bones without a length are left out."""
+    """Return the pairs (B, 2) of joints and end sites that are connected by a line; zero-length bones are left out."""
     skeleton = motion.skeleton
     tips = len(skeleton) + np.arange(len(skeleton.end_parents))
     pairs = np.stack(

@@ -1,4 +1,4 @@
-"""The sheet that pictures are drawn on: its size, style and title, and how it becomes a PNG file."""
+"""The sheet that pictures are drawn on: its size, style and title, and saving as a PNG file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from footplant.errors import FormatError, MissingExtraError
 
 WIDTH = 13.0
-"""Inches; of the whole picture."""
+"""Width of the whole picture, inches."""
 TALLEST = 5.2
-"""Inches; of the strip of poses. A climb that would need more is drawn smaller."""
+"""Largest height of the strip of poses, inches; taller motions are drawn smaller."""
 INK, PALE, GREY = "#2b2f36", "#d9dde3", "#6b7280"
 STYLE: dict[Any, Any] = {
     "font.size": 8.5, "axes.edgecolor": "#9aa1ab", "axes.linewidth": 0.8, "axes.labelcolor": INK,
@@ -25,7 +25,7 @@ STYLE: dict[Any, Any] = {
 
 
 def require_matplotlib() -> Any:
-    """The module matplotlib, or the error that says how to install it."""
+    """Return the module matplotlib, or raise the error that says how to install it."""
     try:
         import matplotlib as mpl
         import matplotlib.backends.backend_agg
@@ -36,7 +36,7 @@ def require_matplotlib() -> Any:
 
 
 def check_target(path: str | Path) -> Path:
-    """The path of a picture that can be written."""
+    """Return the path after checking that it ends in .png."""
     path = Path(path)
     if path.suffix.lower() != ".png":
         raise FormatError(f"expected a file name ending in .png, got {path.suffix or 'no extension'!r}", path=path)
@@ -44,7 +44,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def new_sheet(tall: float, title: str, subtitle: str) -> Any:
-    """A figure of a height in inches with its title on the left and what it is on the right."""
+    """Return a matplotlib figure of a height in inches with its title on the left and a subtitle on the right."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -57,19 +57,19 @@ def new_sheet(tall: float, title: str, subtitle: str) -> Any:
 
 
 def save_sheet(figure: Any, path: Path, dpi: int) -> None:
-    """Write the figure as a PNG file, whole or not at all."""
+    """Write the figure as a PNG file, atomically."""
     from footplant.io.atomic import write_atomic
 
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # names may hold letters that the font lacks; a box in the title is no reason to stop
+        # names may contain characters that the font lacks; a box in the title is acceptable
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(buffer, format="png", dpi=dpi, facecolor="white")
     write_atomic(path, _small(buffer))
 
 
 def _small(picture: io.BytesIO) -> bytes:
-    """The PNG with a palette of 256 colours: a quarter of the size, for eyes the same."""
+    """Return the PNG with a palette of 256 colours: a quarter of the size, visually the same."""
     from PIL import Image
 
     out = io.BytesIO()
@@ -80,6 +80,6 @@ def _small(picture: io.BytesIO) -> bytes:
 
 
 def printable(name: str, longest: int = 60) -> str:
-    """Names come from files: no control characters, and not longer than a line."""
+    """Return a name without control characters, shortened to `longest` characters."""
     name = "".join(letter if letter.isprintable() else " " for letter in name)
     return name if len(name) <= longest else name[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""The panels below the poses: feet, angles, height, speed, and the path from above."""
+"""Panels below the poses: feet, angles, height, speed, and the top view of the path."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.plot import body, curves
-from footplant.plot.scene import Scene
+from footplant.plot.scene import PlotScene
 
 _INK, _PALE, _PLANTED = "#2b2f36", "#d9dde3", "#2a9d74"
 _SIDES = {"left": body.LEFT, "right": body.RIGHT}
 
 
-def panel_rows(scene: Scene) -> list[tuple[list, float]]:
-    """Rows of panels with their heights in inches; each panel is a function and its options."""
+def panel_rows(scene: PlotScene) -> list[tuple[list, float]]:
+    """Return rows of panels with their heights in inches; each panel is a function and its options."""
     rows: list[tuple[list, float]] = []
     if len(scene.clip.motion) < 2:
         return rows
@@ -28,33 +28,33 @@ def panel_rows(scene: Scene) -> list[tuple[list, float]]:
 
 
 def _legend(axes) -> None:
-    """On the title's line, where no curve can be."""
+    """Put the legend on the title's line, where it hides no curve."""
     if not axes.get_legend_handles_labels()[0]:
         return
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.005), ncols=2, handlelength=1.2, borderaxespad=0.0)
 
 
-def _time_axis(axes, scene: Scene) -> None:
+def _time_axis(axes, scene: PlotScene) -> None:
     seconds = scene.seconds
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
     axes.xaxis.get_major_locator().set_params(nbins=7)
     axes.set_xlim(seconds[0], seconds[-1])
     axes.margins(y=0.12)
-    # little marks on top where the poses of the strip were taken
+    # marks at the top where the poses of the strip were taken
     times = seconds[scene.view.frames]
     axes.plot(times, np.ones(len(times)), "v", transform=axes.get_xaxis_transform(), color="#b6bcc6", markersize=3.2,
               clip_on=False, zorder=5)  # fmt: skip
 
 
 def _at_least(axes, span: float) -> None:
-    """Let the vertical axis cover at least a span, so that a figure at rest does not show its rounding errors."""
+    """Let the vertical axis cover at least a span, so that a static pose does not show its rounding errors."""
     low, high = axes.get_ylim()
     if high - low < span:
         middle = 0.5 * (low + high)
         axes.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
 
 
-def _draw_foot(axes, scene: Scene, side: str) -> None:
+def _draw_foot(axes, scene: PlotScene, side: str) -> None:
     contacts = scene.clip.character.contacts
     color = np.array(_SIDES[side])
     labels = []
@@ -69,7 +69,7 @@ def _draw_foot(axes, scene: Scene, side: str) -> None:
     _time_axis(axes, scene)
     low, high = axes.get_ylim()
     low, high = min(low, -1.0), max(high, 8.0)
-    # plants as two bars under the curves, and a tint where either holds
+    # footplants as two bars under the curves, and a tint where either holds
     step = 0.075 * (high - low)
     for name, paint, row in labels:
         for start, end in scene.plants.get(name, ()):
@@ -80,7 +80,7 @@ def _draw_foot(axes, scene: Scene, side: str) -> None:
     _legend(axes)
 
 
-def _draw_angle(axes, scene: Scene, joint: str) -> None:
+def _draw_angle(axes, scene: PlotScene, joint: str) -> None:
     for side, color in _SIDES.items():
         angles = curves.leg_angles(scene.clip.character, scene.kinematics, side)
         if joint in angles:
@@ -92,7 +92,7 @@ def _draw_angle(axes, scene: Scene, joint: str) -> None:
     _legend(axes)
 
 
-def _draw_root_height(axes, scene: Scene) -> None:
+def _draw_root_height(axes, scene: PlotScene) -> None:
     roles = scene.clip.character.roles
     joint = roles["hips"] if roles is not None and "hips" in roles else 0
     axes.plot(scene.seconds, scene.kinematics.positions[:, joint, 1] - scene.ground, color=_INK)
@@ -101,7 +101,7 @@ def _draw_root_height(axes, scene: Scene) -> None:
     _at_least(axes, 0.02)
 
 
-def _draw_speed(axes, scene: Scene) -> None:
+def _draw_speed(axes, scene: PlotScene) -> None:
     speed = curves.speed(scene.kinematics.positions[:, 0], scene.clip.motion.fps)
     axes.plot(scene.seconds, speed, color=_INK)
     axes.set_title("speed over the floor, m/s")
@@ -109,13 +109,13 @@ def _draw_speed(axes, scene: Scene) -> None:
     axes.set_ylim(0.0, max(1.15 * float(speed.max()), 0.1))
 
 
-def _draw_floor(axes, scene: Scene) -> None:
-    """The path of the root from above, with a mark a plant: the footprints."""
+def _draw_floor(axes, scene: PlotScene) -> None:
+    """Draw the path of the root from above, with a mark for each footplant."""
     view, contacts = scene.view, scene.clip.character.contacts
     away = -view.toward
 
-    def flat(places: NDArray) -> tuple[NDArray, NDArray]:
-        return places @ view.right, places @ away
+    def flat(positions: NDArray) -> tuple[NDArray, NDArray]:
+        return positions @ view.right, positions @ away
 
     axes.plot(*flat(scene.kinematics.positions[:, 0]), color="#9aa1ab", linewidth=1.1, zorder=2)
     for side, color in _SIDES.items():
@@ -123,16 +123,16 @@ def _draw_floor(axes, scene: Scene) -> None:
             name = f"{side}_{part}"
             if name not in contacts:
                 continue
-            places = scene.kinematics.point(contacts[name])
+            positions = scene.kinematics.point(contacts[name])
             for start, end in scene.plants.get(name, ()):
-                x, y = flat(places[start:end].mean(axis=0))
+                x, y = flat(positions[start:end].mean(axis=0))
                 axes.plot(x, y, "o", color=color, markersize=size, alpha=0.85, markeredgewidth=0, zorder=3)
-    axes.set_title("from above, m: path and plants")
+    axes.set_title("from above, m: path and footplants")
     _same_scale(axes)
 
 
 def _same_scale(axes) -> None:
-    """One scale for both axes, and at least half a metre either way: who stands still does not fill the panel."""
+    """Use one scale for both axes, and at least half a metre either way, so that standing still stays small."""
     axes.margins(0.12)
     box = axes.get_window_extent()
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

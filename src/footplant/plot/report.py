@@ -1,4 +1,4 @@
-"""A report for people: one sheet of plots (PNG), or one page with plots and tables (HTML, nothing else needed)."""
+"""Reports for people: one sheet of plots (PNG), or one self-contained page with plots and tables (HTML)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BEFORE, AFTER = "#d9895b", "#2b6cb0"
 
 
 def report_sheet(report: Report, clip: Clip, path: str | Path, *, dpi: int = 130) -> Path:
-    """Error by level, drift of every plant before and after, and the constraints that are farthest off."""
+    """Draw the error by level, the drift of every footplant before and after, and the largest constraint errors."""
     mpl = require_matplotlib()
     path = check_target(path)
     with mpl.rc_context(STYLE):
         tall = 4.4
         subtitle = f"{clip.character.name}, {report.height:.2f} m tall · {report.method} · {report.seconds:.2f} s"
         figure = new_sheet(tall, f"{clip.name}: {report.status.name.lower()}", subtitle)
-        # the last one has names for its axis
+        # the last panel has names on its axis
         for draw, left, right in ((_draw_levels, 0.75, 4.1), (_draw_drift, 4.8, 8.1), (_draw_worst, 9.9, WIDTH - 0.3)):
             area = (left / WIDTH, 0.75 / tall, (right - left) / WIDTH, (tall - 1.75) / tall)
             draw(figure.add_axes(area), report)
@@ -49,7 +49,7 @@ def _draw_levels(axes: Any, report: Report) -> None:
 
 
 def _draw_drift(axes: Any, report: Report) -> None:
-    axes.set_title("drift of each plant, mm")
+    axes.set_title("drift of each footplant, mm")
     drawn = False
     for quality, color, label in ((report.before, BEFORE, "before"), (report.after, AFTER, "after")):
         if quality is not None and quality.plants:
@@ -57,15 +57,15 @@ def _draw_drift(axes: Any, report: Report) -> None:
             axes.plot(np.arange(1, len(drifts) + 1), drifts, color=color, label=label)
             drawn = True
     if not drawn:
-        axes.text(0.5, 0.5, "no plants", ha="center", color=GREY, transform=axes.transAxes)
+        axes.text(0.5, 0.5, "no footplants", ha="center", color=GREY, transform=axes.transAxes)
         return
     axes.set_yscale("log")
-    axes.set_xlabel("plants, best to worst")
+    axes.set_xlabel("footplants, best to worst")
     axes.legend(loc="center right")
 
 
 def _draw_worst(axes: Any, report: Report) -> None:
-    axes.set_title("constraints farthest off, mm")
+    axes.set_title("largest constraint errors, mm")
     worst = sorted((c for c in report.constraints if c.unit == "mm"), key=lambda entry: -entry.worst)[:8]
     if not worst:
         axes.text(0.5, 0.5, "no constraints", ha="center", color=GREY, transform=axes.transAxes)
@@ -77,9 +77,9 @@ def _draw_worst(axes: Any, report: Report) -> None:
 
 
 def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Path | None = None) -> Path:
-    """The report as one HTML file: pictures inside, tables below; it loads nothing from anywhere.
+    """Write the report as one HTML file with embedded pictures and tables; it loads nothing from elsewhere.
 
-    poses: a PNG of the motion that is drawn already; None draws a strip.
+    poses: an existing PNG of the motion; None draws a strip.
     """
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):

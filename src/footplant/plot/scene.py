@@ -1,4 +1,4 @@
-"""What every part of the picture draws from: the clip, where things are, the view and the plants."""
+"""Shared data of the picture's parts: the clip, its kinematics, the view and the footplants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.kinematics import Kinematics
 from footplant.plot import body
-from footplant.plot.view import View, choose_view, figure_height
+from footplant.plot.view import View, choose_view, drawn_height
 from footplant.skeleton import Skin
 
 Plants = Mapping[str, Sequence[tuple[int, int]]]
@@ -19,8 +19,8 @@ Plants = Mapping[str, Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
-class Scene:
-    """A clip with all that its picture shows."""
+class PlotScene:
+    """A clip with everything that its picture shows."""
 
     clip: Clip
     kinematics: Kinematics
@@ -29,14 +29,14 @@ class Scene:
     ground: float
     """Height of the ground, metres."""
     skin: Skin | None
-    """The mesh to draw, coarse enough; None to draw bones."""
+    """The mesh to draw, decimated; None to draw bones."""
 
     outlines: NDArray
-    """(P, N, 3) world points of all that is drawn of each pose: vertices, or joints and end sites; metres."""
+    """(P, N, 3) world points of everything drawn of each pose: vertices, or joints and end sites; metres."""
 
     @property
     def seconds(self) -> NDArray:
-        """(F,) the time of each frame."""
+        """Return the time of each frame (F,), seconds."""
         return np.arange(len(self.clip.motion)) / self.clip.motion.fps
 
 
@@ -48,8 +48,8 @@ def _outline(kinematics: Kinematics, skin: Skin | None, frames: NDArray) -> NDAr
     return linear_blend(skin, Kinematics(kinematics.motion[frames]))
 
 
-def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool) -> Scene:
-    """Run forward kinematics, choose the view, and find plants and ground where they are not given."""
+def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool) -> PlotScene:
+    """Run forward kinematics, choose the view, and detect footplants and ground where they are not given."""
     kinematics = Kinematics(clip.motion)
     skin = body.coarser(clip.character.skin) if mesh and clip.character.skin is not None else None
     view = choose_view(clip.character, kinematics, lambda frames: _outline(kinematics, skin, frames), poses)
@@ -65,10 +65,10 @@ def make_scene(clip: Clip, plants: Plants | None, poses: int | None, mesh: bool)
     ground = float(low.min())
     if planted:
         levels = np.array([heights.mean() for heights in planted])
-        # one floor with some noise, or steps and rungs: then the lowest
-        level = np.ptp(levels) < 0.1 * figure_height(clip.character, kinematics)
+        # one floor with noise: the median; steps and rungs: the lowest
+        level = np.ptp(levels) < 0.1 * drawn_height(clip.character, kinematics)
         ground = float(np.median(levels) if level else levels.min())
-    return Scene(clip, kinematics, view, plants, ground, skin, _outline(kinematics, skin, view.frames))
+    return PlotScene(clip, kinematics, view, plants, ground, skin, _outline(kinematics, skin, view.frames))
 
 
 def _find_plants(clip: Clip) -> Plants:

@@ -1,4 +1,4 @@
-"""The one picture that says what a clip is: poses, feet with their plants, angles, height and speed."""
+"""Overview picture of a clip: poses, feet with their footplants, angles, height and speed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from footplant.plot.page import (
     save_sheet,
 )
 from footplant.plot.panels import panel_rows
-from footplant.plot.scene import Plants, Scene, make_scene
-from footplant.plot.view import figure_height
+from footplant.plot.scene import Plants, PlotScene, make_scene
+from footplant.plot.view import drawn_height
 
 _PLANTED = "#2a9d74"
 
@@ -39,11 +39,11 @@ def strip(
     ground: Ground | None = None,
     dpi: int = 130,
 ) -> Path:
-    """Draw a clip as one PNG: a strip of poses above the feet's heights with plants, leg angles, height and speed.
+    """Draw a clip as one PNG: a strip of poses above foot heights with footplants, leg angles, height and speed.
 
-    plants: intervals to mark; found by `footplant.contacts.detection` when None. poses: how many (default: as fit).
-    mesh: draw the skin where the character has one. panels: False draws the poses alone. ground: what is not level
-    under them, drawn along their way. dpi: dots per inch.
+    plants: intervals to mark; detected by `footplant.contacts.detection` when None. poses: how many (default: as fit).
+    mesh: draw the skin if the character has one. panels: False draws the poses alone. ground: uneven ground, drawn as
+    a profile along the path. dpi: dots per inch.
     """
     mpl = require_matplotlib()
     path = check_target(path)
@@ -70,44 +70,44 @@ def strip(
     return path
 
 
-def _subtitle(scene: Scene) -> str:
+def _subtitle(scene: PlotScene) -> str:
     motion, character = scene.clip.motion, scene.clip.character
     height = f", {character.height:.2f} m tall" if character.height else ""
     count = f"{len(motion)} frames" if len(motion) != 1 else "1 frame"
     return f"{printable(character.name)}{height} · {count} at {motion.fps:.4g} fps, {motion.duration:.2f} s"
 
 
-def _page_bounds(scene: Scene) -> tuple[float, float, float, float]:
-    """Left, right, bottom and top of all poses on the page, metres, with air around them."""
-    air = 0.12 * figure_height(scene.clip.character, scene.kinematics)
+def _page_bounds(scene: PlotScene) -> tuple[float, float, float, float]:
+    """Return left, right, bottom and top of all poses on the page, metres, with a margin."""
+    air = 0.12 * drawn_height(scene.clip.character, scene.kinematics)
     page = np.concatenate([scene.view.page(points, pose) for pose, points in enumerate(scene.outlines)])
     (left, low), (right, high) = page.min(axis=0), page.max(axis=0)
     left, right = left - air, right + air
-    # below the ground there is room for a line of text
+    # leave room for a line of text below the ground
     text = 0.3 * max((right - left) / (WIDTH - 0.6), (high - low) / (TALLEST - 0.3))
     return left, right, min(low, scene.ground) - text, high + 0.6 * air
 
 
-def _strip_height(scene: Scene) -> float:
+def _strip_height(scene: PlotScene) -> float:
     left, right, low, high = _page_bounds(scene)
     return float(np.clip((WIDTH - 0.6) * (high - low) / (right - left), 2.0, TALLEST))
 
 
-def _draw_ground(axes, scene: Scene, ground: Ground, low: float, left: float, right: float) -> None:
-    """The profile of a ground below each pose, as far as half-way to its neighbours."""
+def _draw_ground(axes, scene: PlotScene, ground: Ground, low: float, left: float, right: float) -> None:
+    """Draw the ground's profile below each pose, halfway to its neighbours."""
     view = scene.view
     roots = scene.kinematics.positions[view.frames, 0]
     middles = np.array([view.page(root, pose)[0] for pose, root in enumerate(roots)])
-    borders = np.concatenate([[left], 0.5 * (middles[1:] + middles[:-1]), [right]])
-    for root, middle, start, end in zip(roots, middles, borders, borders[1:]):
+    limits = np.concatenate([[left], 0.5 * (middles[1:] + middles[:-1]), [right]])
+    for root, middle, start, end in zip(roots, middles, limits, limits[1:]):
         along = np.linspace(start, end, 200)
-        places = root[::2] + (along - middle)[:, None] * view.right[::2]
-        heights = ground.height(places)
+        points = root[::2] + (along - middle)[:, None] * view.right[::2]
+        heights = ground.height(points)
         axes.fill_between(along, low, heights, color="#f3f5f8", zorder=0, linewidth=0)
         axes.plot(along, heights, color="#aab1bc", linewidth=1.0, zorder=1)
 
 
-def _draw_poses(axes, scene: Scene, ground: Ground | None) -> None:
+def _draw_poses(axes, scene: PlotScene, ground: Ground | None) -> None:
     from matplotlib.collections import PolyCollection
 
     character, view = scene.clip.character, scene.view
@@ -137,7 +137,7 @@ def _draw_poses(axes, scene: Scene, ground: Ground | None) -> None:
         axes.annotate(
             label, (middle, low), (0, 4), textcoords="offset points", ha="center", fontsize=7.5, color="#6b7280"
         )
-    # one scale for both axes: whichever has room to spare shows more of the world
+    # one scale for both axes: the one with room to spare shows more of the world
     wide, tall = WIDTH - 0.6, _strip_height(scene)
     metres_per_inch = max((right - left) / wide, (high - low) / tall)
     middle, half = 0.5 * (left + right), 0.5 * metres_per_inch * wide
@@ -146,12 +146,12 @@ def _draw_poses(axes, scene: Scene, ground: Ground | None) -> None:
     axes.set_axis_off()
 
 
-def _mark_planted(axes, scene: Scene, pose: int, frame: int) -> None:
-    """A dot where a heel or ball is planted in this pose."""
+def _mark_planted(axes, scene: PlotScene, pose: int, frame: int) -> None:
+    """Draw a dot where a heel or ball is planted in this pose."""
     for name, intervals in scene.plants.items():
         if name in scene.clip.character.contacts and any(start <= frame < end for start, end in intervals):
-            place = scene.kinematics.point(scene.clip.character.contacts[name])[frame]
-            page = scene.view.page(place, pose)
+            position = scene.kinematics.point(scene.clip.character.contacts[name])[frame]
+            page = scene.view.page(position, pose)
             axes.plot(
                 *page, "o", markersize=3.6, color=_PLANTED, markeredgecolor="white", markeredgewidth=0.6, zorder=9
             )

@@ -1,4 +1,4 @@
-"""Where to look from, and which poses stand where on the page."""
+"""Choose the direction of view and the arrangement of poses on the page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from footplant.skeleton import Character
 
 UP = np.array([0.0, 1.0, 0.0])
 STRAIGHT = 0.8
-"""Net travel over the length of the path above which a clip counts as going one way."""
+"""Net displacement divided by path length above which a clip counts as going straight."""
 NARROWEST, WIDEST = 0.34, 1.1
-"""Mean distance of neighbouring poses on the page, in body heights, between which their true places are kept."""
+"""Mean distance of neighbouring poses on the page, in body heights, between which their true positions are kept."""
 EVEN = 0.62
 """Distance of neighbouring poses, in body heights, when they are spread evenly instead."""
 
@@ -30,26 +30,26 @@ class View:
     """(P,) frames whose poses are drawn."""
     shifts: NDArray
     """(P,) metres to add to the horizontal page coordinate of each pose."""
-    true_places: bool
-    """True when the poses stand where they were, so that the page's axis is metres of travel."""
+    true_positions: bool
+    """True when the poses are at their true positions, so that the page's axis is metres of travel."""
 
     @property
     def toward(self) -> NDArray:
-        """(3,) unit vector towards the viewer."""
+        """Return the unit vector (3,) towards the viewer."""
         return np.cross(self.right, UP)
 
     def page(self, points: NDArray, pose: int | None = None) -> NDArray:
-        """Page coordinates (…, 2) in metres of world points (…, 3), of a pose where one is given."""
+        """Return page coordinates (…, 2) in metres of world points (…, 3), shifted for a pose if one is given."""
         shift = 0.0 if pose is None else self.shifts[pose]
         return np.stack([points @ self.right + shift, points[..., 1]], axis=-1)
 
     def depth(self, points: NDArray) -> NDArray:
-        """How near to the viewer, metres."""
+        """Return the distance towards the viewer, metres."""
         return points @ self.toward
 
 
-def figure_height(character: Character, kinematics: Kinematics) -> float:
-    """The character's height, or the largest extent of its poses when it has none."""
+def drawn_height(character: Character, kinematics: Kinematics) -> float:
+    """Return the character's height, or the largest extent of its poses when it has none."""
     if character.height > 0:
         return character.height
     extent = np.ptp(kinematics.positions, axis=1).max() if kinematics.positions.size else 0.0
@@ -59,26 +59,26 @@ def figure_height(character: Character, kinematics: Kinematics) -> float:
 def choose_view(
     character: Character, kinematics: Kinematics, outline: Callable[[NDArray], NDArray], poses: int | None = None
 ) -> View:
-    """Look from the side of the travel, or three quarters from the front at a clip that stays in place.
+    """Return a view from the side of the travel, or three quarters from the front for a clip that stays in place.
 
-    outline: gives the world points (P, N, 3) of all that is drawn of some frames (P,).
+    outline: returns the world points (P, N, 3) of everything drawn at frames (P,).
     """
     root = kinematics.positions[:, 0]
-    count, height = len(root), figure_height(character, kinematics)
+    count, height = len(root), drawn_height(character, kinematics)
     floor = root * [1.0, 0.0, 1.0]
     net = floor[-1] - floor[0]
     distance = float(np.linalg.norm(net))
     path = float(np.linalg.norm(np.diff(_smooth(floor, count), axis=0), axis=1).sum())
-    goes = distance > 0.6 * height
-    right = net / distance if goes else _three_quarters(character, kinematics)
-    if goes and distance > STRAIGHT * path:
+    travels = distance > 0.6 * height
+    right = net / distance if travels else _three_quarters(character, kinematics)
+    if travels and distance > STRAIGHT * path:
         frames = _even_frames(count, poses or int(np.clip(round(distance / (0.45 * height)) + 1, 7, 12)))
         steps = np.diff(floor[frames] @ right) / height
-        # poses that would stand in one another (a pause, a step back) or far apart are spread evenly instead
+        # poses that would overlap (a pause, a step back) or be far apart are spread evenly instead
         if len(steps) and NARROWEST <= steps.mean() <= WIDEST and steps.min() >= 0.5 * NARROWEST:
             return View(right, frames, np.full(len(frames), -float(floor[0] @ right)), True)
     frames = _even_frames(count, poses or 10)
-    # spread the centres of the poses, not their roots: a figure that lies or leans stays between its neighbours
+    # spread the centres of the poses, not their roots: a character that lies or leans stays between its neighbours
     across = outline(frames) @ right
     middle = 0.5 * (across.max(axis=1) + across.min(axis=1))
     spacing = max(EVEN * height, 0.8 * float(np.ptp(across, axis=1).max()))
@@ -90,12 +90,12 @@ def _even_frames(count: int, poses: int) -> NDArray:
 
 
 def _smooth(path: NDArray, count: int) -> NDArray:
-    """Every so many frames only: sway and noise must not count as travel."""
+    """Return every n-th frame only: sway and noise must not count as travel."""
     return path[:: max(1, count // 12)]
 
 
 def _three_quarters(character: Character, kinematics: Kinematics) -> NDArray:
-    """Page right for a viewer who stands in front of the figure's first pose, a step to its right."""
+    """Return page right for a viewer in front of the first pose, slightly to the character's right."""
     roles = character.roles
     left = np.array([1.0, 0.0, 0.0])
     if roles is not None and "left_upper_leg" in roles and "right_upper_leg" in roles:
@@ -104,6 +104,6 @@ def _three_quarters(character: Character, kinematics: Kinematics) -> NDArray:
         if np.linalg.norm(mean) > 1e-6:
             left = mean / np.linalg.norm(mean)
     forward = np.cross(left, UP)
-    # from the front the figure's left is on the right of the page; turned by 40° its front shows to the right as well
+    # from the front the character's left is on the right of the page; rotated by 40° its front shows to the right
     angle = np.radians(40.0)
     return np.cos(angle) * left + np.sin(angle) * forward

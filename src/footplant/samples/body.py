@@ -1,4 +1,4 @@
-"""A figure posed by what a person would say of it: pelvis, trunk, gaze, arms by angles, legs by where the feet are."""
+"""Pose a mannequin by anatomical parameters: pelvis, trunk, gaze, arm angles, and legs by foot positions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from footplant.solve.ik import limb
 SIDES = {"left": 1.0, "right": -1.0}
 """Side → sign of its x in the rest pose."""
 STRAIGHTEST = float(np.cos(0.035))
-"""Largest distance of hip and ankle over thigh plus shank: the knee keeps four degrees of flexion."""
+"""Largest hip–ankle distance divided by thigh plus shank: the knee keeps four degrees of flexion."""
 HIPS_HEIGHT = 0.94
 """Height of the mannequin's pelvis joint in the rest pose, with straight legs, metres."""
 ARM_LENGTH = 0.54
@@ -26,30 +26,30 @@ ARM_LENGTH = 0.54
 FOOT_LENGTH = float(np.hypot(0.185, 0.01))
 """Heel to ball of the mannequin, metres."""
 STANDING_HEIGHT = 0.9375
-"""Height of its pelvis joint when it stands at ease, metres."""
+"""Height of its pelvis joint when standing at ease, metres."""
 LEG_LENGTH = float(np.hypot(0.82, 0.01))
-"""Hip to ankle of the mannequin the motions are shaped for, metres."""
+"""Hip to ankle of the mannequin for which the motions were designed, metres."""
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
-    """A character made from the mannequin (other sizes, same axes): lengths and joints that the generators ask for."""
+class SampleBody:
+    """A character derived from the mannequin (other sizes, same axes): lengths and joints for the generators."""
 
     character: Character
 
     @classmethod
-    def of(cls, character: Character | None) -> Figure:
-        """The figure of a character; None is the mannequin."""
+    def of(cls, character: Character | None) -> SampleBody:
+        """Return the body of a character; None is the mannequin."""
         from footplant.samples import characters
 
         return cls(characters.load_character("mannequin") if character is None else character)
 
     def __post_init__(self) -> None:
-        """The generators turn joints about world axes, so the rest pose must have none turned."""
+        """Check the rest pose: the generators rotate joints about world axes, so it must have identity rotations."""
         character = self.character
         if np.abs(np.abs(character.skeleton.rest[:, 0]) - 1.0).max() > 1e-9:
             raise SkeletonError(
-                f"expected a figure made from the mannequin, got {character.name!r} with a turned rest pose"
+                f"expected a character made from the mannequin, got {character.name!r} with a rotated rest pose"
             )
         needed = {f"{side}_{part}" for side in SIDES for part in ("heel", "ball", "toe", "palm")}
         if needed - set(character.contacts):
@@ -58,161 +58,164 @@ class Figure:
 
     @property
     def skeleton(self) -> Skeleton:
-        """The character's skeleton."""
+        """Return the character's skeleton."""
         return self.character.skeleton
 
     def joint(self, role: str) -> int:
-        """The joint of a role."""
+        """Return the joint of a role."""
         return self.character.require_roles()[role]
 
     def rest(self, role: str) -> NDArray:
-        """(3,) metres; where the joint of a role stands in the rest pose."""
+        """Return the position (3,) of a role's joint in the rest pose, metres."""
         return self.skeleton.rest_world[0][self.joint(role)]
 
     def contact(self, name: str) -> NDArray:
-        """(3,) metres; where a contact point is in the rest pose."""
+        """Return the position (3,) of a contact point in the rest pose, metres."""
         point = self.character.contacts[name]
         return self.skeleton.rest_world[0][point.joint] + np.array(point.offset)
 
     @cached_property
     def leg_length(self) -> float:
-        """Hip to ankle of the straight leg, metres."""
+        """Return the length of the straight leg from hip to ankle, metres."""
         return float(np.linalg.norm(self.rest("left_upper_leg") - self.rest("left_foot")))
 
     @cached_property
     def scale(self) -> float:
-        """Lengths of a motion are multiplied by this: the leg's length over the mannequin's."""
+        """Return the length scale of motions: leg length divided by the mannequin's."""
         return self.leg_length / LEG_LENGTH
 
     def hips_height(self, height: ArrayLike) -> NDArray:
-        """The height of this figure's pelvis joint that bends its legs as a height of the mannequin's does, metres."""
+        """Return the pelvis height that bends this body's legs as `height` does the mannequin's, metres."""
         return self.rest("hips")[1] - self.scale * (HIPS_HEIGHT - np.asarray(height, float))
 
     @cached_property
     def arm_scale(self) -> float:
-        """The length of its arms over the mannequin's."""
+        """Return the arm length divided by the mannequin's."""
         bones = (self.skeleton.offsets[self.joint(f"left_{part}")] for part in ("lower_arm", "hand"))
         return sum(float(np.linalg.norm(bone)) for bone in bones) / ARM_LENGTH
 
     @cached_property
     def step_share(self) -> float:
-        """How long its steps are for its legs, at most 1: about a fifth of a step is the roll over the foot."""
+        """Return the step length relative to leg length, at most 1: about a fifth of a step is the foot's roll."""
         foot = float(np.linalg.norm(self.contact("left_ball") - self.contact("left_heel")))
         return min(0.75 + 0.25 * foot / (FOOT_LENGTH * self.scale), 1.0)
 
     @cached_property
     def tempo(self) -> float:
-        """Times of a motion are multiplied by this, so that speed² over leg length (Froude's number) stays the same."""
+        """Return the time scale of motions, which keeps the Froude number (speed² / leg length) constant."""
         return float(np.sqrt(self.scale))
 
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """What the body does over F frames; angles in radians, 0 is upright with hanging arms. `build` makes the motion."""
+    """Parameters of a posture over F frames; angles in radians, 0 is upright with hanging arms. See `build`."""
 
     hips: NDArray
-    """(F, 3) metres; world place of the pelvis."""
+    """(F, 3) metres; world position of the pelvis."""
     heading: ArrayLike = 0.0
-    """(F,) the way the body goes, a turn about the vertical; 0 is +z, a quarter turn is +x."""
+    """(F,) direction of travel, a rotation about the vertical; 0 is +z, a quarter turn is +x."""
     pelvis: ArrayLike = (0.0, 0.0, 0.0)
-    """(F, 3) forward tilt, turn to the left, left hip up."""
+    """(F, 3) forward tilt, rotation to the left, left hip up."""
     trunk: ArrayLike = (0.0, 0.0, 0.0)
-    """(F, 3) bend of the thorax against the pelvis: forward, turn to the left, lean to the right."""
+    """(F, 3) bend of the thorax relative to the pelvis: forward, rotation to the left, lean to the right."""
     gaze: ArrayLike = (0.0, 0.0)
-    """(F, 2) where the head looks against the heading: down, left."""
+    """(F, 2) direction of the head relative to the heading: down, left."""
     arms: Mapping[str, Mapping[str, ArrayLike]] = field(default_factory=dict)
     """Side → angles of `ARM`: swing forward, spread outward, twist inward, elbow, forearm (pronation), wrist …"""
     hands: Mapping[str, tuple[ArrayLike, ...]] = field(default_factory=dict)
-    """Side → (wrist places (F, 3), hand rotations (F, 4), swivel (F,), weight (F,)): blends from the arm's angles."""
+    """Side → (wrist positions (F, 3), hand rotations (F, 4), swivel (F,), weight (F,)): blends from the arm angles."""
     feet: Mapping[str, tuple[NDArray, NDArray, NDArray, NDArray]] = field(default_factory=dict)
-    """Side → (ankle places (F, 3), foot rotations (F, 4), toe rotations (F, 4), knee headings (F,)), all world."""
+    """Side → (ankle positions (F, 3), foot rotations (F, 4), toe rotations (F, 4), knee headings (F,)), all world."""
 
 
 def turn(x: ArrayLike = 0.0, y: ArrayLike = 0.0, z: ArrayLike = 0.0) -> NDArray:
-    """Quaternions (…, 4): first about z, then x, then y, radians."""
+    """Return quaternions (…, 4): first about z, then x, then y, radians."""
     x, y, z = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float), np.asarray(z, float))
     return rotation.from_euler(np.stack([y, x, z], axis=-1), "yxz")
 
 
-def build(figure: Figure, pose: Pose, fps: float) -> Motion:
-    """The motion of a pose track: trunk and arms by angles, then hands and legs by the closed-form limb."""
-    skeleton, frames = figure.skeleton, len(pose.hips)
+def build(body: SampleBody, pose: Pose, fps: float) -> Motion:
+    """Return the motion of a pose track: trunk and arms by angles, then hands and legs by two-bone IK."""
+    skeleton, frames = body.skeleton, len(pose.hips)
     heading = np.broadcast_to(np.asarray(pose.heading, float), frames)
     local = np.array(np.broadcast_to(skeleton.rest, (frames, len(skeleton), 4)))
     tilt, twist, roll = np.broadcast_to(np.asarray(pose.pelvis, float), (frames, 3)).T
     local[:, 0] = turn(tilt, heading + twist, roll)
-    _bend_trunk(figure, pose, heading, local)
+    _bend_trunk(body, pose, heading, local)
     for side, sign in SIDES.items():
-        _pose_arm(figure, side, sign, pose.arms.get(side, {}), local)
+        _pose_arm(body, side, sign, pose.arms.get(side, {}), local)
     hips = np.array(pose.hips)
-    hips[:, 1] = _height_in_reach(figure, pose, local[:, 0])
+    hips[:, 1] = _height_in_reach(body, pose, local[:, 0])
     motion = Motion(skeleton, hips, rotation.normalize(local), fps)
     for side, (places, turns, swivel, weight) in pose.hands.items():
-        motion = _place_hand(figure, motion, side, places, turns, swivel, weight)
+        motion = _place_hand(body, motion, side, places, turns, swivel, weight)
     for side, (ankles, feet, toes, knees) in pose.feet.items():
-        motion = _place_leg(figure, motion, side, ankles, feet, toes, knees)
+        motion = _place_leg(body, motion, side, ankles, feet, toes, knees)
     return motion
 
 
-def _height_in_reach(figure: Figure, pose: Pose, turned: NDArray) -> NDArray:
-    """The hips' height, lowered smoothly where a leg would have to be straighter than a person's."""
-    skeleton, height = figure.skeleton, np.array(pose.hips[:, 1])
-    soft = 0.002 * figure.scale
+def _height_in_reach(body: SampleBody, pose: Pose, turned: NDArray) -> NDArray:
+    """Return the hips' height, lowered smoothly where a leg would exceed its largest extension.
+
+    Soft minimum: −s·log(exp(−h/s) + exp(−limit/s)) with s = 2 mm at the mannequin's scale.
+    """
+    skeleton, height = body.skeleton, np.array(pose.hips[:, 1])
+    soft = 0.002 * body.scale
     for side, (ankles, *_) in pose.feet.items():
-        socket = rotation.rotate(turned, skeleton.offsets[figure.joint(f"{side}_upper_leg")])
+        socket = rotation.rotate(turned, skeleton.offsets[body.joint(f"{side}_upper_leg")])
         across = (pose.hips + socket - ankles)[:, [0, 2]]
-        room = np.sqrt(np.maximum((STRAIGHTEST * figure.leg_length) ** 2 - np.sum(across**2, axis=-1), 0.0))
+        room = np.sqrt(np.maximum((STRAIGHTEST * body.leg_length) ** 2 - np.sum(across**2, axis=-1), 0.0))
         height = -soft * np.logaddexp(-height / soft, -(ankles[:, 1] + room - socket[:, 1]) / soft)
     return height
 
 
-def _bend_trunk(figure: Figure, pose: Pose, heading: NDArray, local: NDArray) -> None:
+def _bend_trunk(body: SampleBody, pose: Pose, heading: NDArray, local: NDArray) -> None:
     frames = len(heading)
     bend, twist, lean = np.broadcast_to(np.asarray(pose.trunk, float), (frames, 3)).T
-    spine = figure.character.require_roles().joints["spine"]
+    spine = body.character.require_roles().joints["spine"]
     chest = local[:, 0]
     for joint in spine:
         local[:, joint] = rotation.exp(np.stack([bend, twist, -lean], axis=-1) / len(spine))
         chest = rotation.multiply(chest, local[:, joint])
     down, left = np.broadcast_to(np.asarray(pose.gaze, float), (frames, 2)).T
-    # the head is held towards the gaze whatever the trunk does; neck and head share the bend
+    # the head follows the gaze independently of the trunk; neck and head share the rotation
     wanted = turn(down, heading + left)
     share = rotation.log(rotation.multiply(rotation.inverse(chest), wanted))
-    local[:, figure.joint("neck")] = rotation.exp(0.45 * share)
-    local[:, figure.joint("head")] = rotation.exp(0.55 * share)
+    local[:, body.joint("neck")] = rotation.exp(0.45 * share)
+    local[:, body.joint("head")] = rotation.exp(0.55 * share)
 
 
-def _pose_arm(figure: Figure, side: str, sign: float, angles: Mapping[str, ArrayLike], local: NDArray) -> None:
+def _pose_arm(body: SampleBody, side: str, sign: float, angles: Mapping[str, ArrayLike], local: NDArray) -> None:
     unknown = set(angles) - set(ARM)
     if unknown:
         raise KeyError(f"expected arm angles among {', '.join(ARM)}, got {', '.join(sorted(unknown))}")
     frames = len(local)
     value = {name: np.broadcast_to(np.asarray(angles.get(name, ARM[name]), float), frames) for name in ARM}
-    local[:, figure.joint(f"{side}_clavicle")] = turn(y=-sign * value["protract"], z=sign * value["shrug"])
-    # from the T-pose: turn the arm about itself, let it hang, spread it, swing it
+    local[:, body.joint(f"{side}_clavicle")] = turn(y=-sign * value["protract"], z=sign * value["shrug"])
+    # from the T-pose: rotate the arm about its axis, let it hang, spread it, swing it
     hang = turn(z=-sign * (np.pi / 2 - value["spread"]))
     upper = rotation.multiply(turn(x=-value["swing"]), hang)
-    local[:, figure.joint(f"{side}_upper_arm")] = rotation.multiply(upper, turn(x=value["twist"]))
-    # forward of the T-pose arm is a turn about ∓y; pronation turns the forearm about itself
+    local[:, body.joint(f"{side}_upper_arm")] = rotation.multiply(upper, turn(x=value["twist"]))
+    # flexion of the T-pose arm is a rotation about ∓y; pronation rotates the forearm about its axis
     elbow = rotation.multiply(turn(y=-sign * value["elbow"]), turn(x=-value["forearm"]))
-    local[:, figure.joint(f"{side}_lower_arm")] = elbow
-    local[:, figure.joint(f"{side}_hand")] = turn(z=-sign * value["wrist"])
+    local[:, body.joint(f"{side}_lower_arm")] = elbow
+    local[:, body.joint(f"{side}_hand")] = turn(z=-sign * value["wrist"])
 
 
 ARM = {
     "swing": 0.0, "spread": 0.12, "twist": 0.15, "elbow": 0.25, "forearm": 0.15, "wrist": 0.12,
     "shrug": -0.04, "protract": 0.06,
 }  # fmt: skip
-"""The angles of an arm and their values when it hangs at ease."""
+"""Arm angles and their values when it hangs relaxed."""
 
 
-def _place_hand(figure: Figure, motion: Motion, side: str, places, turns, swivel, weight) -> Motion:
-    """Blend the arm from its angles (weight 0) to the wrist's place and the hand's rotation (weight 1).
+def _place_hand(body: SampleBody, motion: Motion, side: str, places, turns, swivel, weight) -> Motion:
+    """Blend the arm from its angles (weight 0) to the wrist position and hand rotation (weight 1).
 
-    Exact up to 97 % of the arm's reach; beyond, the elbow stays a little bent instead of snapping straight.
+    Exact up to 97 % of the arm's reach; beyond, the elbow stays slightly bent instead of snapping straight.
     """
     frames = len(motion)
-    arm = replace(limb.limb_of(figure.character, f"{side}_arm"), flexion=(0.1, 2.7))
+    arm = replace(limb.limb_of(body.character, f"{side}_arm"), flexion=(0.1, 2.7))
     weight = np.broadcast_to(np.asarray(weight, float), frames)
     placed = limb.place(motion, arm, places, orientations=turns, swivel=swivel, softness=0.03).motion
     rotations = np.array(motion.rotations)
@@ -222,12 +225,12 @@ def _place_hand(figure: Figure, motion: Motion, side: str, places, turns, swivel
 
 
 def hand_at(
-    figure: Figure, side: str, palm: ArrayLike, fingers: ArrayLike, facing: ArrayLike
+    body: SampleBody, side: str, palm: ArrayLike, fingers: ArrayLike, facing: ArrayLike
 ) -> tuple[NDArray, NDArray]:
-    """The wrist's places (F, 3) and the hand's rotations (F, 4) that put the palm somewhere.
+    """Return wrist positions (F, 3) and hand rotations (F, 4) that put the palm at given positions.
 
-    palm: (F, 3) world places of the palm's contact point; fingers: the way they point; facing: the palm's normal. The
-    fingers' direction is kept, the normal as far as it is across it.
+    palm: (F, 3) world positions of the palm's contact point; fingers: their direction; facing: the palm's normal. The
+    finger direction is exact; the normal is projected perpendicular to it.
     """
     palm, fingers, facing = np.broadcast_arrays(*(np.atleast_2d(np.asarray(x, float)) for x in (palm, fingers, facing)))
     along = fingers / np.linalg.norm(fingers, axis=-1, keepdims=True)
@@ -236,14 +239,14 @@ def hand_at(
     # in the rest pose the fingers of the left hand point to +x, those of the right to −x, and both palms face down
     x, y = SIDES[side] * along, -normal
     turned = rotation.from_matrix(np.stack([x, y, np.cross(x, y)], axis=-1))
-    offset = figure.character.contacts[f"{side}_palm"].offset
+    offset = body.character.contacts[f"{side}_palm"].offset
     return palm - rotation.rotate(turned, np.array(offset)), rotation.unroll(turned)
 
 
-def _place_leg(figure: Figure, motion: Motion, side: str, ankles, feet, toes, knees) -> Motion:
-    """The leg from a reference that hangs from the hip and faces the knee's heading: no swivel is left over."""
+def _place_leg(body: SampleBody, motion: Motion, side: str, ankles, feet, toes, knees) -> Motion:
+    """Solve the leg from a reference that hangs from the hip and faces the knee's heading, so without swivel."""
     skeleton = motion.skeleton
-    upper, lower, foot = (figure.joint(f"{side}_{name}") for name in ("upper_leg", "lower_leg", "foot"))
+    upper, lower, foot = (body.joint(f"{side}_{name}") for name in ("upper_leg", "lower_leg", "foot"))
     upright = turn(y=knees)
     hips = motion.rotations[:, 0]
     origin = motion.root + rotation.rotate(hips, skeleton.offsets[upper])
@@ -257,5 +260,5 @@ def _place_leg(figure: Figure, motion: Motion, side: str, ankles, feet, toes, kn
     rotations[:, lower] = knee
     shank = rotation.multiply(thigh_world, knee)
     rotations[:, foot] = rotation.multiply(rotation.inverse(shank), feet)
-    rotations[:, figure.joint(f"{side}_toes")] = rotation.multiply(rotation.inverse(feet), toes)
+    rotations[:, body.joint(f"{side}_toes")] = rotation.multiply(rotation.inverse(feet), toes)
     return Motion(skeleton, motion.root, rotation.normalize(rotations), motion.fps)

@@ -1,4 +1,4 @@
-"""Smooth functions of time that the sample motions are made of. All are twice continuously differentiable."""
+"""Smooth functions of time for the sample motions. All are twice continuously differentiable."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 State = tuple[Any, Any, Any]
-"""Value, first and second derivative of a curve at one instant; complex for a place in the sagittal plane (z + iy)."""
+"""Value, first and second derivative of a curve at one instant; complex for a point in the sagittal plane (z + iy)."""
 
 Waves = Sequence[tuple[float, float, float]]
-"""A Fourier series over the cycle: rows (harmonic, cosine part, sine part), harmonic 0 is the mean."""
+"""A Fourier series over the gait cycle: rows (harmonic, cosine part, sine part); harmonic 0 is the mean."""
 
 REST: State = (0.0, 0.0, 0.0)
-"""Zero, and staying there."""
+"""The constant zero."""
 
 
 def combined(first: State, factor: float, second: State = REST, other: float = 0.0) -> State:
-    """factor·first + other·second."""
+    """Return factor·first + other·second."""
     value, rate, change = (factor * a + other * b for a, b in zip(first, second))
     return value, rate, change
 
 
 def quintic(u: ArrayLike, start: State, end: State, duration: float = 1.0) -> NDArray:
-    """The polynomial of degree five between two states; u runs from 0 to 1 in `duration` (in the derivatives' unit)."""
+    """Evaluate the quintic between two states; u runs from 0 to 1 in `duration` (in the derivatives' time unit)."""
     u = np.asarray(u, float)
     p0, v0, a0 = start[0], start[1] * duration, start[2] * duration**2
     p1, v1, a1 = end[0], end[1] * duration, end[2] * duration**2
@@ -38,27 +38,27 @@ def quintic(u: ArrayLike, start: State, end: State, duration: float = 1.0) -> ND
 
 
 def ease(u: ArrayLike) -> NDArray:
-    """0 for u ≤ 0, 1 for u ≥ 1, and the minimum-jerk curve 10u³ − 15u⁴ + 6u⁵ between."""
+    """Return 0 for u ≤ 0, 1 for u ≥ 1, and the minimum-jerk curve 10u³ − 15u⁴ + 6u⁵ between."""
     u = np.clip(np.asarray(u, float), 0.0, 1.0)
     return u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
 
 
 def eased_integral(u: ArrayLike) -> NDArray:
-    """The integral of `ease` from 0: how far something has gone whose speed rises from 0 to 1."""
+    """Return the integral of `ease` from 0: the distance covered when the speed rises from 0 to 1."""
     u = np.asarray(u, float)
     inside = np.clip(u, 0.0, 1.0)
     return inside**4 * (2.5 - 3.0 * inside + inside * inside) + np.maximum(u - 1.0, 0.0)
 
 
 def bump(u: ArrayLike, coefficients: Sequence[complex]) -> NDArray:
-    """64u³(1−u)³·Σ c_k (2u−1)^k: shapes the inside of an interval, leaves both ends alone to second order."""
+    """Return 64u³(1−u)³·Σ c_k (2u−1)^k: shapes an interval and vanishes to second order at both ends."""
     u = np.asarray(u, float)
     window = 64.0 * (u * (1.0 - u)) ** 3
     return window * np.polynomial.polynomial.polyval(2.0 * u - 1.0, np.asarray(coefficients))
 
 
 def wave(phase: ArrayLike, coefficients: Waves) -> NDArray:
-    """The value of a Fourier series at phases of the cycle, 0 to 1."""
+    """Evaluate a Fourier series at phases of the cycle, 0 to 1."""
     angle = 2.0 * np.pi * np.asarray(phase, float)
     out = np.zeros_like(angle)
     for harmonic, cosine, sine in coefficients:
@@ -67,7 +67,7 @@ def wave(phase: ArrayLike, coefficients: Waves) -> NDArray:
 
 
 def keyed(seconds: ArrayLike, keys: Sequence[tuple[float, ArrayLike]]) -> NDArray:
-    """Through keys (time, value) without overshoot: quintic pieces, flat at extremes, held outside and between equals.
+    """Interpolate keys (time, value) without overshoot: quintic pieces, flat at extremes, constant outside the keys.
 
     Slopes at the keys are those of Fritsch & Carlson's monotone interpolation (harmonic means of the neighbouring
     chords), curvatures are zero. Values may be numbers or vectors of one length.
@@ -98,7 +98,7 @@ def keyed(seconds: ArrayLike, keys: Sequence[tuple[float, ArrayLike]]) -> NDArra
 
 
 def through(seconds: ArrayLike, states: Sequence[tuple[float, State]]) -> NDArray:
-    """Quintic pieces through (time, state) pairs: place, velocity and acceleration are met; held outside."""
+    """Interpolate (time, state) pairs by quintic pieces with given velocity and acceleration; constant outside."""
     seconds = np.asarray(seconds, float)
     times = np.array([time for time, _ in states])
     out = np.where(seconds < times[0], states[0][1][0], states[-1][1][0]).astype(float)

@@ -1,8 +1,8 @@
-"""Feet that are planted by construction: footsteps first, then the foot that rolls over each and swings to the next.
+"""Feet planted by construction: first the footsteps, then the foot that rolls over each and swings to the next.
 
-While a foot stands, the point it rolls about does not move at all: the heel until the sole is down, the ball (with flat
-toes) while the heel rises, the tip of the toes at the very end. Between two footsteps the foot swings on polynomials
-that meet place, velocity and acceleration of the rolling at both ends.
+During stance the pivot of the roll is exactly fixed: the heel until the sole is flat, the ball (with flat toes) while
+the heel rises, the toe tip at the very end. Between two footsteps the foot swings on polynomials that match position,
+velocity and acceleration of the roll at both ends.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.motion import Motion
-from footplant.samples.body import SIDES, Figure, turn
+from footplant.samples.body import SIDES, SampleBody, turn
 from footplant.samples.curves import REST, State, bump, combined, ease, quintic
 from footplant.skeleton import Character
 
 TOE_LIFT = 1.3
-"""Before the sole is down the toes point up by this times the foot's pitch."""
+"""While the foot lands on the heel, toe pitch divided by foot pitch."""
 
 Intervals = dict[str, list[tuple[int, int]]]
 """Contact point → half-open frame intervals [start, end) in which it is planted, in order."""
@@ -28,7 +28,7 @@ Intervals = dict[str, list[tuple[int, int]]]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A motion made by a generator, and the truth about its contacts."""
+    """A generated motion and its exact contacts."""
 
     motion: Motion
     character: Character
@@ -38,10 +38,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Swing:
-    """How the foot flies from one footstep to the next, beyond the smoothest way: coefficients of `curves.bump`."""
+    """Shape of the swing phase beyond the smoothest path: coefficients of `curves.bump`."""
 
     forward: Sequence[float] = (0.0,)
-    """Metres ahead along the foot."""
+    """Metres forward along the foot."""
     lift: Sequence[float] = (0.05,)
     """Metres up."""
     pitch: Sequence[float] = (0.0,)
@@ -49,9 +49,9 @@ class Swing:
     outward: Sequence[float] = (0.0,)
     """Metres away from the body."""
     push: tuple[float, float] = (0.0, 0.0)
-    """Acceleration forward and up with which the foot leaves the floor, m/s², beyond that of the rolling."""
+    """Acceleration forward and up at toe-off, m/s², added to that of the roll."""
     brake: tuple[float, float] = (0.0, 0.0)
-    """Acceleration forward and up with which it comes down; velocity is that of the rolling, so nothing skids."""
+    """Acceleration forward and up at the strike; the velocity is that of the roll, so that the foot does not skate."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +63,27 @@ class Footstep:
     heading: float
     """World heading of the line from heel to ball, radians."""
     strike: float = -np.inf
-    """The foot comes down; −inf when it stands from the start."""
+    """Time of the foot strike; −inf when it is planted from the start."""
     flat: float = -np.inf
-    """The whole sole is down."""
+    """Time at which the whole sole is down."""
     heel_off: float = np.inf
-    """The heel leaves."""
+    """Time of heel-off."""
     ball_off: float = np.inf
-    """The ball leaves; the tip of the toes stays."""
+    """Time at which the ball lifts off; the toe tip stays."""
     toe_off: float = np.inf
-    """The foot has left; inf when it stands to the end."""
+    """Time of toe-off; inf when the foot stays planted to the end."""
     landing: State = REST
-    """Pitch at the strike: positive is on the heel, negative on ball and toes."""
+    """Foot pitch at the strike: positive lands on the heel, negative on ball and toes."""
     leaving: State = REST
-    """Pitch of the foot when the toes leave."""
+    """Foot pitch at toe-off."""
     leaving_toe: State = REST
-    """Pitch of the toes when they leave."""
+    """Toe pitch at toe-off."""
     settle: float = 0.0
-    """Angular acceleration with which the pitch comes to rest when the sole is down, rad/s²."""
+    """Angular acceleration of the pitch when the sole becomes flat, rad/s²."""
     rise: float = 0.0
-    """Angular acceleration with which the heel leaves, rad/s² (negative: the heel goes up)."""
+    """Angular acceleration at heel-off, rad/s² (negative raises the heel)."""
     swing: Swing = Swing()
-    """How the foot came here."""
+    """The swing that leads to this footstep."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class FootTrack:
     """A foot over F frames."""
 
     ankles: NDArray
-    """(F, 3) world places of the foot joint, metres."""
+    """(F, 3) world positions of the foot joint, metres."""
     feet: NDArray
     """(F, 4) world rotations of the foot joint."""
     toes: NDArray
@@ -99,27 +99,27 @@ class FootTrack:
     headings: NDArray
     """(F,) world heading of the foot, radians."""
     contacts: Mapping[str, list[tuple[float, float]]]
-    """Contact point → closed intervals in seconds in which it is exactly fixed on the floor."""
+    """Contact point → closed intervals in seconds in which it is exactly fixed on the ground."""
 
 
 @dataclass(frozen=True)
 class _Sole:
-    """The foot in its own vertical plane as complex numbers z + iy from the heel point, metres."""
+    """The foot in its vertical plane as complex numbers z + iy relative to the heel point, metres."""
 
     ankle: complex
     hinge: complex
-    """The toes' joint."""
+    """The toe joint."""
     tip: complex
     lateral: float
-    """The ankle's x beside the line from heel to ball."""
+    """Lateral distance of the ankle from the line from heel to ball."""
     yaw: float
     """Heading of that line in the rest pose."""
 
     @classmethod
-    def of(cls, figure: Figure, side: str) -> _Sole:
-        heel, ball = figure.contact(f"{side}_heel"), figure.contact(f"{side}_ball")
+    def of(cls, body: SampleBody, side: str) -> _Sole:
+        heel, ball = body.contact(f"{side}_heel"), body.contact(f"{side}_ball")
         yaw = float(np.arctan2(ball[0] - heel[0], ball[2] - heel[2]))
-        places = [figure.rest(f"{side}_foot"), figure.rest(f"{side}_toes"), figure.contact(f"{side}_toe")]
+        places = [body.rest(f"{side}_foot"), body.rest(f"{side}_toes"), body.contact(f"{side}_toe")]
         local = rotation.rotate(turn(y=-yaw), np.array(places) - heel)
         ankle, hinge, tip = (complex(z, y) for _, y, z in local)
         return cls(ankle, hinge, tip, float(local[0, 0]), yaw)
@@ -132,7 +132,7 @@ class _Sole:
 
 
 def _sum_of_turns(origin: complex, *arms: tuple[complex, State]) -> State:
-    """origin + Σ arm·e^{iθ} with its first and second derivatives."""
+    """Return origin + Σ arm·e^{iθ} with its first and second derivatives."""
     value, velocity, acceleration = origin, 0.0, 0.0
     for arm, (angle, rate, change) in arms:
         turned = arm * np.exp(1j * angle)
@@ -142,9 +142,9 @@ def _sum_of_turns(origin: complex, *arms: tuple[complex, State]) -> State:
     return value, velocity, acceleration
 
 
-def track(figure: Figure, side: str, steps: Sequence[Footstep], seconds: NDArray) -> FootTrack:
-    """The foot of one side over all its footsteps."""
-    sole, sign = _Sole.of(figure, side), SIDES[side]
+def track(body: SampleBody, side: str, steps: Sequence[Footstep], seconds: NDArray) -> FootTrack:
+    """Return the track of one foot over all its footsteps."""
+    sole, sign = _Sole.of(body, side), SIDES[side]
     count = len(seconds)
     ankle, pitch, toe = np.zeros(count, complex), np.zeros(count), np.zeros(count)
     outward, frames = np.zeros(count), np.zeros((count, 3))
@@ -167,10 +167,10 @@ def track(figure: Figure, side: str, steps: Sequence[Footstep], seconds: NDArray
 
 
 def planted(
-    figure: Figure, side: str, place: tuple[float, float], heading: float, pitch: NDArray, seconds: NDArray
+    body: SampleBody, side: str, place: tuple[float, float], heading: float, pitch: NDArray, seconds: NDArray
 ) -> FootTrack:
-    """A foot that stays where it is; a negative pitch (F,) lifts the heel about the ball while the toes stay flat."""
-    sole = _Sole.of(figure, side)
+    """Return the track of a planted foot; a negative pitch (F,) lifts the heel about the ball with flat toes."""
+    sole = _Sole.of(body, side)
     ankle = sole.on_toes((pitch, 0.0, 0.0), REST)[0]
     turned, unturn = turn(y=heading), turn(y=-sole.yaw)
     local = np.stack([np.full(len(pitch), sole.lateral), np.imag(ankle), np.real(ankle)], axis=-1)
@@ -241,12 +241,12 @@ def _contacts(side: str, steps: Sequence[Footstep]) -> dict[str, list[tuple[floa
 
 
 def all_contacts(tracks: Mapping[str, FootTrack], fps: float, frames: int) -> Intervals:
-    """The contacts of both feet in frames."""
+    """Return the contacts of both feet in frames."""
     return frame_intervals({k: v for foot in tracks.values() for k, v in foot.contacts.items()}, fps, frames)
 
 
 def frame_intervals(contacts: Mapping[str, list[tuple[float, float]]], fps: float, frames: int) -> Intervals:
-    """Intervals in seconds as half-open intervals of the frames that lie inside them, cut to the clip."""
+    """Convert intervals in seconds to half-open intervals of the frames inside them, clipped to the clip."""
     found: Intervals = {}
     for name, intervals in contacts.items():
         found[name] = []

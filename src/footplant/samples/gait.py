@@ -1,4 +1,4 @@
-"""Walking and running: cyclic gaits from a shape, on a straight line or an arc, planted by construction."""
+"""Walking and running: cyclic gaits on a straight line or an arc, with footplants by construction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import MotionError
-from footplant.samples.body import ARM, SIDES, STANDING_HEIGHT, Figure, Pose, build
+from footplant.samples.body import ARM, SIDES, STANDING_HEIGHT, Pose, SampleBody, build
 from footplant.samples.curves import State, Waves, combined, wave
 from footplant.samples.footsteps import Footstep, Sample, Swing, all_contacts, track
 from footplant.samples.shapes import LIMP, RUN, SNEAK, WALK, FootShape, GaitShape
@@ -26,17 +26,17 @@ def walk(
     fps: float = 120.0,
     character: Character | None = None,
 ) -> Sample:
-    """A walk at a natural pace, or at the pace asked for.
+    """Generate a walk at a natural or a given speed.
 
-    speed: metres a second; stride: metres; cadence: steps a minute; any two give the third, and one alone is
-    completed as people do (stride and cadence both grow with the root of the speed). turn: radians to the left per
-    metre of way; step_width: metres between the heels. All are those of the mannequin: on a figure with other legs
-    lengths grow with them and times with their root. character: a figure made from the mannequin; None is that one.
+    speed: metres per second; stride: metres; cadence: steps per minute; any two determine the third, and one alone is
+    completed as people do (stride and cadence both grow with the square root of the speed). turn: radians to the left
+    per metre; step_width: metres between the heels. All are for the mannequin: on a character with other legs, lengths
+    scale with leg length and times with its square root. character: one made from the mannequin, which is the default.
     """
-    shape = paced(WALK, speed, stride, cadence)
+    shape = at_speed(WALK, speed, stride, cadence)
     if step_width is not None:
         shape = replace(shape, width=step_width)
-    return cyclic(Figure.of(character), shape, cycles, fps, turn)
+    return cyclic(SampleBody.of(character), shape, cycles, fps, turn)
 
 
 def run(
@@ -49,22 +49,22 @@ def run(
     fps: float = 120.0,
     character: Character | None = None,
 ) -> Sample:
-    """A run at 3 m/s, or at the pace asked for; parameters as of `walk`. No foot is down twice a cycle."""
-    return cyclic(Figure.of(character), paced(RUN, speed, stride, cadence), cycles, fps, turn)
+    """Generate a run at 3 m/s or at a given speed; parameters as for `walk`. It has two flight phases per cycle."""
+    return cyclic(SampleBody.of(character), at_speed(RUN, speed, stride, cadence), cycles, fps, turn)
 
 
 def sneak(*, turn: float = 0.0, cycles: int = 2, fps: float = 120.0, character: Character | None = None) -> Sample:
-    """Crouched and slow, knees high, the toes feeling for the floor first; parameters as of `walk`."""
-    return cyclic(Figure.of(character), SNEAK, cycles, fps, turn)
+    """Generate sneaking: crouched and slow, knees high, toes first; parameters as for `walk`."""
+    return cyclic(SampleBody.of(character), SNEAK, cycles, fps, turn)
 
 
 def limp(*, turn: float = 0.0, cycles: int = 3, fps: float = 120.0, character: Character | None = None) -> Sample:
-    """A walk that spares the right leg: a short, stiff stance on it with the trunk leaning over; see `walk`."""
-    return cyclic(Figure.of(character), LIMP, cycles, fps, turn)
+    """Generate a limp that spares the right leg: a short, stiff stance with the trunk leaning over; see `walk`."""
+    return cyclic(SampleBody.of(character), LIMP, cycles, fps, turn)
 
 
-def paced(shape: GaitShape, speed: float | None, stride: float | None, cadence: float | None) -> GaitShape:
-    """A gait at another pace: longer strides reach farther, bounce more and swing the arms wider."""
+def at_speed(shape: GaitShape, speed: float | None, stride: float | None, cadence: float | None) -> GaitShape:
+    """Return a gait at another speed: longer strides reach farther, bounce more and swing the arms wider."""
     given = [value for value in (speed, stride, cadence) if value is not None]
     if len(given) == 3 or any(not (np.isfinite(value) and value > 0) for value in given):
         raise MotionError(f"expected at most two of speed, stride and cadence, all positive, got {given}")
@@ -84,7 +84,7 @@ def paced(shape: GaitShape, speed: float | None, stride: float | None, cadence: 
 
 
 def stretched(shape: GaitShape, ratio: float) -> GaitShape:
-    """The same gait with its stride times a ratio, and everything that goes with a longer step."""
+    """Return the same gait with its stride multiplied by a ratio, and everything that depends on it."""
 
     def times(waves: Waves, factor: float) -> Waves:
         return tuple((h, c if h == 0 else factor * c, s if h == 0 else factor * s) for h, c, s in waves)
@@ -109,7 +109,7 @@ def stretched(shape: GaitShape, ratio: float) -> GaitShape:
         shape,
         stride=shape.stride * ratio,
         feet=feet,
-        # legs stand straighter in short steps: the pelvis of a compass with that stride
+        # legs are straighter in short steps: the pelvis height of a compass gait with that stride
         height=(*times(shape.height, ratio**2), (0, 0.025 * (1.0 - ratio**2), 0.0)),
         forward=times(shape.forward, ratio),
         pelvis=three(shape.pelvis),
@@ -118,9 +118,9 @@ def stretched(shape: GaitShape, ratio: float) -> GaitShape:
     )
 
 
-def fitted(shape: GaitShape, figure: Figure) -> GaitShape:
-    """The gait with the steps that suit the figure's feet."""
-    return shape if figure.step_share > 1.0 - 1e-9 else stretched(shape, figure.step_share)
+def fitted_to_feet(shape: GaitShape, body: SampleBody) -> GaitShape:
+    """Return the gait with a step length that suits the body's feet."""
+    return shape if body.step_share > 1.0 - 1e-9 else stretched(shape, body.step_share)
 
 
 def _higher(swing: Swing, lift: float) -> Swing:
@@ -128,33 +128,33 @@ def _higher(swing: Swing, lift: float) -> Swing:
 
 
 def arc(s: NDArray | float, side: NDArray | float, curvature: float) -> tuple[NDArray, NDArray, NDArray]:
-    """World x, z and heading of a place `s` metres along an arc from the origin and `side` metres left of it."""
+    """Return world x, z and heading of the point `s` metres along an arc from the origin, `side` metres left of it."""
     heading = curvature * np.asarray(s, float)
-    # sin(h/2)/(h/2) and so on, written with sinc so that a straight line is no special case
+    # sin(h/2)/(h/2) by sinc, so that a straight line is not a special case
     chord = np.asarray(s, float) * np.sinc(heading / (2 * np.pi))
     x, z = chord * np.sin(heading / 2), chord * np.cos(heading / 2)
     return x + side * np.cos(heading), z - side * np.sin(heading), heading
 
 
-def cyclic(figure: Figure, shape: GaitShape, cycles: int, fps: float, curvature: float = 0.0) -> Sample:
-    """A gait for whole cycles; the last frame is the first one carried on along the path.
+def cyclic(body: SampleBody, shape: GaitShape, cycles: int, fps: float, curvature: float = 0.0) -> Sample:
+    """Generate whole cycles of a gait; the last frame is the first one moved along the path.
 
-    Lengths grow with the figure's legs and times with their root. The cycle is rounded to whole frames.
+    Lengths scale with leg length and times with its square root. The cycle is rounded to whole frames.
     """
     if cycles < 1:
         raise MotionError(f"expected at least 1 cycle, got {cycles}")
-    shape = fitted(shape, figure)
-    per_cycle = max(round(shape.cycle * figure.tempo * fps), 8)
+    shape = fitted_to_feet(shape, body)
+    per_cycle = max(round(shape.cycle * body.tempo * fps), 8)
     period = per_cycle / fps
     seconds = np.arange(cycles * per_cycle + 1) / fps
-    curvature = curvature / figure.scale
-    steps = {side: _steps(shape, side, cycles, period, figure.scale, curvature) for side in SIDES}
-    progress = figure.scale * shape.stride * seconds / period
-    return travel(figure, shape, steps, seconds, seconds / period, progress, np.ones(len(seconds)), curvature)
+    curvature = curvature / body.scale
+    steps = {side: _steps(shape, side, cycles, period, body.scale, curvature) for side in SIDES}
+    progress = body.scale * shape.stride * seconds / period
+    return travel(body, shape, steps, seconds, seconds / period, progress, np.ones(len(seconds)), curvature)
 
 
 def travel(
-    figure: Figure,
+    body: SampleBody,
     shape: GaitShape,
     steps: dict[str, list[Footstep]],
     seconds: NDArray,
@@ -163,20 +163,20 @@ def travel(
     amount: NDArray,
     curvature: float = 0.0,
 ) -> Sample:
-    """The body over given footsteps.
+    """Generate the body motion over given footsteps.
 
-    phase: where in the cycle the body is; progress: metres that it has come along the path, steadily; amount: how much
-    of the gait is in the pose, 0 (standing at ease) to 1; curvature: radians per metre.
+    phase: phase of the gait cycle; progress: distance along the path at the mean speed, metres; amount: blend from
+    standing at ease (0) to the gait (1); curvature: radians per metre.
     """
     fps = 1.0 / (seconds[1] - seconds[0])
-    length = figure.scale
+    length = body.scale
     lean = amount * _banking(float(np.median(np.gradient(progress, seconds))), curvature)
-    feet = {side: track(figure, side, steps[side], seconds) for side in SIDES}
+    feet = {side: track(body, side, steps[side], seconds) for side in SIDES}
 
     def blend(waves: Waves, at_ease: float = 0.0) -> NDArray:
         return at_ease + amount * (wave(phase, waves) - at_ease)
 
-    height = figure.hips_height(blend(shape.height, STANDING_HEIGHT))
+    height = body.hips_height(blend(shape.height, STANDING_HEIGHT))
     sideways = length * blend(shape.sideways) + 0.6 * height * np.tan(lean)
     x, z, heading = arc(progress + length * blend(shape.forward), sideways, curvature)
     tilt, turned, roll = (blend(waves) for waves in shape.pelvis)
@@ -194,11 +194,11 @@ def travel(
         },
     )
     contacts = all_contacts(feet, fps, len(seconds))
-    return Sample(build(figure, pose, round(fps, 6)), figure.character, contacts)
+    return Sample(build(body, pose, round(fps, 6)), body.character, contacts)
 
 
 def _banking(speed: float, curvature: float) -> float:
-    """How far the body leans into the curve, radians: towards the balance of weight and centripetal force."""
+    """Return the lean into the curve, radians: tan = v²κ/g balances weight and centripetal force."""
     return float(np.arctan(speed**2 * curvature / 9.81))
 
 
@@ -216,11 +216,11 @@ def _steps(shape: GaitShape, side: str, cycles: int, period: float, length: floa
         s = length * ((cycle + foot.phase) * shape.stride + foot.reach)
         x, z, heading = arc(s, sign * 0.5 * shape.width * length, curvature)
         place, heading = (float(x), float(z)), float(heading) + sign * shape.toe_out
-        steps.append(stepped(foot, foot, place, heading, (cycle + foot.phase) * period, period, length))
+        steps.append(footstep_at(foot, foot, place, heading, (cycle + foot.phase) * period, period, length))
     return steps
 
 
-def stepped(
+def footstep_at(
     coming: FootShape,
     going: FootShape,
     place: tuple[float, float],
@@ -229,7 +229,7 @@ def stepped(
     period: float,
     length: float,
 ) -> Footstep:
-    """A footstep at a place and a time: comes down as one shape says, leaves as another; lengths times `length`."""
+    """Return a footstep at a position and time: landing from one shape, lift-off from another; scaled by `length`."""
     flat, heel_off, ball_off, toe_off = (strike + event * period for event in coming.events)
     return Footstep(
         place,
@@ -253,7 +253,7 @@ def _per_second(state: State, period: float) -> State:
 
 
 def scaled_swing(swing: Swing, length: float, period: float) -> Swing:
-    """The lengths of a swing times a factor; push and brake are per cycle² in a shape and per second² in a footstep."""
+    """Scale the lengths of a swing; push and brake are per cycle² in a shape and per second² in a footstep."""
     forward, lift, outward = (tuple(length * x for x in row) for row in (swing.forward, swing.lift, swing.outward))
     push, brake = ((length / period**2 * x, length / period**2 * y) for x, y in (swing.push, swing.brake))
     return replace(swing, forward=forward, lift=lift, outward=outward, push=push, brake=brake)

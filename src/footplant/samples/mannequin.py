@@ -49,7 +49,7 @@ def _tree() -> dict[str, tuple[str | None, np.ndarray]]:
 
 
 def skeleton() -> Skeleton:
-    """Twenty-two joints, no fingers; the toes bend at the ball."""
+    """Return the skeleton: twenty-two joints, no fingers; the toes bend at the ball."""
     tree = _tree()
     names = list(tree)
     offsets = [place - (tree[parent][1] if parent else 0.0) for parent, place in tree.values()]
@@ -66,27 +66,27 @@ def skeleton() -> Skeleton:
     )
 
 
-def roles(figure: Skeleton) -> Roles:
-    """Known, not found: this figure is our own."""
+def roles(rig: Skeleton) -> Roles:
+    """Return the roles of the mannequin's joints, which are known by construction."""
     joints = {
         "hips": ("Hips",), "spine": ("Spine", "Chest", "UpperChest"), "neck": ("Neck",), "head": ("Head",)
     }  # fmt: skip
     for side in ("left", "right"):
         joints |= {f"{side}_{role}": (side.title() + name,) for name, role in _ROLE_OF.items()}
     return Roles(
-        {role: tuple(figure.index(name) for name in names) for role, names in joints.items()},
+        {role: tuple(rig.index(name) for name in names) for role, names in joints.items()},
         dict.fromkeys(joints, 1.0),
-        dict.fromkeys(joints, "made so"),
+        dict.fromkeys(joints, "by construction"),
     )
 
 
-def contact_points(figure: Skeleton) -> dict[str, Point]:
-    """Heel, ball and tip of the toes on the sole, and the palm, of both sides."""
+def contact_points(rig: Skeleton) -> dict[str, Point]:
+    """Return heel, ball and toe tip on the sole, and the palm, of both sides."""
     tree = _tree()
     found = {}
     for side, sign in (("left", 1.0), ("right", -1.0)):
         for label, (name, place) in _CONTACTS.items():
             joint = side.title() + name
             offset = np.array(place) * [sign, 1.0, 1.0] - tree[joint][1]
-            found[f"{side}_{label}"] = Point(figure.index(joint), tuple(offset.tolist()))
+            found[f"{side}_{label}"] = Point(rig.index(joint), tuple(offset.tolist()))
     return found

@@ -1,8 +1,8 @@
-"""The mannequin's body: a coarse cage of rings around the bones, smoothed by one step of Catmull–Clark subdivision.
+"""The mannequin's mesh: a coarse cage of rings around the bones, smoothed by one Catmull–Clark subdivision.
 
-The cage is closed and made of quads only. A tube of twelve corners runs from the crotch to the crown; the arms grow
-out of holes in its sides and the legs out of its halved bottom, as tubes of eight corners. Every corner carries skin
-weights, and the subdivision smooths them together with the places.
+The cage is closed and consists of quads. A tube with twelve corners runs from the crotch to the crown; the arms extend
+from holes in its sides and the legs from its halved bottom, as tubes with eight corners. Every corner has skin weights,
+which are subdivided together with the positions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from footplant.skinning import vertex_normals
 
 _TRUNK_CORNERS, _LIMB_CORNERS = 12, 8
 _TRUNK_SHRINK, _LIMB_SHRINK = 0.966, 0.925
-"""What one step of subdivision leaves of the radius of a ring of 12 and of 8 corners; the cage is wider by that."""
+"""Radius of a ring of 12 and of 8 corners after one subdivision, relative to before; the cage is widened by it."""
 
 # height, half width, z of the front, z of the back, how much higher the front is than the middle (metres)
 _TRUNK_RINGS = [
@@ -51,12 +51,12 @@ _BALL = [
     (1.425, 0.176, 0.215, -0.215, 0.000),
     (1.478, 0.128, 0.120, -0.150, -0.005),
 ]
-"""Blubby's trunk in place of the first rings. Narrow, because his wide hips and shoulders stretch it to a ball."""
+"""Blubby's trunk instead of the first rings. Narrow, because his wide hips and shoulders stretch it to a ball."""
 _CROWN = (0.0, 1.756, 0.0)
 _NOSE_RING, _NOSE = 13, 0.036
 _CROTCH = (0.0, 0.808, -0.005)
 _SHOULDER_ROW = 6
-"""The hole for the arm lies between this ring of the trunk and the second one after it."""
+"""The hole for the arm is between this ring of the trunk and the second one after it."""
 
 # x, half height, half depth, y and z of the middle (metres)
 _ARM_RINGS = [
@@ -75,7 +75,7 @@ _ARM_RINGS = [
 ]
 _FINGERTIP = (0.900, 1.416, -0.028)
 _THUMB_RING = 8
-"""The thumb grows out of the front of the arm between this ring and the next."""
+"""The thumb extends from the front of the arm between this ring and the next."""
 # middle (x, y, z), half length along the hand and half height of the thumb's rings
 _THUMB_RINGS = [
     ((0.782, 1.412, 0.030), 0.021, 0.015),
@@ -117,7 +117,7 @@ _LEG_WEIGHTS = [
     (0.12, "Foot"), (0.16, "LowerLeg"), (0.42, "LowerLeg"), (0.56, "UpperLeg"), (0.70, "UpperLeg"), (0.89, "Hips")
 ]  # fmt: skip
 _SHOE_WEIGHTS = [(0.085, "Foot"), (0.165, "Toes")]
-"""Place along the part → the bone that alone moves it there; in between, two bones share."""
+"""Position along the part → the bone with full weight there; between two positions the weights are interpolated."""
 
 
 class _Cage:
@@ -138,18 +138,18 @@ class _Cage:
         return len(self.places) - 1
 
     def bridge(self, near: list[int], far: list[int]) -> None:
-        """A sleeve of quads between two rings of equally many corners."""
+        """Add quads between two rings of equally many corners."""
         for a, b, c, d in zip(near, near[1:] + near[:1], far[1:] + far[:1], far):
             self.quads.append((a, b, c, d))
 
     def close(self, ring: list[int], middle: int) -> None:
-        """A lid on a ring: quads that meet in the middle."""
+        """Close a ring by quads that meet in the middle."""
         for start in range(0, len(ring), 2):
             self.quads.append((middle, ring[start], ring[start + 1], ring[(start + 2) % len(ring)]))
 
 
 def _shares(table: list[tuple[float, str]], place: float, side: str = "") -> dict[str, float]:
-    """Two neighbouring bones of a table and their shares at a place; `side` goes before the names of paired bones."""
+    """Return the weights of two neighbouring bones at a position; `side` is prefixed to the names of paired bones."""
     stops = [stop for stop, _ in table]
     upper = int(np.clip(np.searchsorted(stops, place), 1, len(stops) - 1))
     share = float(np.clip((place - stops[upper - 1]) / (stops[upper] - stops[upper - 1]), 0.0, 1.0))
@@ -171,7 +171,7 @@ def _ring_angles(corners: int) -> NDArray:
 
 
 def _trunk(cage: _Cage, shape: list[tuple[float, float, float, float, float]]) -> list[list[int]]:
-    """Rings from the crotch to the crown. Corner 0 is the left, a quarter further is the front."""
+    """Add rings from the crotch to the crown. Corner 0 is the left; a quarter further is the front."""
     rings = []
     for number, (height, width, front, back, lift) in enumerate(shape):
         ring = []
@@ -201,7 +201,7 @@ def _trunk(cage: _Cage, shape: list[tuple[float, float, float, float, float]]) -
 
 
 def _shoulder_loop(rings: list[list[int]], sign: float) -> list[int]:
-    """The edge of the hole for an arm, from the top over the front, the bottom and the back."""
+    """Return the edge of the hole for an arm, from the top over the front, the bottom and the back."""
     back, middle, front = (11, 0, 1) if sign > 0 else (7, 6, 5)
     low, waist, high = rings[_SHOULDER_ROW], rings[_SHOULDER_ROW + 1], rings[_SHOULDER_ROW + 2]
     return [high[middle], high[front], waist[front], low[front], low[middle], low[back], waist[back], high[back]]
@@ -272,7 +272,7 @@ def _leg(cage: _Cage, rings: list[list[int]], crotch: int, side: str, sign: floa
 
 
 def build_skin(skeleton: Skeleton, *, ball: bool = False) -> Skin:
-    """The mannequin's skin in its rest pose: closed, at most four influences, the soles flat on the ground (y = 0).
+    """Return the mannequin's skin in its rest pose: closed, at most four influences, soles flat on the ground (y = 0).
 
     With `ball`, the trunk is Blubby's, to be stretched by his proportions.
     """
@@ -282,14 +282,14 @@ def build_skin(skeleton: Skeleton, *, ball: bool = False) -> Skin:
     for side, sign in (("Left", 1.0), ("Right", -1.0)):
         _arm(cage, rings, side, sign)
         _leg(cage, rings, crotch, side, sign)
-    # the corners in the middle of the arms' holes belong to no quad
+    # the corners in the middle of the arm holes belong to no quad
     used, quads = np.unique(np.array(cage.quads), return_inverse=True)
     values = np.concatenate([np.array(cage.places), np.array(cage.weights)], axis=1)[used]
     values, quads = catmull_clark(values, quads.reshape(-1, 4))
     vertices, weights = values[:, :3], values[:, 3:]
     vertices[:, 1] = np.maximum(vertices[:, 1], 0.0)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    # four influences at most; equal ones (of left and right) go together, so that the skin stays symmetric
+    # at most four influences; equal weights (left and right) are dropped together, so that the skin stays symmetric
     fifth = np.sort(weights, axis=1)[:, -5:-4]
     weights = np.where(weights > fifth + 1e-9, weights, 0.0)
     joints = np.argsort(-weights, axis=1, kind="stable")[:, :4]

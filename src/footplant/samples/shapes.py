@@ -1,11 +1,11 @@
-"""The gaits of the samples in numbers.
+"""Parameters of the sample gaits.
 
 The walk was fitted once, by least squares, to hip, knee and ankle curves half-way between the textbook averages of an
-adult at natural speed and the mean of five recorded walkers, with penalties on sudden changes of the joints' speeds, on
-toes that come nearer than 13 mm to the floor while they swing, and on a heel that creeps in. The run was fitted in the
-same way to curves drawn by hand, with the knee up to about 95 degrees in swing; their timing and that of the pelvis and
-the arms were moved towards one recorded run. So `benchmarks/gait_against_capture.py`, which measures what came of it,
-looks at people who went into it. The other gaits are variations made by hand.
+adult at natural speed and the mean of five recorded walkers, with penalties on sudden changes of joint velocity, on
+toes that come nearer than 13 mm to the ground during swing, and on a heel that drifts at landing. The run was fitted
+in the same way to curves drawn by hand, with the knee up to about 95 degrees in swing; its timing and that of pelvis
+and arms were moved towards one recorded run. So `benchmarks/gait_against_capture.py`, which measures the result,
+includes people used in the fit. The other gaits are variations made by hand.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ GRAVITY = 9.81
 
 @dataclass(frozen=True)
 class FootShape:
-    """How one foot of a gait rolls and swings. Derivatives are per cycle."""
+    """Roll and swing of one foot in a gait. Derivatives are per cycle."""
 
     phase: float
-    """When in the cycle the foot strikes, 0 to 1."""
+    """Phase of the foot strike in the cycle, 0 to 1."""
     reach: float
-    """Metres that the heel strikes ahead of the place where the pelvis is on average then."""
+    """Distance of the strike ahead of the pelvis's mean position at that time, metres."""
     events: tuple[float, float, float, float]
-    """Flat, heel off, ball off, toe off: cycles after the strike."""
+    """Sole flat, heel-off, ball-off, toe-off: cycles after the strike."""
     landing: State
     """Pitch at the strike, radians, toes up."""
     leaving: State
-    """Pitch of the foot when the toes leave."""
+    """Foot pitch at toe-off."""
     leaving_toe: State
-    """Pitch of the toes when they leave."""
+    """Toe pitch at toe-off."""
     settle: float
-    """Angular acceleration with which the sole comes down flat, radians per cycle²."""
+    """Angular acceleration when the sole becomes flat, radians per cycle²."""
     rise: float
-    """Angular acceleration with which the heel leaves, radians per cycle²."""
+    """Angular acceleration at heel-off, radians per cycle²."""
     swing: Swing
-    """The way through the air; push and brake in metres per cycle²."""
+    """The swing phase; push and brake in metres per cycle²."""
 
 
 @dataclass(frozen=True)
@@ -52,54 +52,54 @@ class GaitShape:
     stride: float
     """Metres from one strike of a foot to its next."""
     cycle: float
-    """Seconds of it."""
+    """Duration of a stride, seconds."""
     feet: dict[str, FootShape]
     """Both sides."""
     width: float
-    """Metres between the heels' lines."""
+    """Lateral distance between the heels, metres."""
     toe_out: float
-    """Heading of a foot against the path, radians, outwards."""
+    """Heading of a foot relative to the path, radians, outwards."""
     height: Waves
     """Height of the pelvis joint, metres."""
     forward: Waves
-    """Metres that the pelvis is ahead of steady progress."""
+    """Displacement of the pelvis ahead of steady progress, metres."""
     sideways: Waves
-    """Metres to the left."""
+    """Displacement to the left, metres."""
     pelvis: tuple[Waves, Waves, Waves]
-    """Forward tilt, turn to the left, left hip up."""
+    """Forward tilt, rotation to the left, left hip up."""
     trunk: tuple[Waves, Waves, Waves]
-    """Thorax against pelvis: bend forward, turn to the left, lean to the right."""
+    """Thorax relative to the pelvis: bend forward, rotation to the left, lean to the right."""
     arm: dict[str, Waves]
-    """Angles of the left arm (`body.ARM`); the right arm does the same half a cycle later."""
+    """Angles of the left arm (`body.ARM`); the right arm follows half a cycle later."""
     gaze: float = 0.06
-    """How far down the eyes look, radians."""
+    """Downward gaze, radians."""
     arms: dict[str, dict[str, Waves]] = field(default_factory=dict)
-    """Angles of one side that differ from `arm`, with the phases of the whole cycle."""
+    """Angles of one side that differ from `arm`, by phase of the whole cycle."""
 
 
 def state(value: float, rate: float = 0.0, change: float = 0.0) -> State:
-    """A state from degrees, degrees per cycle and per cycle²."""
+    """Return a state from degrees, degrees per cycle and degrees per cycle²."""
     return value * DEGREE, rate * DEGREE, change * DEGREE
 
 
 def peak(harmonic: int, amplitude: float, phase: float) -> tuple[float, float, float]:
-    """A row of a Fourier series: a cosine with its peak at a phase of the cycle; the amplitude may be in degrees."""
+    """Return a row of a Fourier series: a cosine that peaks at a phase; the amplitude may be in degrees."""
     angle = 2 * np.pi * harmonic * phase
     return harmonic, amplitude * np.cos(angle), amplitude * np.sin(angle)
 
 
 def degrees(*rows: tuple[float, float, float]) -> Waves:
-    """A Fourier series given in degrees."""
+    """Return a Fourier series given in degrees."""
     return tuple((harmonic, cosine * DEGREE, sine * DEGREE) for harmonic, cosine, sine in rows)
 
 
 def mean(value: float) -> tuple[float, float, float]:
-    """The row of a Fourier series that is its mean."""
+    """Return the row of a Fourier series that is its mean."""
     return 0, value, 0.0
 
 
 def symmetric(foot: FootShape) -> dict[str, FootShape]:
-    """Both feet alike, the right one half a cycle later."""
+    """Return both feet alike, the right one half a cycle later."""
     return {"left": foot, "right": replace(foot, phase=(foot.phase + 0.5) % 1.0)}
 
 
@@ -166,7 +166,7 @@ RUN = replace(
         )
     ),
     width=0.05,
-    # a wave of this height at this pace falls with about the acceleration of gravity around its peak, in flight
+    # a wave of this height at this cadence falls with about the acceleration of gravity around its peak, in flight
     height=(mean(0.8950), peak(2, 0.0365, 0.386)),
     forward=((2, 0.0094, 0.0114), (4, 0.0022, -0.0014)),
     sideways=(peak(1, 0.012, 0.18),),
@@ -227,7 +227,7 @@ SNEAK = replace(
 
 
 def _limping() -> GaitShape:
-    """The right leg hurts: it comes down late and leaves early, stiff, and the trunk is thrown over it."""
+    """Return a gait that spares the right leg: it strikes late, leaves early and stiff, and the trunk leans over it."""
     left = replace(WALK.feet["left"], reach=0.19, events=(0.10, 0.47, 0.63, 0.68))
     swing = left.swing
     right = replace(

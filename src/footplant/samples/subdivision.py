@@ -1,4 +1,4 @@
-"""Catmull–Clark subdivision of a closed mesh of four-sided faces, for positions and anything else vertices carry."""
+"""Catmull–Clark subdivision of a closed quad mesh, for positions and any other vertex attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def catmull_clark(values: NDArray, quads: NDArray) -> tuple[NDArray, NDArray]:
-    """One step: values (V, C) of the vertices and quads (Q, 4) → finer values and quads.
+    """Subdivide once: vertex values (V, C) and quads (Q, 4) → finer values and quads.
 
     The mesh is closed: each edge has two faces. Every new value is a convex combination of old ones, so skin weights
     stay positive and keep their sum (Catmull & Clark 1978).
