@@ -1,4 +1,4 @@
-"""The command line. A verb is one library function; what a command adds is reading options and printing results."""
+"""The command line: each command is one library function; commands add only option parsing and printing."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `footplant ARGUMENTS` and return the exit code: 0 done, 1 a bug, 2 bad usage or bad input, 130 Ctrl-C.
+    """Run `footplant ARGUMENTS` and return the exit code: 0 success, 1 a bug, 2 bad usage or input, 130 Ctrl-C.
 
-    Whatever goes wrong on purpose (a `FootplantError`, a misspelt option) is one line on stderr.
+    Expected errors (a `FootplantError`, a misspelt option) are printed as one line on stderr.
     """
     from footplant.cli.app import app
     from footplant.errors import FootplantError
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FootplantError as error:
         return _fail(str(error))
     except (BrokenPipeError, SystemExit):
-        # the reader of our output (head, less) has gone (typer then exits): nothing is left to say, and Python must not
-        # say it when it flushes at the end
+        # the reader of our output (head, less) has closed the pipe (typer then exits); redirect stdout so that Python
+        # does not report it again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
         return 0
     except (KeyboardInterrupt, EOFError):
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _fail("out of memory; try a shorter clip or a smaller file")
     except Exception as error:
-        # typer raises its own usage errors; which class they have depends on its version, what they know does not
+        # typer raises its own usage errors; their class depends on its version, their methods do not
         if type(error).__name__ == "Abort":
             print("footplant: stopped", file=sys.stderr)
             return INTERRUPTED
@@ -56,6 +56,6 @@ def _help_hint(error: Exception) -> str:
 
 
 def _fail(message: str) -> int:
-    """Print one line, whatever is inside the message."""
+    """Print the message on one line of stderr and return the exit code."""
     print(f"footplant: error: {' '.join(message.split())}", file=sys.stderr)
     return 2

@@ -1,4 +1,4 @@
-"""The application: every command, registered in the order in which people meet them."""
+"""The application: every command, in the order in which users need them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from footplant.cli import (
 
 app = typer.Typer(
     name="footplant",
-    help="Edit human motion under constraints that hold: read it, find its footplants, measure, draw and convert it.",
+    help="Edit and retarget human motion: detect footplants, measure, draw, convert, solve under constraints.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # plain help appears at once: drawing it with rich costs as much time as importing NumPy
+    # plain help appears at once: formatting it with rich takes as long as importing NumPy
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog='Start with "footplant demo". Where a FILE is asked for, sample:walk and its like work too.',
+    epilog='Start with "footplant demo". Wherever a FILE is expected, sample:walk and other samples work too.',
 )
 
 
@@ -63,34 +63,34 @@ def _global_options(
 
 
 for name, command, summary in (
-    ("info", inspect.info, "What is in a file: frames, size, axes, roles, takes."),
-    ("contacts", judge.contacts, "When each heel and ball is planted, and where."),
-    ("measure", judge.measure, "How good a clip is: drift, skating, smoothness."),
-    ("plot", picture.plot, "One picture: poses, plants, angles, speed."),
-    ("retarget", retarget.retarget, "Put a motion on another character, feet planted."),
-    ("solve", solve.solve, "Turn optical markers into a motion."),
-    ("terrain", terrain.terrain, "Walk on hills, slopes and stairs, and under doorways."),
-    ("path", path.path, "Lay a walk along another curve, feet planted."),
-    ("morph", morph.morph, "Change a figure's proportions while it moves."),
-    ("repair", repair.repair, "Put feet right that skate, float or sink."),
+    ("info", inspect.info, "Show what a file contains: frames, size, axes, roles, takes."),
+    ("contacts", judge.contacts, "Detect foot contacts: when and where each heel and ball is planted."),
+    ("measure", judge.measure, "Measure quality: drift, foot skating, penetration, smoothness."),
+    ("plot", picture.plot, "Draw one picture: poses, footplants, angles, speed."),
+    ("retarget", retarget.retarget, "Retarget a motion to another character, feet planted."),
+    ("solve", solve.solve, "Solve optical markers into a skeletal motion."),
+    ("terrain", terrain.terrain, "Adapt a walk to hills, slopes, stairs and doorways."),
+    ("path", path.path, "Bend a walk along another curve, feet planted."),
+    ("morph", morph.morph, "Change a character's proportions while it moves."),
+    ("repair", repair.repair, "Fix foot skating, floating and ground penetration."),
     ("fit", fit.fit, "Change a motion as little as its constraints allow."),
-    ("blend", blend.blend, "Several clips as one, at any weights, feet planted."),
-    ("transition", blend.transition, "From one clip to another without a break."),
-    ("match", library.match, "Which times and steps of two clips correspond."),
-    ("graph", library.graph, "A folder of clips as a motion graph."),
-    ("drive", drive.drive, "A character that goes through a script, feet planted."),
-    ("compare", compare.compare, "One question, every method's answer side by side."),
-    ("puppet", puppet.puppet, "Drive a character live by a performer of another shape."),
-    ("record", wire.record, "Keep what a capture system sends."),
+    ("blend", blend.blend, "Blend several clips with any weights, feet planted."),
+    ("transition", blend.transition, "Make a seamless transition between two clips."),
+    ("match", library.match, "Find corresponding times and steps of two clips."),
+    ("graph", library.graph, "Build a motion graph from a folder of clips."),
+    ("drive", drive.drive, "Drive a character by a script, feet planted."),
+    ("compare", compare.compare, "Compare all methods on one problem."),
+    ("puppet", puppet.puppet, "Drive a character live by a performer with another body."),
+    ("record", wire.record, "Record what a motion capture system sends."),
     ("replay", wire.replay, "Send a recording or any motion as a live source."),
-    ("edit", edit.edit, "A page to edit motion by hand, on this machine."),
-    ("normalize", normalize.normalize, "A motion without lengths: one file for any character."),
-    ("crowd", crowd.crowd, "Many characters at once, with goals on one another."),
+    ("edit", edit.edit, "Edit motion in the browser, on this machine."),
+    ("normalize", normalize.normalize, "Write morphology-independent motion for any character."),
+    ("crowd", crowd.crowd, "Play many characters with goals on one another."),
     ("convert", convert.convert, "Write a motion in another format."),
-    ("batch", batch.batch, "One job over a whole library of motion."),
-    ("demo", demo.demo, "All of it, on samples that ship with the package."),
-    ("samples", inspect.samples, "List the motions and characters that ship."),
-    ("formats", inspect.formats, "List the formats that are read and written."),
-    ("warmup", kernels.warmup, "Compile everything now rather than later."),
+    ("batch", batch.batch, "Run one job over a whole motion library."),
+    ("demo", demo.demo, "Show the main features on samples that ship."),
+    ("samples", inspect.samples, "List the sample motions and characters."),
+    ("formats", inspect.formats, "List the formats that can be read and written."),
+    ("warmup", kernels.warmup, "Compile all kernels now rather than on first use."),
 ):
     app.command(name, short_help=summary)(command)

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they mean the same everywhere."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from footplant.cli.options import options
 
 ClipFile = Annotated[str, typer.Argument(metavar="FILE", help="A motion or character file, or sample:NAME.")]
 Take = Annotated[str | None, typer.Option(metavar="TAKE", help="Which animation of the file, by number or name.")]
-Figure = Annotated[str | None, typer.Option(metavar="FIGURE", help="Which of several figures, by number or name.")]
+Figure = Annotated[str | None, typer.Option(metavar="FIGURE", help="Which of several characters, by number or name.")]
 Units = Annotated[
     str | None,
     typer.Option(metavar="UNIT", help="Force the file's unit: m, dm, cm, mm, inch, foot, cmu or metres per unit."),
 ]
 Up = Annotated[str | None, typer.Option(metavar="AXIS", help="Force the file's vertical axis: x, y, z, -x, -y or -z.")]
 RolesFile = Annotated[
-    str | None, typer.Option("--roles", metavar="TOML", help="A file that corrects which joints are what.")
+    str | None, typer.Option("--roles", metavar="TOML", help="A TOML file that corrects joint roles.")
 ]
 Fps = Annotated[
     float | None,
-    typer.Option(
-        metavar="RATE", help="Frames a second: of AMC and NumPy files, which may not say it; to sample FBX at."
-    ),
+    typer.Option(metavar="RATE", help="Frame rate of AMC and NumPy files without one; sampling rate for FBX."),
 ]
 SkeletonFile = Annotated[
-    str | None, typer.Option("--skeleton", metavar="FILE", help="The file of the skeleton (AMC, DeepMimic).")
+    str | None, typer.Option("--skeleton", metavar="FILE", help="The skeleton file (AMC, DeepMimic).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
 @options
-class Reading:
-    """How a file is read."""
+class ReadOptions:
+    """Options for reading a file."""
 
     take: Take = None
     figure: Figure = None
@@ -45,7 +43,7 @@ class Reading:
     skeleton: SkeletonFile = None
 
     def given(self, file: str) -> dict[str, Any]:
-        """The options that are given, as the library takes them; what the file's format does not take is an error."""
+        """Return the given options as keyword arguments of `io.load`; raise for options that the format lacks."""
         from inspect import signature
 
         from footplant.errors import FormatError
@@ -62,24 +60,24 @@ class Reading:
         return given | ({} if self.units is None else {"units": unit(self.units)})
 
     def refuse_for_markers(self, file: str, **others: Any) -> None:
-        """An error where an option is given that makes no sense for a file of markers."""
+        """Raise for options that do not apply to marker files."""
         from footplant.errors import FormatError
 
-        kept = {"take": self.take, "roles": self.roles, "fps": self.fps, "skeleton": self.skeleton, **others}
-        for name, value in kept.items():
+        unsupported = {"take": self.take, "roles": self.roles, "fps": self.fps, "skeleton": self.skeleton, **others}
+        for name, value in unsupported.items():
             if value is not None:
-                raise FormatError(f"a file of markers takes no --{name.replace('_', '-')}", path=file)
+                raise FormatError(f"marker files take no --{name.replace('_', '-')}", path=file)
 
 
 def format_name(file: str) -> str:
-    """The format of a file by its name: "bvh", "gltf" …; "sample" for what ships with the package."""
+    """Return the format of a file by its name: "bvh", "gltf" …; "sample" for samples."""
     from footplant.io import SAMPLE, format_of
 
     return "sample" if file.startswith(SAMPLE) else format_of(file).__name__.rpartition(".")[2]
 
 
 def unit(text: str | None) -> str | float | None:
-    """A unit as the library takes it: a name, or a number of metres."""
+    """Return a unit as the library takes it: a name, or a number of metres."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""`footplant batch`: one job over a library of motion."""
+"""`footplant batch`: run one job over a library of motion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from footplant.batch.run import Summary, Told
 
 SHOWN = 10
-"""Failures that are printed; all of them are in failures.csv."""
+"""Failures that are printed; all are in failures.csv."""
 
 
 def batch(
@@ -27,37 +27,36 @@ def batch(
         str, typer.Argument(metavar="JOB", help="retarget, repair, measure, convert, contacts or normalize.")
     ],
     inputs: Annotated[list[str], typer.Argument(metavar="IN…", help="Files, folders of files, and sample:NAME.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The folder of results, ledger and report.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Folder for results, ledger and report.")],
     to: Annotated[
         list[str] | None, typer.Option("--to", metavar="CHARACTER", help="A character for retarget; may be repeated.")
     ] = None,
     format: Annotated[
-        str | None, typer.Option(metavar="ENDING", help="What to write: glb, bvh, fbx, usd … (retarget: glb).")
+        str | None, typer.Option(metavar="ENDING", help="Output format: glb, bvh, fbx, usd … (retarget: glb).")
     ] = None,
-    method: Annotated[str | None, typer.Option(metavar="METHOD", help="The method of retarget.")] = None,
+    method: Annotated[str | None, typer.Option(metavar="METHOD", help="Method for retarget.")] = None,
     keep_footsteps: Annotated[bool, typer.Option("--keep-footsteps", help="Retarget into the source's steps.")] = False,
-    hands: Annotated[bool, typer.Option("--hands", help="Look for contacts of the palms too.")] = False,
+    hands: Annotated[bool, typer.Option("--hands", help="Detect palm contacts too.")] = False,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Worker processes (default: one a core).")
+        int | None, typer.Option(metavar="N", min=1, help="Worker processes (default: one per core).")
     ] = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help='A Dask scheduler (tcp://host:8786), or "local" to start one.')
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a batch that was begun in DIR.")] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
-    timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds that one clip may take.")] = 600.0,
-    memory: Annotated[float, typer.Option(metavar="MB", min=1, help="Megabytes that one clip may take.")] = 2048.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a batch that was started in DIR.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Retry clips that failed before.")] = False,
+    timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="Time limit per clip, seconds.")] = 600.0,
+    memory: Annotated[float, typer.Option(metavar="MB", min=1, help="Memory limit per clip, megabytes.")] = 2048.0,
     dataset: Annotated[
         float | None,
         typer.Option(metavar="FPS", help="Pack the results into one memory-mapped dataset at this rate (DIR/dataset)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Do one job over thousands of clips; nothing that one clip does stops the others.
+    """Run one job over thousands of clips; a failing clip does not stop the others.
 
     DIR gets the results, ledger.jsonl (what was done, for --resume), failures.csv and report.html. A clip that crashes,
-    hangs or eats memory is stopped and reported. Exit code 1 says that some clips failed.
-
+    hangs or exceeds the memory limit is stopped and reported. Exit code 1 means that some clips failed.
     Example: footplant batch retarget sample:walk sample:run --to sample:sally -o library
     """
     from footplant.batch import JOBS, Batch, Ledger, run
@@ -73,7 +72,7 @@ def batch(
     if not plan.entries:
         raise FormatError("expected clips, got folders without any", path=inputs[0])
     if dataset is not None and (len(plan.characters) != 1 or job != "retarget"):
-        raise FormatError("--dataset packs motions of one skeleton: retarget to one character with it")
+        raise FormatError("--dataset packs motions of one skeleton: use it with retarget to one character")
     limits = Limits(timeout, memory)
     if cluster is None:
         engine = LocalPool(workers or os.cpu_count() or 1, limits)
@@ -114,7 +113,7 @@ def batch(
 
 
 def _pack(ledger: Ledger, character: str, fps: float) -> str:
-    """The results of a batch as one dataset."""
+    """Pack the results of a batch into one dataset and return its folder."""
     from dataclasses import replace
 
     from footplant.batch.dataset import pack
@@ -135,7 +134,7 @@ def _pack(ledger: Ledger, character: str, fps: float) -> str:
 
 @contextlib.contextmanager
 def _bar(job: str, total: int) -> Iterator[Told]:
-    """A bar with rate, time to go and failures, on a terminal only."""
+    """Show a progress bar with rate, remaining time and failures; only on a terminal."""
     if not sys.stderr.isatty():
         yield lambda summary, name: None
         return
@@ -154,7 +153,7 @@ def _bar(job: str, total: int) -> Iterator[Told]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]} clips/s"),
         TimeElapsedColumn(),
-        TextColumn("to go"),
+        TextColumn("remaining"),
         TimeRemainingColumn(),
         TextColumn("[red]{task.fields[failed]} failed"),
     )

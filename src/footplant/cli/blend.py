@@ -1,4 +1,4 @@
-"""`footplant blend` and `footplant transition`: several clips made into one, feet planted."""
+"""`footplant blend` and `footplant transition`: combine several clips into one, feet planted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Answer, solving
+from footplant.cli.solving import ResultOptions, solving
 
 if TYPE_CHECKING:
     from footplant.blending.blend import WeightCurve
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 Files = Annotated[list[str], typer.Argument(metavar="FILE…", help="Two or more motion files, or sample:NAME.")]
 OnCharacter = Annotated[
     str | None,
-    typer.Option("--character", metavar="CHARACTER", help="Whose motion it becomes (default: the first clip's)."),
+    typer.Option("--character", metavar="CHARACTER", help="Character of the result (default: the first clip's)."),
 ]
-Rate = Annotated[float | None, typer.Option("--fps", metavar="RATE", min=1.0, help="Frames a second of OUT.")]
+Rate = Annotated[float | None, typer.Option("--fps", metavar="RATE", min=1.0, help="Frame rate of OUT.")]
 HoldMethod = Annotated[
     str,
     typer.Option(
-        metavar="METHOD", help="What holds the feet: hierarchical, filtered, perframe … or none (they slide)."
+        metavar="METHOD", help="Method that locks the feet: hierarchical, filtered, perframe … or none (they skate)."
     ),
 ]
 
 
 def method_for(name: str) -> Method | None:
-    """A method that holds feet, by name; None for "none"."""
+    """Return the method that locks feet, by name; None for "none"."""
     from footplant.solve.methods import method_of
 
     return None if name == "none" else method_of(name)
 
 
 def character_for(name: str | None) -> Character | None:
-    """A character by its file or sample name."""
+    """Return a character by its file or sample name."""
     from footplant.io import load_character
 
     if name is None:
@@ -56,39 +56,40 @@ def blend(
         typer.Option(
             "--weights",
             metavar="W,W… | T:W,W… T:W,W…",
-            help='How much of each: "0.3,0.7", or keys at seconds: "0:1,0 2:0,1" (default: alike).',
+            help='Weight of each clip: "0.3,0.7", or keys in seconds: "0:1,0 2:0,1" (default: equal).',
         ),
     ] = None,
     speed: Annotated[
         float | None, typer.Option(metavar="M/S", help="Choose the weights for this speed instead.")
     ] = None,
     turn: Annotated[
-        float | None, typer.Option(metavar="RAD/S", help="Choose the weights for this turn to the left.")
+        float | None, typer.Option(metavar="RAD/S", help="Choose the weights for this turning speed to the left.")
     ] = None,
     part: Annotated[
         list[str] | None,
         typer.Option(
             "--part",
             metavar="PART=W,W…",
-            help="Weights of its own for left_arm, right_arm, upper_body, head or a role.",
+            help="Separate weights for left_arm, right_arm, upper_body, head or a role.",
         ),
     ] = None,
     reference: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Which clip the others are compared with (default: found).")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Clip that the others are registered to (default: automatic)."),
     ] = None,
     as_they_are: Annotated[
-        bool, typer.Option("--as-they-are", help="Do not warp times: play all from their beginnings (a wave on a run).")
+        bool, typer.Option("--as-they-are", help="No time warp: play all clips from their start (a wave on a run).")
     ] = False,
     loops: Annotated[bool, typer.Option("--loops", help="All clips are loops; see --cycles.")] = False,
-    cycles: Annotated[int, typer.Option(min=1, help="How often loops are played.")] = 1,
+    cycles: Annotated[int, typer.Option(min=1, help="Number of cycles for loops.")] = 1,
     fps: Rate = None,
     character: OnCharacter = None,
     method: HoldMethod = "hierarchical",
-    answer: Answer,
+    result: ResultOptions,
 ) -> None:
-    """Blend clips: times, places and footplants that correspond are found, poses averaged, feet planted again.
+    """Blend clips: register times, positions and footplants, average the poses, and lock the feet again.
 
-    Clips of other figures are put on one character first.
+    Clips of different characters are retargeted to one character first.
 
     Example: footplant blend sample:walk sample:run --weights 0.5,0.5 -o jog.glb
     """
@@ -105,7 +106,7 @@ def blend(
     curve = None if weights is None else read_weights(weights, len(files))
     parts = dict(_read_part(text, len(files)) for text in part or ())
     holding = method_for(method)
-    answer.check(*files)
+    result.check(*files)
     clips = [load_clip(file) for file in files]
     target = character_for(character)
     with solving("blending") as progress:
@@ -126,14 +127,14 @@ def blend(
         )
     used = blending.WeightCurve.of(shares, len(files))
     solution = solution.noted(f"reference: {files[registration.reference]}")
-    answer.deliver(
+    result.deliver(
         solution, clips[0], registration.character, verb="blend", file=" + ".join(files), clips=list(files),
         weights=used.values.round(6).tolist(), reference=registration.reference, costs=list(registration.costs),
     )  # fmt: skip
 
 
 def read_weights(text: str, count: int) -> WeightCurve:
-    """Weights as people write them: "0.3,0.7", or keys at seconds, "0:1,0 2:0,1"."""
+    """Parse weights: "0.3,0.7", or keys in seconds, "0:1,0 2:0,1"."""
     from itertools import pairwise
 
     import numpy as np
@@ -153,7 +154,7 @@ def read_weights(text: str, count: int) -> WeightCurve:
         except ValueError:
             raise FormatError(f"--weights {text!r}: expected seconds before the colon, got {before!r}") from None
     if not keys or any(b <= a for a, b in pairwise(seconds)):
-        raise FormatError(f"--weights {text!r}: expected weights at rising times")
+        raise FormatError(f"--weights {text!r}: expected weights at increasing times")
     return WeightCurve.of(WeightCurve(np.array(seconds), np.array(values)), count)
 
 
@@ -163,7 +164,7 @@ def _numbers(text: str, count: int, where: str) -> list[float]:
     try:
         numbers = [float(word) for word in text.split(",")]
     except ValueError:
-        raise FormatError(f"{where}: expected {count} numbers with commas between them, got {text!r}") from None
+        raise FormatError(f"{where}: expected {count} numbers separated by commas, got {text!r}") from None
     if len(numbers) != count:
         raise FormatError(f"{where}: expected {count} numbers, one for each clip, got {len(numbers)}")
     return numbers
@@ -180,19 +181,19 @@ def _read_part(text: str, count: int) -> tuple[str, list[float]]:
 
 @spread
 def transition(
-    first: Annotated[str, typer.Argument(metavar="FIRST", help="The clip that is left: a file or sample:NAME.")],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help="The clip that is entered.")],
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="The clip to leave: a file or sample:NAME.")],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="The clip to enter.")],
     *,
     at: Annotated[
-        str | None, typer.Option(metavar="T,T", help="Seconds in both clips that meet (default: found where alike).")
+        str | None, typer.Option(metavar="T,T", help="Seconds in both clips that coincide (default: most similar).")
     ] = None,
-    seconds: Annotated[float, typer.Option("--fade", metavar="SECONDS", min=0.05, help="How long it takes.")] = 0.5,
+    seconds: Annotated[float, typer.Option("--fade", metavar="SECONDS", min=0.05, help="Crossfade duration.")] = 0.5,
     fps: Rate = None,
     character: OnCharacter = None,
     method: HoldMethod = "hierarchical",
-    answer: Answer,
+    result: ResultOptions,
 ) -> None:
-    """Go over from one clip to another where they are alike, times warped, feet planted through the fade.
+    """Make a transition from one clip to another where they are similar: time-warped crossfade, feet planted.
 
     Example: footplant transition sample:walk sample:sneak -o both.glb
     """
@@ -202,15 +203,15 @@ def transition(
     if at is not None:
         meeting = _numbers(at, 2, f"--at {at!r}")
     holding = method_for(method)
-    answer.check(first, second)
+    result.check(first, second)
     clips = [load_clip(file) for file in (first, second)]
     target = character_for(character)
-    with solving("going over") as progress:
+    with solving("blending") as progress:
         solution = solve(
             clips[0], clips[1], at=None if meeting is None else (meeting[0], meeting[1]), seconds=seconds, fps=fps,
             character=target, method=holding, progress=progress,
         )  # fmt: skip
-    answer.deliver(
+    result.deliver(
         solution, clips[0], target or clips[0].character, verb="transition", file=f"{first} + {second}",
         clips=[first, second],
     )  # fmt: skip

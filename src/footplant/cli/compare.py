@@ -1,4 +1,4 @@
-"""`footplant compare`: one question, every method's answer, in one table and one picture."""
+"""`footplant compare`: one problem solved by every method, in one table and one picture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, refuse_to_overwrite, working
@@ -25,27 +25,25 @@ def compare(
         str | None,
         typer.Option(metavar="FILE", help="Constraints (TOML or JSON) to meet, with --to or without."),
     ] = None,
-    methods: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Which methods, in which order (default: all).")
-    ] = None,
+    methods: Annotated[str | None, typer.Option(metavar="A,B,…", help="Methods, in this order (default: all).")] = None,
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the answers side by side.")
+        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the solutions side by side.")
     ] = None,
     keep_footsteps: Annotated[
         bool,
         typer.Option(
-            "--keep-footsteps/--scale-footsteps", help="Step where the source stepped, or scale steps with the legs."
+            "--keep-footsteps/--scale-footsteps", help="Keep the source's footsteps, or scale them with the legs."
         ),
     ] = False,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Run each so often; the shortest time counts.")] = 2,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Runs per method; the shortest time counts.")] = 2,
     exact: Exact = True,
-    reading: Reading,
+    reading: ReadOptions,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Give the same question to several methods and compare what they make of it.
+    """Solve the same problem with several methods and compare the solutions.
 
-    A method that cannot honour a constraint says so instead. docs/choosing.md says which is good for what.
+    A method that does not support a constraint is reported as failed. See docs/choosing.md for which to choose.
 
     Example: footplant compare sample:walk --to sample:short --keep-footsteps -o compare.png
     """
@@ -71,11 +69,11 @@ def compare(
     if to is not None:
         with working(f"reading {to}"):
             character = load_character(to)
-    figure = clip.character if character is None else character
-    asked = further_constraints(constraints, clip, figure)
+    shown_on = clip.character if character is None else character
+    extra = further_constraints(constraints, clip, shown_on)
     with solving("comparing") as progress:
         found = solve(
-            clip, character, wanted, constraints=asked, keep_footsteps=keep_footsteps, exact=exact, repeats=repeats,
+            clip, character, wanted, constraints=extra, keep_footsteps=keep_footsteps, exact=exact, repeats=repeats,
             progress=progress,
         )  # fmt: skip
     if out is not None:
@@ -89,12 +87,12 @@ def compare(
     rows = [
         [row.method, row.status or "failed", *(_short(getattr(row, key)) for key, _ in COLUMNS)] for row in found.rows
     ]
-    print_table(f"compare: {file} on {figure.name}", ("method", "status", *(f"#{head}" for _, head in COLUMNS)), rows)
+    print_table(f"compare: {file} on {shown_on.name}", ("method", "status", *(f"#{head}" for _, head in COLUMNS)), rows)
     for row in found.rows:
         if row.failed:
-            note(f"note: {row.method} has no answer: {row.failed}")
+            note(f"note: {row.method} has no solution: {row.failed}")
 
 
 def _short(value: float | None) -> float | str | None:
-    """A figure to three digits, and none below hundredths: nobody compares nanometres."""
+    """Return a number to three digits, and none below hundredths."""
     return value if value is None or isinstance(value, int) else f"{value:.3g}" if value >= 0.01 else f"{value:.2f}"

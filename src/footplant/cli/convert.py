@@ -1,4 +1,4 @@
-"""`footplant convert`: read one format, write another, and say what did not fit."""
+"""`footplant convert`: read one format, write another, and report what is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Json, Reading, format_name, unit
+from footplant.cli.arguments import ClipFile, Json, ReadOptions, format_name, unit
 from footplant.cli.loading import load_clip
 from footplant.cli.losses import listing, losses
 from footplant.cli.options import spread
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 @spread
 def convert(
     file: ClipFile,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Where to write; the ending chooses the format.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Where to write; the extension selects the format.")],
     *,
-    reading: Reading,
+    reading: ReadOptions,
     to_units: Annotated[
         str | None,
         typer.Option(
@@ -51,14 +51,14 @@ def convert(
         ),
     ] = None,
     character: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same joints).")
+        str | None, typer.Option(metavar="FILE", help="Write the motion onto this character (same skeleton).")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     json: Json = False,
 ) -> None:
-    """Write a motion in another format, and say what is lost on the way.
+    """Write a motion in another format, and report what is lost.
 
-    Every take is written where the format holds several, every figure where it holds several figures.
+    All takes are written if the format supports several, and all characters if it supports several.
 
     Example: footplant convert sample:walk walk.bvh
     """
@@ -81,7 +81,7 @@ def convert(
         clips = [replace(clip, others=()) for clip in clips]
     if character is not None:
         onto = load_character(character)
-        clips = [_carry_over(clip, onto, character) for clip in clips]
+        clips = [_onto_character(clip, onto, character) for clip in clips]
     if len(clips) > 1:
         options["takes"] = clips
     elif not every and "keep_takes" in _parameters(module):
@@ -118,8 +118,8 @@ def convert(
         note(f"note: {text}")
 
 
-def _read(file: str, module: ModuleType, reading: Reading) -> list[Clip]:
-    """The clips to write: every take where none is asked for and the format writes them all, else one."""
+def _read(file: str, module: ModuleType, reading: ReadOptions) -> list[Clip]:
+    """Return the clips to write: every take if none is chosen and the format supports several, else one."""
     from footplant.io import SAMPLE, load_takes
 
     if reading.take is not None or file.startswith(SAMPLE) or "takes" not in _parameters(module):
@@ -136,7 +136,7 @@ def _read(file: str, module: ModuleType, reading: Reading) -> list[Clip]:
 
 
 def _can_write_others(clip: Clip, module: ModuleType) -> bool:
-    """Whether the further figures of a clip find room: a format of one take has one clock for all of them."""
+    """Return whether a format can hold the clip's further characters: without takes they share one time line."""
     if "figures" not in module.holds:
         return False
     return "takes" in module.holds or all(
@@ -146,7 +146,7 @@ def _can_write_others(clip: Clip, module: ModuleType) -> bool:
 
 
 def _parameters(module: ModuleType) -> Mapping[str, Parameter]:
-    """What a format can be told when it writes; nothing for one that only reads."""
+    """Return the parameters of a format's `save`; none for a format that only reads."""
     return signature(module.save).parameters if hasattr(module, "save") else {}
 
 
@@ -163,8 +163,8 @@ def _writing_options(target: Path, module: ModuleType, units: str | None, up: st
     return options
 
 
-def _carry_over(clip: Clip, character: Character, file: str) -> Clip:
-    """The motion on another character of the same skeleton, whatever the order of its joints."""
+def _onto_character(clip: Clip, character: Character, file: str) -> Clip:
+    """Return the motion on another character with the same skeleton, whatever the order of its joints."""
     import numpy as np
 
     from footplant import rotation
@@ -177,7 +177,7 @@ def _carry_over(clip: Clip, character: Character, file: str) -> Clip:
     order = [ours.index(name) for name in theirs.names]
     parents = [-1 if parent < 0 else order.index(parent) for parent in ours.parents[order].tolist()]
     if parents != theirs.parents.tolist():
-        _refuse(file, "its joints hang together in another way")
+        _refuse(file, "its joints have other parents")
     length = np.linalg.norm(theirs.offsets[1:], axis=1).max(initial=0.0)
     apart = np.linalg.norm(ours.offsets[order][1:] - theirs.offsets[1:], axis=1)
     turned = rotation.angle(ours.rest[order][1:], theirs.rest[1:])

@@ -1,4 +1,4 @@
-"""`footplant crowd`: many characters at once, sharing motions, with constraints on one another."""
+"""`footplant crowd`: many characters that share motions, with constraints on one another."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from footplant.live.crowd import Performance, Scene
 
 SCENE = "scene:"
-BENCH_FIGURES = 160
-"""Figures that --bench plays at least: few would measure the calls, not the figures."""
+BENCH_CHARACTERS = 160
+"""Fewest characters that --bench plays: with few, call overhead would dominate."""
 
 
 def crowd(
@@ -26,19 +26,21 @@ def crowd(
     ],
     out: Annotated[
         str | None,
-        typer.Option("-o", "--out", metavar="OUT", help="Where to write all figures; the ending chooses the format."),
+        typer.Option(
+            "-o", "--out", metavar="OUT", help="Where to write all characters; the extension selects the format."
+        ),
     ] = None,
     picture: Annotated[
         str | None, typer.Option(metavar="PNG", help="Draw eight instants of the scene side by side.")
     ] = None,
     bench: Annotated[
-        bool, typer.Option("--bench", help="Say how fast it plays, and how many figures a core holds.")
+        bool, typer.Option("--bench", help="Report the speed, and how many characters one core can play.")
     ] = False,
-    rate: Annotated[float, typer.Option(metavar="HZ", help="With --bench: frames a second to hold.")] = 30.0,
+    rate: Annotated[float, typer.Option(metavar="HZ", help="Frame rate to sustain with --bench.")] = 30.0,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Play a scene of many characters: one motion for all bodies, hands and feet on other figures, strict priorities.
+    """Play a scene of many characters: one motion for all bodies, contacts between characters, strict priorities.
 
     Example: footplant crowd scene:fight -o fight.glb --picture fight.png
     """
@@ -50,13 +52,13 @@ def crowd(
     if picture is not None:
         refuse_to_overwrite(scene, Path(picture), overwrite)
     loaded = load_scene(scene)
-    with working("fitting motions to bodies"):
+    with working("adapting motions to bodies"):
         played = Crowd(loaded)
     with working(f"playing {loaded.name}"):
         performance = played.perform()
-    facts: dict[str, Any] = {"command": "crowd", "input": scene, "output": out, **_told(performance)}
+    facts: dict[str, Any] = {"command": "crowd", "input": scene, "output": out, **_facts(performance)}
     if bench:
-        with working("playing it many times over"):
+        with working("benchmarking"):
             facts["bench"] = _bench(loaded, rate)
     if out is not None:
         with working(f"writing {out}"):
@@ -68,7 +70,7 @@ def crowd(
         return
     print_facts(
         f"crowd: {scene}" + ("" if out is None else f" → {out}"),
-        {"figures": facts["figures"], "frames": f"{facts['frames']} at {loaded.fps:g} fps"} | facts.get("bench", {}),
+        {"characters": facts["figures"], "frames": f"{facts['frames']} at {loaded.fps:g} fps"} | facts.get("bench", {}),
     )
     rows = [(g["name"], g["actor"], g["kind"], g["frames"], g["worst"], g["met"]) for g in facts["goals"]]
     if rows:
@@ -76,7 +78,7 @@ def crowd(
 
 
 def load_scene(name: str) -> Scene:
-    """A scene from a TOML file, or one that ships with the package."""
+    """Load a scene from a TOML file, or one that ships with the package."""
     import tomllib
 
     from footplant import samples
@@ -108,8 +110,8 @@ def load_scene(name: str) -> Scene:
         return scene_from_data(data, lambda file: load(here(file)), lambda file: load_character(here(file)), path=path)
 
 
-def _told(performance: Performance) -> dict[str, Any]:
-    """What a person or a program wants to know."""
+def _facts(performance: Performance) -> dict[str, Any]:
+    """Return the facts to print."""
     import numpy as np
 
     scene = performance.scene
@@ -127,12 +129,12 @@ def _told(performance: Performance) -> dict[str, Any]:
 
 
 def _bench(scene: Scene, rate: float) -> dict[str, Any]:
-    """How long a frame of many copies of the scene takes, and how many figures one core holds at a rate."""
+    """Measure the time per frame of many copies of the scene, and how many characters one core can play at a rate."""
     import numpy as np
 
     from footplant.live.crowd import Crowd, repeated
 
-    copies = max(1, BENCH_FIGURES // len(scene.actors))
+    copies = max(1, BENCH_CHARACTERS // len(scene.actors))
     played = Crowd(repeated(scene, copies))
     state, times = played.init(), []
     for frame in range(0, scene.frames, max(1, round(scene.fps / rate))):
@@ -160,7 +162,7 @@ def _clips(performance: Performance) -> list:
 
 
 def _clip(performance: Performance, several: bool) -> Any:
-    """All figures as one clip: each for itself where the format holds several, else under one root."""
+    """Return all characters as one clip: separate if the format supports several, else under one root."""
     from dataclasses import replace
 
     from footplant.edits.merge import merge_clips

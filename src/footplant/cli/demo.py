@@ -1,4 +1,4 @@
-"""`footplant demo`: the main job on samples that ship with the package."""
+"""`footplant demo`: retarget sample motions that ship with the package."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from footplant.contacts.ground import Ground
     from footplant.problem import Solution
 
-FIGURES = {"short": "the 60 % figure", "sally": "long tall Sally", "blubby": "Blubby"}
-"""Characters that the walk is given to, and what people call them."""
+CHARACTERS = {"short": "the 60 % character", "sally": "long tall Sally", "blubby": "Blubby"}
+"""Target characters of the walk and their names in the papers."""
 SEED, RELIEF, SPACING = 3, 0.1, 1.2
-"""The rough terrain: its number, and metres up or down and between its hills; the smallest figure walks on it too."""
+"""Rough terrain: random seed, amplitude and hill spacing in metres; low enough for the smallest character."""
 
 
 def demo(
-    out: Annotated[str, typer.Option("-o", "--out", metavar="FOLDER", help="Where to put the results.")] = "demo",
+    out: Annotated[str, typer.Option("-o", "--out", metavar="FOLDER", help="Where to write the results.")] = "demo",
     json: Json = False,
 ) -> None:
-    """Show what Footplant does, offline: a walk on three other figures, in its own footsteps and over rough terrain.
+    """Show what Footplant does, offline: retarget a walk to three characters, in its footsteps and over terrain.
 
     Example: footplant demo -o demo
     """
@@ -36,11 +36,11 @@ def demo(
     start = time.perf_counter()
     folder = _make_folder(out)
     results = []
-    with progress("demo", 2 * len(FIGURES) + 1) as advance:
+    with progress("demo", 2 * len(CHARACTERS) + 1) as advance:
         advance("compiling")
-        clip, contacts, ground = _stage()
+        clip, contacts, ground = _prepare()
         files = _write(folder, "walk", clip, None, None)
-        for figure in FIGURES:
+        for figure in CHARACTERS:
             for where in ("footsteps", "terrain"):
                 advance(f"{figure}, {where}")
                 results.append(_show(figure, where, clip, contacts, ground, folder))
@@ -49,24 +49,24 @@ def demo(
         print_json({"folder": str(folder), "seconds": round(seconds, 2), "source": files, "results": results})
         return
     columns = (
-        "figure",
+        "character",
         "walks",
-        "#plants",
-        "#slide when copied, mm",
-        "#slide, mm",
-        "#in the ground, mm",
-        "#solved in s",
+        "#footplants",
+        "#drift when copied, mm",
+        "#drift, mm",
+        "#penetration, mm",
+        "#solve time, s",
     )
     rows = [
         (
-            FIGURES[r["figure"]], r["walks"], r["plants"], f"{r['copied_drift_mm']:.0f}", f"{r['drift_mm']:.2f}",
+            CHARACTERS[r["figure"]], r["walks"], r["plants"], f"{r['copied_drift_mm']:.0f}", f"{r['drift_mm']:.2f}",
             f"{r['penetration_mm']:.2f}", f"{r['seconds']:.2f}",
         )
         for r in results
     ]  # fmt: skip
-    print_table("A walk on other figures", columns, rows)
-    print("Slide: how far the worst planted heel or ball strays from its place while it should stand.")
-    print(f"In {folder}/ after {seconds:.1f} s: each as .glb for any viewer, .png and .html to look at.")
+    print_table("A walk retargeted to other characters", columns, rows)
+    print("Drift: the largest distance of a planted heel or ball from its position during stance.")
+    print(f"In {folder}/ after {seconds:.1f} s: each as .glb for any viewer, and as .png and .html.")
     print(
         f"Next: open {folder}/sally_footsteps.html, or try: footplant retarget sample:run --to sample:blubby -o a.glb"
     )
@@ -83,22 +83,22 @@ def _make_folder(out: str) -> Path:
     return folder
 
 
-def _stage() -> tuple[Clip, Contacts, Ground]:
-    """The walk, its plants, and rough terrain under all of its way."""
+def _prepare() -> tuple[Clip, Contacts, Ground]:
+    """Return the walk, its contacts, and rough terrain under its whole path."""
     from footplant import load
     from footplant.contacts.detection import find_contacts
     from footplant.edits.retarget import retarget
     from footplant.grounds import rough
 
     clip = load("sample:walk")
-    # compiles, so that the times told are of solving
+    # compile first, so that the reported times are those of solving
     retarget(replace(clip, motion=clip.motion[:2]), clip.character)
     way = clip.motion.root[:, ::2]
     return clip, find_contacts(clip), rough(SEED, RELIEF, SPACING, way.min(axis=0) - 2, way.max(axis=0) + 2)
 
 
 def _show(figure: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path) -> dict[str, Any]:
-    """One figure in the original footsteps, or over the terrain: solved, written, drawn and told."""
+    """Solve, write and draw one character in the original footsteps or over the terrain; return the facts."""
     from footplant.edits.retarget import retarget
     from footplant.edits.terrain import terrain
     from footplant.samples.characters import load_character
@@ -110,8 +110,8 @@ def _show(figure: str, where: str, clip: Clip, contacts: Contacts, ground: Groun
         solution = terrain(clip, ground, target=target, contacts=contacts)
     report = solution.report
     walks = "in the original footsteps" if where == "footsteps" else "over rough terrain"
-    answer = replace(clip, name=f"walk {walks}", motion=solution.motion, character=target, layout=None)
-    files = _write(folder, f"{figure}_{where}", answer, solution, ground if where == "terrain" else None)
+    solved = replace(clip, name=f"walk {walks}", motion=solution.motion, character=target, layout=None)
+    files = _write(folder, f"{figure}_{where}", solved, solution, ground if where == "terrain" else None)
     before, after = report.before, report.after
     assert before is not None
     assert after is not None
@@ -133,7 +133,7 @@ def _worst(quality: Any) -> float:
 
 
 def _write(folder: Path, name: str, clip: Clip, solution: Solution | None, ground: Ground | None) -> list[str]:
-    """The clip as a skinned GLB, a picture, and the report of the solve as a page."""
+    """Write the clip as a skinned GLB, a picture, and the solution's report as a page."""
     from footplant import save
     from footplant.errors import MissingExtraError
 

@@ -1,4 +1,4 @@
-"""`footplant drive`: a character that goes through a script, from a set of clips, feet planted."""
+"""`footplant drive`: a character that follows a script, from a set of clips, feet planted."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def load_controller(spec: MotionSet, character: str | None = None) -> Controller:
-    """The controller of a set, its clips and its character loaded. character: another one than the set's."""
+    """Build the controller of a motion set with its clips and character. character: use another one than the set's."""
     from footplant.io import SAMPLE, load_character
     from footplant.live.controller import build_controller
 
-    def place(name: str) -> str:
+    def resolve(name: str) -> str:
         if name.startswith(SAMPLE) or spec.folder is None or Path(name).is_absolute():
             return name
         return str(spec.folder / name)
 
-    clips = {name: load_clip(place(name)) for name in spec.clips()}
-    wanted = character or (None if spec.character is None else place(spec.character))
-    with working("making the clips fit together"):
+    clips = {name: load_clip(resolve(name)) for name in spec.clips()}
+    wanted = character or (None if spec.character is None else resolve(spec.character))
+    with working("registering the clips"):
         return build_controller(spec, clips, None if wanted is None else load_character(wanted))
 
 
@@ -38,19 +38,19 @@ def drive(
         str, typer.Argument(metavar="SET", help="A TOML file of gaits, idles and actions, or set:samples.")
     ],
     script: Annotated[
-        str, typer.Option("--script", metavar="TEXT", help='What to do: "walk 2s, run 3s left, kick, sneak 2s".')
+        str, typer.Option("--script", metavar="TEXT", help='Commands: "walk 2s, run 3s left, kick, sneak 2s".')
     ],
     out: Out,
-    fps: Annotated[float, typer.Option(metavar="RATE", min=1.0, max=1000.0, help="Frames a second of OUT.")] = 60.0,
+    fps: Annotated[float, typer.Option(metavar="RATE", min=1.0, max=1000.0, help="Frame rate of OUT.")] = 60.0,
     character: Annotated[
-        str | None, typer.Option("--character", metavar="CHARACTER", help="Drive this figure instead of the set's.")
+        str | None, typer.Option("--character", metavar="CHARACTER", help="Use this character instead of the set's.")
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Drive a character through a script: gaits go over into one another, actions between, feet stay planted.
+    """Drive a character by a script: gaits blend in phase, actions play between them, feet stay planted.
 
-    The same controller is driven by keys in the editor. docs/drive.md describes sets and scripts.
+    In the editor, keys drive the same controller. docs/drive.md describes motion sets and scripts.
 
     Example: footplant drive set:samples --script "walk 2s, run 3s left, kick, sneak 2s" -o driven.glb
     """
@@ -93,8 +93,8 @@ def drive(
         "below_ground_mm": quality.penetration_worst,
     }
     if json:
-        said = [{"seconds": seconds, "request": request} for seconds, request in done.requests]
-        print_json({"command": "drive", "input": motion_set, "output": out, "requests": said, **facts})
+        requests = [{"seconds": seconds, "request": request} for seconds, request in done.requests]
+        print_json({"command": "drive", "input": motion_set, "output": out, "requests": requests, **facts})
         return
     print_facts(f"drive: {motion_set} → {out}", {key.replace("_", " "): value for key, value in facts.items()})
-    print_table("Requests", ("#at, s", "what"), [(f"{seconds:.2f}", request) for seconds, request in done.requests])
+    print_table("Requests", ("#at, s", "request"), [(f"{seconds:.2f}", request) for seconds, request in done.requests])

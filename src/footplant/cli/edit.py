@@ -1,4 +1,4 @@
-"""`footplant edit`: the editor, a page in the browser on this machine."""
+"""`footplant edit`: the motion editor, a page in the browser on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import Reading
+from footplant.cli.arguments import ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 
@@ -20,21 +20,21 @@ def edit(
     *,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="CHARACTER", help="Put it on a character first: a file or sample:NAME."),
+        typer.Option("--to", metavar="CHARACTER", help="Retarget to a character first: a file or sample:NAME."),
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 chooses a free one.")
     ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-    reading: Reading,
+    reading: ReadOptions,
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with the address, once it listens.")
+        bool, typer.Option("--json", help="Print one JSON object with the address when the server is ready.")
     ] = False,
 ) -> None:
-    """Open the editor: a page on this machine in which a motion is dragged, pinned, retargeted and compared.
+    """Open the editor: a local page in which to drag, pin, retarget and compare a motion.
 
-    Listens on this machine only; the address has a token that lets in who knows it. Edits are journaled as they are
-    made and can be recovered after a crash; the file itself is never written. Stop it with Ctrl-C.
+    It listens on this machine only; the address contains an access token. Edits are journaled as they are made and can
+    be recovered after a crash; the input file is never written. Stop it with Ctrl-C.
 
     Example: footplant edit walk.bvh --to hero.glb
     """

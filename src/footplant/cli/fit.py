@@ -1,4 +1,4 @@
-"""`footplant fit`: a motion changed as little as its constraints allow."""
+"""`footplant fit`: change a motion as little as its constraints allow."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
-from footplant.cli.solving import Answer, Exact, further_constraints, solving
+from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
 
 
 @spread
@@ -17,24 +17,24 @@ def fit(
     file: ClipFile,
     *,
     constraints: Annotated[
-        str, typer.Option("--constraints", metavar="FILE", help="What must hold: TOML, JSON or a .footplant project.")
+        str, typer.Option("--constraints", metavar="FILE", help="Constraints: TOML, JSON or a .footplant project.")
     ],
     method: Annotated[
         str, typer.Option(metavar="METHOD", help="hierarchical, filtered, perframe, warping, perkey or spacetime.")
     ] = "hierarchical",
     ik: Annotated[
-        str, typer.Option(metavar="IK", help="What poses a frame: auto, hybrid (human figures) or numeric (anything).")
+        str, typer.Option(metavar="IK", help="IK solver: auto, hybrid (humanoids) or numeric (any skeleton).")
     ] = "auto",
     exact: Exact = True,
     keep_plants: Annotated[
-        bool, typer.Option("--keep-plants/--free-plants", help="Keep the clip's own footplants, or let feet follow.")
+        bool, typer.Option("--keep-plants/--free-plants", help="Keep the clip's own footplants, or release them.")
     ] = True,
-    reading: Reading,
-    answer: Answer,
+    reading: ReadOptions,
+    result: ResultOptions,
 ) -> None:
     """Fit a motion to constraints with the least change: hands on rails, heads under beams, feet on marks.
 
-    Constraint files are described in docs/constraints.md. What cannot be met is said, constraint by constraint.
+    docs/constraints.md describes constraint files. The report lists every constraint that is not met.
 
     Example: footplant fit sample:walk --constraints rail.toml -o fitted.glb
     """
@@ -45,12 +45,12 @@ def fit(
     method_of(method)
     if ik not in ("auto", "hybrid", "numeric"):
         raise FormatError(f"expected an ik among auto, hybrid, numeric; got {ik!r}")
-    answer.check(file)
+    result.check(file)
     clip = load_clip(file, reading)
     wanted = further_constraints(constraints, clip, clip.character)
     with solving("fitting") as progress:
         solution = solve(clip, wanted, method=method, ik=ik, exact=exact, keep_plants=keep_plants, progress=progress)
-    answer.deliver(
+    result.deliver(
         solution, clip, clip.character, verb="fit", file=file,
         constraint_file=constraints,
     )  # fmt: skip

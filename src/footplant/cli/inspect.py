@@ -1,4 +1,4 @@
-"""`footplant info`, `samples` and `formats`: what is in a file, what ships with the package, what can be read."""
+"""`footplant info`, `samples` and `formats`: what a file contains, what ships with the package, what can be read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Json, Reading, format_name
+from footplant.cli.arguments import ClipFile, Json, ReadOptions, format_name
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import console, note, print_facts, print_json, print_table
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 @spread
 def info(
     file: ClipFile,
-    reading: Reading,
+    reading: ReadOptions,
     json: Json = False,
 ) -> None:
-    """Say what is in a file: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
+    """Show what a file contains: frames, size, axes, takes, and which joints are the hips, the legs, the hands.
 
-    Of a file of markers: which there are, whose they are, and how much of the time they are hidden.
+    For a marker file: its markers, their subjects, and how often they are occluded.
 
     Example: footplant info sample:walk
     """
@@ -41,7 +41,7 @@ def info(
 
 
 def describe(clip: Clip, file: str) -> dict[str, Any]:
-    """Everything that `info --json` prints."""
+    """Return everything that `info --json` prints."""
     motion, character, skeleton = clip.motion, clip.character, clip.character.skeleton
     roles = character.roles
     found: dict[str, Any] = {}
@@ -89,7 +89,7 @@ def describe(clip: Clip, file: str) -> dict[str, Any]:
 
 
 def _extent(character: Character) -> float:
-    """The height of a figure that is not human: how far its rest pose reaches from bottom to top, metres."""
+    """Return the height of a non-humanoid: the vertical extent of its rest pose, metres."""
     import numpy as np
 
     heights = [character.skeleton.rest_world[0][:, 1], character.skeleton.rest_ends[:, 1]]
@@ -99,8 +99,8 @@ def _extent(character: Character) -> float:
 
 
 def _print_info(facts: dict[str, Any]) -> None:
-    how = "stated by the file" if facts["declared"] else "found from the figure"
-    how = "as all samples" if facts["format"] == "sample" else how
+    how = "stated by the file" if facts["declared"] else "inferred from the character"
+    how = "as for all samples" if facts["format"] == "sample" else how
     skin = facts["skin"]
     print_facts(
         facts["file"],
@@ -112,12 +112,12 @@ def _print_info(facts: dict[str, Any]) -> None:
             "height": f"{facts['height']:.3f} m" if facts["height"] else "–",
             "units, up": f"{facts['units']} ({facts['scale']:.6g} m), {facts['up']} up, {how}",
             "mesh": f"{skin['vertices']} vertices, {skin['triangles']} triangles" if skin else "none",
-            "human": f"yes, {facts['confidence']:.0%} sure" if facts["human"] else "no",
+            "humanoid": f"yes, confidence {facts['confidence']:.0%}" if facts["human"] else "no",
         },
     )
     if facts["roles"]:
-        # the reasons need a wide window; --json always has them
-        columns = ("role", "joints", "#sure", "why")[: 4 if console().width >= 110 else 3]
+        # reasons need a wide window; --json always includes them
+        columns = ("role", "joints", "#confidence", "reason")[: 4 if console().width >= 110 else 3]
         rows = [
             (role, ", ".join(found["joints"]), f"{found['confidence']:.0%}", found["reason"])[: len(columns)]
             for role, found in facts["roles"].items()
@@ -127,8 +127,8 @@ def _print_info(facts: dict[str, Any]) -> None:
         rows = [(n, take["name"], take["frames"], take["fps"]) for n, take in enumerate(facts["takes"])]
         print_table("Takes", ("#number", "name", "#frames", "#fps"), rows)
     if len(facts["figures"]) > 1:
-        rows = [(figure["name"], figure["joints"], figure["frames"]) for figure in facts["figures"]]
-        print_table("Figures", ("name", "#joints", "#frames"), rows)
+        rows = [(other["name"], other["joints"], other["frames"]) for other in facts["figures"]]
+        print_table("Characters", ("name", "#joints", "#frames"), rows)
     for text in facts["notes"]:
         note(f"note: {text}")
 
@@ -144,12 +144,12 @@ def samples(json: Json = False) -> None:
     if json:
         print_json({"motions": motions, "characters": characters})
         return
-    print_table("Motions", ("name", "what it is"), [(f"sample:{name}", text) for name, text in motions.items()])
-    print_table("Characters", ("name", "what it is"), [(f"sample:{name}", text) for name, text in characters.items()])
+    print_table("Motions", ("name", "description"), [(f"sample:{name}", text) for name, text in motions.items()])
+    print_table("Characters", ("name", "description"), [(f"sample:{name}", text) for name, text in characters.items()])
 
 
 def formats(json: Json = False) -> None:
-    """List the file formats that this installation reads and writes, and what their files hold.
+    """List the file formats that this installation reads and writes, and what they can hold.
 
     Example: footplant formats
     """
@@ -177,7 +177,7 @@ def formats(json: Json = False) -> None:
     if json:
         print_json({"formats": found, "parts": PARTS})
         return
-    columns = ("name", "files", "reads", "writes", "needs", "holds beside joints and one motion")
+    columns = ("name", "files", "reads", "writes", "needs", "holds besides joints and one motion")
     rows = [
         (
             name,

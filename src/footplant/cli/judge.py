@@ -1,4 +1,4 @@
-"""`footplant contacts` and `measure`: when the feet stand, and how well they do."""
+"""`footplant contacts` and `measure`: detect foot contacts and measure their quality."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import note, print_json, print_table, show, working
@@ -16,19 +16,19 @@ from footplant.cli.output import note, print_json, print_table, show, working
 def contacts(
     file: ClipFile,
     *,
-    reading: Reading,
-    hands: Annotated[bool, typer.Option("--hands", help="Look at the palms too.")] = False,
-    toes: Annotated[bool, typer.Option("--toes", help="Look at the tips of the toes too.")] = False,
+    reading: ReadOptions,
+    hands: Annotated[bool, typer.Option("--hands", help="Include the palms.")] = False,
+    toes: Annotated[bool, typer.Option("--toes", help="Include the toe tips.")] = False,
     json: Json = False,
 ) -> None:
-    """Find the footplants: from which frame to which each heel and ball stands still, and where.
+    """Detect footplants: in which frames each heel and ball is in contact with the ground, and where.
 
     Example: footplant contacts sample:walk
     """
     from footplant.contacts.detection import find_contacts
 
     clip = load_clip(file, reading)
-    with working("finding footplants"):
+    with working("detecting contacts"):
         found = find_contacts(clip, hands=hands, toes=toes)
     if json:
         print_json({"file": file, "name": clip.name} | found.to_dict())
@@ -39,7 +39,7 @@ def contacts(
         for plant in found.plants
     ]  # fmt: skip
     columns = ("point", "#first frame", "#last frame", "#at s", "#for s", "#x m", "#y m", "#z m")
-    print_table(f"{len(found.plants)} plants in {file}", columns, rows)
+    print_table(f"{len(found.plants)} footplants in {file}", columns, rows)
     for text in clip.notes:
         note(f"note: {text}")
 
@@ -49,14 +49,14 @@ def measure(
     file: ClipFile,
     *,
     against: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Compare with this clip: its plants and smoothness count.")
+        str | None, typer.Option(metavar="SOURCE", help="Compare with this clip: its footplants and smoothness.")
     ] = None,
-    reading: Reading,
+    reading: ReadOptions,
     json: Json = False,
 ) -> None:
-    """Judge a clip: drift of every plant in mm, skating, penetration of the ground, smoothness, joint limits.
+    """Measure a clip: drift of every footplant in mm, skating, ground penetration, smoothness, joint limits.
 
-    The same figures for any file, also for what other tools have written.
+    The same measures apply to any file, including the output of other tools.
 
     Example: footplant measure sample:walk
     """
@@ -75,16 +75,16 @@ def measure(
 
 
 _LINES = (
-    ("mean drift of a plant", ("mean_drift",), "mm"),
-    ("plants under 1 mm", ("share_under_1mm",), "%"),
-    ("plants under 2 mm", ("share_under_2mm",), "%"),
-    ("plants under 5 mm", ("share_under_5mm",), "%"),
-    ("plants lost against the source", ("lost_plants",), ""),
-    ("timing error of the plants", ("timing_error",), "frames"),
+    ("mean drift of a footplant", ("mean_drift",), "mm"),
+    ("footplants under 1 mm", ("share_under_1mm",), "%"),
+    ("footplants under 2 mm", ("share_under_2mm",), "%"),
+    ("footplants under 5 mm", ("share_under_5mm",), "%"),
+    ("footplants lost against the source", ("lost_plants",), ""),
+    ("timing error of footplants", ("timing_error",), "frames"),
     ("speed while planted, mean", ("skate_speed",), "m/s"),
     ("speed while planted, largest", ("skate_speed_max",), "m/s"),
-    ("below the ground, deepest", ("penetration_worst",), "mm"),
-    ("below the ground, mean", ("penetration_mean",), "mm"),
+    ("ground penetration, deepest", ("penetration_worst",), "mm"),
+    ("ground penetration, mean", ("penetration_mean",), "mm"),
     ("jerk", ("smoothness", "jerk"), "heights/s³"),
     ("jerk over the source's", ("jerk_ratio",), "×"),
     ("peak acceleration", ("smoothness", "peak_acceleration"), "heights/s²"),
@@ -96,7 +96,7 @@ _LINES = (
     ("penetration duration", ("published", "penetration_duration"), "%"),
     ("contact preservation", ("published", "contact_preservation"), "%"),
 )
-"""What people read first: a name, where it is in the report, and its unit; shares are shown in per cent."""
+"""Printed measures: name, keys in the report, unit; fractions are shown in per cent."""
 
 
 def _print_report(file: str, report: dict[str, Any]) -> None:
@@ -105,11 +105,11 @@ def _print_report(file: str, report: dict[str, Any]) -> None:
          f"{plant['skate_speed']:.4f}", plant["start_error"], plant["end_error"])
         for plant in report["plants"]
     ]  # fmt: skip
-    columns = ("point", "#first frame", "#last frame", "#drift mm", "#height band mm", "#speed m/s", "#late by frames",
-               "#leaves late by")  # fmt: skip
+    columns = ("point", "#first frame", "#last frame", "#drift mm", "#height band mm", "#speed m/s", "#onset error",
+               "#release error")  # fmt: skip
     compared = any(row[-1] is not None or row[-2] is not None for row in rows)
     width = len(columns) if compared else len(columns) - 2
-    print_table(f"{len(rows)} plants in {file}", columns[:width], [row[:width] for row in rows])
+    print_table(f"{len(rows)} footplants in {file}", columns[:width], [row[:width] for row in rows])
     lines = []
     for name, keys, unit in _LINES:
         value: Any = report

@@ -1,4 +1,4 @@
-"""`footplant warmup`: compile everything now rather than when it is first needed."""
+"""`footplant warmup`: compile all kernels now rather than on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from footplant.cli.output import announce_compiling, print_facts, print_json, pr
 
 
 def warmup(json: Json = False) -> None:
-    """Compile all kernels now, once per machine, so that nothing waits for the compiler later.
+    """Compile all kernels now, once per machine, so that later commands start at once.
 
     Example: footplant warmup
     """
@@ -31,5 +31,5 @@ def warmup(json: Json = False) -> None:
     if json:
         print_json(facts)
         return
-    where = "nowhere: no folder can be written, so every process compiles again" if folder is None else str(folder)
-    print_facts("Kernels", {"ready": len(calls), "seconds": facts["seconds"], "kept in": where})
+    where = "not cached: no writable folder, so every process compiles again" if folder is None else str(folder)
+    print_facts("Kernels", {"ready": len(calls), "seconds": facts["seconds"], "cached in": where})

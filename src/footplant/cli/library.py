@@ -1,4 +1,4 @@
-"""`footplant match` and `footplant graph`: what clips have in common, and a folder of them as a motion graph."""
+"""`footplant match` and `footplant graph`: correspondences of clips, and a folder of clips as a motion graph."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from footplant.clip import Clip
 
 SHOWN = 10
-"""Transitions that a table shows."""
+"""Transitions shown in a table."""
 
 
 def match(
     first: Annotated[str, typer.Argument(metavar="FIRST", help="A motion file, or sample:NAME.")],
     second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one; may be the same.")],
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the distances of all frames.")
+        str | None, typer.Option("-o", "--out", metavar="PNG", help="Draw the distance matrix of all frames.")
     ] = None,
     loops: Annotated[bool, typer.Option("--loops", help="Both clips are loops.")] = False,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Compare two clips frame by frame: corresponding times, matched steps, and where one may go over to the other.
+    """Compare two clips frame by frame: corresponding times, matched steps, and transition points.
 
     Example: footplant match sample:walk sample:run -o matrix.png
     """
@@ -41,38 +41,38 @@ def match(
     clips = [load_clip(file) for file in (first, second)]
     with working("comparing"):
         found = compare(clips[0], clips[1], loops=loops)
-    told = found.to_dict()
+    facts = found.to_dict()
     if out is not None:
         from footplant.plot.matching import matrix
 
         with working(f"drawing {out}"):
             matrix(found, (Path(first).name, Path(second).name), out)
     if json:
-        print_json({"command": "match", "first": first, "second": second, "output": out, **told})
+        print_json({"command": "match", "first": first, "second": second, "output": out, **facts})
         return
-    (a, b), (c, d) = told["overlap"]
+    (a, b), (c, d) = facts["overlap"]
     print_facts(
         f"{first} and {second}",
         {
             "matched frames": f"{1000 * found.path.cost:.0f} mm apart on average, {1000 * found.table.min():.0f} best",
             "corresponding": f"{a:.2f} to {b:.2f} s of the first, {c:.2f} to {d:.2f} s of the second",
-            "matched plants": told["matched_plants"],
+            "matched footplants": facts["matched_plants"],
         },
     )
-    if told["strikes"]:
+    if facts["strikes"]:
         rows = [
             (f"{s['first']:.3f}", f"{s['second']:.3f}", f"{REGISTRATION.rate * s['error']:.2f}")
-            for s in told["strikes"]
+            for s in facts["strikes"]
         ]
-        print_table("Steps that begin together", ("#first, s", "#second, s", "#off by, frames of 1/30 s"), rows)
-    rows = [(f"{t['first']:.2f}", f"{t['second']:.2f}", f"{1000 * t['distance']:.0f}") for t in told["transitions"]]
-    print_table("Where to go over", ("#leave the first at, s", "#enter the second at, s", "#apart, mm"), rows[:SHOWN])
+        print_table("Corresponding steps", ("#first, s", "#second, s", "#error, frames of 1/30 s"), rows)
+    rows = [(f"{t['first']:.2f}", f"{t['second']:.2f}", f"{1000 * t['distance']:.0f}") for t in facts["transitions"]]
+    print_table("Transitions", ("#leave the first at, s", "#enter the second at, s", "#distance, mm"), rows[:SHOWN])
     if out is not None:
         print(f"wrote {out}")
 
 
 def graph(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the clips are; all that can be read.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Folder of clips; all readable files are used.")],
     out: Annotated[str, typer.Option("-o", "--out", metavar="JSON", help="Where to write the graph.")],
     picture: Annotated[
         str | None,
@@ -80,13 +80,15 @@ def graph(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(metavar="METRES", min=0.001, help="How far apart frames may be (default: 5 % of the height)."),
+        typer.Option(
+            metavar="METRES", min=0.001, help="Largest distance of a transition (default: 5 % of the height)."
+        ),
     ] = None,
     most: Annotated[int, typer.Option(min=1, max=1000, help="Transitions kept between any two clips.")] = 10,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Make a folder of clips into a motion graph: every place where one may go over to another.
+    """Build a motion graph from a folder of clips: every good transition between them.
 
     Example: footplant graph clips -o graph.json
     """
@@ -102,28 +104,28 @@ def graph(
         found = build_graph(clips, threshold=threshold, most=most, progress=progress)
     import json as writer
 
-    told = found.to_dict()
-    write_atomic(out, writer.dumps(told, indent=1, allow_nan=False) + "\n")
+    facts = found.to_dict()
+    write_atomic(out, writer.dumps(facts, indent=1, allow_nan=False) + "\n")
     if drawn is not None:
         drawn = _draw(found, drawn, wanted=picture is not None)
     if json:
-        counts = {"clips": len(told["clips"]), "edges": len(told["edges"]), "lasting": len(found.component())}
+        counts = {"clips": len(facts["clips"]), "edges": len(facts["edges"]), "lasting": len(found.component())}
         print_json(
             {"command": "graph", "input": folder, "output": out, "picture": drawn, **counts, "left_out": left_out}
         )
         return
     rows = [
-        (clip["name"], clip["seconds"], sum(edge["from"] == number for edge in told["edges"]),
-         sum(edge["to"] == number for edge in told["edges"]), clip["lasting"])
-        for number, clip in enumerate(told["clips"])
+        (clip["name"], clip["seconds"], sum(edge["from"] == number for edge in facts["edges"]),
+         sum(edge["to"] == number for edge in facts["edges"]), clip["lasting"])
+        for number, clip in enumerate(facts["clips"])
     ]  # fmt: skip
-    print_table(f"{folder} → {out}", ("clip", "#seconds", "#ways out", "#ways in", "can be played for ever"), rows)
+    print_table(f"{folder} → {out}", ("clip", "#seconds", "#out", "#in", "can be played endlessly"), rows)
     for reason in left_out:
         note(f"note: left out {reason}")
 
 
 def _draw(found, path: str, *, wanted: bool) -> str | None:
-    """Draw the graph; without matplotlib that is an error only when the picture was asked for by name."""
+    """Draw the graph; a missing matplotlib is an error only when the picture was requested by name."""
     from footplant.errors import MissingExtraError
     from footplant.plot.matching import graph as draw
 
@@ -138,7 +140,7 @@ def _draw(found, path: str, *, wanted: bool) -> str | None:
 
 
 def _read_folder(folder: str) -> tuple[list[Clip], list[str]]:
-    """Every clip of a folder that can be read and is a moving human-like figure, and why the others are left out."""
+    """Return every readable clip of a moving humanoid in a folder, and why the other files are left out."""
     from dataclasses import replace
 
     from footplant.errors import FootplantError, FormatError
@@ -157,11 +159,11 @@ def _read_folder(folder: str) -> tuple[list[Clip], list[str]]:
             left_out.append(f"{file.name}: {error}")
             continue
         if len(clip.motion) < 5 or clip.character.roles is None:
-            left_out.append(f"{file.name}: no motion of a human-like figure")
+            left_out.append(f"{file.name}: no motion of a humanoid")
         else:
             clips.append(replace(clip, name=file.name))
     if not clips:
-        raise FormatError("expected clips of human-like figures in this folder, found none", path=place)
+        raise FormatError("expected clips of humanoids in this folder, found none", path=place)
     return clips, left_out
 
 

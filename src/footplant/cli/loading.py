@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from footplant.cli.arguments import Reading
+from footplant.cli.arguments import ReadOptions
 from footplant.cli.markers import load as load_markers
 from footplant.cli.output import announce_compiling, working
 from footplant.cli.solving import solving
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from footplant.optical.solve import Solved
 
 
-def load_clip(file: str, reading: Reading | None = None) -> Clip:
+def load_clip(file: str, reading: ReadOptions | None = None) -> Clip:
     """Load a clip with the given options; optical markers are solved with the default settings."""
     from footplant.io import holds_markers, load
 
-    reading = reading or Reading()
+    reading = reading or ReadOptions()
     announce_compiling()
     if holds_markers(file):
         reading.refuse_for_markers(file)
@@ -40,17 +40,18 @@ def solve_file(
     units: str | None = None,
     up: str | None = None,
 ) -> tuple[Solved, Any]:
-    """Read markers and solve them; errors name the file."""
+    """Read markers and solve them; return the solved clip and the markers. Errors name the file."""
     from footplant.errors import ConstraintError, FormatError, MotionError
     from footplant.optical.solve import solve as solve_markers
 
-    markers = load_markers(file, Reading(units=units, up=up))
-    told = None if calibration is None else load_markers(calibration, Reading(units=units, up=up))
+    markers = load_markers(file, ReadOptions(units=units, up=up))
+    calibration_markers = None if calibration is None else load_markers(calibration, ReadOptions(units=units, up=up))
     table = None if labels is None else _read_table(labels)
     with solving("solving markers") as progress:
         try:
             return solve_markers(
-                markers, base, table=table, pose_frame=pose, subject=subject, calibration=told, smooth=smooth,
+                markers, base, table=table, pose_frame=pose, subject=subject, calibration=calibration_markers,
+                smooth=smooth,
                 progress=progress,
             ), markers  # fmt: skip
         except (MotionError, ConstraintError) as error:
@@ -58,7 +59,7 @@ def solve_file(
 
 
 def _read_table(path: str) -> dict[str, str]:
-    """Label → where it sits, from a TOML file (a table `markers`, or the whole file)."""
+    """Read label → landmark from a TOML file (a table `markers`, or the whole file)."""
     import tomllib
 
     from footplant.errors import FormatError
@@ -68,7 +69,7 @@ def _read_table(path: str) -> dict[str, str]:
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from error
+        raise FormatError(f"expected TOML: {error}", path=path) from error
     table = data.get("markers", data)
     if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
         raise FormatError('expected lines such as M1 = "left knee"', path=path)

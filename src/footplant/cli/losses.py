@@ -1,4 +1,4 @@
-"""What a conversion leaves behind, told by what a format's files hold (`footplant.io.PARTS`)."""
+"""What a conversion loses, from what the formats can hold (`footplant.io.PARTS`)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def losses(
     figures: bool,
     chosen: Sequence[str] = (),
 ) -> list[str]:
-    """What the input has and the output will not have, one phrase each.
+    """Return what the input has and the output will lack, one phrase each.
 
-    source: the format that the clip came from; None for a sample. takes, figures: whether the other takes and the other
-    figures of the file are written. chosen: "take", "figure" where somebody has said which one is wanted.
+    source: the format that the clip came from; None for a sample. takes, figures: whether the file's other takes and
+    other characters are written. chosen: "take", "figure" if the user has chosen one.
     """
     lost: list[str] = []
     files = f"{target.extensions[0]} files"
@@ -32,18 +32,18 @@ def losses(
         lost.append(f"{_count(others, 'other take')} ({listing(others)}){_hint('take', chosen)}")
     if clip.others and not figures:
         names = [other.character.name for other in clip.others]
-        lost.append(f"{_count(names, 'other figure')} ({listing(names)}){_hint('figure', chosen)}")
+        lost.append(f"{_count(names, 'other character')} ({listing(names)}){_hint('figure', chosen)}")
     lost += _lost_looks(clip, source, target, files)
     if clip.motion.offsets is not None and "moving bones" not in target.holds:
         lost.append(
-            f"bones that change their length with time: {files} have fixed lengths, which moves joints by up to "
+            f"bones that change their length over time: {files} have fixed lengths, which moves joints by up to "
             f"{1000.0 * _moved_by_fixed_bones(clip):.3g} mm"
         )
     stated = frozenset() if source is None else source.holds
     if clip.character.roles is not None and "roles" in stated - target.holds:
-        lost.append(f"which joint is what: {files} do not say it, so it will be found anew")
+        lost.append(f"joint roles: {files} do not state them, so they will be detected again")
     if clip.character.contacts and "contacts" in stated - target.holds:
-        lost.append(f"contact points, masses and limits: {files} have no place for them, so they will be found anew")
+        lost.append(f"contact points, masses and limits: {files} cannot hold them, so they will be computed again")
     kept = {name: len(getattr(clip.layout, name, ())) for name in ("constraints", "edits")}
     if any(kept.values()) and "constraints" not in target.holds:
         what = " and ".join(f"{count} {name if count > 1 else name[:-1]}" for name, count in kept.items() if count)
@@ -54,12 +54,12 @@ def losses(
 
 
 def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files: str) -> list[str]:
-    """The mesh, or what its own file has beside it."""
+    """Return the loss of the mesh, or of what its source file has besides it."""
     from footplant.io.source import pack_source, writes_onto
 
     if clip.character.skin is None and clip.character.source is None:
         return []
-    # a format may write onto the character's own file; a project carries that file
+    # a format may write onto the character's own file; a project contains that file
     if "skin" in target.holds and (source is target or "constraints" in target.holds or clip.character.source is None):
         return []
     packed = pack_source(clip.character.source)
@@ -72,12 +72,12 @@ def _lost_looks(clip: Clip, source: ModuleType | None, target: ModuleType, files
         words = ["the mesh", "weights", *carried]
         return [f"{words[0]} with its {_and(words[1:])}: {files} have bones only"]
     if packed is None:
-        return [f"what else the character's own file has (materials, pictures …): {files} get the mesh only"]
+        return [f"what else the character's own file has (materials, textures …): {files} get the mesh only"]
     return [f"{_and(carried)} of the character's own file: {files} get the mesh only"] if carried else []
 
 
 def _moved_by_fixed_bones(clip: Clip) -> float:
-    """How far a joint is moved, metres, at most, when every bone keeps the length that it has at rest."""
+    """Return the largest joint displacement, metres, when every bone keeps its rest length."""
     import numpy as np
 
     from footplant.kinematics import Kinematics
@@ -88,7 +88,7 @@ def _moved_by_fixed_bones(clip: Clip) -> float:
 
 
 def listing(names: Sequence[str], most: int = 5) -> str:
-    """Some names, and dots when there are more."""
+    """Return some names, and dots when there are more."""
     return ", ".join(repr(name) for name in names[:most]) + (" …" if len(names) > most else "")
 
 

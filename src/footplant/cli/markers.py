@@ -1,19 +1,19 @@
-"""`footplant info`, `convert` and `plot` of files that hold markers: C3D and TRC."""
+"""`footplant info`, `convert` and `plot` for marker files: C3D and TRC."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from footplant.cli.arguments import Reading, format_name, unit
+from footplant.cli.arguments import ReadOptions, format_name, unit
 from footplant.cli.output import note, print_facts, print_json, print_table, working
 
 if TYPE_CHECKING:
     from footplant.markers import Markers
 
 
-def load(file: str, reading: Reading, **others: Any) -> Markers:
-    """Load markers with the options as the command line gave them; --figure chooses a subject."""
+def load(file: str, reading: ReadOptions, **others: Any) -> Markers:
+    """Load markers with the command line's options; --figure chooses a subject."""
     from footplant.errors import FormatError, MotionError
     from footplant.io import load_markers
 
@@ -28,8 +28,8 @@ def load(file: str, reading: Reading, **others: Any) -> Markers:
         raise FormatError(str(error), path=file) from error
 
 
-def info(file: str, reading: Reading, json: bool) -> None:
-    """Print what is in a file of markers."""
+def info(file: str, reading: ReadOptions, json: bool) -> None:
+    """Print what a marker file contains."""
     facts = describe(load(file, reading), file)
     if json:
         print_json(facts)
@@ -38,7 +38,7 @@ def info(file: str, reading: Reading, json: bool) -> None:
 
 
 def describe(markers: Markers, file: str) -> dict[str, Any]:
-    """Everything that `info --json` prints of markers."""
+    """Return everything that `info --json` prints for markers."""
     import numpy as np
 
     visible = markers.visible
@@ -82,9 +82,9 @@ def describe(markers: Markers, file: str) -> dict[str, Any]:
 
 
 def _height(markers: Markers) -> float | None:
-    """How far the highest marker is above the lowest, metres, each at its median height.
+    """Return the height of the highest marker above the lowest, metres, each at its median height.
 
-    Points that nobody gave a name ("*3") or that are hardly ever seen say nothing about a figure's height.
+    Unnamed points ("*3") and those that are rarely visible are ignored.
     """
     import numpy as np
 
@@ -107,7 +107,7 @@ def _print_info(facts: dict[str, Any]) -> None:
             f"from frame {facts['first_frame']}",
             "markers": f"{facts['markers']}, {facts['hidden_percent']:.2g} % hidden",
             "subjects": ", ".join(f"{name} ({count})" for name, count in facts["subjects"].items()) or "–",
-            "height": f"{facts['height']:.3f} m from the lowest to the highest marker",
+            "height": f"{facts['height']:.3f} m from lowest to highest marker",
             "space": " × ".join(f"{end - start:.2f}" for start, end in zip(low, high, strict=True)) + " m (x, y, z)",
             "units, up": f"{facts['units']} ({facts['scale']:.6g} m), {facts['up']} up, {how}",
             "events": len(facts["events"]),
@@ -125,13 +125,13 @@ def _print_info(facts: dict[str, Any]) -> None:
 def convert(
     file: str,
     out: str,
-    reading: Reading,
+    reading: ReadOptions,
     to_units: str | None,
     to_up: str | None,
     json: bool,
     **others: Any,
 ) -> None:
-    """Write markers in another format, and say what is lost on the way."""
+    """Write markers in another format, and report what is lost."""
     from footplant.io import save_markers
 
     _refuse_mixture(file, out)
@@ -141,7 +141,7 @@ def convert(
         save_markers(target, markers, **options)
     lost = []
     if markers.residuals is not None:
-        lost.append("how well the cameras agreed about each point (residuals)")
+        lost.append("residuals (reconstruction errors of the cameras)")
     if markers.events:
         lost.append(f"{len(markers.events)} events")
     facts = {
@@ -167,15 +167,15 @@ def convert(
 
 
 def _refuse_mixture(file: str, out: str) -> None:
-    """Markers are no motion of a skeleton, and the other way round: say so before anything is read."""
+    """Raise, before anything is read, when markers would be converted to a skeletal motion or the reverse."""
     from footplant.errors import FormatError
     from footplant.io import holds_markers
 
     if holds_markers(file) and not holds_markers(out):
         raise FormatError(
             f"{file} holds markers, which can be written as .trc only, not as {Path(out).suffix}; "
-            f"make a motion of them with: footplant solve {file} -o {out}",
+            f"to get a motion from them use: footplant solve {file} -o {out}",
             path=out,
         )
     if holds_markers(out) and not holds_markers(file):
-        raise FormatError(f"expected a file of markers (.c3d, .trc) to write as {Path(out).suffix}", path=file)
+        raise FormatError(f"expected a marker file (.c3d, .trc) to write as {Path(out).suffix}", path=file)

@@ -1,4 +1,4 @@
-"""`footplant morph`: proportions that change while the figure moves."""
+"""`footplant morph`: change proportions while the character moves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Answer, Exact, solving
+from footplant.cli.solving import Exact, ResultOptions, solving
 
 
 @spread
@@ -19,21 +19,19 @@ def morph(
     *,
     to: Annotated[
         list[str],
-        typer.Option("--to", metavar="CHARACTER", help="What to become: a file or sample:NAME; again for the next."),
+        typer.Option("--to", metavar="CHARACTER", help="Target proportions: a file or sample:NAME; repeat for more."),
     ],
     scale_footsteps: Annotated[
         bool,
-        typer.Option(
-            "--scale-footsteps/--keep-footsteps", help="Let steps grow with the legs, or step where the source stepped."
-        ),
+        typer.Option("--scale-footsteps/--keep-footsteps", help="Scale footsteps with the legs, or keep the source's."),
     ] = False,
     exact: Exact = True,
-    reading: Reading,
-    answer: Answer,
+    reading: ReadOptions,
+    result: ResultOptions,
 ) -> None:
-    """Change a figure's proportions smoothly while it moves, into one character after another, its feet planted.
+    """Change a character's proportions smoothly while it moves, into one target after another, feet planted.
 
-    The bones of the answer change their length with time; OUT must be a format that holds that (BVH, GLB and most).
+    Bone lengths change over time, so OUT must be a format that supports this (BVH, GLB and most others).
 
     Example: footplant morph sample:walk --to sample:longlegs --to sample:child -o morph.glb
     """
@@ -42,10 +40,10 @@ def morph(
     from footplant.io import formats, load_character, writer_of
     from footplant.solve.methods.hierarchical import Hierarchical
 
-    answer.check(file)
-    if "moving bones" not in writer_of(answer.out).holds:
+    result.check(file)
+    if "moving bones" not in writer_of(result.out).holds:
         able = sorted(ending for ending, module in formats().items() if "moving bones" in module.holds)
-        raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=answer.out)
+        raise FormatError(f"expected a format whose bones can change their length ({', '.join(able)})", path=result.out)
     clip = load_clip(file, reading)
     targets = []
     for name in to:
@@ -55,4 +53,4 @@ def morph(
         solution = solve(
             clip, targets, scale_footsteps=scale_footsteps, method=Hierarchical(exact=exact), progress=progress
         )
-    answer.deliver(solution, clip, clip.character, verb="morph", file=file, to=to)
+    result.deliver(solution, clip, clip.character, verb="morph", file=file, to=to)

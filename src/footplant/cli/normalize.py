@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import print_facts, print_json, working
-from footplant.cli.solving import Answer, further_constraints, solving
+from footplant.cli.solving import ResultOptions, further_constraints, solving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,20 +27,20 @@ def normalize(
     *,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="CHARACTER", help="Put it on this character (a file or sample:NAME) and solve."),
+        typer.Option("--to", metavar="CHARACTER", help="Apply it to this character (a file or sample:NAME) and solve."),
     ] = None,
     constraints: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Further constraints that travel with the motion (TOML, JSON).")
+        str | None, typer.Option(metavar="FILE", help="Further constraints to store with the motion (TOML, JSON).")
     ] = None,
     plants: Annotated[
-        bool, typer.Option("--plants/--no-plants", help="Whether the footplants that are found travel with the motion.")
+        bool, typer.Option("--plants/--no-plants", help="Whether to store the detected footplants with the motion.")
     ] = True,
-    reading: Reading,
-    answer: Answer,
+    reading: ReadOptions,
+    result: ResultOptions,
 ) -> None:
-    """Write a motion without its figure's lengths, with its constraints: one file for any character (.footplant).
+    """Write a morphology-independent motion with its constraints: one file for any character (.footplant).
 
-    With --to, put such a file, or any clip, on a character: frame by frame, as live, with strict priorities.
+    With --to, apply such a file, or any clip, to a character: frame by frame, as live, with strict priorities.
 
     Example: footplant normalize sample:walk -o walk.footplant
 
@@ -48,41 +48,43 @@ def normalize(
     """
     from footplant.errors import FormatError
 
-    answer.check(file)
-    if to is None and Path(answer.out).suffix.lower() != ".footplant":
+    result.check(file)
+    if to is None and Path(result.out).suffix.lower() != ".footplant":
         raise FormatError(
-            "expected a name ending in .footplant, or a character (--to) to put the motion on", path=answer.out
+            "expected a name ending in .footplant, or a character (--to) to apply the motion to", path=result.out
         )
     clip = load_clip(file, reading)
-    with working("finding what must hold"):
-        normalized, carried = _carried(file, clip, constraints, plants)
+    with working("collecting constraints"):
+        normalized, stored = _with_constraints(file, clip, constraints, plants)
     if to is None:
-        _write(clip, carried, answer.out)
+        _write(clip, stored, result.out)
         facts: dict[str, Any] = {
-            "frames": len(normalized), "limbs": list(normalized.limbs), "constraints": len(carried),
+            "frames": len(normalized), "limbs": list(normalized.limbs), "constraints": len(stored),
             "beside": len(normalized.others) + len(normalized.moving),
         }  # fmt: skip
-        if answer.json:
-            print_json({"command": "normalize", "input": file, "output": answer.out, **facts})
+        if result.json:
+            print_json({"command": "normalize", "input": file, "output": result.out, **facts})
         else:
-            print_facts(f"normalize: {file} → {answer.out}", facts)
+            print_facts(f"normalize: {file} → {result.out}", facts)
         return
     from footplant.edits.morphology_independent import share
     from footplant.io import load_character
 
     with working(f"reading {to}"):
         character = load_character(to)
-    with solving("putting it on") as progress:
-        solution = share(clip, character, carried, normalized=normalized, progress=progress)
-    answer.deliver(solution, clip, character, verb="normalize", file=file)
+    with solving("applying") as progress:
+        solution = share(clip, character, stored, normalized=normalized, progress=progress)
+    result.deliver(solution, clip, character, verb="normalize", file=file)
 
 
-def _carried(file: str, clip: Clip, constraints: str | None, plants: bool) -> tuple[Normalized, Sequence[Constraint]]:
-    """The normalised form, and what travels with it: what the file has, what is given, else the plants found."""
+def _with_constraints(
+    file: str, clip: Clip, constraints: str | None, plants: bool
+) -> tuple[Normalized, Sequence[Constraint]]:
+    """Return the normalised motion and its constraints: from the file, from options, else detected footplants."""
     from footplant.constraints import from_data
     from footplant.edits.morphology_independent import plants_of
     from footplant.io import project
-    from footplant.normalized import normalize as take_lengths_out
+    from footplant.normalized import normalize as normalize_motion
 
     found: list[Constraint] = []
     normalized = None
@@ -99,13 +101,13 @@ def _carried(file: str, clip: Clip, constraints: str | None, plants: bool) -> tu
     found += further_constraints(constraints, clip, clip.character)
     if plants and not any(type(constraint).__name__ == "Footplant" for constraint in found):
         found += plants_of(clip)
-    return normalized or take_lengths_out(clip.motion, clip.character), found
+    return normalized or normalize_motion(clip.motion, clip.character), found
 
 
-def _write(clip: Clip, carried: Sequence[Constraint], out: str) -> None:
+def _write(clip: Clip, stored: Sequence[Constraint], out: str) -> None:
     from footplant.constraints import to_data
     from footplant.io import project
 
-    whole = project.Project(((clip,),), tuple(to_data(carried, clip.character)))
+    whole = project.Project(((clip,),), tuple(to_data(stored, clip.character)))
     with working(f"writing {out}"):
         project.save_project(out, whole, normalized=True)

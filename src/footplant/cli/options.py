@@ -1,4 +1,4 @@
-"""Groups of options that several commands share: one parameter in the code, several options on the command line."""
+"""Groups of options shared by several commands: one parameter in the code, several options on the command line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, get_type_hints
 
 
 def options(group: type) -> type:
-    """Make a class a frozen group of options: its fields are what `spread` puts on the command line."""
+    """Make a class a frozen group of options, whose fields `spread` turns into command-line options."""
     made = dataclass(frozen=True)(group)
     made.__option_group__ = True
     return made
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with every parameter that is a group of options replaced by the group's own options.
+    """Return a command in which every option-group parameter is replaced by the group's own options.
 
-    Typer reads the signature that this builds; the command gets the groups, made of what was given.
+    Typer reads the resulting signature; the command itself receives the assembled groups.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, type] = {}

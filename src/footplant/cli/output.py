@@ -1,4 +1,4 @@
-"""What commands print: one JSON object or tables on stdout; notes and progress on stderr."""
+"""Command output: one JSON object or tables on stdout; notes and progress on stderr."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 SHORT = 16
-"""Letters up to which the first cell of a row is not broken."""
+"""Characters up to which the first cell of a row is not wrapped."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Exactly one JSON object on stdout."""
+    """Print exactly one JSON object on stdout."""
     print(json.dumps(json_ready(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console; into a pipe or a file it gets a generous width, so that no line is broken in two."""
+    """Return a rich console; for a pipe or a file it is wide, so that lines are not wrapped."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -39,12 +39,12 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def note(text: str) -> None:
-    """One line on stderr for what a person should know and a program should not read."""
+    """Print one line on stderr, for people rather than programs."""
     print(text, file=sys.stderr)
 
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """A table on stdout. A column whose heading starts with "#" is of numbers and stands on the right."""
+    """Print a table on stdout. A column whose heading starts with "#" holds numbers and is right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -52,7 +52,7 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]
     table = Table(header_style="bold", box=SIMPLE_HEAD)
     cells = [[show(cell) for cell in row] for row in rows]
     for number, column in enumerate(columns):
-        # what a row is called by stays in one piece, on narrow screens too
+        # the first column identifies the row and is not wrapped
         whole = number == 0 and max((len(row[0]) for row in cells), default=0) <= SHORT
         side = "right" if column.startswith("#") else "left"
         table.add_column(column.lstrip("#"), justify=side, overflow="fold", no_wrap=whole)
@@ -62,7 +62,7 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[Any]
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
-    """Names and values, one a line."""
+    """Print names and values, one per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -75,7 +75,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 
 def _print_titled(title: str, table: Table) -> None:
-    """The title on a line of its own: inside the table it would be broken to the table's width."""
+    """Print the title on its own line: inside the table it would be wrapped to the table's width."""
     from rich.text import Text
 
     screen = console()
@@ -84,20 +84,20 @@ def _print_titled(title: str, table: Table) -> None:
 
 
 def show(value: Any) -> str:
-    """A value for people: numbers to a few digits, what is not there as a dash."""
+    """Return a value as text for people: numbers to a few digits, missing values as a dash."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        # what is zero but for rounding is shown as zero
+        # rounding errors are shown as zero
         return f"{value:.4g}" if abs(value) >= 1e-9 else "0"
     return str(value)
 
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner on stderr while the block runs; only on a terminal, and gone when the block ends."""
+    """Show a spinner on stderr while the block runs; only on a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -107,7 +107,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress(what: str, total: int) -> Iterator[Any]:
-    """A bar on stderr, only on a terminal; yields a function to call with what comes next."""
+    """Show a progress bar on stderr, only on a terminal; yields a function to call with the next label."""
     if not sys.stderr.isatty():
         yield lambda label: None
         return
@@ -127,16 +127,16 @@ def progress(what: str, total: int) -> Iterator[Any]:
 
 
 def announce_compiling(*, always: bool = False) -> None:
-    """Say on stderr when kernels are compiled for the first time on this machine: it takes a while, once.
+    """Report on stderr when kernels are compiled for the first time on this machine, which takes a while.
 
-    Only a person at a terminal is told, unless `always`: programs that read stderr expect errors there.
+    Only on a terminal, unless `always`: programs that read stderr expect errors there.
     """
     if not (always or sys.stderr.isatty()):
         return
     import logging
 
     class Printer(logging.Handler):
-        # looks stderr up when it prints, so that a spinner or a bar makes room for the line
+        # look up stderr at print time, so that a spinner or a progress bar makes room for the line
         def emit(self, record: logging.LogRecord) -> None:
             note(f"footplant: {record.getMessage()}")
 
@@ -148,7 +148,7 @@ def announce_compiling(*, always: bool = False) -> None:
 
 
 def refuse_to_overwrite(file: str, target: Path, overwrite: bool) -> None:
-    """An error where the target is a folder, the input itself, or there already and not to be replaced."""
+    """Raise when the target is a folder, the input itself, or an existing file that may not be replaced."""
     from footplant.errors import FormatError
 
     if target.is_dir():

@@ -1,4 +1,4 @@
-"""`footplant path`: a locomotion along another curve, its feet planted."""
+"""`footplant path`: bend locomotion along another curve, feet planted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
-from footplant.cli.solving import Answer, Exact, further_constraints, solving
+from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
 
 
 @spread
@@ -27,13 +27,13 @@ def path(
     ],
     plant_at: Annotated[
         str,
-        typer.Option(metavar="WHEN", help="Which instant of a stance says where its foot goes: begin, middle, end."),
+        typer.Option(metavar="WHEN", help="Instant of a stance that determines its position: begin, middle, end."),
     ] = "middle",
     timing: Annotated[
         str,
         typer.Option(
             metavar="TIMING",
-            help="keep: as fast as it was; arc: all of the clip along all of the curve, with longer or shorter steps.",
+            help="keep: the original speed; arc: the whole clip along the whole curve, with scaled steps.",
         ),
     ] = "keep",
     from_start: Annotated[
@@ -50,12 +50,12 @@ def path(
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the new motion.")
     ] = None,
-    reading: Reading,
-    answer: Answer,
+    reading: ReadOptions,
+    result: ResultOptions,
 ) -> None:
-    """Lay a walk, a run or any way along another curve: every foot stands where it is set down.
+    """Bend a walk, a run or any travel along another curve, feet planted.
 
-    The path of the hips is found and smoothed; each frame goes along with it to the curve, each stance as one piece.
+    The path of the hips is extracted and smoothed; each frame moves with it to the curve, each stance rigidly.
 
     Example: footplant path sample:walk --curve circle:2 -o round.glb
     """
@@ -69,16 +69,16 @@ def path(
         raise FormatError(f"expected --plant-at begin, middle or end; got {plant_at!r}")
     if timing not in ("keep", "arc"):
         raise FormatError(f"expected --timing keep or arc; got {timing!r}")
-    answer.check(file)
-    way, starts_there = load_curve(curve)
+    result.check(file)
+    target_curve, starts_there = load_curve(curve)
     clip = load_clip(file, reading)
     extra = further_constraints(constraints, clip, clip.character)
-    with solving("laying it along the curve") as progress:
+    with solving("bending the path") as progress:
         solution = solve(
-            clip, way, from_start=starts_there if from_start is None else from_start, plant_at=plant_at, timing=timing,
-            method=method, exact=exact, constraints=extra, progress=progress,
+            clip, target_curve, from_start=starts_there if from_start is None else from_start, plant_at=plant_at,
+            timing=timing, method=method, exact=exact, constraints=extra, progress=progress,
         )  # fmt: skip
-    answer.deliver(
+    result.deliver(
         solution, clip, clip.character, verb="path", file=file, curve=curve,
-        curve_length=way.length, plant_at=plant_at, timing=timing,
+        curve_length=target_curve.length, plant_at=plant_at, timing=timing,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`footplant plot`: one picture of a clip."""
+"""`footplant plot`: draw one picture of a clip."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from footplant.cli import markers
-from footplant.cli.arguments import ClipFile, Json, Reading
+from footplant.cli.arguments import ClipFile, Json, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import print_json, working
@@ -19,17 +19,17 @@ def plot(
     file: ClipFile,
     *,
     out: Annotated[str, typer.Option("-o", "--out", metavar="PNG", help="Where to write the picture.")] = "strip.png",
-    reading: Reading,
-    poses: Annotated[int | None, typer.Option(min=1, max=40, help="How many poses (default: as many as fit).")] = None,
-    bones: Annotated[bool, typer.Option("--bones", help="Draw bones even where there is a mesh.")] = False,
+    reading: ReadOptions,
+    poses: Annotated[int | None, typer.Option(min=1, max=40, help="Number of poses (default: as many as fit).")] = None,
+    bones: Annotated[bool, typer.Option("--bones", help="Draw bones even if there is a mesh.")] = False,
     poses_only: Annotated[bool, typer.Option("--poses-only", help="Draw the poses without the curves.")] = False,
     dpi: Annotated[int, typer.Option(min=20, max=600, help="Dots per inch; the picture is 13 inches wide.")] = 130,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the picture.")] = None,
     json: Json = False,
 ) -> None:
-    """Draw a clip as a PNG: a strip of poses, the feet with their plants, joint angles, height and speed.
+    """Draw a clip as a PNG: a strip of poses, feet with their footplants, joint angles, height and speed.
 
-    Of a file of markers: some moments of the cloud, when which marker is hidden, and the paths from above.
+    For a marker file: some moments of the marker cloud, gaps over time, and the paths from above.
 
     Needs matplotlib: pip install "footplant[plot]".
 

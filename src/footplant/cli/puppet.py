@@ -1,4 +1,4 @@
-"""`footplant puppet`: a performer drives a character of another shape, live or from a file."""
+"""`footplant puppet`: a performer drives a character with another body, live or from a file."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from footplant.skeleton import Character
 
 Listen = Annotated[
-    str | None, typer.Option("--listen", metavar="ADDR", help="Hear other machines at this address of ours.")
+    str | None, typer.Option("--listen", metavar="ADDR", help="Listen for other machines at this local address.")
 ]
 Allow = Annotated[
-    list[str] | None, typer.Option("--allow", metavar="SENDER", help="Address or network that may send; repeat it.")
+    list[str] | None, typer.Option("--allow", metavar="SENDER", help="Address or network that may send; repeatable.")
 ]
-Seconds = Annotated[float | None, typer.Option("--seconds", metavar="TIME", help="Stop after so many seconds.")]
+Seconds = Annotated[float | None, typer.Option("--seconds", metavar="TIME", help="Stop after this many seconds.")]
 FILE_RATE = 60.0
-"""Frames a second of a take that is written to a file, where nothing else says it."""
+"""Default frame rate of a take that is written to a file."""
 
 
 def puppet(
@@ -39,44 +39,45 @@ def puppet(
         typer.Option("--in", metavar="IN", help="vmc:39539, xsens:9763, natnet:1511, rokoko:14043, or a FILE."),
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="CHARACTER", help="A character's file, or sample:NAME.")
+        str | None, typer.Option("--to", metavar="CHARACTER", help="A character file, or sample:NAME.")
     ] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT, rokoko:HOST:PORT, or a FILE.")
     ] = None,
     scene: Annotated[
-        str | None, typer.Option("--scene", metavar="TOML", help="Things that hands and feet may touch.")
+        str | None, typer.Option("--scene", metavar="TOML", help="Objects that hands and feet may touch.")
     ] = None,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Wait for a T-pose or N-pose and take proportions from it.")
+        bool, typer.Option("--calibrate", help="Wait for a T-pose or N-pose and take the proportions from it.")
     ] = False,
     actors: Annotated[int, typer.Option("--actors", metavar="N", help="Actors to drive; OUT's port counts up.")] = 1,
     smooth: Annotated[
         float, typer.Option("--smooth", metavar="SECONDS", help="Half-life of the filter; 0: no filter, no lag.")
     ] = 0.013,
     lag: Annotated[
-        float, typer.Option("--lag", metavar="SECONDS", help="What the smoother may wait for; 0: the filter alone.")
+        float, typer.Option("--lag", metavar="SECONDS", help="Look-ahead of the smoother; 0: filter only.")
     ] = 0.025,
     hold: Annotated[
-        float, typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose so long, then ease to rest.")
+        float,
+        typer.Option("--hold", metavar="SECONDS", help="Without data, hold the pose this long, then ease to rest."),
     ] = 3.0,
     record: Annotated[
-        str | None, typer.Option("--record", metavar="FILE", help="Keep the datagrams too, to replay them.")
+        str | None, typer.Option("--record", metavar="FILE", help="Record the datagrams too, for replay.")
     ] = None,
     listen: Listen = None,
     allow: Allow = None,
     seconds: Seconds = None,
     bench: Annotated[
-        bool, typer.Option("--bench", help="Measure: 8 actors at 60 Hz from a process of their own, for 10 s.")
+        bool, typer.Option("--bench", help="Benchmark: 8 actors at 60 Hz from a separate process, for 10 s.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
     json: Json = False,
 ) -> None:
-    """Drive a character by a performer of another shape: feet stay planted, hands stay on what they touch.
+    """Drive a character by a performer with another body: feet stay planted, hands stay on what they touch.
 
     Poses come from capture software (VMC, Xsens MVN, OptiTrack, Rokoko Studio), from a recording of datagrams or from
-    any motion file, and go to avatars (VMC, Rokoko) or into a file. Only this machine is heard, unless --listen and
-    --allow say otherwise. Ctrl-C ends it; files are written whole.
+    any motion file, and go to avatars (VMC, Rokoko) or into a file. Only this machine may send, unless --listen and
+    --allow permit others. Stop it with Ctrl-C; files are complete.
 
     Example: footplant puppet --in vmc:39539 --to sample:sally --out vmc:127.0.0.1:39540
     """
@@ -127,7 +128,7 @@ def _need(value: str | None, option: str) -> str:
 
 
 def _puppeteers(scene: str | None) -> MakePuppeteer:
-    """Builds puppeteers in the scene of a file, or on a floor."""
+    """Return a function that builds puppeteers in the scene of a file, or on a floor."""
     from footplant.live.puppeteer import Puppeteer
 
     if scene is None:
@@ -139,7 +140,7 @@ def _puppeteers(scene: str | None) -> MakePuppeteer:
 
 
 class _Show:
-    """Where poses go: to an avatar, or into a take that is written at the end."""
+    """Destination of poses: an avatar, or a take that is written at the end."""
 
     def __init__(self, target: Character, goal: Any, file: str | None, source: str, overwrite: bool) -> None:
         from footplant.cli.solving import check_targets
@@ -159,11 +160,11 @@ class _Show:
 
     @property
     def is_live(self) -> bool:
-        """Whether somebody watches, so that poses have to come in their time."""
+        """Return whether poses are sent live and must be paced."""
         return self._outlet is not None
 
     def show(self, number: int, pose: Any, seconds: float, name: str = "footplant") -> None:
-        """Send a pose, or keep it."""
+        """Send a pose, or add it to the take."""
         from footplant.live.stage import Voice
 
         self.poses += 1
@@ -176,19 +177,19 @@ class _Show:
             self._outlet.send(voice.say(pose.root, pose.rotations, seconds), number)
 
     def close(self) -> None:
-        """Give sockets back."""
+        """Close the sockets."""
         if self._outlet is not None:
             self._outlet.close()
 
     def finish(self) -> dict[str, Any]:
-        """Write the take, if there is one; what to tell."""
+        """Write the take if there is one, and return the facts to print."""
         if self._take is None or self._file is None:
             return {"poses": self.poses}
         from footplant.clip import Clip
         from footplant.io import save
 
         if not len(self._take):
-            note("note: nothing came in: no file was written")
+            note("note: no data arrived; no file was written")
             return {"poses": 0, "frames": 0}
         motion = self._take.motion(self.fps)
         with working(f"writing {self._file}"):
@@ -198,7 +199,7 @@ class _Show:
 
 @contextlib.contextmanager
 def until_stopped(seconds: float | None = None) -> Iterator[Callable[[], bool]]:
-    """A question that is answered with yes after SIGINT, SIGTERM or some time; files can then be finished in peace."""
+    """Yield a function that returns True after SIGINT, SIGTERM or a time limit, so that files can be completed."""
     stopped = threading.Event()
     end = None if seconds is None else time.monotonic() + seconds
     before: dict[int, Any] = {}
@@ -224,7 +225,7 @@ def _from_wire(
     with working("rehearsing"):
         rehearse(stage.target, stage.make, stage.settings)
     inlet.drain()
-    note(f"listening at {inlet.place}; Ctrl-C ends it")
+    note(f"listening at {inlet.place}; stop with Ctrl-C")
 
     def say(number: int, actor: Actor, pose: Any) -> None:
         show.show(number, pose, time.perf_counter() if actor.time is None else actor.time, actor.name)
@@ -242,7 +243,7 @@ def _from_wire(
 
 @contextlib.contextmanager
 def recording_to(path: str | None, overwrite: bool = False) -> Iterator[Any]:
-    """A recorder that writes to a file as things come, or None; what is there when the machine dies can be read."""
+    """Yield a recorder that writes datagrams as they arrive, or None; the file is readable after a crash."""
     if path is None:
         yield None
         return
@@ -259,7 +260,7 @@ def recording_to(path: str | None, overwrite: bool = False) -> Iterator[Any]:
 
 
 def facts_of(stage: Stage, latencies: Latencies | None) -> dict[str, Any]:
-    """What happened on a stage, in numbers."""
+    """Return the statistics of a stage."""
     known = list(stage.actors.values())
     facts: dict[str, Any] = {
         "datagrams": stage.datagrams,
@@ -280,7 +281,7 @@ def facts_of(stage: Stage, latencies: Latencies | None) -> dict[str, Any]:
 
 
 def _status(stage: Stage, latencies: Latencies) -> None:
-    """One line on the terminal, written over."""
+    """Print one status line on the terminal, in place."""
     from footplant.live.status import line
 
     print("\r\x1b[K" + line(stage, latencies), end="", file=sys.stderr, flush=True)
@@ -294,7 +295,7 @@ def _from_file(
     from footplant.live.protocols.recording import is_recording
 
     if record is not None:
-        raise FormatError("--record keeps datagrams that come in; a file has them already")
+        raise FormatError("--record applies to incoming datagrams, not to a file")
     with until_stopped(seconds) as stop:
         if is_recording(source):
             return _from_recording(source, target, make, settings, show, stop)
@@ -304,7 +305,7 @@ def _from_file(
 def _from_recording(
     source: str, target: Character, make: MakePuppeteer, settings: Any, show: _Show, stop: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Datagrams of a file: in their own time for an avatar, as quickly as possible into a file."""
+    """Play the datagrams of a file: in real time for an avatar, as fast as possible into a file."""
     from footplant.errors import FormatError
     from footplant.live.protocols.recording import read
     from footplant.live.stage import Stage, protocol_of
@@ -315,7 +316,7 @@ def _from_recording(
         if stop():
             break
         stage = stage or Stage(protocol_of(data), target, make, settings)
-        # the time between two datagrams is passed in small steps, as a clock would, so that gaps are held
+        # advance time between two datagrams in small steps, so that gaps are handled as they are live
         while moment - last > 1.0 / 120.0:
             last += 1.0 / 120.0
             _present(stage, show, last, begun)
@@ -338,7 +339,7 @@ def _present(stage: Stage, show: _Show, now: float, begun: float) -> None:
 def _from_clip(
     source: str, target: Character, make: MakePuppeteer, show: _Show, stop: Callable[[], bool]
 ) -> dict[str, Any]:
-    """A motion file as if its figure performed: no filter, no calibration, its own rate."""
+    """Play a motion file as a performer: no filter, no calibration, its own frame rate."""
     from footplant.cli.loading import load_clip
     from footplant.live.puppeteer import Frame
 
@@ -359,7 +360,7 @@ def _from_clip(
 
 
 def _bench(target: Character, make: MakePuppeteer, settings: Any, actors: int, seconds: float, as_json: bool) -> None:
-    """Measure with a load from a process of its own."""
+    """Run the benchmark with a load from a separate process."""
     from footplant.live.bench import measure
 
     figures = measure(target, make, settings, actors=actors, seconds=seconds)

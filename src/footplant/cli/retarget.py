@@ -1,4 +1,4 @@
-"""`footplant retarget`: a motion on another character, its feet planted."""
+"""`footplant retarget`: retarget a motion to another character, feet planted."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ from typing import Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Answer, Exact, further_constraints, solving
+from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
 
 
 @spread
 def retarget(
     file: ClipFile,
     *,
-    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character's file, or sample:NAME.")],
+    to: Annotated[str, typer.Option("--to", metavar="CHARACTER", help="A character file, or sample:NAME.")],
     keep_footsteps: Annotated[
         bool,
         typer.Option(
-            "--keep-footsteps/--scale-footsteps", help="Step where the source stepped, or scale steps with the legs."
+            "--keep-footsteps/--scale-footsteps", help="Keep the source's footsteps, or scale them with the legs."
         ),
     ] = False,
     method: Annotated[
         str,
         typer.Option(
             metavar="METHOD",
-            help="hierarchical, filtered, perframe, warping, perkey, spacetime, puppet (frame by frame, as if played "
-            "live), or copy (rotations alone: feet slide).",
+            help="hierarchical, filtered, perframe, warping, perkey, spacetime, puppet (frame by frame, as if "
+            "live), or copy (rotations alone: feet skate).",
         ),
     ] = "hierarchical",
     exact: Exact = True,
     constraints: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON), on the new character.")
+        str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
     ] = None,
-    reading: Reading,
+    reading: ReadOptions,
     to_roles: Annotated[
-        str | None, typer.Option(metavar="TOML", help="Corrects which joints of the character are what.")
+        str | None, typer.Option(metavar="TOML", help="Corrects the joint roles of the target character.")
     ] = None,
-    answer: Answer,
+    result: ResultOptions,
 ) -> None:
-    """Put a motion on another character: footplants are found and kept, hands stay on what they touch.
+    """Retarget a motion to another character: footplants are detected and kept, hands stay on what they touch.
 
-    Names, joints, rest poses and proportions may differ. OUT gets the character with its mesh where the format holds
-    one (GLB, FBX, USD, .footplant), its bones alone otherwise (BVH).
+    Names, joints, rest poses and proportions may differ. OUT contains the character with its mesh if the format can
+    hold one (GLB, FBX, USD, .footplant), otherwise its bones only (BVH).
 
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
@@ -57,8 +57,8 @@ def retarget(
 
     chosen = None if method in ("copy", PUPPET) else method_of(method, exact=exact)
     if method == PUPPET and constraints is not None:
-        raise ConstraintError(f"{PUPPET} plays the clip frame by frame and cannot honour constraints")
-    answer.check(file)
+        raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
+    result.check(file)
     clip = load_clip(file, reading)
     with working(f"reading {to}"):
         options = {} if to_roles is None or to.startswith(SAMPLE) else {"roles": to_roles}
@@ -72,4 +72,4 @@ def retarget(
                 clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy",
                 constraints=extra, progress=progress,
             )  # fmt: skip
-    answer.deliver(solution, clip, character, verb="retarget", file=file, to=to)
+    result.deliver(solution, clip, character, verb="retarget", file=file, to=to)

@@ -1,4 +1,4 @@
-"""`footplant solve`: optical markers become a motion."""
+"""`footplant solve`: solve optical markers into a motion."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ import typer
 from footplant.cli.arguments import Json, Units, Up
 from footplant.cli.loading import solve_file
 from footplant.cli.output import note, print_facts, print_json, print_table, refuse_to_overwrite, working
-from footplant.cli.solving import Answer, Out, Overwrite, check_targets, solving
+from footplant.cli.solving import Out, Overwrite, ResultOptions, check_targets, solving
 
 if TYPE_CHECKING:
     from footplant.optical.report import MarkerReport
     from footplant.optical.solve import Solved
 
 WORST = 8
-"""Markers that a table shows; the rest are in the report."""
+"""Markers shown in a table; the rest are in the report."""
 
 Labels = Annotated[
     str | None,
     typer.Option(
-        metavar="TOML", help="Where markers sit: a table of label = landmark or segment, e.g. M1 = 'left knee'."
+        metavar="TOML", help="Positions of markers: a table of label = landmark or segment, e.g. M1 = 'left knee'."
     ),
 ]
 Pose = Annotated[
     int | None,
-    typer.Option(metavar="FRAME", help="A frame in which the person stands in a T-pose, to guess unknown labels from."),
+    typer.Option(metavar="FRAME", help="A frame with a T-pose, from which unknown labels are identified."),
 ]
 
 
 def solve(
-    file: Annotated[str, typer.Argument(metavar="TAKE", help="A file of markers: C3D or TRC.")],
+    file: Annotated[str, typer.Argument(metavar="TAKE", help="A marker file: C3D or TRC.")],
     out: Out,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="CHARACTER", help="Retarget the motion to this character, too.")
+        str | None, typer.Option("--to", metavar="CHARACTER", help="Also retarget the motion to this character.")
     ] = None,
     skeleton: Annotated[
         str,
-        typer.Option("--skeleton", metavar="CHARACTER", help="The figure whose proportions are fitted to the take."),
+        typer.Option("--skeleton", metavar="CHARACTER", help="Character whose proportions are fitted to the take."),
     ] = "sample:mannequin",
     labels: Labels = None,
     pose: Pose = None,
     figure: Annotated[
-        str | None, typer.Option(metavar="SUBJECT", help="Which of several persons (default: who has most markers).")
+        str | None, typer.Option(metavar="SUBJECT", help="Which of several subjects (default: most markers).")
     ] = None,
     calibration: Annotated[
         str | None,
         typer.Option(
             metavar="TAKE",
-            help="Another take of the same markers, e.g. a range of motion, that tells lengths and places.",
+            help="Another take of the same markers, e.g. a range of motion, for lengths and marker positions.",
         ),
     ] = None,
     smooth: Annotated[
-        bool, typer.Option("--smooth", help="Pose all frames together, as smoothly as the markers allow.")
+        bool, typer.Option("--smooth", help="Solve all frames together, as smoothly as the markers allow.")
     ] = False,
     units: Units = None,
     up: Up = None,
@@ -63,10 +63,10 @@ def solve(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Turn optical markers into a motion on a figure with the proportions of who wore them.
+    """Solve optical markers into a motion on a character with the proportions of the subject.
 
-    Labels of Plug-in Gait, CMU's 41, Helen Hayes, Motek and OptiTrack are known. Lengths and the places of markers are
-    estimated from the take; gaps are bridged by the body, exchanged labels are found.
+    Labels of Plug-in Gait, CMU's 41, Helen Hayes, Motek and OptiTrack are recognised. Bone lengths and marker positions
+    are estimated from the take; gaps are filled by the body model, and swapped labels are detected.
 
     Example: footplant solve take.c3d -o take.bvh
     """
@@ -88,16 +88,16 @@ def solve(
         with solving("retargeting") as progress:
             solution = retarget(solved.clip, character, progress=progress)
         _write_extras(solved, markers, report, picture)
-        answer = Answer(out, overwrite=overwrite, json=json)
-        answer.deliver(solution, solved.clip, character, verb="solve", file=file, to=to)
+        result = ResultOptions(out, overwrite=overwrite, json=json)
+        result.deliver(solution, solved.clip, character, verb="solve", file=file, to=to)
         return
     with working(f"writing {out}"):
         save(out, solved.clip)
         _write_extras(solved, markers, report, picture)
     if json:
-        told = solved.report.to_dict()
+        facts = solved.report.to_dict()
         print_json(
-            {"command": "solve", "input": file, "output": out, "others": [o.subject for o in solved.others], **told}
+            {"command": "solve", "input": file, "output": out, "others": [o.subject for o in solved.others], **facts}
         )
         return
     print_fit(solved.report, f"solve: {file} → {out}")
@@ -117,7 +117,7 @@ def _write_extras(solved: Solved, markers: Any, report: str | None, picture: str
 
 
 def print_fit(report: MarkerReport, title: str) -> None:
-    """The fit of a take for people."""
+    """Print the fit of a take."""
     print_facts(
         title,
         {
@@ -125,7 +125,7 @@ def print_fit(report: MarkerReport, title: str) -> None:
             "frames": report.frames,
             "height": f"{report.height:.3f} m",
             "marker error": f"median {report.median:.1f} mm, rms {report.rms:.1f} mm, worst {report.worst:.1f} mm",
-            "exchanged labels": len(report.swaps),
+            "swapped labels": len(report.swaps),
             "not used": len(report.left_out),
         },
     )
@@ -138,7 +138,7 @@ def print_fit(report: MarkerReport, title: str) -> None:
     print_table(f"Markers (the worst {len(rows)} of {len(report.markers)})", columns, rows)
     print_table(
         "Lengths",
-        ("length", "#metres", "#give or take"),
+        ("length", "#metres", "#±"),
         [(length.name, length.metres, length.spread) for length in report.lengths],
     )
     for text in (*report.notes, *report.swaps[:5]):

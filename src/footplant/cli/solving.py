@@ -1,4 +1,4 @@
-"""What every command that solves has in common: where the answer goes, what is printed of its report."""
+"""Shared parts of the solving commands: output options, progress, and printing the report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from footplant.skeleton import Character
 
 Out = Annotated[
-    str, typer.Option("-o", "--out", metavar="OUT", help="Where to write the motion; the ending chooses the format.")
+    str, typer.Option("-o", "--out", metavar="OUT", help="Where to write the motion; the extension selects the format.")
 ]
 ReportFile = Annotated[
     str | None,
@@ -29,15 +29,15 @@ ReportFile = Annotated[
 ]
 Exact = Annotated[
     bool,
-    typer.Option("--exact/--smooth", help="Enforce constraints exactly in a last pass, or leave the motion smooth."),
+    typer.Option("--exact/--smooth", help="Enforce constraints exactly in a final pass, or favour smoothness."),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 MOST_ROWS = 12
-"""Constraints that a table shows; the rest are in the report."""
+"""Constraints shown in a table; the rest are in the report."""
 
 
 def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
-    """Refuse, before any work is done, to write where something is, or where the answer could not be written."""
+    """Raise, before any work is done, when a target exists already or cannot be written."""
     from footplant.errors import FormatError
     from footplant.io import format_of
 
@@ -56,7 +56,7 @@ def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def solving(what: str) -> Iterator[Progress]:
-    """A bar on stderr, on a terminal only, moved by the function that it yields."""
+    """Show a progress bar on stderr, on a terminal only; yields the function that updates it."""
     if not sys.stderr.isatty():
         yield lambda label, share: None
         return
@@ -69,8 +69,8 @@ def solving(what: str) -> Iterator[Progress]:
 
 
 @options
-class Answer:
-    """Where the answer goes, and what is said of it."""
+class ResultOptions:
+    """Options for writing a solution and its report."""
 
     out: Out
     report: ReportFile = None
@@ -78,29 +78,29 @@ class Answer:
     json: Json = False
 
     def check(self, *files: str) -> None:
-        """Refuse, before any work is done, what could not be written."""
+        """Raise, before any work is done, when the output cannot be written."""
         for file in files:
             check_targets(file, self.out, self.report, overwrite=self.overwrite)
 
     def deliver(
         self, solution: Solution, clip: Clip, character: Character, *, verb: str, file: str, **facts: Any
     ) -> None:
-        """Write the answer and its report, and print what a person or a program wants to know."""
+        """Write the solution and its report, and print a summary."""
         from dataclasses import replace
 
         from footplant.io import save
 
-        answer = replace(
+        solved = replace(
             clip, motion=solution.motion, character=character, others=(), takes=(), take=0, layout=None, notes=()
         )
         if character.skeleton is not clip.character.skeleton:
             from footplant.conversion import Conversion
 
-            answer = replace(answer, conversion=Conversion())
+            solved = replace(solved, conversion=Conversion())
         with working(f"writing {self.out}"):
-            save(self.out, answer)
+            save(self.out, solved)
             if self.report is not None:
-                write_report(solution, answer, self.report)
+                write_report(solution, solved, self.report)
         if self.json:
             known = {"command": verb, "input": file, "output": self.out, "character": character.name}
             print_json({**known, **facts, **solution.report.to_dict()})
@@ -111,7 +111,7 @@ class Answer:
 
 
 def further_constraints(path: str | None, clip: Clip, character: Character) -> tuple[Constraint, ...]:
-    """The constraints of a file, on a character, for the frames of a clip; none without a file."""
+    """Read the constraints of a file for a character and the frames of a clip; none without a file."""
     if path is None:
         return ()
     from footplant.io.constraint_files import read_constraints
@@ -120,7 +120,7 @@ def further_constraints(path: str | None, clip: Clip, character: Character) -> t
 
 
 def write_report(solution: Solution, clip: Clip, path: str) -> None:
-    """The report as JSON, as a page or as a picture, by the ending."""
+    """Write the report as JSON, HTML or PNG, by the extension."""
     import json
 
     from footplant.io.atomic import write_atomic
@@ -135,7 +135,7 @@ def write_report(solution: Solution, clip: Clip, path: str) -> None:
 
 
 def print_report(report: Report, title: str) -> None:
-    """Status, quality before and after, levels, and the constraints that are farthest off."""
+    """Print status, quality before and after, levels, and the constraints with the largest errors."""
     print_facts(title, {"status": f"{report.status.name.lower()}: {report.status.value}", "method": report.method})
     compared = report.comparison()
     if compared:

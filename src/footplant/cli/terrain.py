@@ -1,4 +1,4 @@
-"""`footplant terrain`: a motion of level ground on hills, slopes and stairs, and bent under doorways."""
+"""`footplant terrain`: adapt a motion from level ground to hills, slopes, stairs and doorways."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footplant.cli.arguments import ClipFile, Reading
+from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import spread
 from footplant.cli.output import working
-from footplant.cli.solving import Answer, Exact, solving
+from footplant.cli.solving import Exact, ResultOptions, solving
 
 if TYPE_CHECKING:
     from footplant.constraints.doorways import Doorway
@@ -36,35 +36,37 @@ def terrain(
         str | None,
         typer.Option(
             metavar="AT:HEIGHT,…",
-            help="Beams across the way, AT metres after its start, HEIGHT metres (or % of the body) over the ground.",
+            help="Beams across the path, AT metres from its start, HEIGHT metres (or % of body height) above ground.",
         ),
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="CHARACTER", help="Another character to do it: a file or sample:NAME.")
+        str | None,
+        typer.Option("--to", metavar="CHARACTER", help="Retarget to another character: file or sample:NAME."),
     ] = None,
     keep_footsteps: Annotated[
         bool,
         typer.Option(
-            "--keep-footsteps/--scale-footsteps", help="With --to: step where the source stepped, or scale steps."
+            "--keep-footsteps/--scale-footsteps", help="With --to: keep the source's footsteps, or scale them."
         ),
     ] = False,
     cell: Annotated[
-        float | None, typer.Option(metavar="METRES", help="Between two pixels or heights of a file (default 0.1).")
+        float | None, typer.Option(metavar="METRES", help="Distance between pixels or heights of a file (default 0.1).")
     ] = None,
     relief: Annotated[
-        float | None, typer.Option(metavar="METRES", help="From the lowest to the highest of a file's heights.")
+        float | None,
+        typer.Option(metavar="METRES", help="Height difference between a file's lowest and highest point."),
     ] = None,
     ground_up: Annotated[str, typer.Option(metavar="AXIS", help="Vertical axis of a mesh: y, z, -x …")] = "y",
     ground_at: Annotated[
-        str | None, typer.Option(metavar="X,Z", help="Where the middle of a file's ground is put, metres.")
+        str | None, typer.Option(metavar="X,Z", help="Where to place the centre of a file's ground, metres.")
     ] = None,
     exact: Exact = True,
-    reading: Reading,
-    answer: Answer,
+    reading: ReadOptions,
+    result: ResultOptions,
 ) -> None:
-    """Put a motion of level ground on another ground: plants on its surface, feet tilted to it, doorways ducked.
+    """Adapt a motion from level ground to terrain: footplants on its surface, tilted feet, ducking under doorways.
 
-    Footsteps stay above or below where they were; one that would stand across an edge is moved to one side of it.
+    Footsteps keep their horizontal positions; one that would straddle an edge is moved to one side of it.
 
     Example: footplant terrain sample:walk --ground noise:3 --doorways 3:1.5 -o hills.glb
     """
@@ -74,7 +76,7 @@ def terrain(
     from footplant.solve.methods.hierarchical import Hierarchical
     from footplant.transfer import leg_ratio, transfer
 
-    answer.check(file)
+    result.check(file)
     _check_positive(cell=cell, relief=relief)
     center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
     clip = load_clip(file, reading)
@@ -90,12 +92,12 @@ def terrain(
     if doorways is not None:
         motion = clip.motion if to is None else transfer(clip.motion, clip.character, character, stride=scale)
         beams = _doorways(doorways, motion, character, made)
-    with solving("walking on it") as progress:
+    with solving("adapting") as progress:
         solution = solve(
             clip, made, beams, target=None if to is None else character, keep_footsteps=keep_footsteps,
             method=Hierarchical(exact=exact), progress=progress,
         )  # fmt: skip
-    answer.deliver(
+    result.deliver(
         solution, clip, character, verb="terrain", file=file, ground=ground,
         doorways=[{"place": beam.place, "height": beam.height} for beam in beams],
     )  # fmt: skip
@@ -121,7 +123,7 @@ def _pair(text: str, between: str, form: str) -> tuple[float, float]:
 
 
 def _doorways(text: str, motion: Motion, character: Character, ground: Ground) -> list[Doorway]:
-    """Doorways as the option has them: AT:HEIGHT, several with commas; HEIGHT in metres or % of the body's height."""
+    """Parse doorways: AT:HEIGHT, separated by commas; HEIGHT in metres or % of the body height."""
     from footplant.constraints.doorways import doorway_on_the_way
 
     found = []

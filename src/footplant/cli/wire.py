@@ -1,4 +1,4 @@
-"""`footplant record` and `footplant replay`: datagrams kept as they come, and sent again; any clip as a live source."""
+"""`footplant record` and `footplant replay`: record datagrams and send them again; any clip as a live source."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def record(
     source: Annotated[
         str, typer.Option("--in", metavar="IN", help="vmc:39539, xsens:9763, natnet:1511 or rokoko:14043.")
     ],
-    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Where to keep the datagrams.")],
+    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Where to write the datagrams.")],
     listen: Listen = None,
     allow: Allow = None,
     seconds: Seconds = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     json: Json = False,
 ) -> None:
-    """Keep every datagram that comes, with its time, to puppet or replay it later. Ctrl-C ends it.
+    """Record every datagram with its arrival time, for puppet or replay. Stop it with Ctrl-C.
 
-    The file grows as they come: what is there when the machine goes down can be played.
+    Datagrams are written as they arrive, so the file is playable even after a crash.
 
     Example: footplant record --in vmc:39539 -o take.datagrams
     """
@@ -41,7 +41,7 @@ def record(
     if place is None:
         raise FormatError(f"expected a protocol such as vmc:39539 to record, got {source!r}")
     inlet = listen_at(place, listen, allow or [])
-    note(f"listening at {inlet.place}; Ctrl-C ends it")
+    note(f"listening at {inlet.place}; stop with Ctrl-C")
     size, senders = 0, set()
     try:
         with until_stopped(seconds) as stop, recording_to(out, overwrite) as recorder:
@@ -65,23 +65,25 @@ def replay(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A recording, or any motion file, or sample:NAME.")],
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="vmc:HOST:PORT or rokoko:HOST:PORT.")],
     noise: Annotated[
-        tuple[float, float], typer.Option("--noise", metavar="MM DEG", help="Shake a clip's root and joints.")
+        tuple[float, float], typer.Option("--noise", metavar="MM DEG", help="Noise on a clip's root and joints.")
     ] = (0.0, 0.0),
-    loss: Annotated[float, typer.Option(metavar="SHARE", help="Datagrams that never come, 0 to 1.")] = 0.0,
-    delay: Annotated[float, typer.Option(metavar="SECONDS", help="How long the way takes.")] = 0.0,
-    jitter: Annotated[float, typer.Option(metavar="SECONDS", help="How unevenly it does.")] = 0.0,
-    reorder: Annotated[float, typer.Option(metavar="SHARE", help="Datagrams that are overtaken, 0 to 1.")] = 0.0,
-    duplicate: Annotated[float, typer.Option(metavar="SHARE", help="Datagrams that come twice, 0 to 1.")] = 0.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of what is drawn: the same gives the same.")] = 0,
-    speed: Annotated[float, typer.Option(metavar="X", help="Times as fast.")] = 1.0,
-    fps: Annotated[float | None, typer.Option(metavar="RATE", help="Poses a second of a clip; else its own.")] = None,
-    loop: Annotated[bool, typer.Option("--loop", help="Again and again, until Ctrl-C.")] = False,
+    loss: Annotated[float, typer.Option(metavar="SHARE", help="Packet loss, 0 to 1.")] = 0.0,
+    delay: Annotated[float, typer.Option(metavar="SECONDS", help="Network latency.")] = 0.0,
+    jitter: Annotated[float, typer.Option(metavar="SECONDS", help="Variation of the latency.")] = 0.0,
+    reorder: Annotated[float, typer.Option(metavar="SHARE", help="Fraction of reordered packets, 0 to 1.")] = 0.0,
+    duplicate: Annotated[float, typer.Option(metavar="SHARE", help="Fraction of duplicated packets, 0 to 1.")] = 0.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
+    speed: Annotated[float, typer.Option(metavar="X", help="Playback speed factor.")] = 1.0,
+    fps: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Poses per second of a clip (default: its own).")
+    ] = None,
+    loop: Annotated[bool, typer.Option("--loop", help="Repeat until Ctrl-C.")] = False,
     seconds: Seconds = None,
     json: Json = False,
 ) -> None:
-    """Send a recording or any motion as if it came from a capture system, over a network as bad as you like.
+    """Send a recording or any motion like a capture system, with simulated network faults.
 
-    A recording is sent as it was, whatever its protocol; OUT says where to. A clip becomes poses of OUT's protocol.
+    A recording is sent unchanged, whatever its protocol; OUT is the destination. A clip is sent in OUT's protocol.
 
     Example: footplant replay sample:walk --out vmc:127.0.0.1:39539 --loss 0.05 --jitter 0.005
     """
@@ -94,7 +96,7 @@ def replay(
     recorded = is_recording(file)
     place = endpoint(out, sending=not recorded)
     if place is None:
-        raise FormatError(f"expected a place such as vmc:127.0.0.1:39539 to send to, got {out!r}")
+        raise FormatError(f"expected a destination such as vmc:127.0.0.1:39539, got {out!r}")
     if not 0.01 <= speed <= 100.0:
         raise FormatError(f"expected a speed from 0.01 to 100, got {speed}")
     faults = Faults(loss, delay, jitter, reorder, duplicate, seed)
@@ -119,7 +121,7 @@ def replay(
 
 
 def _in_time(datagrams: Iterable[tuple[float, bytes]], faults: Faults, speed: float, stop: Any) -> Iterator[bytes]:
-    """Datagrams when they are due, as the network lets them through."""
+    """Yield datagrams when they are due, after the simulated network faults."""
     begun = time.perf_counter()
     for when, data in faults.apply(datagrams):
         while (left := begun + when / speed - time.perf_counter()) > 0:
@@ -132,18 +134,18 @@ def _in_time(datagrams: Iterable[tuple[float, bytes]], faults: Faults, speed: fl
 
 
 Datagrams = Callable[[float], Iterator[tuple[float, bytes]]]
-"""Gets the seconds at which a round begins and gives (seconds since then, bytes)."""
+"""Takes the start time of a round in seconds and yields (seconds since then, bytes)."""
 
 
 def _recorded(file: str) -> Datagrams:
-    """The datagrams of a recording."""
+    """Return the datagrams of a recording."""
     from footplant.live.protocols.recording import read
 
     return lambda _: ((moment, data) for moment, _, data in read(file))
 
 
 def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: float | None, seed: int) -> Datagrams:
-    """Poses of a clip."""
+    """Return the poses of a clip as datagrams."""
     from footplant.cli.loading import load_clip
     from footplant.live.faults import with_noise
     from footplant.live.stage import Voice
