@@ -295,7 +295,7 @@ def test_kill_9_loses_at_most_the_last_edit(tmp_path):
             time.sleep(chance.uniform(0.0, 0.3))
             process.send_signal(signal.SIGKILL)
             said = [first, *(int(line) for line in process.stdout.read().splitlines() if line.strip())]
-        (left,) = journals.find_left({"source": "sample:walk"}, folder)
+        (left,) = journals.find_abandoned({"source": "sample:walk"}, folder)
         session, notes = recover(clip, left.folder)
         assert not notes
         assert said[-1] <= session.position <= said[-1] + 1
@@ -345,17 +345,17 @@ def test_entries_that_cannot_be_done_again_are_said_and_cut(session):
 def test_journals_in_use_or_saved_are_not_left(session, tmp_path):
     head = {"source": "sample:walk"}
     session.do(reach(40))
-    assert journals.find_left(head, tmp_path) == []
+    assert journals.find_abandoned(head, tmp_path) == []
     with pytest.raises(FormatError, match="still running"):
         recover(CLIP, session.journal.folder)
     session.journal.close()
-    (left,) = journals.find_left(head, tmp_path)
+    (left,) = journals.find_abandoned(head, tmp_path)
     assert left.edits == 1
-    assert journals.find_left({"source": "other"}, tmp_path) == []
+    assert journals.find_abandoned({"source": "other"}, tmp_path) == []
     again, _ = recover(CLIP, left.folder)
     again.mark_saved()
     again.journal.close()
-    assert journals.find_left(head, tmp_path) == []
+    assert journals.find_abandoned(head, tmp_path) == []
 
 
 def test_names_of_files_are_made_plain(tmp_path):

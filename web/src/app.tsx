@@ -1,4 +1,4 @@
-// The page: bar above, tools, viewport, panels, dock below.
+// Page layout: top bar, tools, viewport, panels, bottom dock.
 import type { IconName } from "./icons";
 import { Icon } from "./icons";
 import { DrivePanel } from "./panels/drive";

@@ -1,4 +1,4 @@
-// What buttons and keys do.
+// Commands of buttons and keys.
 import * as socket from "./socket";
 import * as store from "./store";
 import type { SceneObject } from "./types";
@@ -25,7 +25,7 @@ export function step(by: number): void {
   store.goTo(store.frame.peek() + by);
 }
 
-/** Holds the selected point where it is, for a third of a second around the present frame. */
+/** Pins the selected point at its position, for a third of a second around the current frame. */
 export function pinHere(): void {
   const chosen = store.selection.peek();
   if (chosen.kind !== "point") {
@@ -58,7 +58,7 @@ export function solveBy(name: string): void {
   socket.edit({ kind: "method", name });
 }
 
-/** A new thing before the figure. */
+/** Adds an object in front of the character. */
 export function addObject(kind: SceneObject["kind"]): void {
   const track = store.tracks.current;
   if (!track) return;
@@ -101,7 +101,7 @@ export async function download(format: string): Promise<void> {
   store.toast(`${name} was downloaded.`);
 }
 
-/** Sends a file; what the server found in it, or null when it could not be read. */
+/** Uploads a file; returns facts about it, or null when it could not be read. */
 export async function upload(file: File): Promise<{ file: string; frames: number; human: boolean; name: string } | null> {
   store.progress.value = { label: `sending ${file.name}`, share: 0.5 };
   try {
@@ -110,7 +110,7 @@ export async function upload(file: File): Promise<{ file: string; frames: number
     if (answer.ok) return said;
     store.toast(said.error ?? "The file could not be read.", "error");
   } catch (error) {
-    store.toast(`The file could not be sent: ${String(error)}`, "error");
+    store.toast(`The file could not be uploaded: ${String(error)}`, "error");
   } finally {
     store.progress.value = null;
   }

@@ -1,4 +1,4 @@
-// Drive and live mode: keys or a stream move the figure, the server says where it is.
+// Drive and live mode: keys or a stream move the character; the server sends its poses.
 import { signal } from "@preact/signals";
 import * as socket from "./socket";
 import * as store from "./store";
@@ -37,7 +37,7 @@ export function stopDriving(): void {
   view.theatre?.stopLive();
 }
 
-/** A key in drive mode; true when it was one of its own. */
+/** Handles a key in drive mode; returns true when it is used there. */
 export function driveKey(event: KeyboardEvent, down: boolean): boolean {
   if (driving.peek() !== "drive") return false;
   const key = event.key.toLowerCase();

@@ -1,4 +1,4 @@
-// Icons as SVG: symbol glyphs are missing on bare machines.
+// Icons as SVG: symbol fonts may be missing.
 const PATHS = {
   play: "M7 5l12 7-12 7z",
   pause: "M7 5h3.500v14H7zM13.500 5H17v14h-3.500z",
@@ -69,7 +69,7 @@ interface ButtonProps {
   id?: string;
 }
 
-/** A button that says what it does, to the eye and to a screen reader. */
+/** A button with a tooltip and a label for screen readers. */
 export function Button({ icon, label, text = false, on, primary = false, disabled = false, hint, onClick, id }: ButtonProps) {
   const classes = ["button", text ? "with-text" : "icon-only", on ? "on" : "", primary ? "primary" : ""].filter(Boolean).join(" ");
   return (

@@ -1,4 +1,4 @@
-// The keyboard: every key, what it does, and the table that `?` shows.
+// Keyboard shortcuts, and the table shown by `?`.
 import * as commands from "./commands";
 import { driveKey } from "./drive";
 import * as store from "./store";
@@ -21,26 +21,26 @@ const toggle = (name: store.Shown) => () => {
 
 export const KEYS: readonly Key[] = [
   { keys: "Space", what: "Play or pause", group: "Play", test: plain(" "), act: commands.playOrPause },
-  { keys: "← →", what: "One frame back or on; with Shift ten", group: "Play", test: (e) => e.key === "ArrowLeft" || e.key === "ArrowRight", act: (e) => commands.step((e.key === "ArrowLeft" ? -1 : 1) * (e.shiftKey ? 10 : 1)) },
+  { keys: "← →", what: "One frame back or forward; with Shift ten", group: "Play", test: (e) => e.key === "ArrowLeft" || e.key === "ArrowRight", act: (e) => commands.step((e.key === "ArrowLeft" ? -1 : 1) * (e.shiftKey ? 10 : 1)) },
   { keys: "Home  End", what: "First or last frame", group: "Play", test: (e) => e.key === "Home" || e.key === "End", act: (e) => store.goTo(e.key === "Home" ? 0 : store.frames.peek()) },
   { keys: "L", what: "Loop", group: "Play", test: plain("l"), act: () => (store.looping.value = !store.looping.peek()) },
   { keys: "Ctrl Z", what: "Undo", group: "Edit", test: control("z"), act: commands.undo },
   { keys: "Ctrl Y", what: "Do again", group: "Edit", test: (e) => control("y")(e) || control("z", true)(e), act: commands.redo },
-  { keys: "G", what: "Move what is selected", group: "Edit", test: plain("g"), act: () => (store.mode.value = "translate") },
-  { keys: "R", what: "Rotate what is selected", group: "Edit", test: plain("r"), act: () => (store.mode.value = "rotate") },
+  { keys: "G", what: "Move the selection", group: "Edit", test: plain("g"), act: () => (store.mode.value = "translate") },
+  { keys: "R", what: "Rotate the selection", group: "Edit", test: plain("r"), act: () => (store.mode.value = "rotate") },
   { keys: "P", what: "Pin the selected point here", group: "Edit", test: plain("p"), act: commands.pinHere },
-  { keys: "Delete", what: "Delete the selected bar or thing", group: "Edit", test: (e) => e.key === "Delete" || e.key === "Backspace", act: commands.deleteSelected },
+  { keys: "Delete", what: "Delete the selected bar or object", group: "Edit", test: (e) => e.key === "Delete" || e.key === "Backspace", act: commands.deleteSelected },
   { keys: "[  ]", what: "Smaller or larger influence", group: "Edit", test: (e) => e.key === "[" || e.key === "]", act: (e) => (store.spacing.value = Math.min(Math.max(store.spacing.peek() + (e.key === "[" ? -1 : 1), 1), 32)) },
   { keys: "1 – 9", what: "Solve the clip by that method", group: "Edit", test: (e) => /^[1-9]$/.test(e.key) && !e.ctrlKey && !e.metaKey, act: (e) => solveNumber(Number(e.key)) },
-  { keys: "Tab", what: "Next joint; with Shift the one before", group: "Edit", test: (e) => e.key === "Tab" && (e.target as HTMLElement)?.classList?.contains("viewport"), act: (e) => nextJoint(e.shiftKey ? -1 : 1) },
-  { keys: "M", what: "Next plant or pin; with Shift the one before", group: "Edit", test: plain("m"), act: (e) => nextMark(e.shiftKey ? -1 : 1) },
-  { keys: "Esc", what: "Give up a drag, cancel a solve, select nothing", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
-  { keys: "F", what: "Frame the figure", group: "View", test: plain("f"), act: () => view.theatre?.frameFigure() },
+  { keys: "Tab", what: "Next joint; with Shift the previous", group: "Edit", test: (e) => e.key === "Tab" && (e.target as HTMLElement)?.classList?.contains("viewport"), act: (e) => nextJoint(e.shiftKey ? -1 : 1) },
+  { keys: "M", what: "Next footplant or pin; with Shift the previous", group: "Edit", test: plain("m"), act: (e) => nextMark(e.shiftKey ? -1 : 1) },
+  { keys: "Esc", what: "Cancel a drag or a solve, clear the selection", group: "Edit", test: (e) => e.key === "Escape", act: commands.escape },
+  { keys: "F", what: "Frame the character", group: "View", test: plain("f"), act: () => view.theatre?.frameFigure() },
   { keys: "C", what: "Camera follows", group: "View", test: plain("c"), act: toggle("follow") },
   { keys: "B", what: "Bones", group: "View", test: plain("b"), act: toggle("bones") },
   { keys: "O", what: "Ghost of the original", group: "View", test: plain("o"), act: toggle("ghost") },
   { keys: "T", what: "Trails of hands and feet", group: "View", test: plain("t"), act: toggle("trails") },
-  { keys: "W", what: "Path on the ground, to be bent", group: "View", test: plain("w"), act: toggle("path") },
+  { keys: "W", what: "Editable path on the ground", group: "View", test: plain("w"), act: toggle("path") },
   { keys: "V", what: "Curves", group: "View", test: plain("v"), act: toggle("curves") },
   { keys: "+  −", what: "Zoom the timeline", group: "View", test: (e) => ["+", "=", "-"].includes(e.key) && !e.ctrlKey, act: (e) => zoomTimeline(e.key === "-" ? 1 / 1.4 : 1.4) },
   { keys: "Ctrl S", what: "Save as a project", group: "File", test: control("s"), act: () => void commands.download("footplant") },
@@ -53,7 +53,7 @@ function solveNumber(number: number): void {
   if (name) commands.solveBy(name);
 }
 
-/** Selects the next bar in time, and goes to where it begins. */
+/** Selects the next bar in time and goes to its start. */
 function nextMark(by: number): void {
   const marks = [...(store.doc.peek()?.marks ?? [])].sort((a, b) => a.start - b.start || a.id - b.id);
   const chosen = store.selection.peek();

@@ -1,4 +1,4 @@
-// A seam for tests and screenshots: what is on the screen, as numbers and pixels.
+// Test interface: what is on the screen, as numbers and pixels.
 import * as THREE from "three";
 import * as store from "./store";
 import { currentLayout } from "./timeline/timeline";
@@ -25,7 +25,7 @@ export function seam(): void {
       liveFrames: view.theatre?.live?.frames ?? 0,
       software: view.theatre?.stage.software,
     }),
-    /** World places of all joints at a frame. */
+    /** World positions of all joints at a frame. */
     positions: (frame: number) => {
       const track = store.tracks.current;
       return track ? [...track.positions.subarray(3 * frame * track.joints, 3 * (frame + 1) * track.joints)] : [];

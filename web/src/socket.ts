@@ -1,11 +1,11 @@
-// The one connection to the server: JSON both ways, poses one way. Comes back by itself when the server was away.
+// The connection to the server: JSON both ways, poses one way. Reconnects automatically.
 import { batch, effect } from "@preact/signals";
 import * as store from "./store";
 import type { Edit, Said } from "./types";
 import { CURRENT, GROUND, MESH, ORIGINAL, OTHER, POSES, Track, decode, type GroundData, type MeshData, type Poses } from "./wire";
 
 const KEY = "footplant-session";
-/** Frames up to which a clip is measured after every edit. */
+/** Largest number of frames for which a clip is measured after every edit. */
 const QUICK = 3000;
 let socket: WebSocket | null = null;
 let sequence = 0;
@@ -13,7 +13,7 @@ let inFlight = false;
 let waiting: Record<string, unknown> | null = null;
 let asked: ReturnType<typeof setTimeout> | undefined;
 
-/** What draws meshes and grounds; the viewport sets them. */
+/** Handlers for meshes and grounds; set by the viewport. */
 export const sinks: {
   mesh: (mesh: MeshData | null) => void;
   ground: (ground: GroundData | null) => void;
@@ -47,14 +47,14 @@ export function connect(): void {
 
 export function ask(request: Record<string, unknown>): void {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(request));
-  else store.toast("The server is away: nothing was changed.", "error");
+  else store.toast("The server is unreachable: nothing was changed.", "error");
 }
 
 export function edit(change: Edit): void {
   ask({ do: "edit", edit: change });
 }
 
-/** A target while the mouse moves: one is on its way at a time, and the latest of those that wait goes next. */
+/** Sends drag targets: one request at a time, then the latest pending target. */
 export function drag(change: Edit): void {
   const { kind, ...rest } = change;
   waiting = { do: "drag", edit: kind, ...rest };
@@ -69,7 +69,7 @@ function sendDrag(): void {
   waiting = null;
 }
 
-/** The mouse was let go: the last target becomes an edit. */
+/** On mouse release the last target becomes an edit. */
 export function drop(change: Edit): void {
   waiting = null;
   inFlight = false;
@@ -146,11 +146,11 @@ function hear(said: Said): void {
   });
 }
 
-/** Measures and curves are asked for once the hand rests. */
+/** Requests measures and curves when input has paused. */
 function refreshLater(): void {
   clearTimeout(asked);
   asked = setTimeout(() => {
-    // measuring a long clip takes a while: only when somebody looks
+    // measuring a long clip takes a while: only when the panel is visible
     if (store.frames.peek() < QUICK || store.tab.peek() === "quality" || store.tab.peek() === "compare") ask({ do: "quality" });
     askCurves();
     askPath();
@@ -190,7 +190,7 @@ function takePoses(message: Poses): void {
     made.patch(message);
     store.tracks[name] = made;
   } else sinks.live(message);
-  // the clip as it was opened is only sent where it differs; before the first edit it is what is shown
+  // the original clip is only sent if it differs from the current one
   if (message.layer === CURRENT && !store.tracks.original && store.tracks.current && message.first + message.frames === all.frames) {
     store.tracks.original = store.tracks.current.copy();
   }

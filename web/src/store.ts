@@ -1,4 +1,4 @@
-// The state of the page. Panels read these signals; only `socket.ts` and what people do writes them.
+// State of the page. Panels read these signals; only `socket.ts` and user actions write them.
 import { computed, signal } from "@preact/signals";
 import type { Compared, Curves, Document, Figure, Mark, QualityRow, Vec3 } from "./types";
 import { Track } from "./wire";
@@ -16,7 +16,7 @@ export type Mode = "translate" | "rotate";
 export const figure = signal<Figure | null>(null);
 export const doc = signal<Document | null>(null);
 export const tracks: { current: Track | null; original: Track | null; other: Track | null } = { current: null, original: null, other: null };
-/** Counts what changed in `tracks`, so that drawing follows. */
+/** Counts changes of `tracks`, to trigger drawing. */
 export const poses = signal(0);
 
 export const frame = signal(0);
@@ -50,7 +50,7 @@ export const comparison = signal<{ a: Compared; b: Compared } | null>(null);
 export const compareView = signal<"a" | "b" | "both">("both");
 export const curves = signal<Curves | null>(null);
 export const plot = signal<"error" | "height" | "speed" | "joint" | "importance">("height");
-/** Points (x, z) by which the way of the figure is bent. */
+/** Control points (x, z) of the character's path. */
 export const path = signal<[number, number][]>([]);
 export const driving = signal<"off" | "starting" | "drive" | "live">("off");
 export const liveStatus = signal<{ datagrams: number; rate: number; note: string; matters: Record<string, number> } | null>(null);
@@ -62,7 +62,7 @@ export const exportFormat = signal("glb");
 export const frames = computed(() => figure.value?.frames ?? 1);
 export const fps = computed(() => figure.value?.fps ?? 30);
 
-/** Frames on either side of an edit that follow it: half of seven knots of so many frames of 1/30 s. */
+/** Frames on either side of an edit that are affected: half of seven knots, spacing in frames of 1/30 s. */
 export const reach = computed(() => 0.5 * (figure.value?.knots ?? 7) * Math.max((spacing.value * fps.value) / 30, 1));
 
 export const selectedMark = computed<Mark | null>(() => {
@@ -86,7 +86,7 @@ export function goTo(wanted: number): void {
   frame.value = Math.max(0, Math.min(frames.value - 1, Math.round(wanted)));
 }
 
-/** A name for people: left_palm → left palm. */
+/** Display name: left_palm → left palm. */
 export function spoken(name: string): string {
   return name.replaceAll("_", " ");
 }

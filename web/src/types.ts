@@ -1,4 +1,4 @@
-// What the server says and is asked; the Python side is footplant/editor/scene.py and talk.py.
+// Messages to and from the server; the Python side is footplant/editor/scene.py and connection.py.
 
 export type Vec3 = [number, number, number];
 export type Quat = [number, number, number, number];

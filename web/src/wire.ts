@@ -42,7 +42,7 @@ export interface GroundData {
 
 export type Message = Poses | MeshData | GroundData;
 
-/** Reads a binary message; throws where its length does not fit its header. */
+/** Decodes a binary message; throws when its length does not match its header. */
 export function decode(buffer: ArrayBuffer): Message {
   if (buffer.byteLength < 4 * HEADER || buffer.byteLength % 4) throw new Error(`a message of ${buffer.byteLength} bytes`);
   const head = new Uint32Array(buffer, 0, HEADER);
@@ -80,7 +80,7 @@ function expectLength(buffer: ArrayBuffer, words: number): void {
   if (buffer.byteLength !== 4 * words) throw new Error(`expected ${4 * words} bytes, got ${buffer.byteLength}`);
 }
 
-/** Writes poses as the server does; the page only needs it in its tests. */
+/** Encodes poses as the server does; used by tests only. */
 export function encodePoses(poses: Omit<Poses, "kind">): ArrayBuffer {
   const buffer = new ArrayBuffer(4 * (HEADER + poses.frames * poses.joints * 7));
   new Uint32Array(buffer, 0, HEADER).set([POSES, poses.layer, poses.sequence, poses.first, poses.frames, poses.joints, 0, 0]);
@@ -93,7 +93,7 @@ export function encodePoses(poses: Omit<Poses, "kind">): ArrayBuffer {
 export class Track {
   readonly positions: Float32Array;
   readonly quaternions: Float32Array;
-  /** Counts patches, so that what is drawn knows when to look again. */
+  /** Counts patches, to trigger drawing. */
   version = 0;
 
   constructor(
@@ -104,7 +104,7 @@ export class Track {
     this.quaternions = new Float32Array(frames * joints * 4);
   }
 
-  /** Takes a patch; one that does not fit is left out and said so. */
+  /** Applies a patch; one that does not fit is ignored and reported. */
   patch(poses: Poses): boolean {
     if (poses.joints !== this.joints || poses.first + poses.frames > this.frames) return false;
     this.positions.set(poses.positions, poses.first * this.joints * 3);
@@ -120,7 +120,7 @@ export class Track {
     return made;
   }
 
-  /** World place of a point fixed to a joint. */
+  /** World position of a point fixed to a joint. */
   point(frame: number, joint: number, offset: readonly [number, number, number]): [number, number, number] {
     const p = 3 * (frame * this.joints + joint);
     const q = 4 * (frame * this.joints + joint);

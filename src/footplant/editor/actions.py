@@ -1,6 +1,6 @@
-"""What each edit does to a state. An edit is a table of plain values with a `kind`, as the journal keeps it.
+"""Apply edits to a state. An edit is a JSON-ready table with a `kind`, as stored in the journal.
 
-Nothing is solved here: every edit calls the one function of `footplant.edits` that does it.
+Nothing is solved here: every edit calls the function of `footplant.edits` that does it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from footplant.constraints.drags import Drag, Turn, drags_from_data
 from footplant.constraints.fields import Fields
 from footplant.constraints.naming import read_point
 from footplant.editor.objects import doorways_of, read_objects
-from footplant.editor.state import Mark, State, moved_marks, opened, plant_mark
+from footplant.editor.state import EditorState, Mark, moved_marks, opened, plant_mark
 from footplant.edits.drag import Manipulation, begin
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -26,38 +26,38 @@ from footplant.solve.methods import NAMES
 
 Edit = Mapping[str, Any]
 SHORTEST = 2
-"""Frames that a bar keeps when its ends are dragged together."""
+"""Fewest frames of a bar when its ends are dragged together."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What edits need beside the state."""
+class EditContext:
+    """What edits need besides the state."""
 
     files: Path
-    """The folder of files that the page has sent; edits name them without their folder."""
+    """Folder of uploaded files; edits refer to them by file name."""
     progress: Progress | None = None
 
     def find(self, name: str) -> str:
-        """A sample as it is, else the place of a file that the page has sent."""
+        """Return a sample name unchanged, or the path of an uploaded file."""
         from footplant.io import SAMPLE
 
         if name.startswith(SAMPLE):
             return name
         path = self.files / Path(name).name
         if not path.is_file():
-            raise ConstraintError(f"expected a file that was sent before, got {name!r}")
+            raise ConstraintError(f"expected an uploaded file, got {name!r}")
         return str(path)
 
 
-def apply(edit: Edit, state: State, around: Surroundings) -> State:
-    """The state after an edit."""
+def apply(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Return the state after an edit."""
     fields = Fields(edit, "", None)
     kind = fields.choice("kind", _KINDS, "kind of edit")
-    return _KINDS[kind](edit, state, around)
+    return _KINDS[kind](edit, state, context)
 
 
-def describe(edit: Edit, state: State) -> str:
-    """What the history calls an edit that was done to a state."""
+def describe(edit: Edit, state: EditorState) -> str:
+    """Return the title of an edit in the history; state: the one that it was applied to."""
     kind = edit["kind"]
     if kind in ("drag", "turn"):
         what = edit.get("point", edit.get("joint", ""))
@@ -73,27 +73,27 @@ def describe(edit: Edit, state: State) -> str:
         "repair": "Repair the feet", "objects": "Arrange the scene",
         "path": "Bend the path", "blend": "Blend with {clips}", "constraints": "Add constraints",
     }  # fmt: skip
-    return titles[kind].format(**{key: _spoken(value) for key, value in edit.items()})
+    return titles[kind].format(**{key: _as_text(value) for key, value in edit.items()})
 
 
-def _spoken(value: Any) -> str:
-    """A value of an edit for people."""
+def _as_text(value: Any) -> str:
+    """Return a value of an edit as text for people."""
     if isinstance(value, list):
-        return ", ".join(_spoken(entry) for entry in value)
+        return ", ".join(_as_text(entry) for entry in value)
     if isinstance(value, dict):
-        return _spoken(value.get("joint", value.get("point", "")))
+        return _as_text(value.get("joint", value.get("point", "")))
     return str(value).removeprefix("sample:").replace("_", " ")
 
 
-def ready(state: State, progress: Progress | None = None) -> Manipulation:
-    """The state's manipulation, begun where it was not yet."""
+def ready(state: EditorState, progress: Progress | None = None) -> Manipulation:
+    """Return the state's manipulation, created if it does not exist yet."""
     if state.manipulation is not None:
         return state.manipulation
     return manipulation_of(state, progress)
 
 
-def manipulation_of(state: State, progress: Progress | None = None) -> Manipulation:
-    """What the clip, the marks and the drags of a state amount to."""
+def manipulation_of(state: EditorState, progress: Progress | None = None) -> Manipulation:
+    """Build the manipulation from the clip, the marks and the drags of a state."""
     made = begin(
         (state.clip.motion, state.character), state.constraints, keep_plants=False, progress=progress
     )  # fmt: skip
@@ -103,33 +103,33 @@ def manipulation_of(state: State, progress: Progress | None = None) -> Manipulat
 
 
 def _trimmed(made: Manipulation) -> Manipulation:
-    """Without its history: the session keeps one of its own."""
+    """Return a manipulation without its history: the session has its own."""
     return replace(made, history=(made.history[made.position],), position=0)
 
 
-def _after(state: State, made: Manipulation) -> State:
+def _after(state: EditorState, made: Manipulation) -> EditorState:
     made = _trimmed(made)
     return replace(
         state, motion=made.motion, manipulation=made, drags=made.edits, marks=moved_marks(state.marks, made.constraints)
     )
 
 
-def by_hand(edit: Edit, state: State, around: Surroundings) -> State:
-    """A drag or a turn: only its window is solved."""
+def _apply_manual_edit(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Apply a drag or a joint rotation: only its window is solved."""
     (made,) = drags_from_data([dict(edit)], state.character, frames=len(state.motion))
-    return _after(state, ready(state, around.progress).again(made))
+    return _after(state, ready(state, context.progress).again(made))
 
 
-def _again(state: State, marks: tuple[Mark, ...], around: Surroundings) -> State:
-    """The state with other marks: the clip is solved under them, and the edits by hand are done again."""
+def _solved_under(state: EditorState, marks: tuple[Mark, ...], context: EditContext) -> EditorState:
+    """Return the state with other marks: the clip is solved under them, and the manual edits are applied again."""
     changed = replace(state, marks=marks, manipulation=None)
-    return _after(changed, manipulation_of(changed, around.progress))
+    return _after(changed, manipulation_of(changed, context.progress))
 
 
-def _mark(edit: Edit, state: State, around: Surroundings) -> State:
-    """Move, stretch, ramp or free a mark."""
+def _mark(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Move, resize, ramp or release a mark."""
     fields = Fields(edit, "", None)
-    mark = _known(state, fields)
+    mark = _existing_mark(state, fields)
     start, end = mark.interval
     start, end = fields.integer("start", start), fields.integer("end", end)
     start = min(max(start, 0), len(state.motion) - SHORTEST)
@@ -145,23 +145,23 @@ def _mark(edit: Edit, state: State, around: Surroundings) -> State:
     elif place is not None and isinstance(constraint, Position):
         constraint = replace(constraint, target=place)
     changed = Mark(mark.id, constraint, free)
-    return _again(state, tuple(changed if m.id == mark.id else m for m in state.marks), around)
+    return _solved_under(state, tuple(changed if m.id == mark.id else m for m in state.marks), context)
 
 
-def _known(state: State, fields: Fields) -> Mark:
+def _existing_mark(state: EditorState, fields: Fields) -> Mark:
     mark = state.mark(fields.integer("id"))
     if mark is None:
-        raise ConstraintError(f"expected the number of a constraint that is there, got {fields.integer('id')}")
+        raise ConstraintError(f"expected the number of an existing constraint, got {fields.integer('id')}")
     return mark
 
 
-def _remove(edit: Edit, state: State, around: Surroundings) -> State:
-    mark = _known(state, Fields(edit, "", None))
-    return _again(state, tuple(m for m in state.marks if m.id != mark.id), around)
+def _remove(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    mark = _existing_mark(state, Fields(edit, "", None))
+    return _solved_under(state, tuple(m for m in state.marks if m.id != mark.id), context)
 
 
-def _plant(edit: Edit, state: State, around: Surroundings) -> State:
-    """A new plant of a contact point, where the point is on average."""
+def _plant(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Add a footplant of a contact point at the median of its positions."""
     fields = Fields(edit, "", None)
     point, name = read_point(fields, "point", state.character), str(edit["point"])
     start, end = _interval(fields, len(state.motion))
@@ -172,7 +172,7 @@ def _plant(edit: Edit, state: State, around: Surroundings) -> State:
     if state.ground is not None:
         place[1] = float(state.ground.height(place[None, ::2])[0])
     mark = plant_mark(state.next_mark, name, point, (start, end), place)
-    return _again(replace(state, next_mark=state.next_mark + 1), (*state.marks, mark), around)
+    return _solved_under(replace(state, next_mark=state.next_mark + 1), (*state.marks, mark), context)
 
 
 def _point_of(mark: Mark) -> Any:
@@ -186,8 +186,8 @@ def _interval(fields: Fields, frames: int) -> tuple[int, int]:
     return start, end
 
 
-def _pin(edit: Edit, state: State, around: Surroundings) -> State:
-    """A point is held where it is at a frame, or at a target, over an interval."""
+def _pin(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Pin a point over an interval to its position at a frame, or to a target."""
     fields = Fields(edit, "", None)
     point = read_point(fields, "point", state.character)
     start, end = _interval(fields, len(state.motion))
@@ -202,19 +202,19 @@ def _pin(edit: Edit, state: State, around: Surroundings) -> State:
         ramp=(0.2, 0.2) if ramp is None else (float(ramp[0]), float(ramp[1])),
     )  # fmt: skip
     mark = Mark(state.next_mark, constraint)
-    return _again(replace(state, next_mark=state.next_mark + 1), (*state.marks, mark), around)
+    return _solved_under(replace(state, next_mark=state.next_mark + 1), (*state.marks, mark), context)
 
 
-def _constraints(edit: Edit, state: State, around: Surroundings) -> State:
-    """Any constraints, as docs/constraints.md has them."""
+def _constraints(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Add any constraints, in the form of docs/constraints.md."""
     made = from_data(edit["constraints"], state.character, frames=len(state.motion), fps=state.motion.fps)
     first = state.next_mark
     marks = tuple(Mark(first + n, constraint) for n, constraint in enumerate(made))
-    return _again(replace(state, next_mark=first + len(marks)), (*state.marks, *marks), around)
+    return _solved_under(replace(state, next_mark=first + len(marks)), (*state.marks, *marks), context)
 
 
-def wanted_constraints(state: State) -> tuple[Constraint, ...]:
-    """Everything that a whole-clip method is asked for: the marks, and the drags as positions at their frames."""
+def wanted_constraints(state: EditorState) -> tuple[Constraint, ...]:
+    """Return all constraints for a whole-clip method: the marks, and the drags as positions at their frames."""
     pins = [
         Position(point=drag.point, target=drag.target, frames=(drag.frame,), name=f"drag at {drag.frame}", ramp=(r, r))
         for drag in state.drags
@@ -224,18 +224,18 @@ def wanted_constraints(state: State) -> tuple[Constraint, ...]:
     return (*state.constraints, *pins)
 
 
-def solve_by(name: str, state: State, around: Surroundings) -> Solution:
-    """The clip of a state under all that is wanted of it, solved by a method."""
+def solve_by(name: str, state: EditorState, context: EditContext) -> Solution:
+    """Solve the clip of a state under all its constraints by a method."""
     from footplant.edits.fit import fit
 
     if name not in NAMES:
         raise ConstraintError(f"expected a method among {', '.join(NAMES)}; got {name!r}")
     start = _with_turns(state)
-    return fit(start.clip, wanted_constraints(state), method=name, keep_plants=False, progress=around.progress)
+    return fit(start.clip, wanted_constraints(state), method=name, keep_plants=False, progress=context.progress)
 
 
-def _with_turns(state: State) -> State:
-    """The state with turned joints in its clip: methods take places as constraints, but turns as they are."""
+def _with_turns(state: EditorState) -> EditorState:
+    """Return the state with rotated joints in its clip: methods take positions as constraints, not rotations."""
     turns = tuple(edit for edit in state.drags if isinstance(edit, Turn))
     if not turns:
         return state
@@ -243,49 +243,49 @@ def _with_turns(state: State) -> State:
     return replace(state, clip=replace(state.clip, motion=made.motion))
 
 
-def _method(edit: Edit, state: State, around: Surroundings) -> State:
-    """The whole clip solved anew by a method; drags after it go on from there."""
+def _method(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Solve the whole clip again by a method; later drags continue from there."""
     name = Fields(edit, "", None).text("name")
-    solution = solve_by(name, state, around)
+    solution = solve_by(name, state, context)
     solved = replace(state.clip, motion=solution.motion)
     return replace(
         state, clip=solved, motion=solution.motion, method=name, manipulation=None, drags=(), report=solution.report
     )
 
 
-def _retarget(edit: Edit, state: State, around: Surroundings) -> State:
+def _retarget(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     from footplant.conversion import Conversion
     from footplant.edits.retarget import retarget
     from footplant.io import load_character
 
     fields = Fields(edit, "", None)
-    target = load_character(around.find(fields.text("character")))
+    target = load_character(context.find(fields.text("character")))
     clip = replace(state.clip, motion=state.motion)
-    # on a terrain steps stay where they are: scaled ones would not fit it any more
+    # on terrain, footsteps keep their positions: scaled ones would no longer fit it
     keep = fields.flag("keep_footsteps", False) or state.ground is not None
-    solution = retarget(clip, target, keep_footsteps=keep, progress=around.progress)
+    solution = retarget(clip, target, keep_footsteps=keep, progress=context.progress)
     made = replace(clip, motion=solution.motion, character=target, conversion=Conversion(), layout=None, others=())
     return opened(made, like=state, report=solution.report)
 
 
-def _terrain(edit: Edit, state: State, around: Surroundings) -> State:
+def _terrain(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     from footplant.edits.terrain import terrain
     from footplant.io.ground_files import Course, load_ground
 
     text = Fields(edit, "", None).text("ground")
     clip = replace(state.clip, motion=state.motion)
-    made_up = text.partition(":")[0] in ("noise", "stairs", "slope")
-    if not made_up and not (around.files / Path(text).name).is_file():
-        raise ConstraintError(f"expected noise:…, stairs:…, slope:… or a file that was sent before, got {text!r}")
-    name = text if made_up else around.find(text)
+    procedural = text.partition(":")[0] in ("noise", "stairs", "slope")
+    if not procedural and not (context.files / Path(text).name).is_file():
+        raise ConstraintError(f"expected noise:…, stairs:…, slope:… or an uploaded file, got {text!r}")
+    name = text if procedural else context.find(text)
     ground = load_ground(name, Course.of(clip.motion, clip.character))
-    solution = terrain(clip, ground, doorways_of(state.objects, ground), progress=around.progress)
+    solution = terrain(clip, ground, doorways_of(state.objects, ground), progress=context.progress)
     made = replace(clip, motion=solution.motion)
     return opened(made, like=state, ground=ground, ground_name=text, report=solution.report)
 
 
-def _path(edit: Edit, state: State, around: Surroundings) -> State:
-    """The motion along a curve through points of the floor."""
+def _path(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Bend the motion along a curve through points on the floor."""
     from footplant import curves
     from footplant.edits.path import path
 
@@ -293,13 +293,13 @@ def _path(edit: Edit, state: State, around: Surroundings) -> State:
         raise ConstraintError("expected a motion on level ground to bend its path: undo the terrain, bend, and redo it")
     points = Fields(edit, "", None).rows("points", 2)
     clip = replace(state.clip, motion=state.motion)
-    solution = path(clip, curves.through(points), timing="arc", contacts=state.contacts(), progress=around.progress)
+    solution = path(clip, curves.through(points), timing="arc", contacts=state.contacts(), progress=context.progress)
     made = replace(clip, motion=solution.motion)
     return opened(made, like=state, report=solution.report, path=tuple((float(x), float(z)) for x, z in points))
 
 
-def _blend(edit: Edit, state: State, around: Surroundings) -> State:
-    """The motion mixed with others, on the same figure."""
+def _blend(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
+    """Blend the motion with others on the same character."""
     from footplant.blending.blend import blend
     from footplant.blending.registration import register
     from footplant.conversion import Conversion
@@ -308,30 +308,30 @@ def _blend(edit: Edit, state: State, around: Surroundings) -> State:
     fields = Fields(edit, "", None)
     names, weights = edit["clips"], fields.numbers("weights")
     if not isinstance(names, list) or not names or len(weights) != len(names) + 1:
-        raise ConstraintError("expected clips, and a weight for the present motion and each of them")
+        raise ConstraintError("expected clips, and a weight for the current motion and each of them")
     own = replace(state.clip, motion=state.motion, others=())
-    clips = [own, *(load(around.find(str(name))) for name in names)]
+    clips = [own, *(load(context.find(str(name))) for name in names)]
     registration = register(clips, reference=0, character=state.character)
-    solution = blend(registration, weights, progress=around.progress)
+    solution = blend(registration, weights, progress=context.progress)
     made = replace(own, motion=solution.motion, takes=(), take=0, conversion=Conversion(), layout=None)
     return opened(made, like=state, report=solution.report)
 
 
-def _repair(edit: Edit, state: State, around: Surroundings) -> State:
+def _repair(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     from footplant.edits.repair import repair
 
     clip = replace(state.clip, motion=state.motion)
-    solution = repair(clip, ground=state.ground, progress=around.progress)
+    solution = repair(clip, ground=state.ground, progress=context.progress)
     return opened(replace(clip, motion=solution.motion), like=state, report=solution.report)
 
 
-def _objects(edit: Edit, state: State, around: Surroundings) -> State:
+def _objects(edit: Edit, state: EditorState, context: EditContext) -> EditorState:
     return replace(state, objects=read_objects(edit["objects"]))
 
 
-_KINDS: dict[str, Callable[[Edit, State, Surroundings], State]] = {
-    "drag": by_hand,
-    "turn": by_hand,
+_KINDS: dict[str, Callable[[Edit, EditorState, EditContext], EditorState]] = {
+    "drag": _apply_manual_edit,
+    "turn": _apply_manual_edit,
     "mark": _mark,
     "remove": _remove,
     "plant": _plant,

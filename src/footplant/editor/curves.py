@@ -1,4 +1,4 @@
-"""Curves over time that the page draws under the timeline."""
+"""Curves over time for the plots under the timeline."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.contacts.detection import FEET
 from footplant.editor.actions import wanted_constraints
-from footplant.editor.state import State, find_plants
+from footplant.editor.state import EditorState, find_plants
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.problem import worst_error
 from footplant.quality.published import ground_speed
 
 MOST_SAMPLES = 4000
-"""Frames that a plot shows; of longer clips every nth, at which it is largest."""
+"""Largest number of samples in a plot; longer clips are reduced to the extreme value of each stretch."""
 PLOTS = ("error", "height", "speed", "joint", "importance")
 
 
-def curves(state: State, plot: str, joint: int = 0) -> dict[str, Any]:
-    """One plot: its frames, and lines with names and values.
+def curves(state: EditorState, plot: str, joint: int = 0) -> dict[str, Any]:
+    """Return one plot: its frames, and lines with names and values.
 
-    error: the largest error of any constraint, mm. height: contact points over the ground, mm. speed: contact points
-    over the floor, m/s. joint: how a joint is turned against its parent, degrees about its axes. importance: how much
-    each hand and foot matters, because it touches something or is about to, 0 to 1 (H. J. Shin 2002, chapter 4).
+    error: the largest error of any constraint, mm. height: contact points above the ground, mm. speed: horizontal speed
+    of contact points, m/s. joint: rotation of a joint from its rest rotation, degrees about its axes. importance: how
+    much each hand and foot matters because it touches something or is about to, 0 to 1 (H. J. Shin 2002, chapter 4).
     """
     if plot not in PLOTS:
         raise ConstraintError(f"expected a plot among {', '.join(PLOTS)}; got {plot!r}")
@@ -36,10 +36,10 @@ def curves(state: State, plot: str, joint: int = 0) -> dict[str, Any]:
     elif plot == "joint":
         if not 0 <= joint < len(state.character.skeleton):
             raise ConstraintError(f"expected a joint in 0..{len(state.character.skeleton) - 1}, got {joint}")
-        away = rotation.log(
+        turn = rotation.log(
             rotation.multiply(rotation.inverse(state.character.skeleton.rest[joint]), state.motion.rotations[:, joint])
         )
-        unit, lines = "°", {axis: np.degrees(away[:, n]) for n, axis in enumerate("xyz")}
+        unit, lines = "°", {axis: np.degrees(turn[:, n]) for n, axis in enumerate("xyz")}
     elif plot == "importance":
         unit, lines = "", _importance(kinematics, state)
     else:
@@ -48,7 +48,7 @@ def curves(state: State, plot: str, joint: int = 0) -> dict[str, Any]:
     return {"is": "curves", "plot": plot, "unit": unit, "frames": frames, "lines": values}
 
 
-def _feet(kinematics: Kinematics, state: State, plot: str) -> dict[str, NDArray]:
+def _feet(kinematics: Kinematics, state: EditorState, plot: str) -> dict[str, NDArray]:
     ground = state.ground or find_plants(state.clip).ground
     found = {}
     for name in FEET:
@@ -62,7 +62,7 @@ def _feet(kinematics: Kinematics, state: State, plot: str) -> dict[str, NDArray]
     return found
 
 
-def _importance(kinematics: Kinematics, state: State) -> dict[str, NDArray]:
+def _importance(kinematics: Kinematics, state: EditorState) -> dict[str, NDArray]:
     from footplant.contacts.importance import LIMBS, importances
 
     state.character.require_roles()
@@ -71,7 +71,7 @@ def _importance(kinematics: Kinematics, state: State) -> dict[str, NDArray]:
 
 
 def _thinned(lines: dict[str, NDArray]) -> tuple[list[int], dict[str, list[float]]]:
-    """Long curves as the largest value (by size) of each stretch of frames."""
+    """Reduce long curves to the value of largest magnitude in each stretch of frames."""
     count = max(map(len, lines.values()), default=0)
     step = -(-count // MOST_SAMPLES) or 1
     values = {}

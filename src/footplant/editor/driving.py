@@ -1,4 +1,4 @@
-"""Drive mode and live mode: keys or a stream of captured poses move the figure, in a thread of its own."""
+"""Drive mode and live mode: keys or streamed motion capture move the character, in a separate thread."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from footplant.problem import Progress
 from footplant.skeleton import Character
 
 RATE = 60.0
-"""Poses a second that the page is told."""
+"""Poses per second sent to the page."""
 SET = "set:samples"
 ACTIONS = {"k": "kick", "j": "punch"}
 """Key → action."""
-Say = Callable[[dict[str, Any] | bytes], None]
+Send = Callable[[dict[str, Any] | bytes], None]
 
 
 def make_controller(character: Character, progress: Progress) -> Controller:
-    """A controller of the sample motions for a character."""
+    """Return a controller of the sample motions for a character."""
     from footplant.io import load
 
     spec, clips = load_set(SET), {}
@@ -37,12 +37,12 @@ def make_controller(character: Character, progress: Progress) -> Controller:
     for number, name in enumerate(names):
         progress(f"preparing {name}", 0.5 * number / len(names))
         clips[name] = load(name)
-    progress("putting them on the figure", 0.5)
+    progress("retargeting", 0.5)
     return build_controller(spec, clips, character)
 
 
-def wish(keys: frozenset[str]) -> tuple[str, str]:
-    """The gait or idle, and the direction, that held keys ask for."""
+def requested(keys: frozenset[str]) -> tuple[str, str]:
+    """Return the gait or idle, and the direction, that the held keys request."""
     direction = (
         "left" if "a" in keys and "d" not in keys else "right" if "d" in keys and "a" not in keys else "straight"
     )
@@ -54,76 +54,76 @@ def wish(keys: frozenset[str]) -> tuple[str, str]:
 
 
 class _Performance(ABC):
-    """A thread that shows poses of one character."""
+    """A thread that sends poses of one character."""
 
-    def __init__(self, character: Character, say: Say) -> None:
-        self.character, self._say = character, say
+    def __init__(self, character: Character, send: Send) -> None:
+        self.character, self._send = character, send
         self._stopped = threading.Event()
         self._sequence = 0
         self._thread = threading.Thread(target=self._run, name="footplant-live", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait until it has."""
+        """Stop the thread and wait for it."""
         self._stopped.set()
         if self._thread is not threading.current_thread() and self._thread.is_alive():
             self._thread.join(2.0)
 
     def steer(self, request: Mapping[str, Any]) -> None:
-        """What the page asks for while it plays; nothing can be asked of most."""
+        """Handle a request of the page while playing; ignored by default."""
         del request
 
     def show(self, root: Any, rotations: Any) -> None:
         """Send one pose."""
         motion = Motion(self.character.skeleton, np.array(root)[None], np.array(rotations)[None], RATE)
         self._sequence += 1
-        self._say(wire.encode_poses(Kinematics(motion), 0, wire.LIVE, self._sequence))
+        self._send(wire.encode_poses(Kinematics(motion), 0, wire.LIVE, self._sequence))
 
     def _run(self) -> None:
         try:
             self.play()
         except FootplantError as error:
-            self._say({"is": "error", "text": str(error), "during": "drive"})
+            self._send({"is": "error", "text": str(error), "during": "drive"})
         except Exception as error:
-            # a thread that ends in silence would leave the page waiting
-            self._say({"is": "error", "text": f"driving ended: {type(error).__name__}: {error}", "during": "drive"})
+            # a thread that ends silently would leave the page waiting
+            self._send({"is": "error", "text": f"driving ended: {type(error).__name__}: {error}", "during": "drive"})
             raise
 
     @abstractmethod
     def play(self) -> None:
-        """Show poses until stopped."""
+        """Send poses until stopped."""
 
 
 class KeyDriver(_Performance):
-    """The character goes where keys lead."""
+    """A character driven by keys."""
 
-    def __init__(self, controller: Controller, say: Say) -> None:
+    def __init__(self, controller: Controller, send: Send) -> None:
         """Stand at the origin until a key is held."""
-        super().__init__(controller.character, say)
+        super().__init__(controller.character, send)
         self._controller = controller
         self._keys: frozenset[str] = frozenset()
 
     def steer(self, request: Mapping[str, Any]) -> None:
-        """Keys that are held now."""
+        """Update the keys that are held."""
         keys = request.get("keys")
         if isinstance(keys, list):
             self._keys = frozenset(str(key) for key in keys[:16])
 
     def play(self) -> None:
-        """Step the controller by the clock."""
+        """Step the controller in real time."""
         state, before = self._controller.init(), frozenset()
-        asked, last = ("stand", "straight"), time.perf_counter()
+        current, last = ("stand", "straight"), time.perf_counter()
         while not self._stopped.wait(max(last + 1.0 / RATE - time.perf_counter(), 0.001)):
             keys, now = self._keys, time.perf_counter()
             for key in sorted(keys - before):
                 if key in ACTIONS:
                     self._controller.request(state, ACTIONS[key])
-            if wish(keys) != asked:
-                asked = wish(keys)
-                self._controller.request(state, asked[0], asked[1])  # type: ignore[arg-type]
+            if requested(keys) != current:
+                current = requested(keys)
+                self._controller.request(state, current[0], current[1])  # type: ignore[arg-type]
             before = keys
             state, pose = self._controller.step(state, min(now - last, 0.1))
             last = now
@@ -131,14 +131,14 @@ class KeyDriver(_Performance):
 
 
 class StreamDriver(_Performance):
-    """The character is a puppet of a performer whose poses come in by UDP."""
+    """A character driven as a puppet by a performer whose poses arrive by UDP."""
 
-    def __init__(self, place: str, character: Character, say: Say) -> None:
-        """place: "vmc:39539" and the like; only this machine is heard."""
+    def __init__(self, place: str, character: Character, send: Send) -> None:
+        """place: "vmc:39539" and the like; only this machine may send."""
         from footplant.live.stage import Stage
         from footplant.live.wire import LOOPBACK, Inlet, endpoint
 
-        super().__init__(character, say)
+        super().__init__(character, send)
         found = endpoint(place)
         if found is None or found.host != LOOPBACK:
             raise FormatError(f"expected a protocol and a port of this machine, as in vmc:39539; got {place!r}")
@@ -147,7 +147,7 @@ class StreamDriver(_Performance):
         self._shown = 0.0
 
     def play(self) -> None:
-        """Take what comes, show what is due."""
+        """Receive datagrams and show poses when they are due."""
         from footplant.live.show import perform
 
         try:
@@ -163,10 +163,10 @@ class StreamDriver(_Performance):
 
     def _status(self, latencies: Any) -> None:
         actors = list(self._stage.actors.values())
-        note = actors[0].note if actors else "nothing has come yet"
+        note = actors[0].note if actors else "no data yet"
         rate = actors[0].rate.per_second if actors and actors[0].performer else 0.0
-        known = actors[0].importance if actors else None
-        matters = {} if known is None else {limb.replace("_", " "): round(known[limb], 3) for limb in LIMBS}
-        self._say(
-            {"is": "live", "datagrams": self._stage.datagrams, "rate": round(rate, 1), "note": note, "matters": matters}
+        importance = actors[0].importance if actors else None
+        limbs = {} if importance is None else {limb.replace("_", " "): round(importance[limb], 3) for limb in LIMBS}
+        self._send(
+            {"is": "live", "datagrams": self._stage.datagrams, "rate": round(rate, 1), "note": note, "matters": limbs}
         )

@@ -1,4 +1,4 @@
-"""Files that leave and enter the editor: downloads in any format, and projects with their whole history."""
+"""Downloads in any format, and projects with their whole edit history."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from footplant.errors import ConstraintError, FormatError
 
 ORIGINAL = "editor/original.footplant"
 """Member of a project file: the clip before all edits, itself a project."""
-SENT = "editor/files/"
-"""Members of a project file: what the page had sent and edits speak of."""
+UPLOADS = "editor/files/"
+"""Members of a project file: uploaded files that edits refer to."""
 
 
 def exports() -> list[str]:
-    """The endings that can be downloaded."""
+    """Return the extensions that can be downloaded."""
     from footplant.io import formats
 
     return sorted(ending for ending, module in formats().items() if hasattr(module, "save"))
 
 
 def export(session: Session, ending: str) -> tuple[str, bytes]:
-    """The name and the bytes of a download; the file that was opened is never written."""
+    """Return name and bytes of a download; the opened file is never written."""
     if ending not in exports():
         raise FormatError(f"expected a format among {', '.join(exports())}; got {ending!r}")
     from footplant.io import save
@@ -54,7 +54,7 @@ def _save_project(path: Path, session: Session, clip: Clip) -> None:
     done = [step.edit for step in session.steps[: session.position]]
     for file in sorted(session.journal.files.iterdir()):
         if file.name in {value for edit in done for value in edit.values() if isinstance(value, str)}:
-            members[SENT + file.name] = file.read_bytes()
+            members[UPLOADS + file.name] = file.read_bytes()
     constraints: list[Mapping[str, Any]] = []
     for mark in session.state.marks:
         try:
@@ -69,7 +69,7 @@ def _save_project(path: Path, session: Session, clip: Clip) -> None:
 
 
 def unpack_project(path: Path) -> tuple[Clip | None, list[dict[str, Any]], dict[str, bytes]]:
-    """The clip before all edits, the edits, and the files that they speak of; (None, [], {}) of any other file."""
+    """Return the clip before all edits, the edits, and the files they refer to; (None, [], {}) for any other file."""
     if path.suffix.lower() != ".footplant":
         return None, [], {}
     from footplant.io.project import load_project
@@ -82,5 +82,5 @@ def unpack_project(path: Path) -> tuple[Clip | None, list[dict[str, Any]], dict[
         inner = Path(folder) / "original.footplant"
         inner.write_bytes(original)
         clip = load_project(inner).clip
-    files = {name[len(SENT) :]: data for name, data in project.extra.members.items() if name.startswith(SENT)}
+    files = {name[len(UPLOADS) :]: data for name, data in project.extra.members.items() if name.startswith(UPLOADS)}
     return clip, [dict(edit) for edit in project.edits], files

@@ -1,4 +1,4 @@
-"""All sessions of one server: which clip they began with, whose tab they are, what crashes have left."""
+"""All sessions of one server: the clip they started with, the tabs that use them, and journals left by crashes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any
 from footplant.clip import Clip
 from footplant.editor import journal as journals
 from footplant.editor.session import Session, head_of, recover, start
-from footplant.editor.state import State, opened
+from footplant.editor.state import EditorState, opened
 from footplant.errors import FootplantError, FormatError
 from footplant.problem import Progress
 from footplant.skeleton import Character
 from footplant.solve.methods import NAMES
 
 MOST_SESSIONS = 32
-"""Sessions that one server keeps; the oldest without a tab goes first, its journal stays."""
+"""Sessions that one server keeps; the oldest without a tab is closed first, its journal stays."""
 
 
 @dataclass(eq=False)
-class Place:
-    """A session and whether a tab has it."""
+class Tab:
+    """A session and whether a browser tab is connected to it."""
 
     session: Session
-    taken: bool = False
+    connected: bool = False
 
 
 @dataclass(eq=False)
@@ -36,88 +36,88 @@ class Hub:
     """The sessions of a server."""
 
     source: str
-    """The file or sample that tabs begin with, as it was given."""
+    """The file or sample that new tabs open, as given."""
     clip: Clip
     folder: Path | None = None
-    """Where journals are kept; None: `journal.state_folder()`."""
+    """Folder of journals; None: `journal.state_folder()`."""
     to: str | None = None
-    """A character that the clip is put on at once."""
+    """A character to which the clip is retargeted when it is opened."""
     methods: tuple[str, ...] = NAMES
-    places: dict[str, Place] = field(default_factory=dict)
+    tabs: dict[str, Tab] = field(default_factory=dict)
     """Key of a tab → its session."""
     controllers: list[tuple[Character, Any]] = field(default_factory=list, repr=False)
-    """Characters that were driven, and what drives them."""
+    """Characters that were driven, and their controllers."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _opened: State | None = field(default=None, init=False, repr=False)
+    _opened: EditorState | None = field(default=None, init=False, repr=False)
     _preparing: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def enter(self, key: str | None) -> tuple[str, Session]:
-        """The session of a tab that comes back, else a new one."""
+        """Return the session of a returning tab, or a new one."""
         with self.lock:
-            place = self.places.get(key or "")
-            if key is not None and place is not None and not place.taken:
-                place.taken = True
-                return key, place.session
+            tab = self.tabs.get(key or "")
+            if key is not None and tab is not None and not tab.connected:
+                tab.connected = True
+                return key, tab.session
         session = start(self.clip, self.source, self.folder, self.prepare())
         if self.to is not None:
-            session.do({"kind": "retarget", "character": self._brought(session, self.to)})
+            session.do({"kind": "retarget", "character": self._uploaded(session, self.to)})
         key = secrets.token_urlsafe(12)
         with self.lock:
-            self.places[key] = Place(session, True)
-            self._thin_out()
+            self.tabs[key] = Tab(session, True)
+            self._close_oldest()
         return key, session
 
-    def prepare(self) -> State:
-        """The clip as every tab begins with it; found once, best before the first tab asks for it."""
+    def prepare(self) -> EditorState:
+        """Return the clip's initial state; computed once, best before the first tab needs it."""
         with self._preparing:
             if self._opened is None:
                 self._opened = opened(self.clip)
             return self._opened
 
-    def _brought(self, session: Session, name: str) -> str:
-        """A character that the session's edits can speak of."""
+    def _uploaded(self, session: Session, name: str) -> str:
+        """Return the name under which the session's edits can refer to a character, uploading it if necessary."""
         from footplant.io import SAMPLE
 
         return name if name.startswith(SAMPLE) else session.journal.keep(Path(name).name, Path(name).read_bytes())
 
     def leave(self, key: str) -> None:
-        """A tab is gone; it may come back."""
+        """Mark a tab as disconnected; it may return."""
         with self.lock:
-            if key in self.places:
-                self.places[key].taken = False
+            if key in self.tabs:
+                self.tabs[key].connected = False
 
     def session(self, key: str) -> Session | None:
-        """The session of a tab."""
-        place = self.places.get(key)
-        return None if place is None else place.session
+        """Return the session of a tab."""
+        tab = self.tabs.get(key)
+        return None if tab is None else tab.session
 
-    def _thin_out(self) -> None:
-        for key in [key for key, place in self.places.items() if not place.taken]:
-            if len(self.places) <= MOST_SESSIONS:
+    def _close_oldest(self) -> None:
+        for key in [key for key, tab in self.tabs.items() if not tab.connected]:
+            if len(self.tabs) <= MOST_SESSIONS:
                 break
-            self.places.pop(key).session.journal.close()
+            self.tabs.pop(key).session.journal.close()
 
     def close(self) -> None:
-        """Close every journal; those without unsaved edits are not needed any more."""
+        """Close every journal; those without unsaved edits are removed."""
         with self.lock:
-            for place in self.places.values():
-                journal = place.session.journal
-                (journal.close if place.session.unsaved else journal.discard)()
-            self.places.clear()
+            for tab in self.tabs.values():
+                journal = tab.session.journal
+                (journal.close if tab.session.unsaved else journal.discard)()
+            self.tabs.clear()
 
     def left(self, session: Session) -> list[dict[str, Any]]:
-        """What crashes have left of the clip that a tab shows, while it has no edits of its own."""
+        """Return journals left by crashes for the clip of a tab that has no edits yet."""
         if session.steps:
             return []
-        own = {place.session.journal.folder for place in self.places.values()}
+        own = {tab.session.journal.folder for tab in self.tabs.values()}
         return [
             {"journal": left.folder.name, "edits": left.edits, "ended": left.ended, "name": left.head.get("name", "")}
-            for left in journals.find_left(head_of(self.source), self.folder)
+            for left in journals.find_abandoned(head_of(self.source), self.folder)
             if left.folder not in own
         ]
 
     def controller(self, character: Character, progress: Progress) -> Any:
-        """What drives a character; made once for each."""
+        """Return the controller of a character; built once for each."""
         from footplant.editor.driving import make_controller
 
         found = next((made for known, made in self.controllers if known is character), None)
@@ -126,18 +126,18 @@ class Hub:
             self.controllers = [*self.controllers[-3:], (character, found)]
         return found
 
-    def _left_folder(self, name: str) -> Path:
+    def _journal_folder(self, name: str) -> Path:
         base = self.folder or journals.state_folder()
         found = base / Path(name).name
         if not name or found.parent != base or not (found / "journal.jsonl").is_file():
-            raise FormatError(f"expected a journal that is there, got {name!r}")
+            raise FormatError(f"expected an existing journal, got {name!r}")
         return found
 
     def recover_in(self, key: str, old: Session, name: str, progress: Progress) -> tuple[Session, list[str]]:
-        """A tab goes on with what a crash left."""
+        """Continue in a tab with a journal left by a crash."""
         from footplant.io import load
 
-        folder = self._left_folder(name)
+        folder = self._journal_folder(name)
         (entries, _) = journals.read(folder)
         head = entries[0]["head"]
         clip = self.clip if head.get("source") == head_of(self.source).get("source") else load(head["source"])
@@ -148,14 +148,14 @@ class Hub:
         return session, notes
 
     def forget(self, name: str, session: Session) -> None:
-        """Remove what a crash left."""
-        folder = self._left_folder(name)
+        """Remove a journal left by a crash."""
+        folder = self._journal_folder(name)
         if folder != session.journal.folder:
             journal, _, _ = journals.reopen(folder)
             journal.discard()
 
     def open_in(self, key: str, old: Session, name: str, progress: Progress) -> Session:
-        """A tab opens another clip: a sample, or a file that it has sent."""
+        """Open another clip in a tab: a sample, or an uploaded file."""
         from footplant.io import SAMPLE
 
         if name.startswith(SAMPLE):
@@ -165,13 +165,13 @@ class Hub:
         else:
             path = old.journal.files / Path(name).name
             if not path.is_file():
-                raise FormatError(f"expected a file that was sent before, got {name!r}")
+                raise FormatError(f"expected an uploaded file, got {name!r}")
             session = self._open_file(path, progress)
         self._replace(key, old, session)
         return session
 
     def _open_file(self, path: Path, progress: Progress) -> Session:
-        """A session on a file of its own: the file goes with its journal."""
+        """Start a session on an uploaded file, which is stored with its journal."""
         from footplant.editor.files import unpack_project
         from footplant.io import load
 
@@ -193,6 +193,6 @@ class Hub:
 
     def _replace(self, key: str, old: Session, new: Session) -> None:
         with self.lock:
-            self.places[key] = Place(new, True)
+            self.tabs[key] = Tab(new, True)
         with contextlib.suppress(OSError, FootplantError):
             (old.journal.close if old.unsaved else old.journal.discard)()

@@ -1,7 +1,7 @@
-"""The autosave journal: every edit is a line, on the disk before the page hears that it is done.
+"""The autosave journal: every edit is one line, on disk before the page is told that it is done.
 
-One folder a session, in the user's folder for state: `journal.jsonl`, and `files` with what the page has sent. After a
-crash or a kill the lines are done again; a last line that was cut off is left out.
+One folder per session, in the user's state folder: `journal.jsonl`, and `files` with the uploads. After a crash or a
+kill the lines are applied again; an incomplete last line is ignored.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from footplant.errors import FormatError
 from footplant.io.atomic import sync_folder
 
 KEPT_DAYS = 30
-"""How long journals of sessions that ended are kept."""
+"""Days for which journals of ended sessions are kept."""
 
 
 def state_folder() -> Path:
-    """Where journals are kept: $FOOTPLANT_STATE, else the user's folder for state."""
+    """Return the folder of journals: $FOOTPLANT_STATE, else the user's state folder."""
     given = os.environ.get("FOOTPLANT_STATE")
     if given:
         return Path(given)
@@ -37,20 +37,20 @@ def state_folder() -> Path:
 
 @dataclass(eq=False)
 class Journal:
-    """A journal that is being written."""
+    """An open journal."""
 
     folder: Path
     file: IO[bytes] = field(repr=False)
     paused: bool = False
-    """While its own entries are done again, nothing is written."""
+    """True while its own entries are applied again: nothing is written."""
 
     @property
     def files(self) -> Path:
-        """The folder of what the page has sent."""
+        """Return the folder of uploads."""
         return self.folder / "files"
 
     def append(self, entry: dict[str, Any]) -> None:
-        """Put an entry on the disk."""
+        """Write an entry to disk."""
         if self.paused:
             return
         self.file.write(json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n")
@@ -58,12 +58,12 @@ class Journal:
         os.fsync(self.file.fileno())
 
     def cut(self, length: int) -> None:
-        """Leave out all entries after so many bytes."""
+        """Truncate the journal after a number of bytes."""
         self.file.truncate(length)
         self.file.seek(length)
 
     def keep(self, name: str, data: bytes) -> str:
-        """Put a file that the page has sent on the disk; the name under which edits speak of it."""
+        """Write an uploaded file to disk; return the name by which edits refer to it."""
         from footplant.io.atomic import write_atomic
 
         path = self.files / free_name(self.files, name)
@@ -71,21 +71,21 @@ class Journal:
         return path.name
 
     def close(self) -> None:
-        """Let go of the file; another process may then take it over."""
+        """Close the file; another process may then take it over."""
         self.file.close()
 
     def discard(self) -> None:
-        """Close it and remove all of it."""
+        """Close the journal and delete it."""
         self.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def free_name(folder: Path, name: str) -> str:
-    """A plain file name like the one asked for that is not taken in a folder."""
-    plain = "".join(c if c.isalnum() or c in "-_. ()" else "_" for c in name.replace("\\", "/").rpartition("/")[2])
-    plain = plain.strip(". ")[-120:] or "file"
-    stem, ending = os.path.splitext(plain)
-    number, found = 1, plain
+    """Return a safe file name like the requested one that does not exist in a folder."""
+    safe = "".join(c if c.isalnum() or c in "-_. ()" else "_" for c in name.replace("\\", "/").rpartition("/")[2])
+    safe = safe.strip(". ")[-120:] or "file"
+    stem, ending = os.path.splitext(safe)
+    number, found = 1, safe
     while (folder / found).exists():
         number += 1
         found = f"{stem}-{number}{ending}"
@@ -93,7 +93,7 @@ def free_name(folder: Path, name: str) -> str:
 
 
 def create(head: dict[str, Any], folder: Path | None = None) -> Journal:
-    """A new journal that begins with `head`: which clip is edited."""
+    """Create a journal that starts with `head`, which identifies the edited clip."""
     home = (folder or state_folder()) / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
     (home / "files").mkdir(parents=True, mode=0o700)
     file = open(home / "journal.jsonl", "ab")  # noqa: SIM115  the journal owns it until it is closed
@@ -105,20 +105,20 @@ def create(head: dict[str, Any], folder: Path | None = None) -> Journal:
 
 
 def reopen(folder: Path) -> tuple[Journal, list[dict[str, Any]], list[int]]:
-    """A journal that another process left, to be gone on with; its entries after the head; where each begins, bytes."""
+    """Reopen a journal left by another process: the journal, its entries after the head, their offsets in bytes."""
     entries, ends = read(folder)
     file = open(folder / "journal.jsonl", "r+b")  # noqa: SIM115  the journal owns it until it is closed
     if not _lock(file):
         file.close()
         raise FormatError("the journal belongs to an editor that is still running", path=folder)
     journal = Journal(folder, file)
-    # what was cut off must not stand before the next line
+    # remove an incomplete last line before appending
     journal.cut(ends[-1])
     return journal, entries[1:], ends[:-1]
 
 
 def read(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
-    """The whole entries of a journal, the head first, and where each of them ends, bytes."""
+    """Return the complete entries of a journal, the head first, and where each of them ends, bytes."""
     path = folder / "journal.jsonl"
     try:
         data = path.read_bytes()
@@ -140,24 +140,24 @@ def read(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
 
 
 @dataclass(frozen=True)
-class Left:
-    """A journal that nobody writes any more, with edits in it that were not saved."""
+class AbandonedJournal:
+    """A journal without a writer that contains unsaved edits."""
 
     folder: Path
     head: dict[str, Any]
     edits: int
-    """How many edits would come back."""
+    """Number of edits that would be recovered."""
     ended: float
-    """When the last one was made, seconds since 1970."""
+    """Time of the last edit, seconds since 1970."""
 
 
-def find_left(head: dict[str, Any], folder: Path | None = None) -> list[Left]:
-    """Journals about the same clip that a crash or a kill left behind, the latest first; old ones are removed."""
+def find_abandoned(head: dict[str, Any], folder: Path | None = None) -> list[AbandonedJournal]:
+    """Return journals of the same clip left by a crash or a kill, latest first; old ones are removed."""
     base, found = folder or state_folder(), []
     for home in sorted(base.iterdir()) if base.is_dir() else []:
         try:
             ended = (home / "journal.jsonl").stat().st_mtime
-            if not _is_left(home / "journal.jsonl"):
+            if not _is_abandoned(home / "journal.jsonl"):
                 continue
             if time.time() - ended > KEPT_DAYS * 86400:
                 shutil.rmtree(home, ignore_errors=True)
@@ -167,12 +167,12 @@ def find_left(head: dict[str, Any], folder: Path | None = None) -> list[Left]:
             continue
         count = unsaved(entries[1:])
         if count and entries[0]["head"].get("source") == head.get("source"):
-            found.append(Left(home, entries[0]["head"], count, ended))
+            found.append(AbandonedJournal(home, entries[0]["head"], count, ended))
     return sorted(found, key=lambda left: -left.ended)
 
 
 def unsaved(entries: list[dict[str, Any]]) -> int:
-    """How many edits are done at the end of a journal; 0 when nothing was changed since the last save."""
+    """Return the number of edits at the end of a journal; 0 when nothing changed since the last save."""
     position, saved = 0, 0
     for entry in entries:
         if "edit" in entry:
@@ -189,7 +189,7 @@ def unsaved(entries: list[dict[str, Any]]) -> int:
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Hold the file while it is open, so that others see that it is in use; the system lets go after a kill."""
+    """Lock the file while it is open, so that others see that it is in use; the system unlocks it after a kill."""
     try:
         import fcntl
     except ImportError:
@@ -201,7 +201,7 @@ def _lock(file: IO[bytes]) -> bool:
     return True
 
 
-def _is_left(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(open(path, "r+b"))
         return _lock(file)

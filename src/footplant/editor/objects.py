@@ -1,4 +1,4 @@
-"""Things that stand in the scene: boxes and tables, and doorways to duck under."""
+"""Objects in the scene: boxes and tables, and doorways to duck under."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from footplant.errors import ConstraintError
 
 KINDS = ("box", "table", "doorway")
 MOST = 64
-"""Objects in a scene at most."""
+"""Largest number of objects in a scene."""
 
 
 def read_objects(values: Any) -> tuple[dict[str, Any], ...]:
-    """Objects from plain values, checked.
+    """Parse and check objects from JSON values.
 
-    Each has a `kind`, a `place` (x, y, z of the middle of its foot, metres), a `turn` about the vertical (radians) and
-    a `size` (width, height, depth, metres; of a doorway: of its opening, and of its beam along the way).
+    Each has a `kind`, a `place` (x, y, z of the centre of its base, metres), a `turn` about the vertical (radians) and
+    a `size` (width, height, depth, metres; of a doorway: its opening, and its beam's depth along the path).
     """
     found = []
     for fields in Fields({"objects": values}, "", None).tables("objects"):
@@ -42,7 +42,7 @@ def read_objects(values: Any) -> tuple[dict[str, Any], ...]:
 
 
 def doorways_of(objects: Sequence[dict[str, Any]], ground: Ground) -> list[Doorway]:
-    """The doorways among the objects, on a ground."""
+    """Return the doorways among the objects, on a ground."""
     found = []
     for thing in objects:
         if thing["kind"] == "doorway":

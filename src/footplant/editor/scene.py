@@ -1,4 +1,4 @@
-"""What the page is told of a session, as plain values: figure, tracks, bars, history, quality."""
+"""JSON messages that describe a session to the page: character, tracks, bars, history, quality."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footplant.constraints.drags import Drag
 from footplant.constraints.naming import point_data
 from footplant.contacts.detection import FEET, HANDS, TOES
 from footplant.editor.session import Session
-from footplant.editor.state import Mark, State, find_plants, track_of
+from footplant.editor.state import EditorState, Mark, find_plants, track_of
 from footplant.feet.travel import find_travel
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -23,15 +23,15 @@ from footplant.skeleton import Character
 from footplant.solve.window import KNOTS
 
 CELLS = 220
-"""Cells along the longer side of the ground that is drawn."""
+"""Cells along the longer side of the drawn ground."""
 PATH_POINTS = 5
-"""Points by which a way is bent, until people have set their own."""
+"""Control points of the path until the user sets others."""
 MARGIN = 1.5
-"""Metres of ground around the motion."""
+"""Margin of ground around the motion, metres."""
 
 
-def figure(session: Session) -> dict[str, Any]:
-    """The figure and the clip that are edited."""
+def figure_message(session: Session) -> dict[str, Any]:
+    """Return the message that describes the edited character and clip."""
     state = session.state
     character, motion = state.character, state.motion
     return {
@@ -71,7 +71,7 @@ def _character(character: Character) -> dict[str, Any]:
 
 
 def document(session: Session) -> dict[str, Any]:
-    """Everything about a session that edits change, but for the poses."""
+    """Return everything that edits change, except the poses."""
     state = session.state
     return {
         "is": "document",
@@ -91,7 +91,7 @@ def document(session: Session) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _mark(mark: Mark, state: State) -> dict[str, Any]:
+def _mark(mark: Mark, state: EditorState) -> dict[str, Any]:
     constraint = mark.constraint
     start, end = mark.interval
     point = getattr(constraint, "point", None)
@@ -117,7 +117,7 @@ def _mark(mark: Mark, state: State) -> dict[str, Any]:
 
 
 def report(found: Report) -> dict[str, Any]:
-    """What a solve did, for people: status, the levels, what is not met."""
+    """Return what a solve did, for people: status, levels, unmet constraints."""
     worst = found.worst
     return {
         "method": found.method,
@@ -133,24 +133,24 @@ def report(found: Report) -> dict[str, Any]:
 
 
 def quality(session: Session) -> dict[str, Any]:
-    """The measures that people compare: the clip as it was opened, and as it is now."""
+    """Return the quality measures of the clip as opened and as it is now."""
     state, origin = session.state, session.origin
     if not all(any(name in who.contacts for name in FEET) for who in (state.character, origin.character)):
-        # measures are about feet
+        # the measures concern feet
         return {"is": "quality", "position": session.position, "rows": []}
     source = (origin.motion, origin.character, find_plants(origin))
     before = measure(origin.motion, origin.character, source[2])
     now = state.contacts()
-    # another figure's steps are judged where it stands now, against the source's smoothness
+    # footplants are measured on the current character, smoothness relative to the source
     after = measure(state.motion, state.character, now, against=source, ground=state.ground or now.ground)
     rows = Report("", Status.SOLVED, state.character.height, before=before, after=after).comparison()
-    bends = (("joint limits broken, frames × joints", before.limit_violations, after.limit_violations),)
-    table = [[name, one, other] for name, one, other in (*rows, *bends) if (one, other) != (None, None)]
+    limits = (("joint limits broken, frames × joints", before.limit_violations, after.limit_violations),)
+    table = [[name, one, other] for name, one, other in (*rows, *limits) if (one, other) != (None, None)]
     return {"is": "quality", "position": session.position, "rows": json_ready(table)}
 
 
-def ground_grid(state: State) -> tuple[NDArray, NDArray, NDArray] | None:
-    """(low corner, step, heights) of the ground under the motion; None where it is level."""
+def ground_grid(state: EditorState) -> tuple[NDArray, NDArray, NDArray] | None:
+    """Return (low corner, step, heights) of the ground under the motion; None if it is level."""
     ground = state.ground
     if ground is None:
         return None
@@ -163,8 +163,8 @@ def ground_grid(state: State) -> tuple[NDArray, NDArray, NDArray] | None:
     return low, np.array([step, step]), np.asarray(ground.height(grid))
 
 
-def path_points(state: State) -> list[list[float]]:
-    """Points (x, z) of the figure's way, metres: those that it was laid along last, else some of its own."""
+def path_points(state: EditorState) -> list[list[float]]:
+    """Return control points (x, z) of the path, metres: those of the last path edit, else some of the motion's own."""
     if state.path:
         return [list(point) for point in state.path]
     curve = find_travel(state.motion, state.character, state.contacts()).curve()
@@ -174,8 +174,8 @@ def path_points(state: State) -> list[list[float]]:
     return places.round(4).tolist()
 
 
-def level_of(state: State) -> float:
-    """Height of the floor to draw where the ground is level, metres."""
+def level_of(state: EditorState) -> float:
+    """Return the height of the level floor to draw, metres."""
     places = [np.asarray(m.constraint.place)[1] for m in state.marks
               if isinstance(m.constraint, Footplant) and m.constraint.place is not None]  # fmt: skip
     if isinstance(state.ground, Plane) or not places:

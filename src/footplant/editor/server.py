@@ -1,6 +1,6 @@
-"""The server of the page: loopback only, a token in the address, Host and Origin checked, everything capped.
+"""The page's server: loopback only, a token in the address, Host and Origin checks, limits on all sizes.
 
-The rules are Jupyter's: whoever can open the address may edit, nobody else may, and no other site in the same browser.
+The rules are Jupyter's: whoever has the address may edit, nobody else, and no other site in the same browser.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).resolve().parent / "static"
 LARGEST_UPLOAD = 512 * 2**20
-"""Bytes of a file that the page may send."""
+"""Largest upload, bytes."""
 LARGEST_FRAME = 2**20
-"""Bytes of a message of the page's socket; `talk.LARGEST_MESSAGE` closes with a reason before."""
+"""Largest WebSocket frame, bytes; `connection.LARGEST_MESSAGE` closes with a reason before."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HOW_TO_BUILD = "python hatch_build.py"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml",
-         ".txt": "text/plain"}  # fmt: skip
+         ".txt": "text/ascii_name"}  # fmt: skip
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
@@ -46,14 +46,14 @@ Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[
 
 
 class Guard:
-    """Lets in only who has the token, speaks to this machine by its own name, and comes from our own page."""
+    """Middleware that requires the token, a loopback Host, and the editor's own Origin."""
 
     def __init__(self, app: Asgi, token: str) -> None:
-        """Guard an application."""
+        """Wrap an application."""
         self.app, self.token = app, token
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Refuse or pass on."""
+        """Refuse or forward a request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -63,12 +63,12 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": reason})
         else:
-            head = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+            head = [(b"content-type", b"text/ascii_name; charset=utf-8"), (b"cache-control", b"no-store")]
             await send({"type": "http.response.start", "status": 403, "headers": head})
             await send({"type": "http.response.body", "body": f"{reason}\n".encode()})
 
     def refusal(self, scope: Scope) -> str | None:
-        """Why a request is refused; None when it is not."""
+        """Return why a request is refused; None when it is not."""
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
         server = scope.get("server") or ("", 0)
@@ -79,12 +79,12 @@ class Guard:
                 return "expected the editor's own page as Origin"
         given = scope["path"].split("/")[1]
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
-            return "expected the address with its token, as footplant edit has printed it"
+            return "expected the address with its token, as printed by footplant edit"
         return None
 
 
 def make_app(hub: Hub, token: str) -> Asgi:
-    """The application."""
+    """Return the application."""
     try:
         from starlette.applications import Starlette
         from starlette.routing import Route, WebSocketRoute
@@ -98,7 +98,7 @@ def make_app(hub: Hub, token: str) -> Asgi:
             Route(f"{base}/static/{{name}}", _static),
             Route(f"{base}/session/{{key}}/upload", _upload, methods=["POST"]),
             Route(f"{base}/session/{{key}}/export", _export),
-            WebSocketRoute(f"{base}/talk", _talk),
+            WebSocketRoute(f"{base}/talk", _connect),
         ]
     )
     app.state.hub = hub
@@ -110,9 +110,9 @@ async def _page(request: Request) -> Response:
 
     if not (STATIC / "index.html").is_file() or not (STATIC / "app.js").is_file():
         text = (
-            "The editor's page is not built, because Node was not there when Footplant was installed.\n"
+            "The editor's page is not built, because Node was not available when Footplant was installed.\n"
             f"Install Node (https://nodejs.org) and run in Footplant's folder: {HOW_TO_BUILD}\n"
-            "or install Footplant anew from a wheel, which has it built in.\n"
+            "or reinstall Footplant from a wheel, which includes it.\n"
         )
         return PlainTextResponse(text, 503, HEADERS)
     return _file("index.html")
@@ -125,7 +125,7 @@ async def _static(request: Request) -> Response:
 def _file(name: str) -> Response:
     from starlette.responses import PlainTextResponse, Response
 
-    # names are compared with what is there: nothing outside the folder can be named
+    # names are compared with the folder's files, so that nothing outside it can be read
     known = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES} if STATIC.is_dir() else {}
     if name not in known:
         return PlainTextResponse("no such file\n", 404, HEADERS)
@@ -148,15 +148,15 @@ async def _upload(request: Request) -> Response:
             return JSONResponse({"error": text}, 413, HEADERS)
     kept = await asyncio.to_thread(session.journal.keep, name, bytes(data))
     try:
-        facts = await asyncio.to_thread(_look, session.journal.files / kept)
+        facts = await asyncio.to_thread(_inspect, session.journal.files / kept)
     except FootplantError as error:
         (session.journal.files / kept).unlink(missing_ok=True)
         return JSONResponse({"error": str(error).replace(str(session.journal.files) + "/", "")}, 422, HEADERS)
     return JSONResponse({"file": kept, **facts}, 200, HEADERS)
 
 
-def _look(path: Path) -> dict[str, Any]:
-    """What was sent: whether it moves, and whether it is a figure."""
+def _inspect(path: Path) -> dict[str, Any]:
+    """Return facts about an upload: its frames, and whether it is a humanoid."""
     from footplant.io import load
     from footplant.io.constraint_files import EXTENSIONS
 
@@ -183,22 +183,25 @@ async def _export(request: Request) -> Response:
         return PlainTextResponse(f"{error}\n", 422, HEADERS)
     if ending == ".footplant":
         session.mark_saved()
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_. ") else "_" for c in name)
+    ascii_name = "".join(c if c.isascii() and (c.isalnum() or c in "-_. ") else "_" for c in name)
     return Response(
-        data, 200, {**HEADERS, "Content-Disposition": f'attachment; filename="{plain}"'}, "application/octet-stream"
+        data,
+        200,
+        {**HEADERS, "Content-Disposition": f'attachment; filename="{ascii_name}"'},
+        "application/octet-stream",
     )
 
 
-async def _talk(socket: WebSocket) -> None:
-    from footplant.editor.talk import Talk
+async def _connect(socket: WebSocket) -> None:
+    from footplant.editor.connection import Connection
 
     hub: Hub = socket.app.state.hub
     await socket.accept()
     wanted = socket.query_params.get("session")
     for _ in range(20):
-        # a page that is loaded again comes back before the server has noticed that it was gone
-        place = hub.places.get(wanted or "")
-        if place is None or not place.taken:
+        # a reloaded page reconnects before the server has noticed that it was gone
+        tab = hub.tabs.get(wanted or "")
+        if tab is None or not tab.connected:
             break
         await asyncio.sleep(0.05)
     try:
@@ -208,13 +211,13 @@ async def _talk(socket: WebSocket) -> None:
         await socket.close(1011, "the clip could not be prepared")
         return
     try:
-        await Talk(hub, socket, key, session).run()
+        await Connection(hub, socket, key, session).run()
     finally:
         hub.leave(key)
 
 
 def open_socket(port: int) -> socket.socket:
-    """A socket that listens on loopback only; port 0 takes a free one."""
+    """Return a socket that listens on loopback only; port 0 chooses a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -227,15 +230,15 @@ def open_socket(port: int) -> socket.socket:
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """Return a random access token."""
     return secrets.token_urlsafe(24)
 
 
 def serve(hub: Hub, listener: socket.socket, token: str, started: Callable[[str], None] = lambda address: None) -> None:
-    """Serve until interrupted; `started` is called with the address once it can be opened."""
+    """Serve until interrupted; `started` is called with the address when the server is ready."""
     try:
         import uvicorn
-        import websockets  # noqa: F401  uvicorn speaks to the page with it
+        import websockets  # noqa: F401  uvicorn uses it for the page's socket
     except ImportError as error:
         raise MissingExtraError(error.name or "uvicorn", "edit", "the editor") from None
 
@@ -253,7 +256,7 @@ def serve(hub: Hub, listener: socket.socket, token: str, started: Callable[[str]
             await asyncio.sleep(0.01)
         if server.started:
             started(address)
-            # while the browser loads the page, the clip's plants are found; a tab is told what is wrong with it
+            # detect the clip's footplants while the browser loads the page; errors are reported to the tab
             with contextlib.suppress(FootplantError):
                 await asyncio.to_thread(hub.prepare)
         await serving

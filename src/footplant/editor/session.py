@@ -1,4 +1,4 @@
-"""A session: a clip and the undoable list of its edits, every one in the journal before it counts."""
+"""A session: a clip and the undoable list of its edits, each written to the journal before it takes effect."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from footplant.clip import Clip
 from footplant.editor import journal as journals
-from footplant.editor.actions import Edit, Surroundings, apply, describe
+from footplant.editor.actions import Edit, EditContext, apply, describe
 from footplant.editor.journal import Journal
-from footplant.editor.state import State, opened
+from footplant.editor.state import EditorState, opened
 from footplant.errors import ConstraintError, FootplantError
 from footplant.problem import Progress
 
 MEMORY = 768 * 2**20
-"""Bytes of motions that a session keeps for undo; older states are made again from the edits when they are needed."""
+"""Bytes of motions that a session keeps for undo; older states are recomputed from the edits when needed."""
 
 
 class Cancelled(Exception):
-    """Raised by a progress function to stop a solve that is no longer wanted."""
+    """Raised by a progress function to stop a solve that is no longer needed."""
 
 
 @dataclass(frozen=True)
@@ -28,50 +28,50 @@ class Step:
 
     edit: dict[str, Any]
     title: str
-    """What the history calls it."""
+    """Title in the history."""
 
 
 @dataclass(eq=False)
 class Session:
-    """A clip that is being edited. Not for two threads at once."""
+    """A clip that is being edited. Not thread-safe."""
 
     origin: Clip
-    """The clip as it was opened."""
+    """The clip as opened."""
     journal: Journal
     steps: list[Step] = field(default_factory=list)
-    """Every edit, those that were undone too."""
+    """Every edit, including undone ones."""
     position: int = 0
-    """How many of them are done."""
+    """Number of edits that are applied."""
     saved: int = 0
-    """At which position the session was saved last."""
+    """Position of the last save."""
     memory: int = MEMORY
-    _states: dict[int, State] = field(default_factory=dict, repr=False)
-    """Position → state, of those that are kept."""
+    _states: dict[int, EditorState] = field(default_factory=dict, repr=False)
+    """Position → cached state."""
 
     def __post_init__(self) -> None:
-        """Make the state without edits."""
+        """Create the state without edits."""
         self._states.setdefault(0, opened(self.origin))
 
     @property
-    def state(self) -> State:
-        """The state with all edits that are done."""
+    def state(self) -> EditorState:
+        """Return the state with all applied edits."""
         return self._state_at(self.position)
 
     @property
     def unsaved(self) -> bool:
-        """Whether there are edits that were not saved."""
+        """Return whether there are unsaved edits."""
         return self.position != self.saved
 
-    def do(self, edit: Edit, progress: Progress | None = None) -> State:
-        """Do an edit; edits that were undone before it are gone. An edit that fails leaves everything as it was."""
-        plain = dict(edit)
+    def do(self, edit: Edit, progress: Progress | None = None) -> EditorState:
+        """Apply an edit and drop undone ones. An edit that fails changes nothing."""
+        copied = dict(edit)
         before = self.state
-        after = apply(plain, before, Surroundings(self.journal.files, progress))
-        self.record(plain, after)
+        after = apply(copied, before, EditContext(self.journal.files, progress))
+        self.record(copied, after)
         return after
 
-    def record(self, edit: dict[str, Any], after: State) -> None:
-        """Take an edit whose outcome is known already into the list and the journal."""
+    def record(self, edit: dict[str, Any], after: EditorState) -> None:
+        """Add an edit with a known result to the list and the journal."""
         step = Step(edit, describe(edit, self.state))
         self.journal.append({"edit": edit})
         if self.saved > self.position:
@@ -83,14 +83,14 @@ class Session:
         self.position += 1
         self._keep(self.position, after)
 
-    def remember(self, state: State) -> None:
-        """Keep what was worked out about the present state (a manipulation that is ready); it is the same motion."""
+    def cache_state(self, state: EditorState) -> None:
+        """Cache additional results for the current state (a prepared manipulation) with the same motion."""
         self._states[self.position] = state
 
-    def go(self, position: int) -> State:
-        """Undo or do again up to a position."""
+    def go(self, position: int) -> EditorState:
+        """Undo or redo up to a position."""
         if not 0 <= position <= len(self.steps):
-            raise ConstraintError(f"expected a place in the history in 0..{len(self.steps)}, got {position}")
+            raise ConstraintError(f"expected a position in the history in 0..{len(self.steps)}, got {position}")
         if position != self.position:
             state = self._state_at(position)
             self.journal.append({"go": position})
@@ -98,34 +98,34 @@ class Session:
             return state
         return self.state
 
-    def undo(self) -> State:
-        """Without the last edit; the same where there is none."""
+    def undo(self) -> EditorState:
+        """Undo the last edit, if any."""
         return self.go(max(self.position - 1, 0))
 
-    def redo(self) -> State:
-        """With the edit that was undone last; the same where there is none."""
+    def redo(self) -> EditorState:
+        """Redo the last undone edit, if any."""
         return self.go(min(self.position + 1, len(self.steps)))
 
     def mark_saved(self) -> None:
-        """Note that the present state is in a file of the user's."""
+        """Record that the current state has been saved to a file."""
         self.journal.append({"saved": self.position})
         self.saved = self.position
 
-    def _state_at(self, position: int) -> State:
+    def _state_at(self, position: int) -> EditorState:
         if position not in self._states:
             start = max(known for known in self._states if known < position)
             state = self._states[start]
-            around = Surroundings(self.journal.files)
+            context = EditContext(self.journal.files)
             for number in range(start, position):
-                state = apply(self.steps[number].edit, state, around)
+                state = apply(self.steps[number].edit, state, context)
             self._keep(position, state)
         return self._states[position]
 
-    def _keep(self, position: int, state: State) -> None:
+    def _keep(self, position: int, state: EditorState) -> None:
         self._states[position] = state
         each = state.motion.rotations.nbytes + state.motion.root.nbytes
         most = max(self.memory // max(each, 1), 2)
-        # the first state is where all others can be made from
+        # the first state is kept: all others can be computed from it
         for old in sorted(self._states)[1:]:
             if len(self._states) <= most:
                 break
@@ -134,7 +134,7 @@ class Session:
 
 
 def head_of(source: str) -> dict[str, Any]:
-    """What a journal says of the clip that it belongs to."""
+    """Return the journal's description of the clip that it belongs to."""
     from footplant import __version__
     from footplant.io import SAMPLE
 
@@ -144,14 +144,14 @@ def head_of(source: str) -> dict[str, Any]:
     return {"footplant": __version__, "source": str(path.resolve()), "size": path.stat().st_size}
 
 
-def start(clip: Clip, source: str, folder: Path | None = None, state: State | None = None) -> Session:
-    """A new session on a clip. state: the clip as `opened` has it, where that is known already."""
+def start(clip: Clip, source: str, folder: Path | None = None, state: EditorState | None = None) -> Session:
+    """Start a session on a clip. state: the clip's state from `opened`, if known."""
     known = {} if state is None else {0: state}
     return Session(clip, journals.create(head_of(source), folder), _states=known)
 
 
 def recover(clip: Clip, folder: Path, progress: Progress | None = None) -> tuple[Session, list[str]]:
-    """The session that a journal tells, on the clip that it was about; and a sentence for what did not come back."""
+    """Restore a session from a journal and its clip; return it, and a sentence about edits that failed."""
     journal, entries, ends = journals.reopen(folder)
     session, notes = Session(clip, journal), []
     total = sum("edit" in entry for entry in entries)
@@ -167,7 +167,7 @@ def recover(clip: Clip, folder: Path, progress: Progress | None = None) -> tuple
             elif "saved" in entry:
                 session.mark_saved()
         except FootplantError as error:
-            notes.append(f"{len(entries) - number} entries of the journal could not be done again: {error}")
+            notes.append(f"{len(entries) - number} entries of the journal could not be applied again: {error}")
             journal.cut(ends[number])
             break
     journal.paused = False

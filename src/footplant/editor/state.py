@@ -1,4 +1,4 @@
-"""What an edit changes: a clip, what must hold of it, and the motion that comes of both."""
+"""The editor's state: a clip, its constraints, and the resulting motion."""
 
 from __future__ import annotations
 
@@ -30,58 +30,58 @@ LIMBS = (
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """A constraint that the page shows as a bar: a plant, a pin."""
+    """A constraint that the page shows as a bar: a footplant or a pin."""
 
     id: int
-    """Its number for as long as the session lives."""
+    """Its number, constant during the session."""
     constraint: Constraint
     free: bool = False
-    """A don't-care plant: it must not slip, but may stand anywhere."""
+    """A don't-care footplant: it must not slide, but may be anywhere."""
 
     @property
     def interval(self) -> tuple[int, int]:
-        """First frame, and first frame after it."""
+        """Return the first frame, and the first frame after the last."""
         held = self.constraint.frames
         return (0, 0) if held is None or not len(held) else (held[0], held[-1] + 1)
 
 
 @dataclass(frozen=True, eq=False)
-class State:
-    """A clip after some edits. Every edit gives a new one."""
+class EditorState:
+    """A clip after some edits. Every edit returns a new one."""
 
     clip: Clip
-    """What direct manipulation starts from: the file, or what retargeting, terrain or repair made of it."""
+    """Start of direct manipulation: the file, or the result of retargeting, terrain or repair."""
     marks: tuple[Mark, ...]
-    """What holds, plants and pins, where they are now."""
+    """Footplants and pins at their current positions."""
     motion: Motion
     """The clip's motion with all edits."""
     drags: tuple[Drag | Turn, ...] = ()
-    """Edits by hand since `clip`, in order."""
+    """Manual edits since `clip`, in order."""
     manipulation: Manipulation | None = None
-    """Ready for the next drag; None until the first one needs it."""
+    """Prepared for the next drag; None until the first one needs it."""
     ground: Ground | None = None
-    """What the figure walks on when it was put on a terrain; None: the ground that the plants tell."""
+    """The terrain; None: the ground estimated from the footplants."""
     ground_name: str = ""
-    """What the terrain was made of: "noise:3"."""
+    """Specification of the terrain: "noise:3"."""
     objects: tuple[dict[str, Any], ...] = ()
-    """Things in the scene, as plain values: see `footplant.editor.objects`."""
+    """Objects in the scene, JSON-ready: see `footplant.editor.objects`."""
     path: tuple[tuple[float, float], ...] = ()
-    """Points (x, z), metres, that the clip was laid along; empty where it goes its own way."""
+    """Control points (x, z) of the last path edit, metres; empty without one."""
     method: str = "hierarchical"
-    """How whole clips are solved."""
+    """Method for solving whole clips."""
     report: Report | None = field(default=None, repr=False)
-    """Of the last edit that solved the whole clip."""
+    """Report of the last edit that solved the whole clip."""
     next_mark: int = 0
-    """The number that the next mark gets."""
+    """Number of the next mark."""
 
     @property
     def character(self) -> Character:
-        """Who moves."""
+        """Return the character."""
         return self.clip.character
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What holds, in the order of the marks; plants that may stand anywhere have no place."""
+        """Return the constraints in the order of the marks; don't-care footplants have no position."""
         return tuple(
             replace(mark.constraint, place=None) if mark.free and isinstance(mark.constraint, Footplant)
             else mark.constraint
@@ -89,11 +89,11 @@ class State:
         )  # fmt: skip
 
     def mark(self, number: int) -> Mark | None:
-        """The mark of that number."""
+        """Return the mark of that number, or None."""
         return next((mark for mark in self.marks if mark.id == number), None)
 
     def contacts(self) -> Contacts:
-        """The plants that hold now, in the form in which they are judged."""
+        """Return the current footplants as contacts for measuring."""
         names = {point: name for name, point in self.character.contacts.items()}
         plants = [
             Plant(names[constraint.point], *mark.interval, np.asarray(constraint.place))
@@ -107,7 +107,7 @@ class State:
 
 
 def find_plants(clip: Clip, ground: Ground | None = None) -> Contacts:
-    """The clip's own plants; none for a figure without feet."""
+    """Detect the clip's own footplants; none for a character without feet."""
     from footplant.geometry import Plane
 
     if any(name in clip.character.contacts for name in FEET):
@@ -116,7 +116,7 @@ def find_plants(clip: Clip, ground: Ground | None = None) -> Contacts:
 
 
 def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], place: Any) -> Mark:
-    """A plant of a contact point as a mark."""
+    """Return a footplant of a contact point as a mark."""
     start, end = interval
     constraint = Footplant(
         point=point, place=place, frames=range(start, end), ramp=EASE,
@@ -125,8 +125,8 @@ def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], 
     return Mark(number, constraint)
 
 
-def opened(clip: Clip, *, like: State | None = None, **changes: Any) -> State:
-    """The state of a clip that is new here, its own plants as marks. like: the state whose scene and numbers go on."""
+def opened(clip: Clip, *, like: EditorState | None = None, **changes: Any) -> EditorState:
+    """Return the state of a newly opened clip, its footplants as marks. like: keep this state's scene and numbers."""
     ground = changes.get("ground", like.ground if like else None)
     first = like.next_mark if like else 0
     plants = find_plants(clip, ground).plants
@@ -136,12 +136,12 @@ def opened(clip: Clip, *, like: State | None = None, **changes: Any) -> State:
     )
     fresh = {"clip": clip, "marks": marks, "motion": clip.motion, "next_mark": first + len(marks)}
     if like is None:
-        return State(**fresh, **changes)
+        return EditorState(**fresh, **changes)
     return replace(like, **({"drags": (), "manipulation": None, "path": ()} | fresh | changes))
 
 
 def track_of(character: Character, joint: int) -> str:
-    """The track of the timeline that a joint's constraints are shown on."""
+    """Return the timeline track that shows a joint's constraints."""
     roles = character.roles
     for track, starts in LIMBS:
         start = next((roles[role] for role in starts if roles is not None and role in roles), None)
@@ -151,5 +151,5 @@ def track_of(character: Character, joint: int) -> str:
 
 
 def moved_marks(marks: Sequence[Mark], constraints: Sequence[Constraint]) -> tuple[Mark, ...]:
-    """The marks with constraints as a manipulation has them: dragging a foot moves its plants."""
-    return tuple(replace(mark, constraint=made) for mark, made in zip(marks, constraints, strict=True))
+    """Return the marks with the constraints of a manipulation: dragging a foot moves its footplants."""
+    return tuple(replace(mark, constraint=constraint) for mark, constraint in zip(marks, constraints, strict=True))

@@ -1,4 +1,4 @@
-"""The bytes of a pose patch and of a mesh, as the page reads them: little-endian, 32-bit, aligned to four bytes.
+"""Binary messages for poses, meshes and ground, as the page reads them: little-endian, 32-bit, 4-byte aligned.
 
 A message is a header of eight unsigned integers, then arrays one after another:
 
@@ -7,7 +7,7 @@ A message is a header of eight unsigned integers, then arrays one after another:
             weights (V, 4), inverse bind matrices (J, 16, by columns); uint32 joints (V, 4), triangles (T, 3)
     ground  [3, 0, sequence, n along x, m along z, 0, 0, 0]           float32 low x, low z, steps x, z, heights (n, m)
 
-Positions are metres in the world, quaternions world rotations (x, y, z, w), as three.js has them.
+Positions are metres in the world, quaternions are world rotations (x, y, z, w), as in three.js.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ POSES: Final = 1
 MESH: Final = 2
 GROUND: Final = 3
 CURRENT: Final = 0
-"""Layer of the motion that is edited."""
+"""Layer of the edited motion."""
 ORIGINAL: Final = 1
-"""Layer of the clip as it was opened."""
+"""Layer of the clip as opened."""
 OTHER: Final = 2
-"""Layer of what it is compared with."""
+"""Layer of the motion it is compared with."""
 LIVE: Final = 3
-"""Layer of a figure that keys or a stream move: one frame."""
+"""Layer of a character driven by keys or a stream: one frame."""
 INFLUENCES: Final = 4
-"""Joints that move a vertex, as graphics cards have them."""
+"""Joints per vertex, as graphics hardware expects."""
 
 
 def header(*numbers: int) -> bytes:
-    """Eight unsigned integers, zeros where fewer are given."""
+    """Encode eight unsigned integers, padded with zeros."""
     return np.array([*numbers, *[0] * (8 - len(numbers))], "<u4").tobytes()
 
 
 def encode_poses(kinematics: Kinematics, first: int, layer: int, sequence: int) -> bytes:
-    """World poses of neighbouring frames, the first of them numbered `first`."""
+    """Encode world poses of consecutive frames, starting at frame `first`."""
     frames, joints = kinematics.positions.shape[:2]
     turns = kinematics.rotations[..., [1, 2, 3, 0]]
     return b"".join((
@@ -53,7 +53,7 @@ def encode_poses(kinematics: Kinematics, first: int, layer: int, sequence: int) 
 
 
 def decode_poses(data: bytes) -> tuple[dict[str, int], NDArray, NDArray]:
-    """The way back: header fields, positions (n, J, 3), quaternions (n, J, 4) with w first."""
+    """Decode poses: header fields, positions (n, J, 3), quaternions (n, J, 4) with w first."""
     kind, layer, sequence, first, frames, joints, _, _ = np.frombuffer(data[:32], "<u4").tolist()
     if kind != POSES:
         raise ValueError(f"expected poses, kind {POSES}, got kind {kind}")
@@ -68,7 +68,7 @@ def decode_poses(data: bytes) -> tuple[dict[str, int], NDArray, NDArray]:
 
 
 def encode_mesh(skin: Skin, layer: int, sequence: int) -> bytes:
-    """A skin; of more than four joints that move a vertex the strongest are kept."""
+    """Encode a skin; of more than four joints per vertex the strongest are kept."""
     order = np.argsort(-skin.weights, axis=1, kind="stable")[:, :INFLUENCES]
     weights, joints = (np.take_along_axis(array, order, axis=1) for array in (skin.weights, skin.joints))
     missing = INFLUENCES - weights.shape[1]
@@ -87,6 +87,6 @@ def encode_mesh(skin: Skin, layer: int, sequence: int) -> bytes:
 
 
 def encode_ground(low: NDArray, step: NDArray, heights: NDArray, sequence: int) -> bytes:
-    """Heights (n along x, m along z), metres, over a grid that starts at a corner (x, z)."""
+    """Encode heights (n along x, m along z), metres, over a grid that starts at a corner (x, z)."""
     head = header(GROUND, 0, sequence, *heights.shape)
     return head + np.array([*low, *step], "<f4").tobytes() + np.ascontiguousarray(heights, "<f4").tobytes()

@@ -24,7 +24,7 @@ function DriveSection() {
   const mode = store.driving.value;
   return (
     <Section title="Drive">
-      <p class="hint">The character goes where keys lead: gaits in step with one another, actions between, feet planted.</p>
+      <p class="hint">Drive the character by keys: gaits blend in phase, actions play between them, feet stay planted.</p>
       {mode === "drive" ? (
         <Button icon="close" label="Stop driving" text id="stop-driving" onClick={stopDriving} />
       ) : (
@@ -57,7 +57,7 @@ function LiveSection() {
   const status = store.liveStatus.value;
   return (
     <Section title="Live">
-      <p class="hint">A performer moves the character: poses come to this machine by UDP, feet and hands hold.</p>
+      <p class="hint">A performer drives the character: poses arrive by UDP, feet and hands keep their contacts.</p>
       <div class="row">
         <label class="field stacked grow">
           <span>Protocol</span>
@@ -93,7 +93,7 @@ function LiveSection() {
       )}
       {mode === "live" &&
         Object.entries(status?.matters ?? {}).map(([limb, value]) => (
-          <label key={limb} class="field mix" title="How much its end matters: it touches something, or is about to">
+          <label key={limb} class="field mix" title="Importance of its end effector: it touches something, or is about to">
             <span>{limb}</span>
             <meter min={0} max={1} value={value} />
             <output>{value.toFixed(2)}</output>
@@ -116,7 +116,7 @@ function BlendSection() {
   );
   return (
     <Section title="Blend">
-      <p class="hint">Times and steps that correspond are found, poses mixed by weight, feet planted again.</p>
+      <p class="hint">Corresponding times and steps are registered, poses blended by weight, feet locked again.</p>
       {slider("this clip", own.value, (value) => (own.value = value))}
       {BLENDABLE.map((name) => slider(name, weights.value[name] ?? 0, (value) => (weights.value = { ...weights.peek(), [name]: value })))}
       <Button

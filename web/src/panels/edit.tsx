@@ -1,4 +1,4 @@
-// The panel of what is selected, of the methods, and of repair.
+// The panel for the selection, the methods, and repair.
 import * as commands from "../commands";
 import { Button } from "../icons";
 import * as socket from "../socket";
@@ -31,7 +31,7 @@ export function EditPanel() {
         <LastReport />
       </Section>
       <Section title="Feet">
-        <Button icon="wrench" label="Repair skating, floating and sinking" text id="repair" onClick={() => socket.edit({ kind: "repair" })} />
+        <Button icon="wrench" label="Fix skating, floating and penetration" text id="repair" onClick={() => socket.edit({ kind: "repair" })} />
       </Section>
     </>
   );
@@ -97,11 +97,11 @@ function MarkCard({ mark }: { mark: Mark }) {
       {mark.kind === "plant" && (
         <label class="check">
           <input type="checkbox" checked={mark.free} onChange={(event) => change({ free: event.currentTarget.checked })} />
-          <span>Anywhere, as long as it does not slip</span>
+          <span>Anywhere, as long as it does not slide</span>
         </label>
       )}
       <div class="row">
-        <Button icon="trash" label={mark.kind === "plant" ? "Lift this plant" : "Unpin"} text hint="Delete" onClick={commands.deleteSelected} />
+        <Button icon="trash" label={mark.kind === "plant" ? "Delete this footplant" : "Unpin"} text hint="Delete" onClick={commands.deleteSelected} />
       </div>
     </div>
   );

@@ -1,4 +1,4 @@
-// What lies over the page: progress, messages, keys, dropped files, recovery.
+// Overlays: progress, messages, shortcuts, dropped files, recovery.
 import { useSignal } from "@preact/signals";
 import * as commands from "../commands";
 import { Button, Icon } from "../icons";
@@ -66,10 +66,10 @@ export function Help() {
             <dl>
               {[
                 ["Drag a joint", "move it, the clip follows"],
-                ["Drag elsewhere", "turn the camera"],
+                ["Drag elsewhere", "rotate the camera"],
                 ["Right drag", "pan"],
                 ["Wheel", "zoom"],
-                ["Double-click a track", "add a plant or a pin"],
+                ["Double-click a track", "add a footplant or a pin"],
               ].map(([how, what]) => (
                 <div key={how}>
                   <dt>{how}</dt>
@@ -111,14 +111,14 @@ export function Dropped() {
           >
             <Icon name="person" size={26} />
             <strong>Retarget to it</strong>
-            <span>This motion on the character in the file, feet planted.</span>
+            <span>Put this motion on the character in the file, feet planted.</span>
           </button>
           <button
             type="button"
             id="drop-open"
             class={`choice ${moving ? "first" : ""}`}
             onClick={() => {
-              if (store.doc.peek()?.unsaved && !confirm("There are edits that are not saved. Open another clip?")) return;
+              if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open another clip?")) return;
               close();
               void commands.openFile(now.file);
             }}
@@ -130,7 +130,7 @@ export function Dropped() {
         </div>
         <label class="check">
           <input type="checkbox" checked={keep.value} onChange={(event) => (keep.value = event.currentTarget.checked)} />
-          <span>Keep footsteps where they are when retargeting</span>
+          <span>Keep footsteps when retargeting</span>
         </label>
       </div>
     </div>
@@ -143,7 +143,7 @@ export function Recovery() {
   if (!first || (store.doc.value?.history.length ?? 0) > 0) return null;
   const when = new Date(1000 * first.ended).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
   return (
-    <div class="recovery" role="alertdialog" aria-label="Edits that were not saved">
+    <div class="recovery" role="alertdialog" aria-label="Unsaved edits">
       <Icon name="history" />
       <span>
         {first.edits === 1 ? "One edit" : `${first.edits} edits`} from {when} {first.edits === 1 ? "was" : "were"} not saved.

@@ -1,4 +1,4 @@
-// Small parts that panels share.
+// Components shared by the panels.
 import type { ComponentChildren } from "preact";
 
 export function Section({ title, children }: { title: string; children: ComponentChildren }) {
@@ -10,7 +10,7 @@ export function Section({ title, children }: { title: string; children: Componen
   );
 }
 
-/** Name and one line for each method. */
+/** Name and one-line description of each method. */
 export const METHOD_NAMES: Record<string, [string, string]> = {
   hierarchical: ["Hierarchical", "Lee & Shin: splines, coarse to fine"],
   spacetime: ["Spacetime", "Gleicher: the whole clip at once"],
@@ -22,7 +22,7 @@ export const METHOD_NAMES: Record<string, [string, string]> = {
 
 const FEW = 0.005;
 
-/** A number as a table shows it. */
+/** Formats a number for a table. */
 export function shown(value: number | null): string {
   if (value === null) return "–";
   if (Math.abs(value) < FEW) return "0";

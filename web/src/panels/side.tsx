@@ -1,4 +1,4 @@
-// The panels on the right besides the one of the selection.
+// The panels on the right, except the one for the selection.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import * as commands from "../commands";
@@ -37,7 +37,7 @@ export function CharacterPanel() {
         </div>
         <label class="check">
           <input type="checkbox" checked={keep.value} onChange={(event) => (keep.value = event.currentTarget.checked)} />
-          <span>Keep footsteps where they are</span>
+          <span>Keep footsteps</span>
         </label>
         <Button icon="open" label="Choose a character file" text onClick={() => chooser.current?.click()} />
         <input
@@ -65,7 +65,7 @@ export function CharacterPanel() {
 }
 
 function openSample(name: string): void {
-  if (store.doc.peek()?.unsaved && !confirm("There are edits that are not saved. Open another clip?")) return;
+  if (store.doc.peek()?.unsaved && !confirm("There are unsaved edits. Open another clip?")) return;
   socket.ask({ do: "open", file: `sample:${name}` });
 }
 
@@ -89,9 +89,9 @@ export function ScenePanel() {
           </label>
           <Button label="Apply" text onClick={() => socket.edit({ kind: "terrain", ground: own.peek() })} />
         </div>
-        <p class="hint">noise:SEED:HEIGHT:SPACING, stairs:RISE:RUN:COUNT or slope:DEGREES. Undo leads back to the level floor.</p>
+        <p class="hint">noise:SEED:HEIGHT:SPACING, stairs:RISE:RUN:COUNT or slope:DEGREES. Undo returns to level ground.</p>
       </Section>
-      <Section title="Things">
+      <Section title="Objects">
         <div class="row">
           <Button icon="box" label="Box" text onClick={() => commands.addObject("box")} />
           <Button icon="desk" label="Table" text onClick={() => commands.addObject("table")} />
@@ -134,7 +134,7 @@ export function ComparePanel() {
   );
   return (
     <Section title="Compare two results">
-      <p class="hint">Both solve what holds now: plants, pins and drags. A is grey, B violet.</p>
+      <p class="hint">Both solve the current constraints: footplants, pins and drags. A is grey, B violet.</p>
       <div class="row">
         {choice("A", a, true)}
         {choice("B", b, false)}
@@ -207,7 +207,7 @@ export function QualityPanel() {
   const rows = store.quality.value?.rows ?? [];
   return (
     <Section title="Quality, before and after">
-      <p class="hint">The clip as it was opened, and as it is now, on the same plants.</p>
+      <p class="hint">The clip as opened and as it is now, measured on the same footplants.</p>
       <table class="numbers" id="quality">
         <thead>
           <tr>

@@ -1,4 +1,4 @@
-// The column of tools on the left.
+// The tool column on the left.
 import * as commands from "../commands";
 import { Button, type IconName } from "../icons";
 import * as store from "../store";
@@ -10,7 +10,7 @@ const SHOWN: [store.Shown, IconName, string, string][] = [
   ["ghost", "ghost", "Ghost of the original", "O"],
   ["trails", "trail", "Trails of hands and feet", "T"],
   ["prints", "print", "Footprints", ""],
-  ["path", "path", "Path on the ground, to be bent", "W"],
+  ["path", "path", "Editable path on the ground", "W"],
   ["follow", "follow", "Camera follows", "C"],
   ["curves", "curve", "Curves", "V"],
 ];
@@ -26,7 +26,7 @@ export function Tools() {
         <Button key={name} icon={icon} label={label} {...(hint ? { hint } : {})} on={store.show[name].value} id={`show-${name}`} onClick={() => (store.show[name].value = !store.show[name].peek())} />
       ))}
       <hr />
-      <Button icon="frame" label="Frame the figure" hint="F" onClick={() => view.theatre?.frameFigure()} />
+      <Button icon="frame" label="Frame the character" hint="F" onClick={() => view.theatre?.frameFigure()} />
     </nav>
   );
 }

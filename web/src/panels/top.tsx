@@ -1,4 +1,4 @@
-// The bar above: file, undo, saving, help.
+// The top bar: file, undo, saving, help.
 import { useRef } from "preact/hooks";
 import * as commands from "../commands";
 import { Button, Icon } from "../icons";
@@ -19,7 +19,7 @@ export function TopBar() {
       <div class="file" title={figure?.notes.join("\n") ?? ""}>
         <span class="clip-name">{figure?.clip ?? "…"}</span>
         {doc?.unsaved && (
-          <span class="unsaved" title="Edits that are not saved; the journal has them">
+          <span class="unsaved" title="Unsaved edits; the journal contains them">
             unsaved
           </span>
         )}

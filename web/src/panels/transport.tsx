@@ -1,4 +1,4 @@
-// Play, step, loop, speed; which frame and second it is; zoom of the timeline.
+// Playback controls, current frame and time, timeline zoom.
 import * as commands from "../commands";
 import { Button } from "../icons";
 import * as store from "../store";
@@ -52,7 +52,7 @@ export function Transport() {
 function Influence() {
   const seconds = (store.reach.value / store.fps.value).toFixed(2);
   return (
-    <label class="field influence" title="How far an edit reaches to either side: seven knots in all ([ and ])">
+    <label class="field influence" title="Extent of an edit to either side: seven knots in total ([ and ])">
       <span>Influence</span>
       <input id="spacing" type="range" min={1} max={32} step={1} value={store.spacing.value} onInput={(event) => (store.spacing.value = Number(event.currentTarget.value))} />
       <output>±{seconds} s</output>

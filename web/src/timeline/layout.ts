@@ -1,4 +1,4 @@
-// Where everything on the timeline is, and what lies under the mouse: pure functions, tested without a page.
+// Timeline layout and hit testing: pure functions, tested without a page.
 import type { HandEdit, Mark, Track } from "../types";
 
 export const TRACKS: readonly Track[] = ["left_foot", "right_foot", "left_hand", "right_hand", "body"];
@@ -21,9 +21,9 @@ export interface View {
   height: number;
   /** Pixels on the left for the names of the tracks. */
   gutter: number;
-  /** The frame at the left end, may be a fraction. */
+  /** The frame at the left edge; may be fractional. */
   first: number;
-  /** Pixels a frame. */
+  /** Pixels per frame. */
   scale: number;
   frames: number;
   fps: number;
@@ -62,10 +62,10 @@ export interface Layout {
   bars: Bar[];
   keys: { x: number; y: number; frame: number }[];
   ticks: Tick[];
-  /** Pixels of what an edit at the present frame would touch. */
+  /** Pixel range affected by an edit at the current frame. */
   influence: [number, number] | null;
   playhead: number;
-  /** Where the rows end. */
+  /** Bottom of the rows. */
   bottom: number;
 }
 
@@ -84,13 +84,13 @@ export function frameAt(view: View, x: number): number {
   return view.first + (x - view.gutter) / view.scale;
 }
 
-/** The whole clip in the width that there is. */
+/** Fits the whole clip into the width. */
 export function fitted(view: Omit<View, "first" | "scale">): View {
   const room = Math.max(view.width - view.gutter - 12, 10);
   return { ...view, first: 0, scale: room / Math.max(view.frames, 1) };
 }
 
-/** Zoomed by a factor about a pixel, never beyond the clip nor below a tenth of it all in view. */
+/** Zooms by a factor about a pixel, within limits. */
 export function zoomed(view: View, factor: number, x: number): View {
   const least = fitted(view).scale;
   const scale = Math.min(Math.max(view.scale * factor, least), 40);
@@ -98,13 +98,13 @@ export function zoomed(view: View, factor: number, x: number): View {
   return panned({ ...view, scale, first: at - (x - view.gutter) / scale }, 0);
 }
 
-/** Moved by frames, kept on the clip. */
+/** Scrolls by frames, within the clip. */
 export function panned(view: View, by: number): View {
   const shown = (view.width - view.gutter - 12) / view.scale;
   return { ...view, first: Math.min(Math.max(view.first + by, 0), Math.max(view.frames - shown, 0)) };
 }
 
-/** A lane for each mark so that none overlap: the first that is free, heels above balls. */
+/** Assigns each mark the first free lane, heels above balls. */
 export function lanes(marks: readonly Mark[]): Map<number, number> {
   const order = [...marks].sort((a, b) => a.title.localeCompare(b.title) || a.start - b.start);
   const names: string[] = [];
@@ -184,7 +184,7 @@ export function ticks(view: View): Tick[] {
   return found;
 }
 
-/** What is at a place: the ends of bars before their middles, ramps outside of them, later bars before earlier ones. */
+/** Hit test: ends of bars before their middles, ramps outside of them, later bars before earlier ones. */
 export function hitTest(layout: Layout, x: number, y: number): Hit {
   const { view } = layout;
   const at = Math.round(frameAt(view, x));
@@ -212,7 +212,7 @@ export function hitTest(layout: Layout, x: number, y: number): Hit {
 
 export type Part = "bar" | "start" | "end" | "ramp-in" | "ramp-out";
 
-/** A mark whose part was dragged by frames: it stays on the clip and keeps two frames at least. */
+/** A mark after dragging one of its parts by frames: stays within the clip, at least two frames long. */
 export function draggedMark(mark: Mark, part: Part, by: number, frames: number, fps: number): Mark {
   const step = Math.round(by);
   if (part === "bar") {

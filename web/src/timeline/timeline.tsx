@@ -1,4 +1,4 @@
-// The timeline as a panel: follows the mouse, asks the layout what lies there, and sends what was changed.
+// The timeline panel: mouse handling, hit tests by the layout, and sending changes.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { edit } from "../socket";
@@ -13,7 +13,7 @@ const CURSORS: Record<string, string> = { bar: "grab", start: "ew-resize", end: 
 const NEW_POINTS: Partial<Record<Track, string>> = { left_foot: "left_ball", right_foot: "right_ball", left_hand: "left_palm", right_hand: "right_palm" };
 
 let latest: Layout | null = null;
-/** The layout that is on the screen; tests drag its bars. */
+/** The current layout; tests drag its bars. */
 export function currentLayout(): Layout | null {
   return latest;
 }
@@ -111,7 +111,7 @@ export function Timeline() {
     if (was && now && (was.start !== now.start || was.end !== now.end || was.ramp[0] !== now.ramp[0] || was.ramp[1] !== now.ramp[1])) {
       edit({ kind: "mark", id: now.id, start: now.start, end: now.end, ramp: now.ramp });
       const known = store.doc.peek();
-      // shown at once where it will be; the server's answer confirms it
+      // optimistic update; confirmed by the server
       if (known) store.doc.value = { ...known, marks: known.marks.map((mark) => (mark.id === now.id ? now : mark)) };
     }
   };
@@ -160,7 +160,7 @@ export function Timeline() {
   );
 }
 
-/** A new plant of a foot, or pin of a hand, around a frame. */
+/** Adds a footplant, or a pin of a hand, around a frame. */
 export function addHold(track: Track, at: number): void {
   const point = NEW_POINTS[track];
   const half = Math.max(Math.round(0.15 * store.fps.peek()), 2);

@@ -1,4 +1,4 @@
-// Which part of the clip the timeline and the curves below it show.
+// The visible range of the timeline and the curves below it.
 import { signal } from "@preact/signals";
 import type { View } from "./layout";
 

@@ -1,4 +1,4 @@
-// A figure as it is drawn: a skin that follows its joints, or bones.
+// Drawing of a character: a skinned mesh, or bones.
 import * as THREE from "three";
 import { TRACK_COLOURS } from "../store";
 import type { Character, Vec3 } from "../types";
@@ -14,7 +14,7 @@ const UP = new THREE.Vector3(0, 1, 0);
 /** Bones as slim octahedra from joint to joint. */
 export class Bones {
   readonly object: THREE.InstancedMesh;
-  /** From a joint to a point of another one: its own place, or an end site (the top of the head, the tip of a toe). */
+  /** From a joint to another joint or an end site (top of the head, toe tip). */
   private readonly links: { from: number; to: number; offset: Vec3 }[] = [];
 
   constructor(character: Character, colour: number | null, opacity: number) {
@@ -61,7 +61,7 @@ export class Bones {
   }
 }
 
-/** A skin over joints that stand where the server says; nothing is computed here but the blending. */
+/** A skinned mesh with joint transforms from the server; only blending is computed here. */
 export class Skin {
   readonly object: THREE.SkinnedMesh;
   private readonly bones: THREE.Bone[];

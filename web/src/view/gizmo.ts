@@ -1,4 +1,4 @@
-// What the mouse does in the viewport: picks joints, footprints and things, drags them by gizmo or directly.
+// Mouse interaction in the viewport: pick joints, footprints and objects, drag them by gizmo or directly.
 import { effect } from "@preact/signals";
 import * as THREE from "three";
 import { TransformControls } from "three/examples/jsm/controls/TransformControls.js";
@@ -50,7 +50,7 @@ export class Gizmo {
     return this.controls.dragging || this.moved;
   }
 
-  /** The gizmo sits at what is selected. */
+  /** Places the gizmo at the selection. */
   private attach(): void {
     const chosen = store.selection.value;
     const mode = store.mode.value;
@@ -113,7 +113,7 @@ export class Gizmo {
     } else if (chosen.kind !== "none") this.grip = { ...chosen };
   }
 
-  /** The edit that would be made if the mouse were let go now. */
+  /** The edit that releasing the mouse would make. */
   private change(): Edit | null {
     const grip = this.grip;
     const p = this.proxy.position;
@@ -167,7 +167,7 @@ export class Gizmo {
     this.attach();
   }
 
-  /** Gives up a drag; the motion is as it was. */
+  /** Cancels a drag; the motion stays unchanged. */
   cancel(): boolean {
     if (!this.grip) return false;
     const moved = this.moved;

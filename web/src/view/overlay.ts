@@ -1,11 +1,11 @@
-// What is drawn over the figure: handles at joints and contact points, trails, footprints, pins.
+// Overlays of the character: handles at joints and contact points, trails, footprints, pins.
 import * as THREE from "three";
 import { TRACK_COLOURS } from "../store";
 import type { Character, ContactPoint, Mark } from "../types";
 import type { Track } from "../wire";
 
 const TRAIL = 96;
-/** Seconds from the present at which footprints are still drawn. */
+/** Seconds around the current time in which footprints are drawn. */
 const SEEN = 6;
 
 /** Small discs on joints and contact points that can be picked. */
@@ -13,7 +13,7 @@ export class Handles {
   readonly object: THREE.Points;
   readonly points: ContactPoint[];
   private readonly colours: THREE.Color[];
-  /** Fingers, eyes and hair: shown with the bones only, else nobody could pick a hand. */
+  /** Fingers, eyes and hair: shown with the bones only, so that hands can be picked. */
   private readonly small: boolean[];
 
   constructor(character: Character) {
@@ -57,7 +57,7 @@ export class Handles {
   }
 }
 
-/** Where hands and feet have just been and will be, fading with time. */
+/** Trails of hands and feet before and after the current frame, fading with time. */
 export class Trails {
   readonly object = new THREE.Group();
   private readonly lines: { point: ContactPoint; line: THREE.Line; colour: THREE.Color }[] = [];
@@ -99,7 +99,7 @@ export class Trails {
   }
 }
 
-/** Footprints where plants are, and pins where points are held. */
+/** Footprints at footplants, and pins at pinned points. */
 export class Holds {
   readonly object = new THREE.Group();
   private readonly entries: { mark: Mark; mesh: THREE.Mesh; material: THREE.MeshBasicMaterial }[] = [];
@@ -146,7 +146,7 @@ export class Holds {
   }
 }
 
-/** Where handles are put that are not to be seen. */
+/** Position of hidden handles. */
 const HIDDEN: [number, number, number] = [0, -1e6, 0];
 const AMBER = new THREE.Color("#ffc04d");
 const WHITE = new THREE.Color("#ffffff");

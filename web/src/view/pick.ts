@@ -1,6 +1,6 @@
-// Which of some places on the screen lies under the mouse.
+// Picking: which screen point is under the mouse.
 
-/** The nearest place within some pixels; nearer to the camera wins among those that are about as near to the mouse. */
+/** The nearest point within some pixels; of those at similar distance, the nearest to the camera. */
 export function nearest(places: readonly ([number, number] | null)[], x: number, y: number, within: number, prefer: readonly number[] = []): number {
   let best = -1;
   let least = within;

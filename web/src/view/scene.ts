@@ -1,4 +1,4 @@
-// Everything on the stage, kept as the store says.
+// The scene, kept in sync with the store.
 import { effect } from "@preact/signals";
 import * as THREE from "three";
 import { askPath, sinks } from "../socket";
@@ -15,7 +15,7 @@ const FIGURE = 0xb9bdc6;
 const OTHER = 0xd98cf0;
 const GHOST = 0x8fa0b8;
 
-/** A figure that another process moves, shown instead of the clip. */
+/** A character driven by the server, shown instead of the clip. */
 export interface Live {
   track: Track;
   frames: number;
@@ -49,7 +49,7 @@ export class Theatre {
       const figure = store.figure.value;
       if (figure && figure.character !== this.character) this.setCharacter(figure.character, figure.original);
     });
-    // footprints are made anew when plants change, and only shaded when time goes on
+    // footprints are rebuilt when footplants change; time only changes their shade
     effect(() => this.holds.set(store.doc.value?.marks ?? [], (mark) => this.heading(mark)));
     effect(() => this.setObjects());
     effect(() => {
@@ -111,7 +111,7 @@ export class Theatre {
   }
 
   private setLive(data: Poses): void {
-    // poses may still be on their way when driving has stopped
+    // poses may still arrive after driving has stopped
     if (store.driving.peek() === "off") return;
     const known = this.live?.track;
     const track = known && known.joints === data.joints ? known : new Track(1, data.joints);
@@ -144,7 +144,7 @@ export class Theatre {
     return this.handles.points.findIndex((point) => point.name === chosen.name && point.joint === chosen.joint);
   }
 
-  /** Everything as it is at the present frame. */
+  /** Updates everything for the current frame. */
   pose(): void {
     store.poses.value;
     store.doc.value;
@@ -211,7 +211,7 @@ export class Theatre {
     this.followed = follow ? now : null;
   }
 
-  /** The camera at a good distance before the figure. */
+  /** Frames the character with the camera. */
   frameFigure(at?: THREE.Vector3): void {
     const track = this.live?.track ?? store.tracks.current;
     const height = this.character?.height || 1.7;
@@ -222,7 +222,7 @@ export class Theatre {
     this.stage.look(aim.clone().add(new THREE.Vector3(1.35, 0.42, 1.6).multiplyScalar(height)), aim);
   }
 
-  /** Which way a foot points while it is planted: from its joint to its ball. */
+  /** Heading of a planted foot: from its joint to its ball. */
   private heading(mark: Mark): number {
     const track = store.tracks.current;
     const figure = store.figure.peek();

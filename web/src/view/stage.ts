@@ -1,4 +1,4 @@
-// The stage: renderer, camera, lights and floor. It draws when something has changed, and not otherwise.
+// Renderer, camera, lights and floor. Draws only when something has changed.
 import * as THREE from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 
@@ -9,7 +9,7 @@ export class Stage {
   readonly camera = new THREE.PerspectiveCamera(38, 1, 0.05, 400);
   readonly renderer: THREE.WebGLRenderer;
   readonly orbit: OrbitControls;
-  /** Drawn by the processor: then everything costly is left out. */
+  /** Software rendering: expensive effects are left out. */
   readonly software: boolean;
   readonly sun = new THREE.DirectionalLight(0xfff4e6, 2.1);
   private readonly grid: THREE.Mesh;
@@ -78,7 +78,7 @@ export class Stage {
     this.change();
   }
 
-  /** The floor, its shadows and the light go with the figure. */
+  /** Moves the floor, its shadows and the light with the character. */
   accompany(x: number, z: number, level: number, terrain: boolean): void {
     this.grid.position.set(Math.round(x), level, Math.round(z));
     this.grid.visible = !terrain;
@@ -90,7 +90,7 @@ export class Stage {
     this.sun.target.position.set(x, level + 0.8, z);
   }
 
-  /** Move camera and aim by the same way. */
+  /** Moves camera and target by the same vector. */
   carry(by: THREE.Vector3): void {
     this.camera.position.add(by);
     this.orbit.target.add(by);
@@ -104,7 +104,7 @@ export class Stage {
     this.change();
   }
 
-  /** The pixel of a place, from the canvas's corner; null behind the camera. */
+  /** The pixel of a world position, from the canvas's corner; null behind the camera. */
   project(place: THREE.Vector3): [number, number] | null {
     const seen = place.clone().project(this.camera);
     if (seen.z > 1) return null;
@@ -119,12 +119,12 @@ export class Stage {
   }
 }
 
-/** A context drawn by a graphics card; none where the processor would have to do it. */
+/** A hardware-accelerated context, or null. */
 function fastContext(canvas: HTMLCanvasElement): WebGL2RenderingContext | null {
   return canvas.getContext("webgl2", { antialias: true, stencil: false, powerPreference: "high-performance", failIfMajorPerformanceCaveat: true });
 }
 
-/** Whether a context that calls itself fast is drawn by the processor after all. */
+/** Whether a context that claims acceleration is a software renderer. */
 function isSoftware(context: WebGL2RenderingContext): boolean {
   const info = context.getExtension("WEBGL_debug_renderer_info");
   const name = info ? String(context.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";

@@ -1,4 +1,4 @@
-// The viewport as a panel.
+// The viewport panel.
 import { useEffect, useRef } from "preact/hooks";
 import * as store from "../store";
 import { Gizmo } from "./gizmo";
@@ -47,5 +47,5 @@ export function Viewport() {
     watch.observe(box);
     return () => watch.disconnect();
   }, []);
-  return <canvas ref={canvas} class="viewport" tabIndex={0} aria-label="Viewport: the figure. Drag joints to move them, drag elsewhere to turn the camera." />;
+  return <canvas ref={canvas} class="viewport" tabIndex={0} aria-label="Viewport: the character. Drag joints to move them, drag elsewhere to rotate the camera." />;
 }

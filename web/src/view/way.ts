@@ -1,4 +1,4 @@
-// The way of the figure as a curve on the ground, with points that can be dragged.
+// The character's path as a curve on the ground, with draggable control points.
 import * as THREE from "three";
 
 export class Way {

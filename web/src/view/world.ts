@@ -1,4 +1,4 @@
-// Ground and things: a terrain of heights, boxes, tables and doorways.
+// Ground and objects: height-field terrain, boxes, tables and doorways.
 import * as THREE from "three";
 import type { SceneObject } from "../types";
 import type { GroundData } from "../wire";
@@ -30,7 +30,7 @@ export function makeTerrain(data: GroundData, plain: boolean): THREE.Mesh {
   return mesh;
 }
 
-/** Lines every half metre, so that the eye can read the slopes. */
+/** Lines every half metre, to make slopes visible. */
 function addGridLines(material: THREE.Material): void {
   material.onBeforeCompile = (shader) => {
     shader.vertexShader = shader.vertexShader

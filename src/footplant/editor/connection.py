@@ -1,4 +1,4 @@
-"""The conversation with one tab: what it asks is done one after another, of a drag only the latest target."""
+"""The connection to one tab: requests are handled in order; of a drag only the latest target counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from footplant.constraints.drags import Turn, drags_from_data
 from footplant.editor import scene, wire
-from footplant.editor.actions import Surroundings, ready, solve_by
+from footplant.editor.actions import EditContext, ready, solve_by
 from footplant.editor.curves import curves
 from footplant.editor.session import Cancelled, Session
 from footplant.errors import FootplantError
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
     from footplant.editor.hub import Hub
 
 LARGEST_MESSAGE = 256 * 1024
-"""Characters of a message from the page; it never needs more than a list of bars."""
+"""Largest message from the page, characters; it never needs more than a list of bars."""
 CHUNK = 2000
 """Frames in one message of poses."""
 SHOWN_AFTER = 0.25
-"""Seconds after which a solve shows its progress."""
+"""Seconds after which the progress of a solve is shown."""
 MOST_WAITING = 200
-"""Requests that may wait; a page that sends more is not ours."""
+"""Largest number of queued requests; the editor's page never sends more."""
 Request = dict[str, Any]
 
 
-class Talk:
+class Connection:
     """One tab and its session."""
 
     def __init__(self, hub: Hub, socket: WebSocket, key: str, session: Session) -> None:
-        """Take a socket that was accepted."""
+        """Take an accepted socket."""
         self.hub, self.socket, self.key, self.session = hub, socket, key, session
         self._waiting: deque[Request] = deque()
         self._drag: Request | None = None
-        """The latest target of a drag that goes on."""
+        """The latest target of the current drag."""
         self._news = asyncio.Event()
         self._cancelled = False
         self._loop = asyncio.get_running_loop()
@@ -57,26 +57,26 @@ class Talk:
         self._sent: dict[int, Motion] = {}
         """Layer → the motion that the page has."""
         self._sequence = 0
-        self._begun = self._told = 0.0
+        self._begun = self._reported = 0.0
         self.driver: Any = None
-        """What moves the figure in drive or live mode; None while a clip is edited."""
+        """What moves the character in drive or live mode; None while a clip is edited."""
 
     async def run(self) -> None:
-        """Talk until the page goes away."""
+        """Handle messages until the page disconnects."""
         from starlette.websockets import WebSocketDisconnect
 
         worker = asyncio.create_task(self._work())
         try:
-            self._ask({"do": "hello"})
+            self._enqueue({"do": "hello"})
             while True:
                 text = await self.socket.receive_text()
                 if len(text) > LARGEST_MESSAGE:
                     await self.socket.close(1009, f"expected at most {LARGEST_MESSAGE} characters, got {len(text)}")
                     return
-                if not await self._hear(text):
+                if not await self._receive(text):
                     return
         except (WebSocketDisconnect, KeyError, RuntimeError):
-            # the page is gone, or sent bytes where text was expected
+            # the page is gone, or sent bytes instead of text
             with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await self.socket.close(1003, "expected text")
         finally:
@@ -88,14 +88,14 @@ class Talk:
                 await worker
             await asyncio.to_thread(self._worker.shutdown)
 
-    async def _hear(self, text: str) -> bool:
-        """Take one message; False when the page must go."""
+    async def _receive(self, text: str) -> bool:
+        """Handle one message; return False when the connection must be closed."""
         try:
             request = json.loads(text)
-            if not isinstance(request, dict) or request.get("do") not in (*_DONE, "drag", "cancel", "steer"):
-                raise ValueError(f"expected a request among {', '.join(_DONE)}")
+            if not isinstance(request, dict) or request.get("do") not in (*_HANDLERS, "drag", "cancel", "steer"):
+                raise ValueError(f"expected a request among {', '.join(_HANDLERS)}")
         except (ValueError, RecursionError) as error:
-            await self.say({"is": "error", "text": f"the page sent what is not understood: {error}"})
+            await self.send({"is": "error", "text": f"the page sent an invalid message: {error}"})
             return True
         if request["do"] == "cancel":
             self._cancelled = True
@@ -109,10 +109,10 @@ class Talk:
             await self.socket.close(1008, f"expected at most {MOST_WAITING} requests at a time, got more")
             return False
         else:
-            self._ask(request)
+            self._enqueue(request)
         return True
 
-    def _ask(self, request: Request) -> None:
+    def _enqueue(self, request: Request) -> None:
         if request["do"] in ("drop", "release"):
             self._drag = None
         self._waiting.append(request)
@@ -129,28 +129,30 @@ class Talk:
                 self._news.clear()
                 continue
             self._cancelled = False
-            await self._answer(request)
+            await self._handle(request)
 
-    async def _answer(self, request: Request) -> None:
-        self._begun = self._told = time.monotonic()
+    async def _handle(self, request: Request) -> None:
+        self._begun = self._reported = time.monotonic()
         try:
-            answer = _DONE[request["do"]]
-            await self._loop.run_in_executor(self._worker, answer, self, request)
+            handler = _HANDLERS[request["do"]]
+            await self._loop.run_in_executor(self._worker, handler, self, request)
         except Cancelled:
-            await self.say({"is": "note", "text": "Cancelled; nothing was changed."})
+            await self.send({"is": "note", "text": "Cancelled; nothing was changed."})
             await self._loop.run_in_executor(self._worker, self._refresh)
         except FootplantError as error:
-            await self.say({"is": "error", "text": str(error), "during": request["do"]})
+            await self.send({"is": "error", "text": str(error), "during": request["do"]})
             await self._loop.run_in_executor(self._worker, self._refresh)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
-            await self.say({"is": "error", "text": f"the request was not understood ({what})", "during": request["do"]})
+            await self.send(
+                {"is": "error", "text": f"the request was not understood ({what})", "during": request["do"]}
+            )
         finally:
-            if self._told > self._begun:
-                await self.say({"is": "progress", "label": "", "share": 1.0, "done": True})
+            if self._reported > self._begun:
+                await self.send({"is": "progress", "label": "", "share": 1.0, "done": True})
 
-    async def say(self, message: dict[str, Any] | bytes) -> None:
-        """Send a message; a page that is gone misses it."""
+    async def send(self, message: dict[str, Any] | bytes) -> None:
+        """Send a message; ignored when the page is gone."""
         from starlette.websockets import WebSocketDisconnect
 
         async with self._sending:
@@ -160,62 +162,62 @@ class Talk:
                 else:
                     await self.socket.send_text(json.dumps(message, separators=(",", ":"), allow_nan=False))
 
-    def tell(self, message: dict[str, Any] | bytes) -> None:
-        """`say` from the worker's thread; waits until it is sent, so that a slow page does not pile messages up."""
-        asyncio.run_coroutine_threadsafe(self.say(message), self._loop).result()
+    def send_now(self, message: dict[str, Any] | bytes) -> None:
+        """Send from the worker thread; waits until it is sent, so that messages to a slow page do not pile up."""
+        asyncio.run_coroutine_threadsafe(self.send(message), self._loop).result()
 
     def progress(self, label: str, share: float) -> None:
-        """What solves call: tells the page now and then, and stops a solve that was cancelled."""
+        """Report progress of a solve to the page at intervals, and stop a solve that was cancelled."""
         if self._cancelled:
             raise Cancelled
         now = time.monotonic()
-        if now - self._begun > SHOWN_AFTER and now - self._told > 0.1:
-            self._told = now
-            self.tell({"is": "progress", "label": label, "share": float(share)})
+        if now - self._begun > SHOWN_AFTER and now - self._reported > 0.1:
+            self._reported = now
+            self.send_now({"is": "progress", "label": label, "share": float(share)})
 
     def show(self, motion: Motion, layer: int = wire.CURRENT) -> int:
-        """Send the poses of a layer that the page does not have yet; how many frames that were."""
+        """Send the poses of a layer that the page does not have yet; return their number of frames."""
         first, last = _changed(self._sent.get(layer), motion)
         self._sequence += 1
         for start in range(first, last, CHUNK):
             kinematics = Kinematics(motion[start : min(start + CHUNK, last)])
-            self.tell(wire.encode_poses(kinematics, start, layer, self._sequence))
+            self.send_now(wire.encode_poses(kinematics, start, layer, self._sequence))
         self._sent[layer] = motion
         return last - first
 
     def _refresh(self) -> None:
-        """The session as it is now."""
+        """Send the current motion and document."""
         self.show(self.session.state.motion)
-        self.tell(scene.document(self.session))
+        self.send_now(scene.document(self.session))
 
     def introduce(self) -> None:
-        """All about the session: figure, mesh, poses, ground, bars."""
+        """Send everything about the session: character, mesh, poses, ground, bars."""
         session, state = self.session, self.session.state
         self._sent.clear()
-        self.tell({**scene.figure(session), "level": scene.level_of(state), "session": self.key,
+        self.send_now({**scene.figure_message(session), "level": scene.level_of(state), "session": self.key,
                    "left": self.hub.left(session), "methods": list(self.hub.methods)})  # fmt: skip
         if state.character.skin is not None:
-            self.tell(wire.encode_mesh(state.character.skin, wire.CURRENT, 0))
+            self.send_now(wire.encode_mesh(state.character.skin, wire.CURRENT, 0))
         self.show(state.motion)
         if session.origin.motion is not state.motion:
             self.show(session.origin.motion, wire.ORIGINAL)
         self._send_ground()
-        self.tell(scene.document(session))
+        self.send_now(scene.document(session))
 
     def _send_ground(self) -> None:
         grid = scene.ground_grid(self.session.state)
         if grid is not None:
             self._sequence += 1
-            self.tell(wire.encode_ground(*grid, self._sequence))
+            self.send_now(wire.encode_ground(*grid, self._sequence))
 
     def _changed_to(self, before: Any) -> None:
-        """Tell what an edit, an undo or a redo changed."""
+        """Send what an edit, an undo or a redo changed."""
         state = self.session.state
         if before.character is not state.character or len(before.motion) != len(state.motion):
             self.introduce()
             return
         if before.ground is not state.ground:
-            self.tell({"is": "ground", "name": state.ground_name, "level": scene.level_of(state)})
+            self.send_now({"is": "ground", "name": state.ground_name, "level": scene.level_of(state)})
             self._send_ground()
         self._refresh()
 
@@ -233,13 +235,15 @@ class Talk:
         self._changed_to(before)
 
     def drag(self, request: Request) -> None:
-        """The motion as it would be if the mouse were let go now."""
+        """Send a preview of the motion for the current mouse position."""
         started = time.perf_counter()
         state = self.session.state
-        data = {key: request[key] for key in _HAND[request["edit"]] if key in request} | {"kind": request["edit"]}
+        data = {key: request[key] for key in _DRAG_FIELDS[request["edit"]] if key in request} | {
+            "kind": request["edit"]
+        }
         (edit,) = drags_from_data([data], state.character, frames=len(state.motion))
         begun = ready(state, self.progress)
-        self.session.remember(replace(state, manipulation=begun))
+        self.session.cache_state(replace(state, manipulation=begun))
         made = begun.again(edit)
         solved = time.perf_counter()
         frames = self.show(made.motion)
@@ -247,37 +251,37 @@ class Talk:
         if not isinstance(edit, Turn):
             reached = Kinematics(made.motion[edit.frame]).point(edit.point)[0]
             missed = 1000.0 * float(np.linalg.norm(reached - np.asarray(edit.target)))
-        self.tell({"is": "dragged", "seq": request.get("seq", 0), "missed": missed, "frames": frames,
+        self.send_now({"is": "dragged", "seq": request.get("seq", 0), "missed": missed, "frames": frames,
                    "milliseconds": 1000.0 * (solved - started)})  # fmt: skip
 
     def release(self, request: Request) -> None:
-        """A preview is given up."""
+        """Discard a preview."""
         self._refresh()
 
     def curves(self, request: Request) -> None:
-        self.tell(curves(self.session.state, str(request["plot"]), int(request.get("joint", 0))))
+        self.send_now(curves(self.session.state, str(request["plot"]), int(request.get("joint", 0))))
 
     def quality(self, request: Request) -> None:
         if not self._waiting:
-            self.tell(scene.quality(self.session))
+            self.send_now(scene.quality(self.session))
 
     def compare(self, request: Request) -> None:
-        """Two methods on the same task: A is shown as the motion, B beside it, until the page lets go of both."""
-        state, around = self.session.state, Surroundings(self.session.journal.files, self.progress)
+        """Solve with two methods: A is shown as the motion, B beside it, until the page releases both."""
+        state, context = self.session.state, EditContext(self.session.journal.files, self.progress)
         found = []
         for layer, name in ((wire.CURRENT, request["a"]), (wire.OTHER, request["b"])):
             if name == "current":
                 self.show(state.motion, layer)
                 found.append({"name": "current", "report": None, "rows": None})
                 continue
-            solution = solve_by(str(name), state, around)
+            solution = solve_by(str(name), state, context)
             self.show(solution.motion, layer)
             rows = [[label, before, after] for label, before, after in solution.report.comparison()]
             found.append({"name": name, "report": scene.report(solution.report), "rows": json_ready(rows)})
-        self.tell({"is": "compare", "a": found[0], "b": found[1]})
+        self.send_now({"is": "compare", "a": found[0], "b": found[1]})
 
     def drive(self, request: Request) -> None:
-        """Keys or a stream move the figure, or no longer do."""
+        """Start or stop driving the character by keys or a stream."""
         from footplant.editor.driving import KeyDriver, StreamDriver
 
         if self.driver is not None:
@@ -285,37 +289,37 @@ class Talk:
             self.driver = None
         character = self.session.state.character
         if request["mode"] == "drive":
-            self.driver = KeyDriver(self.hub.controller(character, self.progress), self.tell)
+            self.driver = KeyDriver(self.hub.controller(character, self.progress), self.send_now)
         elif request["mode"] == "live":
-            self.driver = StreamDriver(str(request["place"]), character, self.tell)
+            self.driver = StreamDriver(str(request["place"]), character, self.send_now)
         if self.driver is not None:
             self.driver.start()
-            self.tell({"is": "driving", "mode": request["mode"]})
+            self.send_now({"is": "driving", "mode": request["mode"]})
 
     def path(self, request: Request) -> None:
-        """The way of the figure as points that can be dragged."""
-        self.tell({"is": "path", "points": scene.path_points(self.session.state)})
+        """Send the control points of the path, to be dragged."""
+        self.send_now({"is": "path", "points": scene.path_points(self.session.state)})
 
     def open(self, request: Request) -> None:
-        """Another clip in this tab: a sample, or a file that was sent."""
+        """Open another clip in this tab: a sample, or an uploaded file."""
         self.session = self.hub.open_in(self.key, self.session, str(request["file"]), self.progress)
         self.introduce()
 
     def recover(self, request: Request) -> None:
-        """Go on with a session that a crash left."""
+        """Continue a session left by a crash."""
         self.session, notes = self.hub.recover_in(self.key, self.session, str(request["journal"]), self.progress)
         self.introduce()
         for text in notes:
-            self.tell({"is": "error", "text": text})
+            self.send_now({"is": "error", "text": text})
 
     def forget(self, request: Request) -> None:
-        """Remove what a crash left."""
+        """Remove a journal left by a crash."""
         self.hub.forget(str(request["journal"]), self.session)
         self.introduce()
 
 
 def _changed(before: Motion | None, after: Motion) -> tuple[int, int]:
-    """The first and the last frame (excluded) at which two motions differ."""
+    """Return the first and last (exclusive) frame at which two motions differ."""
     if before is None or before.rotations.shape != after.rotations.shape or before.skeleton is not after.skeleton:
         return 0, len(after)
     if before is after:
@@ -325,9 +329,10 @@ def _changed(before: Motion | None, after: Motion) -> tuple[int, int]:
     return (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
 
 
-_HAND = {"drag": ("frame", "point", "target", "spacing"), "turn": ("frame", "joint", "rotation", "spacing")}
-_DONE: dict[str, Callable[[Talk, Request], None]] = {
-    "hello": Talk.hello, "edit": Talk.edit, "go": Talk.go, "drag": Talk.drag, "release": Talk.release,
-    "curves": Talk.curves, "quality": Talk.quality, "compare": Talk.compare, "open": Talk.open,
-    "recover": Talk.recover, "forget": Talk.forget, "drop": Talk.edit, "drive": Talk.drive, "path": Talk.path,
+_DRAG_FIELDS = {"drag": ("frame", "point", "target", "spacing"), "turn": ("frame", "joint", "rotation", "spacing")}
+_HANDLERS: dict[str, Callable[[Connection, Request], None]] = {
+    "hello": Connection.hello, "edit": Connection.edit, "go": Connection.go, "drag": Connection.drag,
+    "release": Connection.release, "curves": Connection.curves, "quality": Connection.quality,
+    "compare": Connection.compare, "open": Connection.open, "recover": Connection.recover,
+    "forget": Connection.forget, "drop": Connection.edit, "drive": Connection.drive, "path": Connection.path,
 }  # fmt: skip
