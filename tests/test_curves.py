@@ -119,7 +119,7 @@ def test_files_of_points(tmp_path, name, text):
     curve, from_start = load_curve(str(path))
     expected, _ = load_curve("points:0,0;0,3;2,6")
     assert not from_start
-    np.testing.assert_allclose(curve.places, expected.places)
+    np.testing.assert_allclose(curve.positions, expected.positions)
 
 
 @pytest.mark.parametrize(

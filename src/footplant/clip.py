@@ -17,7 +17,7 @@ class Take:
     name: str
     frames: int
     fps: float
-    """Frames a second, as the file says or, where it only has times, as its keys tell."""
+    """Frame rate, as stated by the file or, if it only has times, estimated from its keys."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,13 @@ class Clip:
     character: Character
     name: str = "clip"
     takes: tuple[Take, ...] = ()
-    """Every take of the file; `take` says which one `motion` is."""
+    """Every take of the file; `take` is the index of the one in `motion`."""
     take: int = 0
     conversion: Conversion = field(default_factory=Conversion)
     notes: tuple[str, ...] = ()
-    """What the reader found odd and what it made of it, one sentence each."""
+    """Irregularities that the reader found and how it handled them, one sentence each."""
     others: tuple[Clip, ...] = ()
-    """Further figures of the same file (a second person, a prop)."""
+    """Further characters of the same file (a second person, a prop)."""
     layout: Any = field(default=None, repr=False)
     """How the file wrote its numbers (a BVH's channel orders), kept so that the same format can write them alike."""
 

@@ -1,4 +1,4 @@
-"""Curves over the floor, by the way that is done along them: lines, circles, S-curves, and curves through points."""
+"""Curves on the ground plane, parametrised by arc length: lines, circles, S-curves, and curves through points."""
 
 from __future__ import annotations
 
@@ -11,92 +11,92 @@ from footplant.errors import ConstraintError
 from footplant.grounds import direction
 
 SAMPLE = 0.01
-"""Metres between two samples of a curve."""
+"""Distance between two samples of a curve, metres."""
 MOST_SAMPLES, MOST_POINTS = 200_000, 100_000
-"""Samples of a curve, and points that it is led through, at most."""
+"""Largest number of samples of a curve, and of points that it is interpolated through."""
 CLOSED = 1e-6
-"""Metres between the first and the last point within which a curve is closed."""
+"""Largest distance between the first and the last point of a closed curve, metres."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A smooth curve over the floor, parametrised by its arc length.
+    """A smooth curve on the ground plane, parametrised by its arc length.
 
-    Between samples it is the cubic with their places and unit tangents; before its start and beyond its end it goes
-    straight on, unless it is closed.
+    Between samples it is the cubic Hermite curve of their positions and unit tangents; before its start and beyond its
+    end it continues straight, unless it is closed.
     """
 
-    places: NDArray
+    positions: NDArray
     """(N, 2) x and z of its samples, metres."""
     headings: NDArray
-    """(N,) radians: which way it goes there, see `footplant.grounds.direction`; without jumps of whole turns."""
+    """(N,) radians: its direction there, see `footplant.grounds.direction`; unwrapped."""
     lengths: NDArray
-    """(N,) metres from its start, rising from 0."""
+    """(N,) arc length from its start, metres, increasing from 0."""
     closed: bool = False
-    """Whether its end is its start, so that one can go round and round."""
+    """Whether its end is its start, so that it can be followed round and round."""
 
     @property
     def length(self) -> float:
-        """Metres from its start to its end."""
+        """Return the arc length from start to end, metres."""
         return float(self.lengths[-1])
 
     def tightest(self, start: float, end: float) -> float:
-        """Metres: the smallest radius of its bends between two lengths; infinity where it is straight."""
+        """Return the smallest radius of curvature between two arc lengths, metres; infinity if it is straight."""
         if not end > start:
             return float("inf")
-        way = np.linspace(start, end, _samples(end - start))
-        largest = float(np.abs(np.diff(self.at(way)[1])).max() / (way[1] - way[0]))
+        distance = np.linspace(start, end, _samples(end - start))
+        largest = float(np.abs(np.diff(self.at(distance)[1])).max() / (distance[1] - distance[0]))
         return 1.0 / largest if largest > 1e-9 else float("inf")
 
-    def at(self, way: ArrayLike) -> tuple[NDArray, NDArray]:
-        """(places (F, 2) metres, headings (F,) radians) after so many metres (F,) of way."""
-        way = np.asarray(way, float)
-        rounds = np.floor(way / self.length) if self.closed else np.zeros_like(way)
-        along = way - rounds * self.length
+    def at(self, distance: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Return (positions (F, 2) metres, headings (F,) radians) at arc lengths (F,), metres."""
+        distance = np.asarray(distance, float)
+        rounds = np.floor(distance / self.length) if self.closed else np.zeros_like(distance)
+        along = distance - rounds * self.length
         inside = np.clip(along, 0.0, self.length)
         first = np.clip(np.searchsorted(self.lengths, inside, side="right") - 1, 0, len(self.lengths) - 2)
         gap = self.lengths[first + 1] - self.lengths[first]
         u = (inside - self.lengths[first]) / gap
         start, end = (direction(self.headings[n]) * gap[..., None] for n in (first, first + 1))
         u1 = u[..., None]
-        places = (
-            (2 * u1**3 - 3 * u1**2 + 1) * self.places[first]
-            + (3 * u1**2 - 2 * u1**3) * self.places[first + 1]
+        positions = (
+            (2 * u1**3 - 3 * u1**2 + 1) * self.positions[first]
+            + (3 * u1**2 - 2 * u1**3) * self.positions[first + 1]
             + (u1**3 - 2 * u1**2 + u1) * start
             + (u1**3 - u1**2) * end
         )
         headings = self.headings[first] + u * (self.headings[first + 1] - self.headings[first])
         beyond = (along - inside)[..., None] * direction(headings)
-        return places + beyond, headings + rounds * (self.headings[-1] - self.headings[0])
+        return positions + beyond, headings + rounds * (self.headings[-1] - self.headings[0])
 
-    def moved(self, place: ArrayLike, heading: float) -> Curve:
-        """The same curve, moved and turned as a whole so that it starts at a place (2,), metres, with a heading."""
+    def moved(self, position: ArrayLike, heading: float) -> Curve:
+        """Return the same curve, moved and rotated rigidly to start at a position (2,), metres, with a heading."""
         turn = heading - self.headings[0]
         c, s = np.cos(turn), np.sin(turn)
-        away = self.places - self.places[0]
+        away = self.positions - self.positions[0]
         turned = np.stack([c * away[:, 0] + s * away[:, 1], c * away[:, 1] - s * away[:, 0]], axis=1)
-        return replace(self, places=np.asarray(place, float) + turned, headings=self.headings + turn)
+        return replace(self, positions=np.asarray(position, float) + turned, headings=self.headings + turn)
 
 
 def line(length: float = 100.0) -> Curve:
-    """A straight line from the origin along +z; beyond its end it goes on."""
+    """Return a straight line from the origin along +z; beyond its end it continues."""
     _positive("a line", length=length)
     return Curve(np.array([[0.0, 0.0], [0.0, length]]), np.zeros(2), np.array([0.0, length]))
 
 
 def circle(radius: float) -> Curve:
-    """A circle that starts at the origin along +z and turns left, or right where the radius (metres) is negative."""
+    """Return a circle from the origin along +z that turns left, or right if the radius (metres) is negative."""
     _positive("a circle", radius=abs(radius))
     count = _samples(2.0 * np.pi * abs(radius))
     turned = np.linspace(0.0, 2.0 * np.pi, count) * np.sign(radius)
-    places = radius * np.stack([1.0 - np.cos(turned), np.sin(turned)], axis=1)
-    return Curve(places, turned, np.linspace(0.0, 2.0 * np.pi * abs(radius), count), closed=True)
+    positions = radius * np.stack([1.0 - np.cos(turned), np.sin(turned)], axis=1)
+    return Curve(positions, turned, np.linspace(0.0, 2.0 * np.pi * abs(radius), count), closed=True)
 
 
 def s_curve(length: float, width: float) -> Curve:
-    """An S that starts and ends on the z axis, `length` metres apart, and swings `width` metres from side to side.
+    """Return an S that starts and ends on the z axis, `length` metres apart, and is `width` metres wide.
 
-    It leaves and comes back along the axis, first to the left, or to the right where the width is negative.
+    It starts and ends along the axis and bends first to the left, or to the right if the width is negative.
     """
     _positive("an S-curve", length=length, width=abs(width))
     u = np.linspace(0.0, 1.0, _samples(length + 4.0 * abs(width)))
@@ -109,7 +109,7 @@ def s_curve(length: float, width: float) -> Curve:
 
 
 def through(points: ArrayLike) -> Curve:
-    """The smooth curve through points (N, 2) of the floor, x and z in metres; closed where the last is the first."""
+    """Return the smooth curve through points (N, 2), x and z in metres; closed if the last point is the first."""
     from scipy.interpolate import CubicSpline
 
     points = np.asarray(points, float)
@@ -120,12 +120,12 @@ def through(points: ArrayLike) -> Curve:
     if not np.isfinite(points).all() or np.abs(points).max() > 1e6:
         number = int(np.flatnonzero(~np.isfinite(points).all(axis=1) | (np.abs(points) > 1e6).any(axis=1))[0])
         raise ConstraintError(
-            f"a curve: expected places in metres, got {points[number].tolist()} as point {number + 1}"
+            f"a curve: expected positions in metres, got {points[number].tolist()} as point {number + 1}"
         )
     apart = np.concatenate([[True], np.linalg.norm(np.diff(points, axis=0), axis=1) > CLOSED])
     points = points[apart]
     if len(points) < 2:
-        raise ConstraintError("a curve: expected at least 2 points at different places, got one")
+        raise ConstraintError("a curve: expected at least 2 points at different positions, got one")
     closed = len(points) > 3 and float(np.linalg.norm(points[-1] - points[0])) <= CLOSED
     if closed:
         points[-1] = points[0]
@@ -133,24 +133,24 @@ def through(points: ArrayLike) -> Curve:
     if len(points) == 2:
         heading = float(np.arctan2(*(points[1] - points[0])))
         return Curve(points, np.full(2, heading), np.array([0.0, chords[0]]))
-    # between chord length and even spacing: no loops where points are near one another
+    # centripetal parametrisation: no loops where points are close together
     knots = np.concatenate([[0.0], np.cumsum(np.sqrt(chords))])
     spline = CubicSpline(knots, points, axis=0, bc_type="periodic" if closed else "natural")
     t = np.union1d(np.linspace(0.0, knots[-1], _samples(2.0 * float(chords.sum()))), knots)
     return _sampled(spline(t), spline(t, 1), closed)
 
 
-def _sampled(places: NDArray, rates: NDArray, closed: bool) -> Curve:
-    """A curve from places (N, 2) and their derivatives (N, 2) by any parameter."""
+def _sampled(positions: NDArray, rates: NDArray, closed: bool) -> Curve:
+    """Return a curve from positions (N, 2) and their derivatives (N, 2) with respect to any parameter."""
     speed = np.linalg.norm(rates, axis=1)
     if speed.min() < 1e-9 * speed.max():
-        raise ConstraintError("a curve: expected one that always goes on, got one that stops and turns back")
-    chords = np.linalg.norm(np.diff(places, axis=0), axis=1)
+        raise ConstraintError("a curve: expected one that always moves forward, got one that stops and turns back")
+    chords = np.linalg.norm(np.diff(positions, axis=0), axis=1)
     headings = np.unwrap(np.arctan2(rates[:, 0], rates[:, 1]))
-    # an arc is longer than its chord
+    # the arc length of a circular arc over its chord
     half = 0.5 * np.abs(np.diff(headings))
     lengths = np.concatenate([[0.0], np.cumsum(chords / np.sinc(half / np.pi))])
-    return Curve(places, headings, lengths, closed)
+    return Curve(positions, headings, lengths, closed)
 
 
 def _samples(length: float) -> int:

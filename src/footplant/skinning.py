@@ -1,4 +1,4 @@
-"""A skin that follows its skeleton: linear blending, dual quaternions, and the normals of both."""
+"""Skinning: linear blend and dual quaternion, with normals."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from footplant.skeleton import Skin
 
 
 def linear_blend(skin: Skin, kinematics: Kinematics) -> NDArray:
-    """World positions (F, V, 3) of the vertices, metres: v' = Σ w_i M_i B_i⁻¹ v.
+    """Return the world positions (F, V, 3) of the vertices, metres: v' = Σ w_i M_i B_i⁻¹ v.
 
-    M_i is joint i in the world, B_i⁻¹ its inverse bind matrix. Twisted joints lose volume (the candy wrapper); see
-    `dual_quaternion`.
+    M_i is the world transform of joint i, B_i⁻¹ its inverse bind matrix. Twisted joints lose volume (candy-wrapper
+    artefact); see `dual_quaternion`.
     """
     from footplant.kernels import skin as kernels
 
@@ -28,7 +28,7 @@ def linear_blend(skin: Skin, kinematics: Kinematics) -> NDArray:
 
 
 def linear_blend_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
-    """Unit normals (F, V, 3) in the world: the inverse transpose of each vertex's blended matrix."""
+    """Return unit normals (F, V, 3) in the world: by the inverse transpose of each vertex's blended matrix."""
     from footplant.kernels import skin as kernels
 
     normals = _require_normals(skin)
@@ -41,7 +41,7 @@ def linear_blend_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
 
 
 def dual_quaternion(skin: Skin, kinematics: Kinematics) -> NDArray:
-    """World positions (F, V, 3) of the vertices, metres, by dual quaternion blending, which keeps the volume.
+    """Return the world positions (F, V, 3) of the vertices, metres, by dual quaternion blending, which keeps volume.
 
     After Kavan, Collins, Žára and O'Sullivan, "Geometric Skinning with Approximate Dual Quaternion Blending" (2008):
     their linear blend of dual quaternions with signs by a pivot, and their two phases for joints that scale or shear.
@@ -61,7 +61,7 @@ def dual_quaternion(skin: Skin, kinematics: Kinematics) -> NDArray:
 
 
 def dual_quaternion_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
-    """Unit normals (F, V, 3) in the world that go with `dual_quaternion`."""
+    """Return the unit normals (F, V, 3) in the world for `dual_quaternion`."""
     from footplant.kernels import skin as kernels
 
     normals = _require_normals(skin)
@@ -78,9 +78,9 @@ def dual_quaternion_normals(skin: Skin, kinematics: Kinematics) -> NDArray:
 
 
 def vertex_normals(vertices: NDArray, faces: NDArray) -> NDArray:
-    """Unit normals (V, 3) of a mesh: the mean of the neighbouring triangles', weighted by their area.
+    """Return the unit normals (V, 3) of a mesh: the area-weighted mean of the adjacent triangles' normals.
 
-    vertices is (V, 3), faces (T, 3), counter-clockwise from outside. A vertex without an area around it gets +y.
+    vertices is (V, 3), faces (T, 3), counter-clockwise from outside. A vertex without adjacent area gets +y.
     """
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -91,7 +91,7 @@ def vertex_normals(vertices: NDArray, faces: NDArray) -> NDArray:
 
 
 def _prepare(skin: Skin, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray]:
-    """Influences padded to a multiple of four with weightless ones, and room for the result."""
+    """Return joints and weights padded with zeros to a multiple of four influences, and an array for the result."""
     frames, joints = kinematics.rotations.shape[:2]
     if len(skin.inverse_bind) != joints:
         raise SkeletonError(f"expected a skin of {joints} joints as in the motion, got {len(skin.inverse_bind)}")
@@ -109,7 +109,7 @@ def _require_normals(skin: Skin) -> NDArray:
 
 
 def _split_bind(inverse_bind: NDArray) -> tuple[NDArray, NDArray]:
-    """Rotations (J, 4) and stretches (J, 3, 3) with A = R P of the matrices' linear parts; P takes any reflection."""
+    """Return rotations (J, 4) and stretches (J, 3, 3) with A = R P of the linear parts; P includes any reflection."""
     left, lengths, right = np.linalg.svd(inverse_bind[:, :3, :3])
     turns = left @ right
     stretches = right.swapaxes(-1, -2) @ (lengths[..., None] * right)

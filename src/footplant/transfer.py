@@ -1,7 +1,7 @@
-"""Carrying poses from one figure to another: different names, joints, rest poses and proportions.
+"""Copy a motion to another character with different names, joints, rest pose and proportions.
 
-Every joint turns from the common reference pose (`humanoid.reference_pose`) as its counterpart does. That alone copies
-rotations; feet slide and hands miss until constraints are solved on top of it.
+Every joint rotates hips from the common reference pose (`humanoid.reference_pose`) as its counterpart does. This copies
+rotations only: feet skate and hands miss until constraints are solved on top of it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def transfer(
     rise: float | None = None,
     about: ArrayLike | None = None,
 ) -> Motion:
-    """The motion of one figure on another one, without any constraint solved.
+    """Return the motion of one character on another one, without solving any constraint.
 
-    stride: how much longer the way over the floor gets, rise: how much higher the hips get; None: as much as the legs
-    are longer, which keeps their height over the floor. about: (3,) the place on the floor that stays where it is,
-    metres; None: below the hips at the first frame, at height 0. Frames and rate stay.
+    stride: scale of the horizontal path, rise: scale of the hip height; None: the ratio of leg lengths, which keeps the
+    height of the hips above the floor. about: (3,) the fixed point on the floor, metres; None: below the hips at the
+    first frame, at height 0. Frames and frame rate stay.
     """
     kinematics = Kinematics(motion)
     rotations = rotation.unroll(Counterparts.of(character, target).carry(kinematics.rotations))
@@ -44,46 +44,46 @@ def transfer(
 
 
 def _hips_from_root(rotations: NDArray, character: Character) -> NDArray:
-    """(F, 3) from the root to the middle of the hip joints, metres, by local rotations (F, J, 4)."""
+    """Return vectors (F, 3) from the root to the midpoint of the hip joints, metres, for local rotations (F, J, 4)."""
     skeleton, roles = character.skeleton, character.require_roles()
-    away = np.zeros((len(rotations), 3))
+    hips = np.zeros((len(rotations), 3))
     for role in ("left_upper_leg", "right_upper_leg"):
         world = rotations[:, 0]
         for joint in skeleton.chain(roles[role])[1:]:
-            away += 0.5 * rotation.rotate(world, skeleton.offsets[joint])
+            hips += 0.5 * rotation.rotate(world, skeleton.offsets[joint])
             world = rotation.multiply(world, rotations[:, joint])
-    return away
+    return hips
 
 
 def hip_centers(kinematics: Kinematics, character: Character) -> NDArray:
-    """(F, 3) the middle of the two hip joints, metres: where every figure has its hips, whatever its root is."""
+    """Return the midpoint (F, 3) of the two hip joints, metres: comparable between characters, unlike the root."""
     roles = character.require_roles()
-    places = kinematics.positions
-    return 0.5 * (places[:, roles["left_upper_leg"]] + places[:, roles["right_upper_leg"]])
+    positions = kinematics.positions
+    return 0.5 * (positions[:, roles["left_upper_leg"]] + positions[:, roles["right_upper_leg"]])
 
 
 def reach_ratio(character: Character, target: Character) -> float:
-    """How much farther apart the target's soles and palms are when it reaches up: what counts for who hangs."""
+    """Return the ratio of the two characters' distances from soles to raised palms, which matters for hanging."""
     return _standing_reach(target) / _standing_reach(character)
 
 
 def _standing_reach(character: Character) -> float:
-    """Metres from the soles to the wrists of arms held straight up."""
+    """Return the distance from the soles to the wrists with arms raised straight up, metres."""
     skeleton, roles = character.skeleton, character.require_roles()
-    places = humanoid.reference_world(skeleton, roles)[0]
+    positions = humanoid.reference_world(skeleton, roles)[0]
     arms = [
-        float(np.linalg.norm(np.diff(places[[roles[f"{side}_{part}"] for part in ARM]], axis=0), axis=1).sum())
+        float(np.linalg.norm(np.diff(positions[[roles[f"{side}_{part}"] for part in ARM]], axis=0), axis=1).sum())
         for side in ("left", "right")
         if all(f"{side}_{part}" in roles for part in ARM)
     ]
-    shoulders = [places[roles[role]][1] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
-    hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
+    shoulders = [positions[roles[role]][1] for role in ("left_upper_arm", "right_upper_arm") if role in roles]
+    hips = positions[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
     trunk = float(np.mean(shoulders) - hips) if shoulders else 0.0
     return standing_hips(character) + trunk + (float(np.mean(arms)) if arms else 0.0)
 
 
 def same_bones(character: Character, target: Character) -> bool:
-    """Whether two figures have the same bones, to a ten-thousandth of their height."""
+    """Return whether two characters have the same bones, to a ten-thousandth of their height."""
     ours, theirs = character.skeleton, target.skeleton
     return ours.names == theirs.names and bool(
         np.array_equal(ours.parents, theirs.parents)

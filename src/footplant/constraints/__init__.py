@@ -1,12 +1,12 @@
-"""The one way to say what must hold: a constraint is data with a residual and a derivative.
+"""Constraints: data with a residual and a Jacobian.
 
 base        Constraint, AcrossFrames, Follow, check
 points      Position, Orientation, Distance, AtLeast, AtMost, Area, Above, LookAt, CenterOfMass
 joints      JointLimits, ConeTwist, Hinge, Relation, spine_shares, shoulder_rhythm
 balance     Balance
 footplant   Footplant, SamePlace, SpeedLimit, AccelerationLimit
-text        from_data: constraints from the plain values of TOML and JSON
-writing     to_data: the way back
+text        from_data: constraints from the JSON-ready values of TOML and JSON files
+writing     to_data: the inverse
 """
 
 from footplant.constraints.balance import Balance

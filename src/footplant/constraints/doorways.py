@@ -1,4 +1,4 @@
-"""Doorways and low beams: what the head, the neck and the shoulders have to pass under."""
+"""Doorways and low beams that head, neck and shoulders must pass under."""
 
 from __future__ import annotations
 
@@ -21,71 +21,71 @@ from footplant.spline import filter_fir
 from footplant.transfer import hip_centers
 
 AIR = 0.012
-"""Body heights that the figure keeps from a beam (2 cm for an adult)."""
+"""Clearance kept from a beam, in body heights (2 cm for an adult)."""
 SKIN = 0.05
-"""Body heights from the joints of trunk and shoulders up to the skin."""
+"""Distance from the joints of trunk and shoulders to the skin above, in body heights."""
 LEAN = 0.2
-"""Body heights that a bent figure may be ahead of an upright one."""
+"""How far a bent character's upper body may be ahead of an upright one, in body heights."""
 APPROACH = 0.5
-"""Body heights of the way in which the figure bends before a beam, and straightens after it."""
+"""Distance along the path over which the character bends before a beam and straightens after it, in body heights."""
 
 
 @dataclass(frozen=True)
 class Doorway:
-    """A level beam across the way."""
+    """A level beam across the path."""
 
     place: tuple[float, float]
     """(x, z) of its middle, metres."""
     height: float
     """Height of its lower edge in the world, metres."""
     heading: float = 0.0
-    """Which way one passes under it, radians: see `footplant.grounds.direction`."""
+    """Direction of passage, radians: see `footplant.grounds.direction`."""
     depth: float = 0.2
-    """How thick it is along the way, metres."""
+    """Thickness along the path, metres."""
 
-    def along(self, places: NDArray) -> NDArray:
-        """(…) metres by which places (…, 3) are beyond its middle, along the way."""
-        return (places[..., ::2] - self.place) @ direction(self.heading)
+    def along(self, positions: NDArray) -> NDArray:
+        """Return the distances (…) of positions (…, 3) beyond its middle, along the path, metres."""
+        return (positions[..., ::2] - self.place) @ direction(self.heading)
 
 
 def doorway_on_the_way(
     motion: Motion, character: Character, distance: float, clearance: float, ground: Ground, depth: float = 0.2
 ) -> Doorway:
-    """A doorway across a figure's way, `distance` metres after its start, `clearance` metres over the ground there."""
-    way = hip_centers(Kinematics(motion), character)[:, ::2]
+    """Return a doorway across a character's path, `distance` metres from its start, `clearance` metres above ground."""
+    path = hip_centers(Kinematics(motion), character)[:, ::2]
     half = max(round(0.25 * motion.fps), 1)
-    # hips sway at every step; the way does not
-    way = filter_fir(way, np.full(2 * half + 1, 1.0 / (2 * half + 1)), ends="reflect")
-    done = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(way, axis=0), axis=1))])
-    if not 0.0 <= distance <= done[-1]:
+    # remove the sway of the hips at every step
+    path = filter_fir(path, np.full(2 * half + 1, 1.0 / (2 * half + 1)), ends="reflect")
+    lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    if not 0.0 <= distance <= lengths[-1]:
         raise ConstraintError(
-            f"doorway: expected a distance along the way of 0 to {done[-1]:.2f} metres, got {distance:g}"
+            f"doorway: expected a distance along the path of 0 to {lengths[-1]:.2f} metres, got {distance:g}"
         )
-    x, z = (float(np.interp(distance, done, way[:, axis])) for axis in (0, 1))
+    x, z = (float(np.interp(distance, lengths, path[:, axis])) for axis in (0, 1))
     ahead, behind = (
-        np.array([np.interp(at, done, way[:, axis]) for axis in (0, 1)]) for at in (distance + 0.1, distance - 0.1)
+        np.array([np.interp(at, lengths, path[:, axis]) for axis in (0, 1)]) for at in (distance + 0.1, distance - 0.1)
     )
     heading = float(np.arctan2(*(ahead - behind)))
     return Doorway((x, z), float(ground.height(np.array([[x, z]]))[0]) + clearance, heading, depth)
 
 
 def crown(character: Character) -> Point:
-    """The top of the head, from the height of the figure as it stands straight."""
+    """Return the top of the head, from the character's standing height."""
     roles, skeleton = character.require_roles(), character.skeleton
     head = roles.joints["head"][-1]
-    places, turned = humanoid.reference_world(skeleton, roles)
+    positions, rotations = humanoid.reference_world(skeleton, roles)
     soles = [
-        places[point.joint][1] + rotation.rotate(turned[point.joint], np.array(point.offset))[1]
+        positions[point.joint][1] + rotation.rotate(rotations[point.joint], np.array(point.offset))[1]
         for name, point in character.contacts.items()
         if not name.endswith("palm")
     ]
-    above = character.height - float(places[head][1] - min(soles, default=0.0))
-    offset = rotation.rotate(rotation.inverse(turned[head]), above * rotation.AXES["y"])
+    above = character.height - float(positions[head][1] - min(soles, default=0.0))
+    offset = rotation.rotate(rotation.inverse(rotations[head]), above * rotation.AXES["y"])
     return Point(head, (float(offset[0]), float(offset[1]), float(offset[2])))
 
 
 def _upper_body(character: Character) -> list[tuple[str, Point, float]]:
-    """What must pass under a beam: its name, the point, and metres from it up to the skin."""
+    """Return what must pass under a beam: name, point, and distance from it up to the skin, metres."""
     roles, skeleton, height = character.require_roles(), character.skeleton, character.height
     found = []
     if "head" in roles:
@@ -103,35 +103,35 @@ def _upper_body(character: Character) -> list[tuple[str, Point, float]]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Under(Area):
-    """A point passes under a doorway: below its beam, and before and after it below a ceiling that comes down to it.
+    """A point passes under a doorway: below its beam, and before and after it below a ceiling that slopes to the beam.
 
-    Down is the only way out: nobody steps back or hurries on for a beam. So `slopes` leave out that of the ceiling.
+    The point may only move down: a beam must not shift it along the path. So `slopes` omit the ceiling's gradient.
     """
 
     doorway: Doorway
     approach: float
-    """Metres before and after the beam along which the ceiling comes down and goes up."""
+    """Length of the sloping ceiling before and after the beam, metres."""
     rise: float
-    """Metres that the ceiling is above the beam farther off."""
+    """Height of the ceiling above the beam beyond the approach, metres."""
 
-    def slack(self, places: NDArray, frames: NDArray) -> NDArray:
-        """(F,) metres to spare if the point were at places (F, 3)."""
-        away = np.abs(self.doorway.along(places)) - 0.5 * self.doorway.depth
+    def slack(self, positions: NDArray, frames: NDArray) -> NDArray:
+        """Return the slack (F,), metres, for the point at positions (F, 3)."""
+        away = np.abs(self.doorway.along(positions)) - 0.5 * self.doorway.depth
         share = np.clip(away / self.approach, 0.0, 1.0)
-        return super().slack(places, frames) + self.rise * share * share * (3.0 - 2.0 * share)
+        return super().slack(positions, frames) + self.rise * share * share * (3.0 - 2.0 * share)
 
 
 def pass_under(motion: Motion, character: Character, doorways: Sequence[Doorway]) -> tuple[Under, ...]:
-    """Constraints that bend a figure under doorways while it passes them, each part of the upper body in its time."""
+    """Return constraints that bend a character under doorways while it passes, each upper-body part at its own time."""
     kinematics, found = Kinematics(motion), []
     for number, doorway in enumerate(doorways):
         beam = Plane((doorway.place[0], doorway.height, doorway.place[1]), (0.0, -1.0, 0.0))
         approach = APPROACH * character.height
         for name, point, skin in _upper_body(character):
-            places, air = kinematics.point(point), skin + AIR * character.height
-            away = np.abs(doorway.along(places)) - 0.5 * doorway.depth - LEAN * character.height
+            positions, air = kinematics.point(point), skin + AIR * character.height
+            away = np.abs(doorway.along(positions)) - 0.5 * doorway.depth - LEAN * character.height
             near = np.flatnonzero(away < approach)
-            if not len(near) or not (places[near, 1] + air > doorway.height).any():
+            if not len(near) or not (positions[near, 1] + air > doorway.height).any():
                 continue
             found.append(
                 Under(
@@ -142,14 +142,14 @@ def pass_under(motion: Motion, character: Character, doorways: Sequence[Doorway]
                     name=f"{name} under doorway {number + 1}",
                     doorway=doorway,
                     approach=approach,
-                    rise=float((places[near, 1] - doorway.height).max()) + air + 0.02 * character.height,
+                    rise=float((positions[near, 1] - doorway.height).max()) + air + 0.02 * character.height,
                 )
             )
     return tuple(found)
 
 
 def stay_over(beams: Sequence[Under], ground: Ground) -> tuple[Above, ...]:
-    """Where a beam is so low that even the hips go under it, nothing of the trunk may go below the ground instead."""
+    """Return constraints that keep the trunk above the ground where a beam is so low that even the hips go under it."""
     low = {beam.doorway for beam in beams if beam.name.startswith("hips")}
     return tuple(
         Above(
@@ -165,14 +165,14 @@ def stay_over(beams: Sequence[Under], ground: Ground) -> tuple[Above, ...]:
 
 
 def headroom(motion: Motion, character: Character, doorways: Sequence[Doorway]) -> list[float]:
-    """Metres that are left over the highest part of the upper body as it passes under each doorway."""
+    """Return the clearance above the highest part of the upper body under each doorway, metres."""
     kinematics = Kinematics(motion)
     found = []
     for doorway in doorways:
         least = np.inf
         for _, point, skin in _upper_body(character):
-            places = kinematics.point(point)
-            under = np.abs(doorway.along(places)) <= 0.5 * doorway.depth
-            least = min(least, float((doorway.height - skin - places[under, 1]).min(initial=np.inf)))
+            positions = kinematics.point(point)
+            under = np.abs(doorway.along(positions)) <= 0.5 * doorway.depth
+            least = min(least, float((doorway.height - skin - positions[under, 1]).min(initial=np.inf)))
         found.append(least)
     return found

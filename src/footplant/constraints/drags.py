@@ -1,4 +1,4 @@
-"""Edits by hand, as data: which point was put where or which joint turned how, when, and how far that reaches."""
+"""Manual edits as data: a point dragged to a position or a joint rotated, at a frame, with its extent in time."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from footplant.skeleton import Character, Point
 
 @dataclass(frozen=True)
 class Drag:
-    """A point of the figure put at a place at one frame."""
+    """A point of the character dragged to a position at one frame."""
 
     frame: int
     point: Point
     target: tuple[float, float, float]
     """Metres, world."""
     spacing: float = 8.0
-    """Distance of the knots, in frames of 1/30 s: the edit reaches 3.5 of them to either side."""
+    """Knot spacing, in frames of 1/30 s: the edit extends over 3.5 knots to either side."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A joint turned to stand in the world as asked, at one frame."""
+    """A joint set to a world rotation at one frame."""
 
     frame: int
     joint: int
     rotation: tuple[float, float, float, float]
     """World quaternion (w, x, y, z)."""
     spacing: float = 8.0
-    """Distance of the knots, in frames of 1/30 s."""
+    """Knot spacing, in frames of 1/30 s."""
 
 
 def drags_to_data(drags: Sequence[Drag | Turn], character: Character) -> list[dict[str, Any]]:
-    """Drags and turns as plain values, one table each."""
+    """Return drags and turns as JSON-ready values, one table each."""
     return [
         {"kind": "drag", "frame": edit.frame, "point": point_data(edit.point, character), "target": list(edit.target),
          "spacing": edit.spacing}
@@ -55,7 +55,7 @@ def drags_from_data(
     frames: int | None = None,
     path: str | Path | None = None,
 ) -> tuple[Drag | Turn, ...]:
-    """Drags and turns from plain values. frames: how many the clip has, so that one beyond it is an error."""
+    """Return drags and turns from JSON values. frames: the clip's length, beyond which a frame is an error."""
     found: list[Drag | Turn] = []
     for fields in Fields({"edits": list(data)}, "", path).tables("edits"):
         kind = fields.choice("kind", ("drag", "turn"), "kind of edit")

@@ -1,4 +1,4 @@
-"""How constraints on points ease in and out: what fades in a ramp is the correction, not the place."""
+"""Ramps of point constraints: inside a ramp the correction fades, not the target."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from numpy.typing import NDArray
 from footplant.constraints.base import Constraint
 from footplant.kinematics import Kinematics
 
-GOING = 2
-"""Frames at the end of a plant that tell how its correction is changing."""
+RATE_FRAMES = 2
+"""Frames at the end of a footplant over which the rate of its correction is measured."""
 
 
 def eased(constraint: Constraint, slip: NDArray, kinematics: Kinematics) -> NDArray:
-    """(F, 3) how far a point is off, metres; inside the ramps, how far it was off at the nearest held frame.
+    """Return the error (F, 3) of a point, metres; inside the ramps, that of the nearest held frame.
 
-    In a ramp the point may go where it likes, and the correction of the nearest held frame is what fades: a foot that
-    has left the ground is not drawn back to where it stood, and a head that is pinned for a moment does not wait for
-    the rest of the body. The correction goes on first as it was going while held, so that the point comes and leaves
-    without a jerk.
+    In a ramp the point is free, and the correction of the nearest held frame fades: a foot that has left the ground is
+    not pulled back to its footplant, and a head that is pinned for a moment does not wait for the rest of the body. The
+    correction first continues at the rate it had while held, so that the point arrives and leaves without a jerk.
     """
     if constraint.frames is None or not any(constraint.ramp) or not len(constraint.frames):
         return slip
@@ -28,24 +27,25 @@ def eased(constraint: Constraint, slip: NDArray, kinematics: Kinematics) -> NDAr
     nearest = held[constraint.slot(frames)]
     rows, found = rows_of(frames, nearest)
     away = frames - nearest
-    inside = nearest - np.sign(away) * GOING
+    inside = nearest - np.sign(away) * RATE_FRAMES
     earlier, known = rows_of(frames, inside)
     known &= found & (inside >= held[0]) & (inside <= held[-1])
-    rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / GOING
-    going = coasting(away, np.where(away < 0, *constraint.ramp), kinematics.motion.fps)[:, None] * rate
-    return np.where(found[:, None], slip[rows] + going, slip)
+    rate = np.where(known[:, None], slip[rows] - slip[earlier], 0.0) / RATE_FRAMES
+    continued = continuation(away, np.where(away < 0, *constraint.ramp), kinematics.motion.fps)[:, None] * rate
+    return np.where(found[:, None], slip[rows] + continued, slip)
 
 
-def coasting(away: NDArray, ramps: NDArray, fps: float) -> NDArray:
-    """(N,) frames by which a correction goes on at its rate, `away` frames from where it holds, in ramps of seconds.
+def continuation(away: NDArray, ramps: NDArray, fps: float) -> NDArray:
+    """Return the frames (N,) for which a correction continues at its rate, `away` frames from its hold; ramps in s.
 
-    Times the activation 3u² − 2u³ this is the cubic that leaves the hold at that rate and comes to rest at the far end.
+    Multiplied by the activation 3u² − 2u³ this is the cubic that leaves the hold at that rate and comes to rest at the
+    far end of the ramp.
     """
-    gone = np.abs(away)
-    return gone / (1.0 + 2.0 * gone / np.maximum(ramps * fps, 1e-9))
+    distance = np.abs(away)
+    return distance / (1.0 + 2.0 * distance / np.maximum(ramps * fps, 1e-9))
 
 
 def rows_of(frames: NDArray, wanted: NDArray) -> tuple[NDArray, NDArray]:
-    """Where wanted frames are among sorted ones, and whether they are there at all."""
+    """Return the rows of the wanted frames among sorted frames, and whether they exist."""
     rows = np.minimum(np.searchsorted(frames, wanted), len(frames) - 1)
     return rows, frames[rows] == wanted

@@ -1,4 +1,4 @@
-"""Points, joints and chains of a character by the names that people use, and back."""
+"""Read points, joints and chains of a character by name, and write them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _GROUPS = {
     for side in ("left", "right")
     for limb, upper, end in (("arm", "upper_arm", "hand"), ("leg", "upper_leg", "foot"))
 }
-"""Limb → the roles at which it begins and ends."""
+"""Limb → the roles of its first and last joint."""
 _TRUNK = ("hips", "spine")
 
 
 def read_point(fields: Fields, key: str, character: Character) -> Point:
-    """A point: the name of a contact point, a joint or a role; or a table of such a name and an offset.
+    """Read a point: the name of a contact point, a joint or a role; or a table of such a name and an offset.
 
-    In a table, `joint` is the name of a joint and nothing else. A point's own name takes an offset beside it under
-    the key "offset" (only where `key` is "point").
+    In a table, `joint` is the name of a joint and nothing else. A name under the key "point" may have an offset beside
+    it under the key "offset".
     """
     value = fields.get(key)
     if isinstance(value, str):
@@ -33,7 +33,7 @@ def read_point(fields: Fields, key: str, character: Character) -> Point:
 
 
 def read_points(fields: Fields, key: str, character: Character) -> tuple[Point, ...]:
-    """A list of points, each as `read_point` takes it."""
+    """Read a list of points, each as in `read_point`."""
     value = fields.get(key)
     if not isinstance(value, list | tuple) or not value:
         fields.fail(key, f"expected a list of points, got {describe(value)}")
@@ -82,21 +82,21 @@ def _named(fields: Fields, key: str, name: str, character: Character) -> Point:
 
 
 def _joint(name: str, character: Character) -> int | None:
-    """A joint by its name, or by its role; None where there is none."""
+    """Return a joint by its name or role; None if there is none."""
     if name in character.skeleton.names:
         return character.skeleton.index(name)
     return None if character.roles is None else character.roles.get(name)
 
 
 def read_joint(fields: Fields, key: str, character: Character, *, exact: bool = False) -> int:
-    """A joint by name or, unless it must be `exact`, by role."""
+    """Read a joint by name or, unless `exact`, by role."""
     return _known_joint(fields, key, fields.text(key), character, exact)
 
 
 def read_joints(fields: Fields, key: str, character: Character, *, groups: bool = False) -> tuple[int, ...]:
-    """Joints by names or roles; a role of several joints (spine) stands for all of them.
+    """Read joints by name or role; a role of several joints (spine) means all of them.
 
-    groups: limbs ("left_arm") and "trunk" are understood too.
+    groups: limbs ("left_arm") and "trunk" are accepted too.
     """
     value = fields.get(key)
     names = [value] if isinstance(value, str) else value
@@ -113,12 +113,12 @@ def read_joints(fields: Fields, key: str, character: Character, *, groups: bool 
 
 
 def read_chain(fields: Fields, key: str, character: Character) -> tuple[int, ...] | None:
-    """Joints that may turn: names of joints, roles and limbs; None where nothing is said."""
+    """Read the joints that may rotate: names of joints, roles and limbs; None if absent."""
     return None if fields.get(key, None) is None else read_joints(fields, key, character, groups=True)
 
 
 def _group(name: str, character: Character) -> tuple[int, ...] | None:
-    """The joints of a limb or of the trunk; None where the name is another or the character has no such."""
+    """Return the joints of a limb or of the trunk; None if the name is another or the character lacks it."""
     roles = character.roles
     if roles is None or name in character.skeleton.names:
         return None
@@ -149,17 +149,17 @@ def _known_joint(fields: Fields, key: str, name: str, character: Character, exac
 
 
 def point_data(point: Point, character: Character) -> str | dict[str, Any]:
-    """A point by its shortest name: a contact point's, a joint's, or a table of a joint and an offset."""
+    """Return a point's shortest name: a contact point's, a joint's, or a table of a joint and an offset."""
     for name, contact in character.contacts.items():
         if contact == point:
             return name
     name = character.skeleton.names[point.joint]
     if not any(point.offset):
-        # a contact point may have the name of a joint and lie elsewhere
+        # a contact point may have the name of a joint but another position
         return name if name not in character.contacts else {"joint": name}
     return {"joint": name, "offset": [float(value) for value in point.offset]}
 
 
 def joint_data(joint: int, character: Character) -> str:
-    """A joint's name."""
+    """Return a joint's name."""
     return character.skeleton.names[joint]

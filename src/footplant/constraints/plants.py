@@ -1,4 +1,4 @@
-"""Many footplants at once: what a long clip asks of its feet, as arrays instead of a thousand constraints."""
+"""Many footplants as arrays, instead of a thousand constraint objects for a long clip."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints.base import Constraint
-from footplant.constraints.easing import GOING, coasting, rows_of
+from footplant.constraints.easing import RATE_FRAMES, continuation, rows_of
 from footplant.constraints.footplant import Footplant
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
 
 def is_plain(constraint: Constraint) -> bool:
-    """Whether a constraint is a footplant that `Plants` can hold: at a place, over an interval, of a fixed point."""
+    """Return whether a constraint is a footplant that `Plants` can hold: fixed position, interval and point."""
     return (
         type(constraint) is Footplant
         and not constraint.free
@@ -28,11 +28,11 @@ def is_plain(constraint: Constraint) -> bool:
 
 
 def at_work_of(plants: Sequence[Footplant], points: Sequence[Point | None], frames: NDArray, fps: float) -> NDArray:
-    """(F,) how much any plant of some points is at work at frames (ascending), 0 to 1."""
+    """Return the largest activation (F,), 0 to 1, of any footplant of some points at frames (ascending)."""
     share = np.zeros(len(frames))
     own = [plant for plant in plants if plant.point in points]
-    plain = Plants([plant for plant in own if is_plain(plant)]).over(frames, fps)
-    np.maximum.at(share, plain.rows, plain.activation)
+    simple = Plants([plant for plant in own if is_plain(plant)]).over(frames, fps)
+    np.maximum.at(share, simple.rows, simple.activation)
     for plant in own:
         if not is_plain(plant):
             rows, active = plant.at_work(frames, fps)
@@ -42,44 +42,44 @@ def at_work_of(plants: Sequence[Footplant], points: Sequence[Point | None], fram
 
 @dataclass(frozen=True, eq=False)
 class Plants:
-    """N footplants. Residuals and activations are those of `Footplant`, to the last bit or so."""
+    """N footplants. Residuals and activations equal those of `Footplant` up to rounding."""
 
     plants: Sequence[Footplant]
 
     @cached_property
     def _intervals(self) -> tuple[NDArray, NDArray, NDArray]:
-        """(N,) first frames, (N,) frames after the last, (N, 2) ramps in seconds."""
+        """Return first frames (N,), frames after the last (N,), ramps in seconds (N, 2)."""
         bounds = [(p.frames.start, p.frames.stop) for p in self.plants]  # type: ignore[union-attr]
         starts, stops = np.array(bounds, np.int64).reshape(-1, 2).T
         return starts.copy(), stops.copy(), np.array([plant.ramp for plant in self.plants], float).reshape(-1, 2)
 
     @cached_property
     def joints(self) -> NDArray:
-        """(N,) the joint that carries each point."""
+        """Return the joint (N,) to which each point is attached."""
         return np.array([plant.point.joint for plant in self.plants], np.int64)
 
     @cached_property
     def offsets(self) -> NDArray:
-        """(N, 3) each point in its joint's frame, metres."""
+        """Return each point in its joint's frame (N, 3), metres."""
         return np.array([plant.point.offset for plant in self.plants], float).reshape(-1, 3)
 
     @cached_property
     def places(self) -> NDArray:
-        """(N, 3) where each stands, metres."""
+        """Return the position (N, 3) of each footplant, metres."""
         return np.array([plant.place for plant in self.plants], float).reshape(-1, 3)
 
     @cached_property
     def weights(self) -> NDArray:
-        """(N,) how much each counts."""
+        """Return the weights (N,)."""
         return np.array([plant.weight for plant in self.plants], float)
 
     @cached_property
     def hard(self) -> NDArray:
-        """(N,) bool."""
+        """Return whether each is hard (N,)."""
         return np.array([plant.hard for plant in self.plants], bool)
 
     def over(self, frames: NDArray, fps: float) -> PlantRows:
-        """Where they are at work among rows, which are `frames` of the clip (ascending)."""
+        """Return the rows in which they are active, for rows that are `frames` of the clip (ascending)."""
         from footplant.kernels import plants as kernel
 
         first = np.empty(len(self.plants), np.int64)
@@ -91,7 +91,7 @@ class Plants:
 
 @dataclass(frozen=True, eq=False)
 class PlantRows:
-    """Each pair of a row and a plant that is at work there, K of them by plant and row: made once, for many poses."""
+    """The K pairs of a row and a footplant that is active there, by footplant and row: computed once for many poses."""
 
     plants: Plants
     frames: NDArray
@@ -100,68 +100,68 @@ class PlantRows:
     rows: NDArray
     """(K,)"""
     which: NDArray
-    """(K,) which of the plants."""
+    """(K,) index of the footplant."""
     activation: NDArray
     """(K,) above 0, up to 1."""
 
     @cached_property
     def points_of(self) -> tuple[NDArray, NDArray, NDArray]:
-        """Joints (K,), offsets (K, 3) and places (K, 3) of the plants."""
+        """Return joints (K,), offsets (K, 3) and positions (K, 3) of the footplants."""
         plants, which = self.plants, self.which
         return plants.joints[which], plants.offsets[which], plants.places[which]
 
     @cached_property
     def hard(self) -> NDArray:
-        """(K,) bool."""
+        """Return whether each is hard (K,)."""
         return self.plants.hard[self.which]
 
     @cached_property
     def held(self) -> PlantRows:
-        """Those that are fully at work."""
+        """Return those that are fully active."""
         fully = self.activation >= 1.0
         return PlantRows(
             self.plants, self.frames, self.fps, self.rows[fully], self.which[fully], self.activation[fully]
         )
 
     @cached_property
-    def _told_by(self) -> tuple[NDArray, NDArray, NDArray]:
-        """(K,) the row that tells how far each is off: its own, or in a ramp that of the nearest held frame; (K,) a row
-        somewhat inside of that; and (K,) by how much more than between them its correction goes on (see `easing`).
+    def _error_rows(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Return (K,) the row that gives each error: its own, or in a ramp that of the nearest held frame; (K,) a row
+        slightly inside the hold; and (K,) the factor for continuing the change between them (see `easing`).
         """
         starts, stops, ramps = self.plants._intervals
         frame = self.frames[self.rows]
         nearest = np.clip(frame, starts[self.which], stops[self.which] - 1)
-        told, earlier, going = np.array(self.rows), np.array(self.rows), np.zeros(len(frame))
+        source, earlier, continued = np.array(self.rows), np.array(self.rows), np.zeros(len(frame))
         easing = np.flatnonzero(nearest != frame)
         if len(easing):
             nearest, own = nearest[easing], self.which[easing]
             away = frame[easing] - nearest
             row, found = rows_of(self.frames, nearest)
-            inside = nearest - np.sign(away) * GOING
+            inside = nearest - np.sign(away) * RATE_FRAMES
             before, known = rows_of(self.frames, inside)
             known &= found & (inside >= starts[own]) & (inside < stops[own])
             length = ramps[own, (away > 0).astype(np.int64)]
-            told[easing] = np.where(found, row, told[easing])
+            source[easing] = np.where(found, row, source[easing])
             earlier[easing] = np.where(known, before, earlier[easing])
-            going[easing] = np.where(known, coasting(away, length, self.fps) / GOING, 0.0)
-        return told, earlier, going
+            continued[easing] = np.where(known, continuation(away, length, self.fps) / RATE_FRAMES, 0.0)
+        return source, earlier, continued
 
     def residuals(self, kinematics: Kinematics) -> NDArray:
-        """(K, 3) metres, as `Footplant.residual` has them."""
+        """Return the residuals (K, 3), metres, as in `Footplant.residual`."""
         from footplant.kernels import plants as kernel
 
         out = np.empty((len(self.rows), 3))
-        kernel.slips(*self.points_of, *self._told_by, kinematics.positions, kinematics.rotations, out)
+        kernel.slips(*self.points_of, *self._error_rows, kinematics.positions, kinematics.rotations, out)
         return out
 
     def errors(self, kinematics: Kinematics) -> NDArray:
-        """(K,) metres that each is off."""
+        """Return the error of each (K,), metres."""
         off = self.residuals(kinematics)
         return np.sqrt(np.einsum("ki,ki->k", off, off))
 
     def aim(self, kinematics: Kinematics, slots: NDArray, targets: NDArray) -> None:
-        """Write where each point is to be, its place less its residual, into rows `slots` (K,) of targets (N, 4)."""
+        """Write each point's target, its position minus its residual, into rows `slots` (K,) of targets (N, 4)."""
         from footplant.kernels import plants as kernel
 
         poses = kinematics.positions, kinematics.rotations
-        kernel.aim(self.rows, *self.points_of, *self._told_by, slots, *poses, targets)
+        kernel.aim(self.rows, *self.points_of, *self._error_rows, slots, *poses, targets)

@@ -1,4 +1,4 @@
-"""Solids and grounds of constraint files: what points stay in, out of, or above."""
+"""Read and write the solids and grounds of constraint files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _stairs(fields: Fields) -> Stairs:
     )
 
 
-def _stones(fields: Fields) -> InterpolatedGround:
+def _stepping_stones(fields: Fields) -> InterpolatedGround:
     reach = fields.number("reach")
     if not reach > 0:
         fields.fail("reach", f"expected a reach above 0 metres, got {reach:g}")
@@ -99,17 +99,17 @@ _GROUNDS: dict[str, Callable[[Fields], Any]] = {
     "plane": _plane,
     "height_field": _height_field,
     "stairs": _stairs,
-    "stepping_stones": _stones,
+    "stepping_stones": _stepping_stones,
 }
 
 
 def read_region(fields: Fields, key: str) -> Region:
-    """A solid to be in or out of: a plane (what is below it), a box, a ball, a capsule, or below a height field."""
+    """Read a solid: a plane (the half-space below it), a box, a ball, a capsule, or the space below a height field."""
     return _read(fields.table(key), {**_SOLIDS, "height_field": _height_field}, "shape")
 
 
 def read_ground(fields: Fields, key: str) -> Ground:
-    """A ground to be above: a level in metres, a plane, a height field, stairs or stepping stones."""
+    """Read a ground: a level in metres, a plane, a height field, stairs or stepping stones."""
     value = fields.get(key)
     if is_number(value):
         return Plane((0.0, float(value), 0.0))
@@ -129,33 +129,37 @@ def _read(fields: Fields, readers: dict[str, Callable[[Fields], Any]], what: str
 
 
 def solid_data(solid: Any) -> dict[str, Any]:
-    """A solid or ground as plain values; one of an unknown class is an error."""
+    """Return a solid or ground as JSON-ready values; an unknown class is an error."""
     match solid:
         case Plane():
-            return {"shape": "plane", "point": _plain(solid.point), "up": _plain(solid.up)}
+            return {"shape": "plane", "point": _as_list(solid.point), "up": _as_list(solid.up)}
         case Ball():
-            return {"shape": "ball", "center": _plain(solid.center), "radius": float(solid.radius)}
+            return {"shape": "ball", "center": _as_list(solid.center), "radius": float(solid.radius)}
         case Capsule():
-            ends = {"start": _plain(solid.start), "stop": _plain(solid.stop)}
+            ends = {"start": _as_list(solid.start), "stop": _as_list(solid.stop)}
             return {"shape": "capsule", **ends, "radius": float(solid.radius)}
         case Box():
-            sizes = {"center": _plain(solid.center), "half": _plain(solid.half)}
-            return {"shape": "box", **sizes, "turn": _plain(solid.turn)}
+            sizes = {"center": _as_list(solid.center), "half": _as_list(solid.half)}
+            return {"shape": "box", **sizes, "turn": _as_list(solid.turn)}
         case HeightField():
-            grid = {"heights": _plain(solid.heights), "spacing": float(solid.spacing), "origin": _plain(solid.origin)}
+            grid = {
+                "heights": _as_list(solid.heights),
+                "spacing": float(solid.spacing),
+                "origin": _as_list(solid.origin),
+            }
             return {"shape": "height_field", **grid, "basis": solid.basis}
         case Stairs():
             size = {"rise": float(solid.rise), "run": float(solid.run), "count": int(solid.count)}
-            way = {"start": _plain(solid.start), "heading": float(solid.heading), "level": float(solid.level)}
-            return {"shape": "stairs", **size, **way}
+            placement = {"start": _as_list(solid.start), "heading": float(solid.heading), "level": float(solid.level)}
+            return {"shape": "stairs", **size, **placement}
         case InterpolatedGround():
-            return {"shape": "stepping_stones", "places": _plain(solid.places), "reach": float(solid.reach)}
+            return {"shape": "stepping_stones", "places": _as_list(solid.places), "reach": float(solid.reach)}
         case _:
             names = ", ".join(
                 kind.__name__ for kind in (Plane, Box, Ball, Capsule, HeightField, Stairs, InterpolatedGround)
             )
-            raise ConstraintError(f"expected one of {names} to write down, got {type(solid).__name__}")
+            raise ConstraintError(f"expected one of {names} to write, got {type(solid).__name__}")
 
 
-def _plain(values: Any) -> list:
+def _as_list(values: Any) -> list:
     return np.asarray(values, float).tolist()

@@ -1,6 +1,6 @@
-"""Constraints from plain values, as TOML and JSON hold them; docs/constraints.md describes the format.
+"""Read constraints from JSON-ready values, as in TOML and JSON files; docs/constraints.md describes the format.
 
-The way back is in `writing`; files are read and written by `footplant.io.constraint_files`.
+`writing` is the inverse; `footplant.io.constraint_files` reads and writes files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from footplant.errors import ConstraintError
 from footplant.skeleton import Character
 
 Common = dict[str, Any]
-"""What every kind has: name, frames, ramp, priority, weight, hard, tolerance, chain."""
+"""Fields of every kind: name, frames, ramp, priority, weight, hard, tolerance, chain."""
 
 
 def from_data(
@@ -44,10 +44,10 @@ def from_data(
     fps: float | None = None,
     path: str | Path | None = None,
 ) -> tuple[Constraint, ...]:
-    """Constraints of a character from plain values: a list of tables, or a table with such a list as `constraints`.
+    """Return the constraints of a character from a list of tables, or from a table with such a list as `constraints`.
 
-    frames: how many the clip has, so that frames beyond it are an error; fps: its rate, for what is told in seconds;
-    path: the file that the values come from, for error messages.
+    frames: the clip's length, beyond which frames are an error; fps: its frame rate, for times in seconds; path: the
+    file that the values come from, for error messages.
     """
     if isinstance(data, Mapping):
         whole = Fields(data, "", path)
@@ -87,12 +87,12 @@ def _common(fields: Fields, character: Character, frames: int | None, fps: float
         "tolerance": fields.number("tolerance", None, low=0.0),
         "chain": read_chain(fields, "chain", character),
     }
-    # relations are soft unless told, other kinds hard
+    # relations are soft by default, other kinds hard
     return common | ({"hard": fields.flag("hard", True)} if "hard" in fields else {})
 
 
 def _held(fields: Fields, frames: int | None, fps: float | None) -> range | tuple[int, ...] | None:
-    """The frames that it holds at: `frames`, `interval` (first and last) or `seconds` (from and to)."""
+    """Return the frames at which it holds: `frames`, `interval` (first and last) or `seconds` (from and to)."""
     given = [key for key in ("frames", "interval", "seconds") if fields.get(key, None) is not None]
     if not given:
         return None
@@ -106,7 +106,7 @@ def _held(fields: Fields, frames: int | None, fps: float | None) -> range | tupl
         fields.fail(key, f"expected a list of numbers, got {describe(value)}")
     if key == "seconds":
         if fps is None:
-            fields.fail(key, "expected frames, since the clip and its rate are not known here")
+            fields.fail(key, "expected frames, because the clip and its frame rate are not known here")
         if len(value) != 2 or not 0 <= value[0] <= value[1]:
             fields.fail(key, f"expected two times in order, got {list(value)}")
         value = [int(np.ceil(value[0] * fps - 1e-6)), int(np.floor(value[1] * fps + 1e-6))]
@@ -123,7 +123,7 @@ def _held(fields: Fields, frames: int | None, fps: float | None) -> range | tupl
 
 
 def _check_rows(fields: Fields, constraint: Constraint, frames: int | None) -> None:
-    """Values for each frame must be as many as there are frames."""
+    """Check that per-frame values have one row for each frame."""
     held = frames if constraint.frames is None else len(constraint.frames)
     for key in ("target", "value", "margin", "clearance"):
         rows = getattr(constraint, key, None)
@@ -135,7 +135,7 @@ def _check_rows(fields: Fields, constraint: Constraint, frames: int | None) -> N
 
 
 def _target(fields: Fields, character: Character, width: int = 3) -> Any:
-    """A target that is one place, one for each frame, or a point to follow."""
+    """Read a target: one position, one for each frame, or a point to follow."""
     if "follow" in fields:
         if "target" in fields:
             fields.fail("follow", "expected either a target or something to follow, got both")
