@@ -211,8 +211,8 @@ def test_command(capsys, tmp_path):
     [
         (["sample:walk"], "two or more clips"),
         (["sample:walk", "sample:run", "--weights", "1,2,3"], "expected 2 numbers"),
-        (["sample:walk", "sample:run", "--weights", "a,b"], "numbers with commas"),
-        (["sample:walk", "sample:run", "--weights", "1:1,0 0:0,1"], "rising times"),
+        (["sample:walk", "sample:run", "--weights", "a,b"], "numbers separated by commas"),
+        (["sample:walk", "sample:run", "--weights", "1:1,0 0:0,1"], "increasing times"),
         (["sample:walk", "sample:run", "--weights", "1,0", "--speed", "2"], "either"),
         (["sample:walk", "sample:run", "--part", "right_arm"], "right_arm=0,1"),
         (["sample:walk", "sample:run", "--reference", "3"], "1 to 2"),

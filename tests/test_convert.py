@@ -93,8 +93,8 @@ def test_what_of_a_project_is_lost(capsys, tmp_path):
     save_project(tmp_path / "a.footplant", Project(((clip,),), ({"kind": "plant"},) * 2, ({"do": "it"},)))
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")
     assert report["lost"] == [
-        "which joint is what: .glb files do not say it, so it will be found anew",
-        "contact points, masses and limits: .glb files have no place for them, so they will be found anew",
+        "joint roles: .glb files do not state them, so they will be detected again",
+        "contact points, masses and limits: .glb files cannot hold them, so they will be computed again",
         "2 constraints and 1 edit: only .footplant files hold them",
     ]
     assert run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.footplant")["lost"] == []
@@ -107,7 +107,7 @@ def test_bones_that_change_their_length(tmp_path):
     assert footplant.io.PARTS["moving bones"]
     told = losses(clip, None, formats()[".vrma"], takes=True, figures=True)
     assert any(
-        text.startswith("bones that change their length with time: .vrma files have fixed lengths, which moves joints")
+        text.startswith("bones that change their length over time: .vrma files have fixed lengths, which moves joints")
         and text.endswith(" mm")
         for text in told
     )
@@ -120,14 +120,14 @@ def test_figures_go_along_where_they_fit(capsys, tmp_path):
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.bvh")
     assert (report["figures"], any("figure" in text for text in report["lost"])) == (2, False)
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")
-    assert (report["figures"], "1 other figure ('Bob'); choose one with --figure" in report["lost"]) == (1, True)
+    assert (report["figures"], "1 other character ('Bob'); choose one with --figure" in report["lost"]) == (1, True)
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.footplant", "--figure", "Bob")
     assert "1 other figure ('Ann')" in report["lost"]
     assert len(load_project(tmp_path / "b.footplant").figures) == 1
     # a BVH has one clock for all
     footplant.save(tmp_path / "c.footplant", replace(clip, others=(rich_clip(2, "b", 7, bob),)))
     report = run_json(capsys, "convert", tmp_path / "c.footplant", tmp_path / "c.bvh")
-    assert "1 other figure ('Bob'); choose one with --figure" in report["lost"]
+    assert "1 other character ('Bob'); choose one with --figure" in report["lost"]
 
 
 def test_onto_a_character_of_a_project(capsys, glb, tmp_path):

@@ -260,7 +260,7 @@ def test_a_new_edit_after_undo_drops_what_was_undone(session):
     session.do({"kind": "objects", "objects": []})
     assert [step.title for step in session.steps] == ["Drag left palm at 40", "Arrange the scene"]
     assert session.unsaved
-    with pytest.raises(ConstraintError, match="place in the history"):
+    with pytest.raises(ConstraintError, match="position in the history"):
         session.go(5)
 
 

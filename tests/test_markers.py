@@ -243,7 +243,7 @@ class TestFiles:
         out = tmp_path / "walk.trc"
         code, text, _ = run(capsys, "convert", folder / "walk.c3d", out, "--json")
         assert code == 0
-        assert json.loads(text)["lost"] == ["how well the cameras agreed about each point (residuals)", "1 events"]
+        assert json.loads(text)["lost"] == ["residuals (reconstruction errors of the cameras)", "1 events"]
         source, target = footplant.load_markers(folder / "walk.c3d"), footplant.load_markers(out)
         np.testing.assert_array_equal(source.positions, target.positions)
         assert (source.names, source.subjects) == (target.names, target.subjects)
@@ -269,13 +269,13 @@ class TestFiles:
         [
             (("info", "broken.c3d"), "expected the C3D key 0x50, got 0x51"),
             (("plot", "broken.c3d", "-o", "x.png"), "expected the C3D key"),
-            (("measure", "walk.c3d", "--take", "1"), "takes no --take"),
+            (("measure", "walk.c3d", "--take", "1"), "take no --take"),
             (("contacts", "broken.c3d"), "expected the C3D key"),
-            (("info", "walk.c3d", "--take", "1"), "takes no --take"),
+            (("info", "walk.c3d", "--take", "1"), "take no --take"),
             (("info", "walk.c3d", "--figure", "Eve"), "a subject among 'Ann', 'Bob', got 'Eve'"),
             (("convert", "walk.c3d", "out.bvh"), "can be written as .trc only, not as .bvh"),
             (("convert", "walk.c3d", "out.c3d"), "can be written (.trc), got .c3d"),
-            (("convert", "sample:walk", "out.trc"), "expected a file of markers"),
+            (("convert", "sample:walk", "out.trc"), "expected a marker file"),
         ],
     )
     def test_errors_are_one_line(self, capsys, folder, monkeypatch, arguments, message):

@@ -209,7 +209,7 @@ def test_doorways_that_cannot_be_passed_are_told(walk):
     assert solution.status is not Status.SOLVED
     assert any("above the ground at doorway 1" in entry.name for entry in solution.report.unmet)
     assert "the motion does not pass through doorway 2" in solution.report.notes
-    with pytest.raises(ConstraintError, match="expected a distance along the way of 0 to 5"):
+    with pytest.raises(ConstraintError, match="expected a distance along the path of 0 to 5"):
         doorway_on_the_way(walk.motion, walk.character, 60.0, 1.5, FLOOR)
 
 
