@@ -132,7 +132,7 @@ def test_numeric_keeps_hands_apart_and_feet_planted():
     assert solution.status is Status.SOLVED
     assert error_of(box, solution.motion) < 0.001
     assert solution.report.after.worst_plant.drift < 1.0
-    assert "numeric ik was taken" in solution.report.notes[-1]
+    assert "numeric IK is used" in solution.report.notes[-1]
     # easing in and out: no frame may jump
     speed = np.linalg.norm(np.diff(Kinematics(solution.motion).point(PALM), axis=0), axis=1)
     assert np.abs(np.diff(speed)).max() < 0.004
@@ -156,7 +156,7 @@ def test_only_the_chain_moves():
 def test_free_footplants_are_settled_with_a_note():
     plant = Footplant(point=HEEL, frames=range(60, 80), ramp=(0.1, 0.1), name="anywhere")
     solution = fit(SHORT, [plant])
-    assert any("anywhere: its place was free" in note for note in solution.report.notes)
+    assert any("anywhere: its place is free" in note for note in solution.report.notes)
     places = Kinematics(solution.motion).point(HEEL)[60:80]
     assert np.ptp(places, axis=0).max() < 0.002
 

@@ -1,4 +1,4 @@
-"""Which inverse kinematics a motion is solved with, and constraints brought into the form that it takes."""
+"""Choose the inverse kinematics for a problem, and fix footplants whose place is free."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ IkName = Literal["auto", "hybrid", "numeric"]
 
 
 def settle(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[list[Constraint], list[str]]:
-    """The constraints with every free footplant fixed where the motion has it on average, and a sentence for each."""
+    """Return the constraints with free footplants fixed at their mean position, and a note for each."""
     found, notes = [], []
     for constraint in constraints:
         if isinstance(constraint, Footplant) and constraint.free:
             constraint = constraint.settled(kinematics)
             place = ", ".join(f"{value:.3f}" for value in np.asarray(constraint.place))
-            notes.append(f"{constraint.title}: its place was free; it stands where it is on average, at ({place})")
+            notes.append(f"{constraint.title}: its place is free and was fixed at its mean position, ({place})")
         found.append(constraint)
     return found, notes
 
 
 def editing_ik(motion: Motion, character: Character) -> Hybrid:
-    """Hybrid ik for the figure of a motion: what holds already stays as it is, straight knees too."""
+    """Return hybrid IK for editing a motion of this character: met constraints change nothing, straight knees stay."""
     return Hybrid(character, as_straight_as=motion, softness=0.001)
 
 
 def choose_ik(
     motion: Motion, character: Character, constraints: Sequence[Constraint], name: IkName = "auto"
 ) -> tuple[Ik, str | None]:
-    """What poses single frames of a motion, and why, where that was not asked for."""
+    """Return the Ik for a motion, and the reason if it differs from the default."""
     if name == "numeric":
         return Numeric(), None
     if name not in ("auto", "hybrid"):
@@ -47,10 +47,10 @@ def choose_ik(
     if name == "hybrid":
         return editing_ik(motion, character), None
     if character.roles is None:
-        return Numeric(), f"numeric ik was taken: {character.name!r} has no human roles"
+        return Numeric(), f"numeric IK is used: {character.name!r} has no humanoid roles"
     hybrid = editing_ik(motion, character)
     for constraint in constraints:
         reason = hybrid.refuses(constraint)
         if reason:
-            return Numeric(), f"numeric ik was taken, because of {constraint.title!r}: {reason}"
+            return Numeric(), f"numeric IK is used because of {constraint.title!r}: {reason}"
     return hybrid, None

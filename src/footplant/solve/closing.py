@@ -1,4 +1,4 @@
-"""The last step after splines: what they leave is closed by limbs, there alone where it is too much."""
+"""Closing the residual of a smooth solve by the limbs (Lee & Shin 1999, section 4.4)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from footplant.solve.ik.hybrid import Hybrid
 from footplant.spline import smooth_envelope
 
 CLOSED = 0.7
-"""Share of its tolerance up to which an error is left as it is."""
+"""Share of a constraint's tolerance up to which its residual is left. Lower values close more frames and cost
+smoothness; above 1 residuals would be reported as unmet."""
 EASE = 0.1
-"""Seconds over which what limbs change comes and goes."""
+"""Seconds over which the limbs' correction fades in and out."""
 EASE_DOWN = 0.15
-"""Seconds over which the root comes down before, and up again after, a goal that a leg would not reach."""
+"""Seconds over which the root is lowered before, and raised after, a goal that is out of a leg's reach."""
 LEANING = (4.0, 2.0, 1.0)
-"""Knot spacings, in frames of 1/30 s, with which the trunk leans to where a limb would not reach."""
+"""Knot spacings, in frames of 1/30 s, of the levels in which the trunk leans towards goals out of reach."""
 STAYS = 3.0
-"""What it costs the root to move then (1/m²): rather than that, the spine bends."""
+"""Cost of moving the root in these levels (1/m²): high, so that the spine bends instead."""
 ROUNDS = 4
-"""How often frames around which that would do harm are left out before all are left alone."""
+"""Maximum number of attempts, each leaving out frames where the correction did harm, before nothing is corrected."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,10 @@ class ExactPass:
         return motion, met
 
     def enforce(self, motion: Motion, problem: Problem, frames: NDArray) -> tuple[Motion, NDArray]:
-        """The last pass: what is left goes into the limbs alone, frame by frame, where ramps ease it in and out.
+        """Return the motion with the residual closed by the limbs at the given frames, and (n,) what was reached.
 
-        A leg that cannot reach is helped first: the root comes down, smoothly and never by less than is needed.
+        Ramps of the constraints fade the correction in and out. Where a leg cannot reach, the root is first lowered
+        by a smooth envelope of the missing height.
         """
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         last = bending = ik
@@ -75,7 +77,7 @@ class ExactPass:
         else:
             answer = ik.solve(part(motion), problem.constraints, frames=frames)
         if self.lean and not answer.reached.all():
-            # what limbs alone do not reach they may reach with the trunk; hips are as low as feet need them
+            # what is out of reach of the limbs alone may be within reach of a leaning trunk
             off = worst_error(Kinematics(answer.motion, frames), problem.constraints)
             unmet = np.zeros(len(motion), bool)
             unmet[frames] = ~answer.reached & (off > problem.tolerance)
@@ -91,17 +93,17 @@ class ExactPass:
 
 @dataclass(frozen=True)
 class WhereUnmet:
-    """Enforces constraints by limbs around the frames at which one is not met, and leaves all others alone.
+    """Closes the residual by the limbs only around frames with an unmet constraint; all others are unchanged.
 
-    A leg that is all but straight turns its knee by degrees for a tenth of a millimetre at the foot: where splines are
-    near enough, to close what they leave would cost their smoothness and gain nothing that anybody sees.
+    A nearly straight leg bends its knee by degrees for a tenth of a millimetre at the foot. Where the splines are
+    within tolerance, closing the rest would cost smoothness and gain nothing visible.
     """
 
     ik: Ik | None = None
-    """What poses single frames; None: `Hybrid` for the problem's character."""
+    """The inverse kinematics of single frames; None: `Hybrid` for the problem's character."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion with its unmet frames closed, eased in and out."""
+        """Return the motion with its unmet frames closed; the correction fades in and out."""
         watch, motion = Stopwatch(problem), problem.motion
         before = unmet_shares(problem, Kinematics(motion))
         unmet = before > CLOSED
@@ -115,7 +117,7 @@ class WhereUnmet:
             worse = _worse(share, before, unmet_shares(problem, Kinematics(closed)))
             if not worse.any():
                 break
-            # those whose change comes and goes there are left as they are
+            # leave out every unmet frame whose correction fades over these
             for frame in np.flatnonzero(worse):
                 unmet[max(frame - 2 * half, 0) : frame + 2 * half + 1] = False
             closed = motion
@@ -124,9 +126,9 @@ class WhereUnmet:
 
 
 def _worse(share: NDArray, before: NDArray, after: NDArray) -> NDArray:
-    """(F,) which frames are farther off than any was before in the stretch around them that has a share in the change.
+    """Return (F,) bool: frames whose residual exceeds the largest one before, within their corrected stretch.
 
-    Half of a change is no half of a way where a knee that the capture bends the wrong way is bent the right way.
+    Half of a correction is not half of the residual where it flips a knee that the capture bends backwards.
     """
     out = np.zeros(len(share), bool)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], share > 0, [False]])))
@@ -136,9 +138,9 @@ def _worse(share: NDArray, before: NDArray, after: NDArray) -> NDArray:
 
 
 def unmet_shares(problem: Problem, kinematics: Kinematics) -> NDArray:
-    """(F,) the largest error of a hard constraint at each frame, in shares of its tolerance.
+    """Return (F,) the largest residual of a hard constraint at each frame, as a share of its tolerance.
 
-    What may be off by more than the problem's own tolerance (a hand's plant) is closed to that none the less.
+    A tolerance above the problem's own (of a palm's contact) counts as the problem's.
     """
     worst = np.zeros(len(kinematics.frames))
     for constraint in problem.constraints:

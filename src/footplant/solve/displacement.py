@@ -14,17 +14,17 @@ from footplant.problem import Ik, Problem
 from footplant.spline import fit_spline, smooth_envelope
 
 PAPER_RATE = 30.0
-"""Frames a second of the paper, in which its knot spacings are told."""
+"""Frame rate of the paper, fps, in whose frames knot spacings are given."""
 LEAST_KNOTS = 2.0
-"""Frames of the clip between two knots at the least: with one for each frame nothing would be smooth."""
+"""Smallest knot spacing in frames of the clip: with one knot per frame nothing would be smooth."""
 
 
 def displaced(
     motion: Motion, displacement: NDArray, frames: NDArray, spacing: float, least: float = LEAST_KNOTS
 ) -> Motion:
-    """The whole clip along a smooth displacement map through displacements (n, 1+J, 3) at n frames (METHODS A2).
+    """Return the whole clip moved by a B-spline fitted to displacements (n, 1+J, 3) at n frames (METHODS A2).
 
-    least: frames of the clip between two knots at the least.
+    spacing: of the knots, in frames of 1/30 s. least: smallest knot spacing in frames of the clip.
     """
     from footplant.kernels import spline as kernel
 
@@ -44,7 +44,7 @@ def displaced(
 def fit_near(
     ik: Ik, motion: Motion, problem: Problem, frames: NDArray, unmet: NDArray, ease: float, spacing: float
 ) -> Motion:
-    """One more level around frames (F,) where something is unmet; what it changes comes and goes over `ease` s."""
+    """Fit one more level around unmet frames (F,) bool; its displacement fades in and out over `ease` seconds."""
     half = max(round(ease * motion.fps), 1)
     share = np.minimum(smooth_envelope(unmet.astype(float), half), 1.0)[frames]
     near = frames[share > 0.0]

@@ -1,8 +1,10 @@
-"""Per-frame inverse kinematics and filtering: pose every frame, low-pass what that changed, and again, ever finer.
+"""Per-frame inverse kinematics with filtering: pose every frame, low-pass the displacement, and repeat, ever finer.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), sections 3.4 and 4.1
-(METHODS B4). What is filtered is the displacement, in exponential coordinates, never the motion itself: its own detail
-stays.
+(METHODS B4). Only the displacement is filtered, in exponential coordinates, never the motion itself, so that its detail
+stays:
+
+    d_{k+1} = d_k ⊕ K_k ∗ (IK(m0 ⊕ d_k) ⊖ (m0 ⊕ d_k)),   K_k a binomial kernel of decreasing width.
 """
 
 from __future__ import annotations
@@ -28,23 +30,22 @@ State = TypeVar("State", Motion, NDArray)
 
 @dataclass(frozen=True)
 class Filtered:
-    """Alternates IK on every constrained frame with a low-pass of the displacement."""
+    """Alternates IK at every constrained frame with a low-pass filter of the displacement."""
 
     ik: Ik | None = None
-    """What poses single frames; None: `Hybrid` for the problem's character."""
+    """The inverse kinematics of single frames; None: `Hybrid` for the problem's character."""
     widths: tuple[int, ...] = (65, 17, 5, 3)
-    """Width of the binomial kernel of each pass, in frames of 1/30 s, decreasing; at other rates as wide in time."""
+    """Width of the binomial kernel of each pass, in frames of 1/30 s, decreasing; the same in seconds at any rate."""
     exact: bool = True
-    """Whether it ends on an IK step (constraints hold exactly, what is left goes into the limbs alone) or on a filter
-    step (the motion is smooth)."""
+    """Whether it ends on an IK step (constraints hold exactly, by the limbs alone) or on a filter step (smooth)."""
 
     @property
     def closing(self) -> ExactPass | None:
-        """Its last step as a method of its own; None where it ends on a filter step."""
+        """Return its last step as a pass; None where it ends on a filter step."""
         return ExactPass(self.ik) if self.exact else None
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion after all passes, with the error after each."""
+        """Return the motion after all passes; the report has the residual after each."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("filtered", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
@@ -70,7 +71,7 @@ class Filtered:
 
 
 def kernel_of(width: float) -> NDArray:
-    """A low-pass kernel that sums to 1: binomial of an odd width, else the bell of the same variance, (width − 1)/4."""
+    """Return a low-pass kernel of sum 1: binomial of odd width, else a Gaussian of the same variance, (width − 1)/4."""
     odd = 2 * round((width - 1) / 2) + 1
     if odd <= 33 and abs(width - odd) < 1e-6:
         return binomial_kernel(max(odd, 1))
@@ -81,9 +82,9 @@ def kernel_of(width: float) -> NDArray:
 
 
 def relax(state: State, enforce: Callable[[State], State], kernels: Sequence[NDArray]) -> State:
-    """Repeat, with one kernel after another: enforce the constraints, low-pass the change, and apply that.
+    """For each kernel in turn: enforce the constraints, low-pass the displacement, and apply it.
 
-    The state is a motion, or an array of places (F, D): anything whose difference is an array that can be added again.
+    The state is a motion or an array (F, D): anything whose difference is an array that can be added.
     """
     if not len(kernels):
         raise MotionError("expected at least one kernel, got none")
@@ -91,7 +92,7 @@ def relax(state: State, enforce: Callable[[State], State], kernels: Sequence[NDA
         change = enforce(state) - state
         flat = change.reshape(len(change), -1)
         used = np.flatnonzero(np.abs(flat).max(axis=0, initial=0.0) > 0)
-        # beyond the ends of a clip what is asked goes on: else its first and last frames were pulled back
+        # hold the displacement beyond the ends of the clip; otherwise its first and last frames are pulled back
         flat[:, used] = filter_fir(flat[:, used], kernel, ends="hold")
         state = cast(State, state + change)
     return state

@@ -1,7 +1,15 @@
 """Hierarchical motion fitting: displacement maps of B-splines, coarse to fine.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999): Algorithm 1
-(section 4.2), the first guess (section 4.3) and the optional last pass that enforces each constraint (section 4.4).
+(section 4.2), the initial guess (section 4.3) and the optional last pass that enforces each constraint (section 4.4).
+
+Objective: among motions m = m0 ⊕ d₁ ⊕ … ⊕ d_h that meet the constraints, keep the displacement smooth. Level k solves
+at every constrained frame t
+
+    d(t) = argmin Σ_j w_j ‖d_j‖²   subject to   c(t, m ⊕ d) = 0        (equation 4, by `Ik`)
+
+and approximates these displacements in the least-squares sense by a cubic B-spline d_k with knot spacing τ/2ᵏ. What one
+level leaves is the target of the next, finer one.
 """
 
 from __future__ import annotations
@@ -29,35 +37,45 @@ from footplant.solve.displacement import LEAST_KNOTS, PAPER_RATE, displaced, fit
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.spline import fit_multilevel
 
-SAMPLES = 2.5
-"""Poses that are asked for between two knots: more would tell a cubic nothing new."""
-LITTLE = 0.007
-"""Body heights that constraints may be off after the smooth levels."""
-HELPS = 0.9
-"""Share of the error before it that a further level must leave at most to be followed by another one."""
-FINEST = 3
-"""Levels at most with a knot for each frame, around frames at which a source that shakes leaves more than that."""
-EASE_IN = 0.05
-"""Seconds over which what they change comes and goes."""
+
+@dataclass(frozen=True)
+class HierarchicalSettings:
+    """Tuning numbers of hierarchical fitting beyond the paper's knot spacings."""
+
+    samples_per_knot: float = 2.5
+    """Frames posed by IK between two knots. A cubic needs no more; with 2, limbs near their reach converge more slowly
+    (figures of the retargeting table, docs/retarget_table.md)."""
+    tolerance: float = 0.007
+    """Body heights: residual after the smooth levels above which finer levels follow. Doubled, the exact pass has more
+    to close and the limbs jerk more."""
+    improvement: float = 0.9
+    """A finer level is followed by another one only if it leaves at most this share of the residual before it."""
+    frame_levels: int = 3
+    """Maximum number of levels with one knot per frame, around frames where source jitter leaves more than that."""
+    ease: float = 0.05
+    """Seconds over which the displacement of those levels fades in and out."""
+
+
+SETTINGS = HierarchicalSettings()
 
 
 @dataclass(frozen=True)
 class Hierarchical:
-    """Solves a problem level by level: IK at the constrained frames, a smooth displacement through the answers."""
+    """Algorithm 1: at each level, IK at the constrained frames, then a B-spline through the displacements."""
 
     ik: Ik | None = None
-    """What poses single frames; None: `Hybrid` for the problem's character."""
+    """The inverse kinematics of single frames; None: `Hybrid` for the problem's character."""
     spacings: tuple[float, ...] = (16.0, 8.0, 4.0, 2.0, 1.0, 1.0)
-    """Knot spacing of each level, in frames of 1/30 s, so that it means the same at any rate."""
+    """Knot spacing of each level, in frames of 1/30 s, so that it means the same at any frame rate."""
     further: int = 0
-    """Levels beyond them at most, each of half the spacing, while more than `LITTLE` is left and they still help."""
+    """Maximum number of further levels, each with half the spacing, while the residual is too large and still falls."""
     exact: bool = True
-    """Whether a last pass enforces the constraints by IK alone: the trunk stays smooth, the limbs are exact."""
+    """Whether a last pass (`ExactPass`) closes the residual by IK: the trunk stays smooth, the limbs are exact."""
     first_guess: bool = True
-    """Whether the root first follows the mean shift of what is held; without it a walk lifted onto a hill squats."""
+    """Whether the root first follows the mean shift of the footplants; without it a walk lifted onto a hill squats."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion nearest to the problem's own, in the sense of its smooth displacement, that meets it."""
+        """Return the motion that meets the constraints by a smooth displacement of the problem's motion."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("hierarchical", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
@@ -68,23 +86,24 @@ class Hierarchical:
             watch.lap("first guess", motion)
         reached, left = np.ones(len(frames), bool), np.inf
         now = Kinematics(motion) if self.spacings else None
-        # where further levels may follow, the finest one is repeated as they are: as long as that is needed
+        # the finest given spacing may be repeated like the further levels: only while it is needed
         usual = self.spacings.index(self.spacings[-1]) + 1 if self.further and self.spacings else len(self.spacings)
         for number, spacing in enumerate(self._every_spacing(motion.fps)):
             assert now is not None
             if progress:
                 progress(f"level {number + 1}", min(number / (len(self.spacings) + self.exact), 1.0))
             every = _stride(spacing * motion.fps / PAPER_RATE)
-            asked, away, reached = _asked(ik, now, problem.constraints, frames, every)
+            asked, away, reached = _posed(ik, now, problem.constraints, frames, every)
             motion = displaced(motion, away, asked, spacing)
             now = Kinematics(motion)
             before, left = left, watch.lap(f"{spacing:g} frames a knot", now)
             if number + 1 >= usual and (
-                left <= LITTLE * problem.character.height or (number >= usual and left > HELPS * before)
+                left <= SETTINGS.tolerance * problem.character.height
+                or (number >= usual and left > SETTINGS.improvement * before)
             ):
                 break
-        if self.spacings and self.further and left > LITTLE * problem.character.height:
-            motion = self._settled(ik, motion, problem, frames, watch)
+        if self.spacings and self.further and left > SETTINGS.tolerance * problem.character.height:
+            motion = self._fit_jitter(ik, motion, problem, frames, watch)
         if self.exact:
             if progress:
                 progress("exact", len(self.spacings) / (len(self.spacings) + 1))
@@ -98,37 +117,37 @@ class Hierarchical:
         return ExactPass(self.ik, lean=self.further > 0) if self.exact else None
 
     def _every_spacing(self, fps: float) -> list[float]:
-        """The spacings and further ones, down to the least that there is."""
+        """Return the given spacings and the further ones, down to the smallest possible."""
         if not self.spacings:
             return []
         last, least = self.spacings[-1], LEAST_KNOTS * PAPER_RATE / fps
         finer = [max(last * 0.5**number, min(least, last)) for number in range(1, self.further + 1)]
         return [*self.spacings, *finer]
 
-    def _settled(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray, watch: Stopwatch) -> Motion:
-        """The motion with a knot a frame where a source that shakes would shake what it holds, and only there.
+    def _fit_jitter(self, ik: Ik, motion: Motion, problem: Problem, frames: NDArray, watch: Stopwatch) -> Motion:
+        """Fit with one knot per frame around frames where source jitter keeps a constraint unmet, and only there.
 
-        What shakes from frame to frame while it stands has to be stilled frame by frame, too.
+        Jitter from frame to frame in a planted foot can only be removed from frame to frame.
         """
         spacing = PAPER_RATE / motion.fps
-        for _ in range(FINEST):
-            unmet = worst_error(Kinematics(motion), problem.constraints) > LITTLE * problem.character.height
+        for _ in range(SETTINGS.frame_levels):
+            unmet = worst_error(Kinematics(motion), problem.constraints) > SETTINGS.tolerance * problem.character.height
             if not unmet.any():
                 break
-            motion = fit_near(ik, motion, problem, frames, unmet, EASE_IN, spacing)
+            motion = fit_near(ik, motion, problem, frames, unmet, SETTINGS.ease, spacing)
             watch.lap(f"{spacing:g} frames a knot", motion)
         return motion
 
     def _shift_root(self, problem: Problem) -> Motion:
-        """Move the root at every frame by the mean shift of what stands or holds on, spread smoothly (METHODS A4).
+        """Return the initial guess: the root moved by the mean residual of the footplants, smoothly (METHODS A4).
 
-        A hand that is to reach for something is no reason to move the whole body.
+        Only footplants count: a hand that reaches for something should not move the whole body.
         """
         motion, plain = problem.motion, problem.plants
         kinematics = Kinematics(motion)
         weight = plain.plants.weights[plain.which] * plain.activation
         wanted = -weight[:, None] * plain.residuals(kinematics)
-        # of no rows at all it would count whole numbers
+        # bincount of no rows at all returns integers
         total, *axes = (np.bincount(plain.rows, each, len(motion)).astype(float) for each in (weight, *wanted.T))
         shift = np.stack(axes, axis=1)
         for constraint in problem.constraints:
@@ -143,8 +162,8 @@ class Hierarchical:
             return motion
         mean = shift[held] / total[held, None]
         spacing, count = self.spacings[0] * motion.fps / PAPER_RATE, len(motion)
-        # what all of them have in common is no matter of splines, which would ripple about it; but nothing has to move
-        # where nothing is held for long
+        # the common shift is added as a constant, since splines would ripple around it; but where nothing is planted
+        # for longer than a knot spacing, nothing has to move
         apart = np.diff(np.concatenate([[0], held, [count - 1]])).max()
         common = mean.mean(axis=0) if apart <= spacing else np.zeros(3)
         splines = fit_multilevel(held, mean - common, max(spacing, 1.0), 3, 0.0, max(count - 1.0, 1.0))
@@ -152,25 +171,26 @@ class Hierarchical:
 
 
 def _stride(knots: float) -> int:
-    """Of how many frames one is posed for knots that are so many frames apart: an odd number.
+    """Return the stride of posed frames for a knot spacing in frames: an odd number.
 
-    A source that shakes to and fro from frame to frame is met on both sides then, and not always on the same one.
+    With an odd stride, samples of frame-to-frame jitter alternate between its two sides.
     """
-    return max(2 * int(0.5 * (knots / SAMPLES - 1.0)) + 1, 1)
+    return max(2 * int(0.5 * (knots / SETTINGS.samples_per_knot - 1.0)) + 1, 1)
 
 
-def _asked(
+def _posed(
     ik: Ik, now: Kinematics, constraints: tuple[Constraint, ...], frames: NDArray, every: int
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """What constraints ask of a clip: frames (n,), displacements (n, 1+J, 3) there, and (n,) whether all was reached.
+    """Return posed frames (n,), their displacements (n, 1+J, 3), and (n,) whether all goals were reached.
 
-    frames: where they are at work; `every` so many of them are posed.
+    frames: where constraints are active; every `every`-th of them is posed.
     """
     part = now if len(frames) == len(now.frames) else now[frames]
     if not isinstance(ik, Hybrid):
         answer = ik.solve(part.motion, constraints, frames=frames)
         return frames, answer.motion - part.motion, answer.reached
-    # what fades goes by the frames beside it: all of them are aimed, and some posed where limbs are all that is aimed
+    # ramps depend on neighbouring frames, so targets are computed for every frame; poses only for every n-th, and only
+    # when all targets are on limbs
     every = 1 if ik.on_trunk(constraints) else every
     goals = ik.aim(part, constraints, every)
     part = part[np.arange(0, len(frames), every)] if every > 1 else part

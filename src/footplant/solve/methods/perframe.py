@@ -1,7 +1,9 @@
-"""Per-frame inverse kinematics: every constrained frame by itself, no term that ties frames together.
+"""Per-frame inverse kinematics: every constrained frame on its own, with no term across frames.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.3 (METHODS B3). Exact
-where goals are in reach, and as jerky as the constraints come and go.
+where goals are in reach; jumps where constraints switch on and off.
+
+Objective, at each frame t: min_d Σ_j w_j ‖d_j(t)‖² subject to c(t, m0 ⊕ d) = 0.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ class PerFrame:
     """Solves each constrained frame alone."""
 
     ik: Ik | None = None
-    """What poses single frames; None: `Hybrid` for the problem's character."""
+    """The inverse kinematics of single frames; None: `Hybrid` for the problem's character."""
 
     @property
     def closing(self) -> ExactPass:
-        """What enforces constraints again after an edit has changed feet: limbs alone, frame by frame."""
+        """Return the pass that edits run after they have changed feet: limbs only, frame by frame."""
         return ExactPass(self.ik)
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion with its constrained frames posed, all others as they were."""
+        """Return the motion with its constrained frames posed and all others unchanged."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("perframe", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()

@@ -1,7 +1,9 @@
 """Per-key inverse kinematics: pick keys, pose them, and interpolate the poses between them.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.1 (METHODS B1). The
-animator's way; what the motion did between keys is lost, and so are constraints there.
+animator's way: detail between keys is lost, and constraints do not hold there.
+
+m(t) = cubic spline through IK(m0(k)) at the keys k.
 """
 
 from __future__ import annotations
@@ -21,12 +23,19 @@ from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constr
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.posing import pose
 
-NEAREST = 0.08
-"""Seconds between two keys that are found; of nearer ones the first is taken."""
+
+@dataclass(frozen=True)
+class KeySettings:
+    """Tuning numbers of key detection."""
+
+    spacing: float = 0.08
+    """Smallest time between two detected keys, seconds. Doubled, fast motion loses keys and so detail."""
+    prominence: float = 0.005
+    """Body heights (9 mm for an adult): prominence that an extremum of a hand, foot or the hips needs to be a key.
+    Halved, capture noise makes keys."""
 
 
-STANDS_OUT = 0.005
-"""Body heights by which a turn of a hand, a foot or the hips stands out to be one (9 mm for an adult)."""
+SETTINGS = KeySettings()
 
 
 @dataclass(frozen=True)
@@ -34,12 +43,12 @@ class PerKey:
     """Poses keys and interpolates between them."""
 
     ik: Ik | None = None
-    """What poses single frames; None: `Hybrid` for the problem's character."""
+    """The inverse kinematics of single frames; None: `Hybrid` for the problem's character."""
     keys: tuple[int, ...] | None = None
-    """Frames of the keys; None: where hands, feet or hips turn back, and the ends of every constraint."""
+    """Frames of the keys; None: extrema of hands, feet and hips, and the ends of every constraint."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion through its posed keys."""
+        """Return the motion interpolated through its posed keys."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("perkey", ik, problem.constraints)
         watch, motion = Stopwatch(problem), problem.motion
@@ -63,7 +72,7 @@ class PerKey:
 
 
 def find_cuts(problem: Problem) -> NDArray:
-    """Frames at which a clip begins anew, with 0 and the count of frames: a T-pose before it, cuts between takes."""
+    """Return the first frames of continuous segments (after a lead-in, at cuts), with 0 and the number of frames."""
     motion, height = problem.motion, problem.character.height or 1.0
     positions = Kinematics(motion).positions
     starts = [first for first, _ in continuous_segments(positions, motion.fps, height)]
@@ -71,10 +80,10 @@ def find_cuts(problem: Problem) -> NDArray:
 
 
 def find_keys(problem: Problem) -> NDArray:
-    """Frames at which a hand, a foot or the hips turn back in any direction, and those of constraints.
+    """Return frames at which a coordinate of a hand, a foot or the hips has an extremum, and those of constraints.
 
-    A turn counts when it stands out, from what is around it, by `STANDS_OUT` of the body's height: noise does not.
-    Constraints come first; of extrema that are nearer than `NEAREST` to a key, the key is kept.
+    An extremum counts when its prominence is at least `prominence` body heights: noise does not.
+    Constraints come first; an extremum nearer than `spacing` to a key is dropped.
     """
     from scipy.signal import find_peaks
 
@@ -83,12 +92,12 @@ def find_keys(problem: Problem) -> NDArray:
     joints = [roles[r] for r in ("hips", "left_hand", "right_hand", "left_foot", "right_foot") if r in roles]
     places = Kinematics(motion).positions[:, joints]
     places[:, 1:] -= places[:, :1]
-    least = STANDS_OUT * (problem.character.height or 1.0)
+    least = SETTINGS.prominence * (problem.character.height or 1.0)
     turns = np.zeros(len(motion), bool)
     for track in places.reshape(len(motion), -1).T:
         for curve in (track, -track):
             turns[find_peaks(curve, prominence=least)[0]] = True
-    apart = max(round(NEAREST * motion.fps), 1)
+    apart = max(round(SETTINGS.spacing * motion.fps), 1)
     given = constraint_keys(problem)
     beside = np.zeros(len(motion) + 2 * apart, bool)
     for shift in range(1 - apart, apart):
@@ -102,22 +111,22 @@ def find_keys(problem: Problem) -> NDArray:
 
 
 def through_keys(motion: Motion, posed: Motion, keys: NDArray, cuts: NDArray | None = None) -> Motion:
-    """The motion that passes smoothly (twice differentiable) through poses at keys, between two cuts each.
+    """Return the motion that interpolates poses at keys by cubic splines (C²), separately between cuts.
 
-    Rotations are led through their unit quaternions, all of one sign; between keys that are all but half a turn apart,
-    where these pass near zero, the shortest way is taken.
+    Rotations are interpolated as unit quaternions of consistent sign. Between keys almost half a turn apart, where these
+    pass near zero, slerp is used.
     """
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     cuts = np.array([0, len(motion)]) if cuts is None else cuts
     for first, last in pairwise(cuts.tolist()):
         own = slice(*np.searchsorted(keys, [first, last]).tolist())
         rows = np.arange(first, last)
-        root[rows], rotations[rows] = _led(posed.root[own], posed.rotations[own], keys[own], rows)
+        root[rows], rotations[rows] = _interpolated(posed.root[own], posed.rotations[own], keys[own], rows)
     return Motion(motion.skeleton, root, rotation.unroll(rotation.normalize(rotations)), motion.fps, motion.offsets)
 
 
-def _led(root: NDArray, rotations: NDArray, keys: NDArray, every: NDArray) -> tuple[NDArray, NDArray]:
-    """Places (F, 3) and quaternions (F, J, 4), not normalized, at frames (F,) through those at keys."""
+def _interpolated(root: NDArray, rotations: NDArray, keys: NDArray, every: NDArray) -> tuple[NDArray, NDArray]:
+    """Return positions (F, 3) and unnormalised quaternions (F, J, 4) at frames (F,), interpolating those at keys."""
     from scipy.interpolate import CubicSpline
 
     out = np.broadcast_to(rotations[0], (len(every), *rotations.shape[1:])).copy()

@@ -1,4 +1,4 @@
-"""What all methods do that pose frames one by one: ask the IK, and ask again while it came near but not there."""
+"""Posing single frames by IK, repeated until constraints are met; shared by the per-frame methods."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from footplant.motion import Motion
 from footplant.problem import Ik, Problem
 
 ROUNDS = 4
-"""How often frames are posed at most until their constraints are met."""
+"""Maximum number of IK rounds per frame."""
 
 
 def pose(ik: Ik, motion: Motion, problem: Problem, frames: NDArray, rounds: int = ROUNDS) -> tuple[Motion, NDArray]:
-    """Some frames (N,) of a motion posed: (N frames, reached (N,) bool).
+    """Pose frames (N,) of a motion; return the N poses and (N,) whether all goals were reached.
 
-    A trunk that has to come far for its limbs is asked again from where it came to, until every hard constraint is met
-    or the rounds are over.
+    A trunk that has far to move is solved again from the last result until every hard constraint is met, or the rounds
+    are used up.
     """
     part, reached = motion[frames], np.ones(len(frames), bool)
     for number in range(rounds):
@@ -30,7 +30,7 @@ def pose(ik: Ik, motion: Motion, problem: Problem, frames: NDArray, rounds: int 
 
 
 def with_frames(motion: Motion, part: Motion, frames: NDArray) -> Motion:
-    """A motion whose frames (N,) are those of another one of N frames."""
+    """Return a motion with its frames (N,) replaced by those of a motion of N frames."""
     if len(frames) == len(motion):
         return part
     root, rotations = np.array(motion.root), np.array(motion.rotations)

@@ -1,7 +1,9 @@
-"""Motion warping with inverse kinematics: pose a few frames, lead a smooth displacement through them.
+"""Motion warping with inverse kinematics: pose a few frames, and interpolate their displacements.
 
 Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.2, after Witkin and
-Popović 1995 (METHODS B2). Constraints hold at the chosen frames; between them the spline goes where it likes.
+Popović 1995 (METHODS B2). Constraints hold at the chosen frames, and are not enforced between them.
+
+m(t) = m0(t) ⊕ d(t), with d a monotone cubic spline through IK(m0(k)) ⊖ m0(k) at the chosen frames k.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ from footplant.solve.methods.posing import pose
 
 @dataclass(frozen=True)
 class Warping:
-    """Interpolates the displacements that IK finds at chosen frames."""
+    """Interpolates the displacements of IK at chosen frames."""
 
     ik: Ik | None = None
-    """What poses single frames; None: `Hybrid` for the problem's character."""
+    """The inverse kinematics of single frames; None: `Hybrid` for the problem's character."""
     frames: tuple[int, ...] | None = None
-    """Where to pose; None: the first, middle and last frame of every constraint, and more where it lasts."""
+    """Frames to pose; None: first, middle and last frame of every constraint, and more if it is long."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion with its spline of displacements applied."""
+        """Return the motion with the interpolated displacement applied."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
         refuse_unhonoured("warping", ik, problem.constraints)
         watch, motion = Stopwatch(problem), problem.motion
@@ -53,10 +55,9 @@ class Warping:
 
 
 def spread(motion: Motion, displacement: NDArray, frames: NDArray) -> NDArray:
-    """(F, 1+J, 3) a smooth curve through displacements (N, 1+J, 3) at frames, level before and after them.
+    """Return (F, 1+J, 3) a smooth curve through displacements (N, 1+J, 3) at frames, constant before and after them.
 
-    Cubics that stay between their ends: constraints come and go within a frame or two, and the usual spline would swing
-    far beyond them on either side.
+    Monotone cubics (PCHIP): constraints switch on and off within a frame or two, and a C² spline would overshoot.
     """
     from scipy.interpolate import PchipInterpolator
 
