@@ -113,8 +113,8 @@ def find_keys(problem: Problem) -> NDArray:
 def through_keys(motion: Motion, posed: Motion, keys: NDArray, cuts: NDArray | None = None) -> Motion:
     """Return the motion that interpolates poses at keys by cubic splines (C²), separately between cuts.
 
-    Rotations are interpolated as unit quaternions of consistent sign. Between keys almost half a turn apart, where these
-    pass near zero, slerp is used.
+    Rotations are interpolated as unit quaternions of consistent sign. Between keys almost half a turn apart, where
+    these pass near zero, slerp is used.
     """
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     cuts = np.array([0, len(motion)]) if cuts is None else cuts
