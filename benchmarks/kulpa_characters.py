@@ -29,8 +29,7 @@ AWAY = {"fight": 0.72, "unreachable": 6.0}
 def make(kind: str):
     """A scene of many bodies that stand with two wrist goals each, within reach or three metres away; arms' lengths."""
     from footplant import samples
-    from footplant.live.crowd import Act, Actor, Scene
-    from footplant.live.crowd_goals import Goal
+    from footplant.live.crowd_scene import Act, CrowdActor, CrowdScene, Goal
     from footplant.normalized import normalize
     from footplant.skeleton import Point
 
@@ -40,7 +39,7 @@ def make(kind: str):
     actors, goals, arms = [], [], []
     for number in range(FIGURES):
         body, place = bodies[number % len(bodies)], (1.5 * (number % 40), 1.5 * (number // 40))
-        actors.append(Actor(str(number), body, (Act(stand),), place))
+        actors.append(CrowdActor(str(number), body, (Act(stand),), place))
         roles, (rest, _) = body.require_roles(), body.skeleton.rest_world
         for side in ("left", "right"):
             shoulder, elbow, wrist = (rest[roles[f"{side}_{part}"]] for part in ("upper_arm", "lower_arm", "hand"))
@@ -51,7 +50,7 @@ def make(kind: str):
                 Goal(actor=number, point=Point(roles[f"{side}_hand"]), target=target, priority=10, ramp=(0.0, 0.0))
             )
         goals.append(Goal(actor=number, kind="mass", point=Point(0), priority=20, ramp=(0.0, 0.0)))
-    return Scene(tuple(actors), tuple(goals), seconds=(FRAMES - 1) / RATE, fps=RATE), np.array(arms)
+    return CrowdScene(tuple(actors), tuple(goals), seconds=(FRAMES - 1) / RATE, fps=RATE), np.array(arms)
 
 
 def run() -> dict[str, float]:
@@ -87,7 +86,7 @@ def run() -> dict[str, float]:
             whole.append(time.process_time() - begun)
             wall.append(time.perf_counter() - ticked)
             solved.append(spent[0])
-            left.append(float(np.max(state.left[hands])))
+            left.append(float(np.max(state.residuals[hands])))
         module.solve_rows = solver
         steady = slice(5, None)
         group, frame = crowd.groups[0], int(np.argmin(whole))

@@ -21,7 +21,7 @@ from footplant.contacts.detection import find_contacts
 from footplant.contacts.importance import PerformanceScene, SceneObject
 from footplant.edits.puppet import as_shape
 from footplant.kinematics import Kinematics
-from footplant.live.puppeteer import Frame, Puppeteer
+from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.solve.ik.puppet import PuppetEngine
 from timing import cpu_seconds, main
 
@@ -55,7 +55,8 @@ def live_microseconds(clip: Clip, target: str) -> np.ndarray:
     puppeteer = Puppeteer(clip.character, samples.load_character(target))
     state, took = puppeteer.init(), []
     frames = [
-        Frame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / clip.motion.fps) for f in range(len(clip.motion))
+        PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / clip.motion.fps)
+        for f in range(len(clip.motion))
     ]
     for step in range(LIVE_STEPS):
         start = time.process_time()

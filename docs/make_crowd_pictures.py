@@ -14,7 +14,7 @@ from footplant.constraints import Balance, Footplant, Position
 from footplant.edits.morphology_independent import plants_of, share
 from footplant.kinematics import Kinematics
 from footplant.live.crowd import Crowd
-from footplant.live.crowd_scene import scene_from_data
+from footplant.live.crowd_reader import scene_from_data
 from footplant.plot.crowd import crowd_strip
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd

@@ -152,20 +152,20 @@ def _drive(camera: Camera) -> None:
 def _live(camera: Camera) -> None:
     """A performer who claps, sent by VMC from a thread of ours."""
     from footplant import samples
-    from footplant.live.stage import Voice
+    from footplant.live.stage import PoseEncoder
 
     page, clip = camera.page, samples.load("clap")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    voice, over = Voice("vmc", clip.character), threading.Event()
+    encoder, over = PoseEncoder("vmc", clip.character), threading.Event()
 
     def send() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             frame = 0
             while not over.wait(1 / 60):
                 frame = (frame + 2) % len(clip.motion)
-                data = voice.say(clip.motion.root[frame], clip.motion.rotations[frame], time.monotonic())
+                data = encoder.encode(clip.motion.root[frame], clip.motion.rotations[frame], time.monotonic())
                 sender.sendto(data, ("127.0.0.1", port))
 
     thread = threading.Thread(target=send)

@@ -3,21 +3,21 @@
 from footplant import samples, save
 from footplant.io import load_character
 from footplant.live.faults import Faults, with_noise
-from footplant.live.show import Take
-from footplant.live.stage import Stage, Voice
+from footplant.live.show import TakeRecorder
+from footplant.live.stage import LiveStage, PoseEncoder
 
 performer = samples.load("walk")
 motion = with_noise(performer.motion.resample(60.0), millimetres=2.0, degrees=1.0)
-suit = Voice("vmc", performer.character)  # what a capture system would send
-datagrams = ((f / 60.0, suit.say(motion.root[f], motion.rotations[f], f / 60.0)) for f in range(len(motion)))
+suit = PoseEncoder("vmc", performer.character)  # what a capture system would send
+datagrams = ((f / 60.0, suit.encode(motion.root[f], motion.rotations[f], f / 60.0)) for f in range(len(motion)))
 
 target = load_character("sample:sally")  # or "avatar.vrm"
-stage, avatar, take = Stage("vmc", target), Voice("vmc", target), Take(target.skeleton)
+stage, avatar, take = LiveStage("vmc", target), PoseEncoder("vmc", target), TakeRecorder(target.skeleton)
 sent = 0
 for now, datagram in Faults(loss=0.05, jitter=0.002, duplicate=0.02).apply(datagrams):
     stage.feed(datagram, "suit", now)
     for _, _, pose in stage.poses(now):
-        sent += len(avatar.say(pose.root, pose.rotations, now))  # what an avatar would hear
+        sent += len(avatar.encode(pose.root, pose.rotations, now))  # what an avatar would hear
         take.add(now, pose.root, pose.rotations)
 
 actor = next(iter(stage.actors.values()))

@@ -2,8 +2,8 @@
 
 import footplant
 from footplant import samples
-from footplant.live.crowd import Act, Actor, Crowd, Scene
-from footplant.live.crowd_goals import Goal
+from footplant.live.crowd import Crowd
+from footplant.live.crowd_scene import Act, CrowdActor, CrowdScene, Goal
 from footplant.normalized import convert, normalize, scale
 from footplant.skeleton import Point
 
@@ -14,7 +14,7 @@ for name in ("child", "sally"):
     print(f"{name}: hips {convert(scale(clap, body)).root[0, 1]:.2f} m high")
 
 actors = tuple(
-    Actor(name, samples.load_character(name), (Act(clap),), place=(1.5 * number, 0.0))
+    CrowdActor(name, samples.load_character(name), (Act(clap),), place=(1.5 * number, 0.0))
     for number, name in enumerate(("mannequin", "sally", "child"))
 )
 goals = []
@@ -22,7 +22,7 @@ for number, actor in enumerate(actors):
     left, right = (actor.character.contacts[f"{side}_palm"] for side in ("left", "right"))
     goals.append(Goal(actor=number, kind="apart", point=left, other=right, value=0.3, priority=2, start=1.0, stop=2.5))
     goals.append(Goal(actor=number, kind="mass", point=Point(0), priority=1))
-performance = Crowd(Scene(actors, tuple(goals), seconds=3.0, fps=30.0)).perform()
+performance = Crowd(CrowdScene(actors, tuple(goals), seconds=3.0, fps=30.0)).perform()
 for number, actor in enumerate(actors):
-    print(f"{actor.name}: box of 30 cm held to {1000 * performance.left[45, 2 * number]:.2f} mm")
+    print(f"{actor.name}: box of 30 cm held to {1000 * performance.residuals[45, 2 * number]:.2f} mm")
     print("wrote", footplant.save(f"{actor.name}.glb", performance.motions[number], character=actor.character))

@@ -9,8 +9,8 @@ import numpy as np
 from footplant import Kinematics, rotation, samples
 from footplant.live.avatar import Avatar
 from footplant.live.protocols import natnet, osc, rokoko, vmc, xsens
-from footplant.live.protocols.sample import Plan, Sample
-from footplant.live.stage import Voice
+from footplant.live.protocols.sample import BonePlan, PoseSample
+from footplant.live.stage import PoseEncoder
 from footplant.motion import Motion
 
 
@@ -22,8 +22,8 @@ def walk(fps: float = 60.0, name: str = "walk") -> tuple[Motion, object]:
 
 def said(protocol: str, motion: Motion, character, start: float = 0.0) -> list[bytes]:
     """A motion as datagrams of a protocol that we speak."""
-    voice = Voice(protocol, character)
-    return [voice.say(motion.root[f], motion.rotations[f], start + f / motion.fps) for f in range(len(motion))]
+    encoder = PoseEncoder(protocol, character)
+    return [encoder.encode(motion.root[f], motion.rotations[f], start + f / motion.fps) for f in range(len(motion))]
 
 
 def split_vmc(datagram: bytes, size: int = 13) -> list[bytes]:
@@ -33,7 +33,7 @@ def split_vmc(datagram: bytes, size: int = 13) -> list[bytes]:
     return [osc.bundle(part if not n else [osc.bundle(part)]) for n, part in enumerate(parts)]
 
 
-def in_plan(plan: Plan, motion: Motion, character, frame: int) -> Sample:
+def in_plan(plan: BonePlan, motion: Motion, character, frame: int) -> PoseSample:
     """A pose told in the world by the bones of a plan whose T-pose faces +z: each at the joint of its role."""
     kinematics = Kinematics(motion[frame])
     avatar = Avatar(character)
@@ -53,7 +53,7 @@ def in_plan(plan: Plan, motion: Motion, character, frame: int) -> Sample:
             bone = plan.index[name]
             positions[bone] = kinematics.positions[0, joint] + [0.0, 1e-3 * max(number - len(joints) + 1, 0), 0.0]
             rotations[bone], present[bone] = by_joint[joint], True
-    return Sample(plan, "", positions, rotations, present, frame / motion.fps, frame)
+    return PoseSample(plan, "", positions, rotations, present, frame / motion.fps, frame)
 
 
 def natnet_frame(number: int, skeletons: dict[int, tuple[np.ndarray, np.ndarray]], seconds: float) -> bytes:

@@ -18,14 +18,14 @@ from footplant.errors import ConstraintError, FootplantError, MotionError
 from footplant.geometry import Plane
 from footplant.grounds import slope
 from footplant.kinematics import Kinematics
-from footplant.live.crowd import Crowd, Performance, Scene, repeated, timeline
-from footplant.live.crowd_goals import Goal
-from footplant.live.crowd_scene import scene_from_data
+from footplant.live.crowd import Crowd, Performance
+from footplant.live.crowd_reader import scene_from_data
+from footplant.live.crowd_scene import CrowdScene, Goal, repeated, timeline
 from footplant.live.ground_adaptation import follow_ground
 from footplant.skeleton import Point
 
 
-def scene(name: str) -> Scene:
+def scene(name: str) -> CrowdScene:
     return scene_from_data(tomllib.loads(samples.scene_text(name)), io.load, io.load_character)
 
 
@@ -53,7 +53,7 @@ def test_the_fight_has_its_contacts():
     for number in reaching:
         goal, frames = performance.scene.goals[number], held(performance, number)
         assert frames.sum() >= 3
-        assert performance.left[frames, number].max() < 0.01, goal.name
+        assert performance.residuals[frames, number].max() < 0.01, goal.name
         if goal.name == "parry":
             assert goal.of is not None
             apart = place(performance, goal.actor, goal.point) - place(performance, *goal.of)
@@ -105,7 +105,7 @@ def test_boxes_of_three_sizes_are_held_with_one_motion(number):
 def test_elbow_and_wrist():
     performance = played("elbow_wrist")
     names = {goal.name: n for n, goal in enumerate(performance.scene.goals)}
-    worst = {name: performance.left[held(performance, n), n].max() for name, n in names.items()}
+    worst = {name: performance.residuals[held(performance, n), n].max() for name, n in names.items()}
     assert worst["wrist of both"] < 1e-3
     assert worst["elbow of both"] < 1e-3
     assert worst["wrist of wrist"] < 1e-3
@@ -156,7 +156,7 @@ def test_a_motion_follows_any_ground_frame_by_frame():
 def test_one_crowd_or_many_small_ones_are_the_same():
     stage = scene("boxes")
     three = played("boxes")
-    alone = Crowd(Scene(stage.actors[1:2], (), stage.seconds, stage.fps)).perform()
+    alone = Crowd(CrowdScene(stage.actors[1:2], (), stage.seconds, stage.fps)).perform()
     free = timeline(stage.actors[1], stage)
     assert rotation.angle(alone.motions[0].rotations, free.rotations).max() < 1e-4
     again = Crowd(repeated(stage, 2)).perform()

@@ -365,7 +365,7 @@ def test_a_stream_moves_the_figure(page):
     """Poses by VMC from this machine, as capture software sends them."""
     import socket
 
-    from footplant.live.stage import Voice
+    from footplant.live.stage import PoseEncoder
 
     clip = samples.load("walk")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -375,12 +375,13 @@ def test_a_stream_moves_the_figure(page):
     page.page.fill("#live-port", str(port))
     page.page.click("#live")
     page.wait("() => window.__fp.state().driving === 'live'")
-    voice = Voice("vmc", clip.character)
+    encoder = PoseEncoder("vmc", clip.character)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         end = time.monotonic() + PATIENCE
         for frame in itertools.cycle(range(0, len(clip.motion), 2)):
             sender.sendto(
-                voice.say(clip.motion.root[frame], clip.motion.rotations[frame], time.monotonic()), ("127.0.0.1", port)
+                encoder.encode(clip.motion.root[frame], clip.motion.rotations[frame], time.monotonic()),
+                ("127.0.0.1", port),
             )
             time.sleep(1 / 60)
             if frame % 40 == 0 and page.state()["liveFrames"] > 20:

@@ -247,7 +247,7 @@ def test_xsens_comes_back():
 
 def test_natnet_recorded_frames(shared):
     frame = natnet.decode((shared / "live" / "mocapframe_packet_v3.bin").read_bytes())
-    assert isinstance(frame, natnet.Frame)
+    assert isinstance(frame, natnet.NatNetFrame)
     assert frame.number == 162734
     assert frame.bodies.ids.tolist() == [2]
     assert frame.bodies.is_tracked.all()
@@ -262,7 +262,7 @@ def test_natnet_recorded_frames(shared):
 
 def test_natnet_recorded_occlusion(shared):
     frame = natnet.decode((shared / "live" / "mocapframe_packet_occluded_v3.bin").read_bytes())
-    assert isinstance(frame, natnet.Frame)
+    assert isinstance(frame, natnet.NatNetFrame)
     assert frame.number == 269007
     assert frame.is_occluded.tolist() == [True, False, False, False]
     assert list(frame.marker_sets) == ["FakeTree", "all"]
@@ -284,7 +284,7 @@ def test_natnet_recorded_capture(shared):
     numbers, seconds = [], []
     for payload in udp_payloads((shared / "live" / "traffic.pcapng").read_bytes()):
         found = natnet.decode(payload)
-        if isinstance(found, natnet.Frame):
+        if isinstance(found, natnet.NatNetFrame):
             numbers.append(found.number)
             seconds.append(found.seconds)
     assert len(numbers) > 100

@@ -12,13 +12,13 @@ import live_made
 from footplant import Kinematics, humanoid, rotation, samples
 from footplant.errors import FormatError, MotionError
 from footplant.live import performer, wire
-from footplant.live.actor import Settings
+from footplant.live.actor import ActorSettings
 from footplant.live.clock import Rate, SenderClock
 from footplant.live.faults import Faults, with_noise
 from footplant.live.protocols import osc, vmc, xsens
 from footplant.live.rehearsal import rehearse
-from footplant.live.show import Latencies, Take, perform
-from footplant.live.stage import Stage, Voice
+from footplant.live.show import Latencies, TakeRecorder, perform
+from footplant.live.stage import LiveStage, PoseEncoder
 from footplant.live.status import line
 from footplant.motion import Motion
 
@@ -70,12 +70,12 @@ def largest_speed(times, turns, over=0.0):
 
 def poses(character, local, frames=30, wobble=0.0):
     """Samples of a pose held: VMC of a character whose joints have those local rotations."""
-    voice, receiver, found = Voice("vmc", character), vmc.VmcReceiver(), []
+    encoder, receiver, found = PoseEncoder("vmc", character), vmc.VmcReceiver(), []
     random = np.random.default_rng(0)
     root = np.array([0.0, 0.95, 0.0])
     for frame in range(frames):
         shaken = rotation.multiply(local, rotation.exp(random.normal(scale=wobble, size=(len(local), 3))))
-        found += receiver.feed(voice.say(root, shaken, frame / 60.0), frame / 60.0)
+        found += receiver.feed(encoder.encode(root, shaken, frame / 60.0), frame / 60.0)
     return found + receiver.poll(9.0)
 
 
@@ -126,10 +126,10 @@ def test_stream_without_a_body_is_no_performer():
 
 def test_calibrating_actor_waits_for_the_pose(sally, walk):
     motion, character = walk
-    voice, local = Voice("vmc", character), arms_at(character, 85.0)
-    stage = Stage("vmc", sally, settings=Settings(calibrate=True))
+    encoder, local = PoseEncoder("vmc", character), arms_at(character, 85.0)
+    stage = LiveStage("vmc", sally, settings=ActorSettings(calibrate=True))
     moving = [(n / FPS, data) for n, (_, data) in enumerate(sent(walk)[:60])]
-    still = [(1.0 + n / FPS, voice.say(motion.root[0], local, 51.0 + n / FPS)) for n in range(90)]
+    still = [(1.0 + n / FPS, encoder.encode(motion.root[0], local, 51.0 + n / FPS)) for n in range(90)]
     assert len(run(stage, moving)[0]) == 0
     actor = next(iter(stage.actors.values()))
     assert "hold a T-pose" in actor.note or "held still" in actor.note
@@ -143,7 +143,7 @@ def test_calibrating_actor_waits_for_the_pose(sally, walk):
 def test_vmc_round_trip_is_the_same_motion(walk):
     """The performer drives a figure of his own shape: what comes out is what went in, a smoother's lag later."""
     motion, character = walk
-    stage = Stage("vmc", character, settings=Settings(half_life=0.0))
+    stage = LiveStage("vmc", character, settings=ActorSettings(half_life=0.0))
     times, roots, turns = run(stage, sent(walk), step=1.0 / 120.0)
     frames = np.clip(np.round(times * FPS - 0.5).astype(int), 0, len(motion) - 1)
     off = min(
@@ -163,13 +163,13 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
     elif protocol == "xsens":
         data = [xsens.encode(live_made.in_plan(xsens.PLAN, motion, character, f), f + 1, 17 * f) for f in range(90)]
     else:
-        from footplant.live.protocols.natnet_poses import _USUAL, _make
+        from footplant.live.protocols.natnet_poses import _DEFAULT, _make
 
-        names = tuple(name for name, _ in _USUAL)
-        plan = _make(names, [-1 if above is None else names.index(above) for _, above in _USUAL], is_local=False)
+        names = tuple(name for name, _ in _DEFAULT)
+        plan = _make(names, [-1 if above is None else names.index(above) for _, above in _DEFAULT], is_local=False)
         told = [live_made.in_plan(plan, motion, character, f) for f in range(90)]
         data = [live_made.natnet_frame(f, {1: (s.positions, s.rotations)}, f / FPS) for f, s in enumerate(told)]
-    stage = Stage(protocol, sally)
+    stage = LiveStage(protocol, sally)
     times, roots, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
     actor = next(iter(stage.actors.values()))
     assert len(times) >= 80
@@ -186,7 +186,7 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
 
 
 def test_actors_are_told_apart_and_counted(walk, sally):
-    stage = Stage("vmc", sally, most_actors=2)
+    stage = LiveStage("vmc", sally, most_actors=2)
     for number, data in enumerate(live_made.said("vmc", walk[0][:12], walk[1], 1.0)):
         for sender in ("a", "b", "c"):
             stage.feed(data, sender, number / FPS)
@@ -197,14 +197,14 @@ def test_actors_are_told_apart_and_counted(walk, sally):
         stage.feed(b"/x\x00\x00", number, 1.0)
     assert len(stage.receivers) == 64
     assert "2 ×" in line(stage, Latencies())
-    assert "waiting" in line(Stage("vmc", sally), Latencies())
+    assert "waiting" in line(LiveStage("vmc", sally), Latencies())
 
 
 def test_unknown_protocols_are_errors(sally):
     with pytest.raises(FormatError, match="protocol"):
-        Stage("morse", sally)
+        LiveStage("morse", sally)
     with pytest.raises(FormatError, match="can be sent"):
-        Voice("xsens", sally)
+        PoseEncoder("xsens", sally)
 
 
 # bad networks
@@ -216,8 +216,8 @@ def test_unknown_protocols_are_errors(sally):
      Faults(loss=0.05, delay=0.05, jitter=0.01, reorder=0.05, duplicate=0.05)],
 )  # fmt: skip
 def test_faults_leave_a_smooth_motion(walk, sally, faults):
-    clean = run(Stage("vmc", sally), sent(walk))
-    stage = Stage("vmc", sally)
+    clean = run(LiveStage("vmc", sally), sent(walk))
+    stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, faults.apply(sent(walk)))
     assert np.isfinite(turns).all()
     assert len(times) > 0.75 * len(clean[0])
@@ -228,9 +228,9 @@ def test_faults_leave_a_smooth_motion(walk, sally, faults):
 
 @pytest.mark.parametrize("start", [0.7, 1.2, 1.9, 2.6])
 def test_gap_of_200_ms_makes_no_leap(walk, sally, start):
-    usual = largest_speed(*(run(Stage("vmc", sally), sent(walk))[k] for k in (0, 2)))
+    usual = largest_speed(*(run(LiveStage("vmc", sally), sent(walk))[k] for k in (0, 2)))
     gappy = [(when, data) for when, data in sent(walk) if not start <= when < start + 0.2]
-    stage = Stage("vmc", sally)
+    stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, gappy)
     assert largest_speed(times, turns) <= 1.5 * usual
     assert next(iter(stage.actors.values())).missed >= 8
@@ -240,9 +240,9 @@ def test_gap_of_200_ms_makes_no_leap(walk, sally, start):
 
 def test_after_a_stall_the_latest_is_shown(walk, sally):
     stalled = [(1.5 if 1.0 <= when < 1.5 else when, data) for when, data in sent(walk)]
-    stage = Stage("vmc", sally)
+    stage = LiveStage("vmc", sally)
     times, roots, turns = run(stage, stalled)
-    smooth = run(Stage("vmc", sally), sent(walk))
+    smooth = run(LiveStage("vmc", sally), sent(walk))
     at = np.searchsorted(times, 1.5)
     assert np.diff(times[at : at + 3]).min() > 0.003
     late, usual = roots[np.searchsorted(times, 3.0)], smooth[1][np.searchsorted(smooth[0], 3.0)]
@@ -254,9 +254,9 @@ def test_clock_that_jumps_disturbs_nothing(walk, sally):
     motion, character = walk
     data = live_made.said("vmc", motion, character, 50.0)
     data[120:] = live_made.said("vmc", motion, character, 7000.0)[120:]
-    stage = Stage("vmc", sally)
+    stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
-    usual = run(Stage("vmc", sally), sent(walk))
+    usual = run(LiveStage("vmc", sally), sent(walk))
     assert next(iter(stage.actors.values())).clock.jumps == 1
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
 
@@ -264,14 +264,14 @@ def test_clock_that_jumps_disturbs_nothing(walk, sally):
 def test_long_silence_eases_to_rest_and_comes_back(walk, sally):
     early = sent(walk)[:60]
     late = [(when + 8.0, data) for when, data in sent(walk, start=58.0)[60:]]
-    stage = Stage("vmc", sally)
+    stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, early + late)
     assert np.isfinite(turns).all()
     actor = next(iter(stage.actors.values()))
     rest = rotation.angle(turns[np.searchsorted(times, 7.5)], turns[np.searchsorted(times, 7.0)]).max()
     assert rest < 1e-3
     assert actor.missing < 0.1
-    usual = run(Stage("vmc", sally), sent(walk))
+    usual = run(LiveStage("vmc", sally), sent(walk))
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
 
 
@@ -279,7 +279,7 @@ def test_garbage_among_poses_does_no_harm(walk, sally):
     good = sent(walk, seconds=1.5)
     seeds = [data for _, data in good[:3]]
     bad = [(0.3 + 0.0005 * n, data) for n, data in enumerate(live_made.mutations(seeds, 500))]
-    stage = Stage("vmc", sally)
+    stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, sorted([*good, *bad], key=lambda event: event[0]))
     assert np.isfinite(turns).all()
     assert len(times) > 60
@@ -380,7 +380,7 @@ def test_show_over_real_sockets(walk, sally):
     motion, character = walk
     inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
     outlet = wire.Outlet(wire.Endpoint("vmc", "127.0.0.1", inlet.port))
-    stage, shown = Stage("vmc", sally), []
+    stage, shown = LiveStage("vmc", sally), []
     data = live_made.said("vmc", motion[:40], character, 3.0)
     pending = list(data)
     deadline = time.monotonic() + 20.0
@@ -402,12 +402,12 @@ def test_show_over_real_sockets(walk, sally):
 
 
 def test_rehearsal_gives_poses(sally):
-    assert rehearse(sally, voice=Voice("vmc", sally)) >= 12
+    assert rehearse(sally, encoder=PoseEncoder("vmc", sally)) >= 12
 
 
 def test_take_becomes_a_clip(walk):
     motion, _ = walk
-    take = Take(motion.skeleton)
+    take = TakeRecorder(motion.skeleton)
     with pytest.raises(MotionError, match="nothing came in"):
         take.motion(60.0)
     for frame in range(0, 60, 2):

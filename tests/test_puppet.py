@@ -20,7 +20,7 @@ from footplant.errors import MotionError
 from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
 from footplant.kinematics import Kinematics
-from footplant.live.puppeteer import Frame, Puppeteer
+from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine, PuppetMotion
@@ -95,19 +95,19 @@ def test_the_live_puppeteer_plays_what_the_engine_plays():
     state = puppeteer.init()
     first = state
     for f in range(40):
-        state, pose = puppeteer.step(state, Frame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
+        state, pose = puppeteer.step(state, PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
         assert np.abs(pose.root - found.motion.root[f]).max() < 1e-12
         assert rotation.angle(pose.rotations, found.motion.rotations[f]).max() < 1e-7
         assert np.allclose(pose.importance.scene, found.scene[f])
     # states are values: the first one still begins at the beginning
-    _, again = puppeteer.step(first, Frame(clip.motion.root[0], clip.motion.rotations[0], 1.0 / 120.0))
+    _, again = puppeteer.step(first, PerformerFrame(clip.motion.root[0], clip.motion.rotations[0], 1.0 / 120.0))
     assert np.abs(again.root - found.motion.root[0]).max() < 1e-12
     assert (state.frames, first.frames) == (40, 0)
     # what is known of a whole clip can be told beforehand
     rehearsed = PuppetEngine(clip.character, target).play(clip.motion)
     state = puppeteer.init(rehearsed.haste)
     for f in range(40):
-        state, pose = puppeteer.step(state, Frame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
+        state, pose = puppeteer.step(state, PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
         assert np.abs(pose.root - rehearsed.motion.root[f]).max() < 1e-9
         assert rotation.angle(pose.rotations, rehearsed.motion.rotations[f]).max() < 1e-7
 
@@ -152,11 +152,11 @@ def test_bad_frames_are_refused_and_long_gaps_are_survived():
     state = puppeteer.init()
     rotations = clip.motion.rotations[0]
     with pytest.raises(MotionError, match="expected rotations of shape"):
-        puppeteer.step(state, Frame(clip.motion.root[0], rotations[:3], 0.01))
+        puppeteer.step(state, PerformerFrame(clip.motion.root[0], rotations[:3], 0.01))
     with pytest.raises(MotionError, match="finite"):
-        puppeteer.step(state, Frame(np.full(3, np.nan), rotations, 0.01))
+        puppeteer.step(state, PerformerFrame(np.full(3, np.nan), rotations, 0.01))
     for dt, f in ((0.0, 0), (5.0, 100), (1e-9, 101), (0.01, 400)):
-        state, pose = puppeteer.step(state, Frame(clip.motion.root[f], clip.motion.rotations[f], dt))
+        state, pose = puppeteer.step(state, PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], dt))
         assert np.isfinite(np.concatenate([pose.root, pose.rotations.ravel()])).all()
 
 

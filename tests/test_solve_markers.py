@@ -299,8 +299,8 @@ def test_absorbed_noise_gradient_against_finite_differences() -> None:
 def test_absorbed_noise_is_the_sum_of_marker_leverages() -> None:
     body, lengths, offsets, poses, targets = a_body()
     bones = body.bones(lengths)
-    state = marker_step.State(lengths, offsets, poses, np.full(41, 0.002), bones, np.zeros_like(body.spreads),
-                              BodyPrior.of(body), 1.0)  # fmt: skip
+    posture, prior = np.zeros_like(body.spreads), BodyPrior.of(body)
+    state = marker_step.CalibrationState(lengths, offsets, poses, np.full(41, 0.002), bones, posture, prior, 1.0)
     seen = pose_markers(body, bones, offsets, poses)
     each = np.where(np.isnan(targets[..., 0]), 0.0, marker_step.leverage(body, state, seen, targets))
     np.testing.assert_allclose(each.sum(axis=1), marker_step.absorbed_noise(body, state, seen, targets)[0], rtol=1e-6)

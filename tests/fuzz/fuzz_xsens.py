@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from footplant import rotation
-from footplant.live.protocols.sample import Sample
+from footplant.live.protocols.sample import PoseSample
 from footplant.live.protocols.xsens import PLAN, XsensReceiver, encode
 
 
 def corpus() -> list[bytes]:
     """Datagrams to start from: a whole one, a part of one, another kind."""
     count = len(PLAN)
-    sample = Sample(PLAN, "", np.ones((count, 3)), rotation.identity(count), np.ones(count, bool))
+    sample = PoseSample(PLAN, "", np.ones((count, 3)), rotation.identity(count), np.ones(count, bool))
     whole = encode(sample, 7, 100)
     return [whole, whole[:120], b"MXTP12" + whole[6:60], whole[:10] + b"\x00" + whole[11:]]
 

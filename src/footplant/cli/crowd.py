@@ -13,7 +13,8 @@ from footplant.cli.output import announce_compiling, print_facts, print_json, pr
 from footplant.cli.solving import Overwrite, check_targets
 
 if TYPE_CHECKING:
-    from footplant.live.crowd import Performance, Scene
+    from footplant.live.crowd import Performance
+    from footplant.live.crowd_scene import CrowdScene
 
 SCENE = "scene:"
 BENCH_CHARACTERS = 160
@@ -77,14 +78,14 @@ def crowd(
         print_table("Goals", ("goal", "actor", "kind", "#frames held", "#worst mm", "met"), rows)
 
 
-def load_scene(name: str) -> Scene:
+def load_scene(name: str) -> CrowdScene:
     """Load a scene from a TOML file, or one that ships with the package."""
     import tomllib
 
     from footplant import samples
     from footplant.errors import FormatError
     from footplant.io import load, load_character
-    from footplant.live.crowd_scene import scene_from_data
+    from footplant.live.crowd_reader import scene_from_data
 
     path = None
     if name.startswith(SCENE):
@@ -119,7 +120,7 @@ def _facts(performance: Performance) -> dict[str, Any]:
     goals = []
     for number, goal in enumerate(scene.goals):
         held = np.array([goal.activation(float(t)) >= 1.0 for t in seconds])
-        left = performance.left[held, number]
+        left = performance.residuals[held, number]
         worst = float(np.nanmax(left)) if np.isfinite(left).any() else 0.0
         goals.append(
             {"name": goal.name or goal.kind, "actor": scene.actors[goal.actor].name, "kind": goal.kind,
@@ -128,11 +129,12 @@ def _facts(performance: Performance) -> dict[str, Any]:
     return {"scene": scene.name, "figures": len(scene.actors), "frames": scene.frames, "fps": scene.fps, "goals": goals}
 
 
-def _bench(scene: Scene, rate: float) -> dict[str, Any]:
+def _bench(scene: CrowdScene, rate: float) -> dict[str, Any]:
     """Measure the time per frame of many copies of the scene, and how many characters one core can play at a rate."""
     import numpy as np
 
-    from footplant.live.crowd import Crowd, repeated
+    from footplant.live.crowd import Crowd
+    from footplant.live.crowd_scene import repeated
 
     copies = max(1, BENCH_CHARACTERS // len(scene.actors))
     played = Crowd(repeated(scene, copies))

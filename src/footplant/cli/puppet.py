@@ -18,8 +18,8 @@ from footplant.cli.output import announce_compiling, note, print_facts, print_js
 
 if TYPE_CHECKING:
     from footplant.live.actor import Actor, MakePuppeteer
-    from footplant.live.show import Latencies, Take
-    from footplant.live.stage import Stage
+    from footplant.live.show import Latencies, TakeRecorder
+    from footplant.live.stage import LiveStage
     from footplant.skeleton import Character
 
 Listen = Annotated[
@@ -83,13 +83,13 @@ def puppet(
     """
     from footplant.errors import FormatError
     from footplant.io import load_character
-    from footplant.live.actor import Settings
+    from footplant.live.actor import ActorSettings
     from footplant.live.kalman import Gaps
-    from footplant.live.stage import Stage
+    from footplant.live.stage import LiveStage
     from footplant.live.wire import endpoint
 
     announce_compiling()
-    settings = Settings(calibrate, smooth, lag, Gaps(hold=hold))
+    settings = ActorSettings(calibrate, smooth, lag, Gaps(hold=hold))
     with working(f"reading {to or 'sample:sally'}"):
         target = load_character(to or ("sample:sally" if bench else _need(to, "--to CHARACTER")))
     make = _puppeteers(scene)
@@ -107,7 +107,7 @@ def puppet(
         if place is None:
             facts = _from_file(source, target, make, settings, show, seconds, record)
         else:
-            stage = Stage(place.protocol, target, make, settings, actors)
+            stage = LiveStage(place.protocol, target, make, settings, actors)
             facts = _from_wire(place, stage, show, (listen, allow or []), seconds, record, overwrite, quiet=json)
     finally:
         show.close()
@@ -144,19 +144,19 @@ class _Show:
 
     def __init__(self, target: Character, goal: Any, file: str | None, source: str, overwrite: bool) -> None:
         from footplant.cli.solving import check_targets
-        from footplant.live.show import Take
+        from footplant.live.show import TakeRecorder
         from footplant.live.wire import Outlet
 
         self._target, self._file = target, file
         self._outlet = None if goal is None else Outlet(goal)
         self._protocol = "" if goal is None else goal.protocol
-        self._voices: dict[int, Any] = {}
-        self._take: Take | None = None
+        self._encoders: dict[int, Any] = {}
+        self._take: TakeRecorder | None = None
         self.fps = FILE_RATE
         self.poses = 0
         if file is not None:
             check_targets(source, file, overwrite=overwrite)
-            self._take = Take(target.skeleton)
+            self._take = TakeRecorder(target.skeleton)
 
     @property
     def is_live(self) -> bool:
@@ -165,16 +165,16 @@ class _Show:
 
     def show(self, number: int, pose: Any, seconds: float, name: str = "footplant") -> None:
         """Send a pose, or add it to the take."""
-        from footplant.live.stage import Voice
+        from footplant.live.stage import PoseEncoder
 
         self.poses += 1
         if self._take is not None:
             self._take.add(seconds, pose.root, pose.rotations)
         if self._outlet is not None:
-            voice = self._voices.get(number)
-            if voice is None:
-                voice = self._voices[number] = Voice(self._protocol, self._target, name)
-            self._outlet.send(voice.say(pose.root, pose.rotations, seconds), number)
+            encoder = self._encoders.get(number)
+            if encoder is None:
+                encoder = self._encoders[number] = PoseEncoder(self._protocol, self._target, name)
+            self._outlet.send(encoder.encode(pose.root, pose.rotations, seconds), number)
 
     def close(self) -> None:
         """Close the sockets."""
@@ -214,7 +214,7 @@ def until_stopped(seconds: float | None = None) -> Iterator[Callable[[], bool]]:
 
 
 def _from_wire(
-    place: Any, stage: Stage, show: _Show, door: tuple[str | None, list[str]], seconds: float | None,
+    place: Any, stage: LiveStage, show: _Show, door: tuple[str | None, list[str]], seconds: float | None,
     record: str | None, overwrite: bool, *, quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from footplant.live.rehearsal import rehearse
@@ -259,7 +259,7 @@ def recording_to(path: str | None, overwrite: bool = False) -> Iterator[Any]:
         raise FormatError(error.strerror or str(error), path=path) from error
 
 
-def facts_of(stage: Stage, latencies: Latencies | None) -> dict[str, Any]:
+def facts_of(stage: LiveStage, latencies: Latencies | None) -> dict[str, Any]:
     """Return the statistics of a stage."""
     known = list(stage.actors.values())
     facts: dict[str, Any] = {
@@ -280,7 +280,7 @@ def facts_of(stage: Stage, latencies: Latencies | None) -> dict[str, Any]:
     return facts
 
 
-def _status(stage: Stage, latencies: Latencies) -> None:
+def _status(stage: LiveStage, latencies: Latencies) -> None:
     """Print one status line on the terminal, in place."""
     from footplant.live.status import line
 
@@ -308,14 +308,14 @@ def _from_recording(
     """Play the datagrams of a file: in real time for an avatar, as fast as possible into a file."""
     from footplant.errors import FormatError
     from footplant.live.protocols.recording import read
-    from footplant.live.stage import Stage, protocol_of
+    from footplant.live.stage import LiveStage, protocol_of
 
-    stage: Stage | None = None
+    stage: LiveStage | None = None
     begun, last = time.perf_counter(), 0.0
     for moment, sender, data in read(source):
         if stop():
             break
-        stage = stage or Stage(protocol_of(data), target, make, settings)
+        stage = stage or LiveStage(protocol_of(data), target, make, settings)
         # advance time between two datagrams in small steps, so that gaps are handled as they are live
         while moment - last > 1.0 / 120.0:
             last += 1.0 / 120.0
@@ -328,7 +328,7 @@ def _from_recording(
     return facts_of(stage, None)
 
 
-def _present(stage: Stage, show: _Show, now: float, begun: float) -> None:
+def _present(stage: LiveStage, show: _Show, now: float, begun: float) -> None:
     shown = stage.poses(now)
     if shown and show.is_live:
         time.sleep(max(begun + now - time.perf_counter(), 0.0))
@@ -341,7 +341,7 @@ def _from_clip(
 ) -> dict[str, Any]:
     """Play a motion file as a performer: no filter, no calibration, its own frame rate."""
     from footplant.cli.loading import load_clip
-    from footplant.live.puppeteer import Frame
+    from footplant.live.puppeteer import PerformerFrame
 
     clip = load_clip(source)
     motion = clip.motion
@@ -352,7 +352,9 @@ def _from_clip(
     for frame in range(len(motion)):
         if stop():
             break
-        state, pose = puppeteer.step(state, Frame(motion.root[frame], motion.rotations[frame], motion.frame_time))
+        state, pose = puppeteer.step(
+            state, PerformerFrame(motion.root[frame], motion.rotations[frame], motion.frame_time)
+        )
         if show.is_live:
             time.sleep(max(begun + frame / motion.fps - time.perf_counter(), 0.0))
         show.show(0, pose, frame / motion.fps, clip.name)

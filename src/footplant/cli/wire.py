@@ -148,17 +148,17 @@ def _performed(file: str, place: Endpoint, noise: tuple[float, float], fps: floa
     """Return the poses of a clip as datagrams."""
     from footplant.cli.loading import load_clip
     from footplant.live.faults import with_noise
-    from footplant.live.stage import Voice
+    from footplant.live.stage import PoseEncoder
 
     clip = load_clip(file)
     motion = clip.motion if fps is None else clip.motion.resample(fps)
     if any(noise):
         motion = with_noise(motion, *noise, seed=seed)
-    voice = Voice(place.protocol, clip.character, clip.name, motion.fps)
+    encoder = PoseEncoder(place.protocol, clip.character, clip.name, motion.fps)
 
     def perform(start: float) -> Iterator[tuple[float, bytes]]:
         for frame in range(len(motion)):
             moment = frame / motion.fps
-            yield moment, voice.say(motion.root[frame], motion.rotations[frame], start + moment)
+            yield moment, encoder.encode(motion.root[frame], motion.rotations[frame], start + moment)
 
     return perform

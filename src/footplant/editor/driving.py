@@ -135,14 +135,14 @@ class StreamDriver(_Performance):
 
     def __init__(self, place: str, character: Character, send: Send) -> None:
         """place: "vmc:39539" and the like; only this machine may send."""
-        from footplant.live.stage import Stage
+        from footplant.live.stage import LiveStage
         from footplant.live.wire import LOOPBACK, Inlet, endpoint
 
         super().__init__(character, send)
         found = endpoint(place)
         if found is None or found.host != LOOPBACK:
             raise FormatError(f"expected a protocol and a port of this machine, as in vmc:39539; got {place!r}")
-        self._stage = Stage(found.protocol, character)
+        self._stage = LiveStage(found.protocol, character)
         self._inlet = Inlet(found)
         self._shown = 0.0
 

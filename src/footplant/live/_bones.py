@@ -1,4 +1,4 @@
-"""Between joints of a figure and bones of a live protocol, one pose at a time."""
+"""Compiled conversion between joints of a character and bones of a live protocol, one pose at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from footplant.kernels.quaternion import multiply, rotate
 
 @jit
 def local_from_world(parents, sensors, world, out):
-    """Local rotations (J, 4) of joints from the world rotations (N, 4) of their sensors; sensors: (J,)."""
+    """Write local rotations (J, 4) of joints from the world rotations (N, 4) of their sensors; sensors: (J,)."""
     for j in range(parents.shape[0]):
         s = sensors[j]
         w, x, y, z = world[s, 0], world[s, 1], world[s, 2], world[s, 3]
@@ -23,9 +23,9 @@ def local_from_world(parents, sensors, world, out):
 
 @jit
 def to_bones(joints, above, back, positions, rotations, turns, local):
-    """How bones have turned from a T-pose, (B, 4) in the world, and place and turn in their parents, local (B, 7).
+    """Write world rotations (B, 4) of bones from a T-pose, and their transforms in the parent, local (B, 7).
 
-    joints: (B,) the joint of each bone, above: (B,) the bone above it or −1, parents first; back: (B, 4) inverse world
+    joints: (B,) the joint of each bone, above: (B,) its parent bone or −1, parents first; back: (B, 4) inverse world
     rotations of the joints in the T-pose; positions (J, 3) and rotations (J, 4) of the joints in the world.
     """
     for b in range(joints.shape[0]):

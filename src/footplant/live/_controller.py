@@ -1,11 +1,16 @@
-"""One frame of a driven figure: weights, clocks, the root by increments, the mean pose (METHODS F3 to F5).
+"""Compiled frame of a driven character: blend weights, clocks, the root by increments, and the mean pose.
 
-Tables hold every motion of a set, one after another, at one rate; see `footplant.live.tables` for what each is.
+Weights w(t) are Bézier-smoothed steps between requests (`fade`). Gaits share a phase φ, which advances so that the
+weighted mean of their times advances by real time: Σ wₘ (tₘ(φ + δ) − tₘ(φ)) = dt. The root moves by weighted means of
+the motions' steps in their own headings, as in `blending.compose`.
+
+Tables hold every motion of a set, one after another, at one rate; see `footplant.live.tables`.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,20 +18,73 @@ from footplant.kernels import jit
 from footplant.kernels.blend import mean_pose
 from footplant.kernels.quaternion import multiply
 
-# the numbers of a state
+# columns of `Playback.numbers`
 PHASE, X, Z, FACING, STEER = 0, 1, 2, 3, 4
+PHASE_ITERATIONS = 6
+"""Fixed-point iterations for the step of the phase."""
+
+
+class MotionTables(NamedTuple):
+    """All motions of a set, concatenated; M motions, N frames in total."""
+
+    kinds: np.ndarray
+    """(M,) 0 a gait (its clock follows the phase), 1 a loop with its own clock, 2 a clip that is played once."""
+    firsts: np.ndarray
+    """(M,) first frame."""
+    counts: np.ndarray
+    """(M,) number of frames."""
+    slopes: np.ndarray
+    """(M,) radians per second, constant turning rate."""
+    warp: np.ndarray
+    """(M, cells + 1) seconds of each gait along the common phase."""
+    floor: np.ndarray
+    """(N, 2) metres, root over the floor."""
+    heights: np.ndarray
+    """(N,) metres, root above the floor."""
+    rotations: np.ndarray
+    """(N, J, 4) local rotations."""
+    contacts: np.ndarray
+    """(N, 4) 1 where a heel or ball is planted."""
+    rate: float
+    """Frames per second."""
+
+
+class Playback(NamedTuple):
+    """State of a character that changes with every frame."""
+
+    weights: np.ndarray
+    """(M,)"""
+    numbers: np.ndarray
+    """(5,) phase, x, z, facing, steering."""
+    clocks: np.ndarray
+    """(M,) seconds."""
+    planted: np.ndarray
+    """(4,) weight with which left and right heel and ball are planted."""
+
+
+class BlendScratch(NamedTuple):
+    """Work arrays."""
+
+    poses: np.ndarray
+    """(M, J, 4)"""
+    shares: np.ndarray
+    """(M, J)"""
+    planted: np.ndarray
+    """(4,)"""
+    floats: np.ndarray
+    """(6,) or more"""
 
 
 @jit
 def ease(u):
-    """3u² − 2u³ between 0 and 1: the cubic Bézier curve that leaves and arrives gently."""
+    """Return 3u² − 2u³ for u clamped to 0 … 1 (smoothstep): a cubic Bézier curve with zero slope at both ends."""
     u = min(max(u, 0.0), 1.0)
     return u * u * (3.0 - 2.0 * u)
 
 
 @jit
 def fade(targets, starts, steers, count, now, length, weights):
-    """Weights of all motions at a time, and the steering, from what was asked for and when.
+    """Write the weights of all motions at a time, and return the steering, from the requests and their times.
 
     Each request is 1 from its start until the next one's, smoothed by a window of `length` seconds whose step response
     is the Bézier curve `ease`. So every change of weights is such a curve, also when one request interrupts another;
@@ -44,7 +102,7 @@ def fade(targets, starts, steers, count, now, length, weights):
 
 @jit
 def warped(warp, m, phase):
-    """Time of a gait at a phase; one whole phase on is one whole cycle on."""
+    """Return the time of a gait at a phase; one phase corresponds to one cycle."""
     cells = warp.shape[1] - 1
     cycle = math.floor(phase)
     place = (phase - cycle) * cells
@@ -54,12 +112,12 @@ def warped(warp, m, phase):
 
 
 @jit
-def floor_at(floor, first, count, looped, turn, place, out):
-    """Where the root is over the floor at a place in frames (0 … count−1), along a smooth curve through the frames.
+def floor_at(tables, m, looped, turn, place, out):
+    """Write the root's floor position at a fractional frame (0 … count−1): a cubic Hermite spline through the frames.
 
-    Beyond the ends a loop goes on with its next cycle, carried on by its own step and turn; others go on straight.
+    Beyond the ends a loop continues with its next cycle, which is rotated by `turn`; others are extrapolated linearly.
     """
-    last = count - 1
+    floor, first, last = tables.floor, tables.firsts[m], tables.counts[m] - 1
     cell = min(max(math.floor(place), 0), last - 1)
     u = place - cell
     for k in range(2):
@@ -73,7 +131,7 @@ def floor_at(floor, first, count, looped, turn, place, out):
         if looped and (cell == 0 or cell + 2 > last):
             c, s = math.cos(turn), math.sin(turn)
             if cell == 0:
-                # the last step before the end, turned back
+                # the last step of the cycle, rotated back
                 dx = floor[first + last, 0] - floor[first + last - 1, 0]
                 dz = floor[first + last, 1] - floor[first + last - 1, 1]
                 step = dx * c - dz * s if k == 0 else dz * c + dx * s
@@ -88,22 +146,28 @@ def floor_at(floor, first, count, looped, turn, place, out):
 
 
 @jit
-def local_step(floor, first, count, looped, slope, rate, begin, end, a, b, out):
-    """The step over the floor between two times within one cycle, seen from the facing half-way: (across, along)."""
-    turn = slope * (count - 1) / rate
-    floor_at(floor, first, count, looped, turn, begin * rate, a)
-    floor_at(floor, first, count, looped, turn, end * rate, b)
+def local_step(tables, m, looped, begin, end, scratch):
+    """Add the step over the floor between two times of one cycle to scratch[4:6], in the facing half-way.
+
+    (across, along), metres; scratch (6,).
+    """
+    slope, rate = tables.slopes[m], tables.rate
+    a, b = scratch[0:2], scratch[2:4]
+    turn = slope * (tables.counts[m] - 1) / rate
+    floor_at(tables, m, looped, turn, begin * rate, a)
+    floor_at(tables, m, looped, turn, end * rate, b)
     angle = -slope * 0.5 * (begin + end)
     c, s = math.cos(angle), math.sin(angle)
     dx, dz = b[0] - a[0], b[1] - a[1]
-    out[0] += dx * c + dz * s
-    out[1] += dz * c - dx * s
+    scratch[4] += dx * c + dz * s
+    scratch[5] += dz * c - dx * s
 
 
 @jit
-def sample(rotations, heights, contacts, first, count, looped, place, pose, planted):
-    """A motion's pose at a place in frames; adds nothing up: returns the root's height, fills pose and planted."""
-    last = count - 1
+def sample(tables, m, looped, place, pose, planted):
+    """Write a motion's pose (J, 4) and contacts (4,) at a fractional frame; return the root's height."""
+    rotations, heights, contacts = tables.rotations, tables.heights, tables.contacts
+    first, last = tables.firsts[m], tables.counts[m] - 1
     place = min(max(place, 0.0), float(last))
     cell = min(int(place), last - 1)
     u = place - cell
@@ -140,38 +204,43 @@ def sample(rotations, heights, contacts, first, count, looped, place, pose, plan
 
 
 @jit
-def advance(
-    seconds, steer, old_weights, weights, kinds, firsts, counts, slopes, warp, floor, heights, rotations, contacts,
-    rate, numbers, clocks, poses, shares, planted, all_planted, scratch, root, pose,
-):  # fmt: skip
-    """Move clocks, phase and root on by some seconds and write the mean pose; planted gets how much each point stands.
+def phase_step(tables, old_weights, weights, phase, seconds):
+    """Return the step δ of the phase for which the weighted mean time of the gaits advances by `seconds`.
 
-    kinds: 0 a gait (its clock follows the phase), 1 a loop with a clock of its own, 2 a clip that is played once.
+    Σ wₘ (tₘ(φ + δ) − tₘ(φ)) = seconds, by fixed-point iteration; 0 if no gait has weight.
     """
-    motions, joints = weights.shape[0], pose.shape[0]
     gaits = 0.0
-    for m in range(motions):
-        if kinds[m] == 0:
+    for m in range(weights.shape[0]):
+        if tables.kinds[m] == 0:
             gaits += 0.5 * (old_weights[m] + weights[m])
-    phase, step = numbers[PHASE], 0.0
-    if gaits > 1e-9 and seconds > 0.0:
-        # such a step of the phase that the mean time of the gaits goes on by just these seconds
-        step = 1e-3
-        for _ in range(6):
-            gone = 0.0
-            for m in range(motions):
-                if kinds[m] == 0:
-                    share = 0.5 * (old_weights[m] + weights[m]) / gaits
-                    if share > 0.0:
-                        gone += share * (warped(warp, m, phase + step) - warped(warp, m, phase))
-            step *= seconds / gone
-    gone_x = gone_z = turned = 0.0
-    for m in range(motions):
-        share, length = 0.5 * (old_weights[m] + weights[m]), (counts[m] - 1) / rate
+    if not (gaits > 1e-9 and seconds > 0.0):
+        return 0.0
+    step = 1e-3
+    for _ in range(PHASE_ITERATIONS):
+        advanced = 0.0
+        for m in range(weights.shape[0]):
+            if tables.kinds[m] == 0:
+                share = 0.5 * (old_weights[m] + weights[m]) / gaits
+                if share > 0.0:
+                    advanced += share * (warped(tables.warp, m, phase + step) - warped(tables.warp, m, phase))
+        step *= seconds / advanced
+    return step
+
+
+@jit
+def move_root(tables, old_weights, playback, seconds, steer, scratch):
+    """Advance clocks, phase and root by some seconds."""
+    weights, numbers, clocks = playback.weights, playback.numbers, playback.clocks
+    kinds, rate = tables.kinds, tables.rate
+    phase = numbers[PHASE]
+    step = phase_step(tables, old_weights, weights, phase, seconds)
+    moved_x = moved_z = turned = 0.0
+    for m in range(weights.shape[0]):
+        share, length = 0.5 * (old_weights[m] + weights[m]), (tables.counts[m] - 1) / rate
         if kinds[m] == 0:
             if step <= 0.0:
                 continue
-            moved = warped(warp, m, phase + step) - warped(warp, m, phase)
+            moved = warped(tables.warp, m, phase + step) - warped(tables.warp, m, phase)
         else:
             moved = seconds
         begin = clocks[m]
@@ -181,22 +250,13 @@ def advance(
         if share > 0.0 and moved > 0.0:
             scratch[4], scratch[5] = 0.0, 0.0
             if end <= length:
-                local_step(
-                    floor, firsts[m], counts[m], kinds[m] < 2, slopes[m], rate, begin, end, scratch[0:2], scratch[2:4],
-                    scratch[4:6],
-                )  # fmt: skip
+                local_step(tables, m, kinds[m] < 2, begin, end, scratch)
             else:
-                local_step(
-                    floor, firsts[m], counts[m], True, slopes[m], rate, begin, length, scratch[0:2], scratch[2:4],
-                    scratch[4:6],
-                )  # fmt: skip
-                local_step(
-                    floor, firsts[m], counts[m], True, slopes[m], rate, 0.0, end - length, scratch[0:2], scratch[2:4],
-                    scratch[4:6],
-                )  # fmt: skip
-            gone_x += share * scratch[4]
-            gone_z += share * scratch[5]
-            turned += share * slopes[m] * moved
+                local_step(tables, m, True, begin, length, scratch)
+                local_step(tables, m, True, 0.0, end - length, scratch)
+            moved_x += share * scratch[4]
+            moved_z += share * scratch[5]
+            turned += share * tables.slopes[m] * moved
         if kinds[m] < 2 and end >= length:
             end -= length
         clocks[m] = end
@@ -205,21 +265,28 @@ def advance(
     numbers[STEER] = steer
     angle = numbers[FACING] + 0.5 * turned
     c, s = math.cos(angle), math.sin(angle)
-    numbers[X] += gone_x * c + gone_z * s
-    numbers[Z] += gone_z * c - gone_x * s
+    numbers[X] += moved_x * c + moved_z * s
+    numbers[Z] += moved_z * c - moved_x * s
     numbers[FACING] += turned
+
+
+@jit
+def advance(tables, seconds, steer, old_weights, playback, scratch, root, pose):
+    """Advance a character by some seconds and write its root (3,), pose (J, 4) and `Playback.planted`."""
+    weights, numbers, planted = playback.weights, playback.numbers, playback.planted
+    poses, shares = scratch.poses, scratch.shares
+    move_root(tables, old_weights, playback, seconds, steer, scratch.floats)
     planted[:] = 0.0
     height, active = 0.0, 0
-    for m in range(motions):
+    for m in range(weights.shape[0]):
         if weights[m] > 0.0:
             own = sample(
-                rotations, heights, contacts, firsts[m], counts[m], kinds[m] < 2, clocks[m] * rate, poses[active],
-                all_planted,
+                tables, m, tables.kinds[m] < 2, playback.clocks[m] * tables.rate, poses[active], scratch.planted
             )  # fmt: skip
             height += weights[m] * own
             for p in range(planted.shape[0]):
-                planted[p] += weights[m] * all_planted[p]
-            for j in range(joints):
+                planted[p] += weights[m] * scratch.planted[p]
+            for j in range(pose.shape[0]):
                 shares[active, j] = weights[m]
             active += 1
     mean_pose(poses[:active], shares[:active], pose)
@@ -231,13 +298,13 @@ def advance(
 
 
 def _advance_arguments():
-    one = np.zeros(1)
-    return (
-        0.01, 0.0, np.ones(1), np.ones(1), np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1),
-        np.array([[0.0, 1.0]]), np.zeros((2, 2)), np.zeros(2), np.ones((2, 1, 4)), np.zeros((2, 4)), 60.0,
-        np.zeros(5), one.copy(), np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros(4), np.zeros(4), np.zeros(36),
-        np.zeros(3), np.ones((1, 4)),
+    tables = MotionTables(
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2), np.zeros(1), np.array([[0.0, 1.0]]),
+        np.zeros((2, 2)), np.zeros(2), np.ones((2, 1, 4)), np.zeros((2, 4)), 60.0,
     )  # fmt: skip
+    playback = Playback(np.ones(1), np.zeros(5), np.zeros(1), np.zeros(4))
+    scratch = BlendScratch(np.ones((1, 1, 4)), np.ones((1, 1)), np.zeros(4), np.zeros(36))
+    return tables, 0.01, 0.0, np.ones(1), playback, scratch, np.zeros(3), np.ones((1, 4))
 
 
 WARMUP = {

@@ -1,4 +1,4 @@
-"""What a crowd needs of all its figures at every frame beside the solver: masses, supports, turns of unit length."""
+"""Compiled per-frame work of a crowd besides the solver: centres of mass, support polygons, unit quaternions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from footplant.kernels.quaternion import rotate
 
 @jit
 def centers_of_mass(masses, centers, positions, rotations, out):
-    """Centres of mass (C, 3) of figures with bodies of their own: masses (C, J) and centers (C, J, 3) of segments."""
+    """Write centres of mass (C, 3) of characters: mass fractions (C, J) and centers (C, J, 3) of segments."""
     for f in range(positions.shape[0]):
         x = y = z = 0.0
         for j in range(positions.shape[1]):
@@ -31,9 +31,9 @@ def centers_of_mass(masses, centers, positions, rotations, out):
 
 @jit
 def hull(flat, count, order, corners):
-    """Corners of the convex hull of places (P, 2), the first `count` of them, counter-clockwise; how many there are.
+    """Write the convex hull of the first `count` points (P, 2), counter-clockwise; return the number of corners.
 
-    Andrew's monotone chain, there and back over the places in the order of x, then z; order (P,), corners (2P,).
+    Andrew's monotone chain over the points sorted by x, then z; order (P,), corners (2P,): scratch and result.
     """
     for i in range(count):
         k = i
@@ -58,7 +58,7 @@ def hull(flat, count, order, corners):
                 total -= 1
             corners[total] = i
             total += 1
-        # where one half ends, the other begins
+        # the last point of one half is the first of the other
         total -= 1
     if total == 0:
         corners[0] = order[0]
@@ -68,10 +68,10 @@ def hull(flat, count, order, corners):
 
 @jit
 def supports(joints, offsets, counts, margin, positions, rotations, flat, order, corners, polygons, sides):
-    """What figures stand on, drawn in by a margin: polygons (C, P, 2) over x and z, and how many corners each has (C,).
+    """Write support polygons shrunk by a margin: polygons (C, P, 2) over x and z, and their numbers of corners (C,).
 
     joints (C, P) and offsets (C, P, 3): points of the soles, counts (C,) of them; flat (P, 2), order (P,) and corners
-    (2P,) are room to work in. A polygon shrinks about its middle until every edge is the margin or more farther in.
+    (2P,): scratch. A polygon is scaled about its centroid until every edge has moved in by at least the margin.
     """
     for f in range(positions.shape[0]):
         sides[f] = 0
@@ -107,7 +107,7 @@ def supports(joints, offsets, counts, margin, positions, rotations, flat, order,
 
 @jit
 def unit_turns(local):
-    """Make the turns (C, J, 4) of all figures unit quaternions again, in place."""
+    """Normalise the rotations (C, J, 4) of all characters in place."""
     for f in range(local.shape[0]):
         normalize_rows(local[f])
 

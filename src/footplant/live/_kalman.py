@@ -1,13 +1,18 @@
-"""Constant-velocity Kalman filters of many sensors, with a fixed-lag smoother: one call a frame, nothing allocated.
+"""Compiled constant-velocity Kalman filters of many sensors with a fixed-lag smoother: one call a frame.
 
-Each sensor has two channels, place and orientation; the three axes of a channel share one covariance of value and
-velocity. The last frames of a channel are kept in a ring of rows (see the columns below), so that what is shown can be
-the estimate of a moment ago, made better by what has come since.
+Each sensor has two channels, position and orientation; the three axes of a channel share one covariance of value and
+velocity. State and process noise (spectral density Q of a white acceleration):
+
+    x = (value, velocity),  F = [[1, dt], [0, 1]],  Q [[dt³/3, dt²/2], [dt²/2, dt]]
+
+The last frames of a channel are kept in a ring buffer (see the columns below), so that the output can be the estimate
+of a moment ago, improved by the measurements since (Rauch, Tung & Striebel).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,35 +20,63 @@ from footplant.kernels import jit
 from footplant.kernels.quaternion import exp, log, multiply
 
 DEPTH = 16
-"""Frames that a channel remembers."""
+"""Frames kept per channel."""
 VALUE, SPEED, COVARIANCE, PREDICTED, MOVE, WIDTH = 0, 4, 7, 10, 13, 16
 """Columns of a row: the value (3 or 4 numbers), its velocity (3), the covariance after the measurement and before it
-(each as three numbers: value, value with velocity, velocity), then how the frame was predicted: by how many seconds of
-velocity, what share of it was left, and the time that had passed."""
+(each as three numbers: value, value with velocity, velocity), then how the frame was predicted: seconds of velocity
+applied, the fraction of velocity left, and the time step."""
 ACTIVITY, MISSING, EASE, EASE_TOTAL, OFFSET, MEMORY = 0, 1, 2, 3, 4, 7
-"""Columns of what a channel remembers beside its rows: how much larger than expected its innovations are, seconds
-without a measurement, seconds of easing left and in all, and the vector that is eased away."""
+"""Columns of a channel's other state: ratio of its innovations to the expected ones, seconds without a measurement,
+seconds of the fade-out left and in total, and the offset that is faded out."""
 LEAST_ACTIVITY, MOST_ACTIVITY = 0.15, 1e3
+"""Bounds of the activity, by whose square the process noise is scaled."""
 SCRATCH = 22
-"""Numbers that a channel needs room for while it works."""
+"""Floats of scratch per channel."""
 JUMP = 12.0
-"""Squares of innovations, in units of what is expected, beyond which a measurement is a jump and not a motion."""
+"""Squared normalised innovation beyond which a measurement is a jump of the data and not a motion."""
 LONG = 0.035
-"""Seconds of a gap over which the smoother does not reach."""
+"""Seconds; the smoother does not reach across longer gaps."""
 RISE = 3.0
-"""How much quicker activity is seen to rise than to fall: a limb that starts must not be held back."""
+"""Ratio of the rates at which activity rises and falls: a limb that starts to move must not lag."""
+
+
+class ChannelModel(NamedTuple):
+    """Constants of one channel of N sensors."""
+
+    noise: np.ndarray
+    """(N,) variance of a measurement per axis (R)."""
+    density: np.ndarray
+    """(N,) spectral density of the acceleration (Q)."""
+    times: np.ndarray
+    """(7,) seconds: lag, averaging of activity, decay of velocity, holding, easing home, the longest catching up, and
+    the ratio of catching up to the gap (dimensionless)."""
+    home: np.ndarray
+    """(N, 3 or 4) value shown before the first measurement and after long gaps."""
+
+
+class ChannelState(NamedTuple):
+    """State of one channel of N sensors between frames."""
+
+    ring: np.ndarray
+    """(N, DEPTH, WIDTH)"""
+    heads: np.ndarray
+    """(N,) newest row."""
+    counts: np.ndarray
+    """(N,) rows filled."""
+    memory: np.ndarray
+    """(N, MEMORY)"""
 
 
 @jit
 def smoothstep(u):
-    """0 to 1 without corners."""
+    """Return 3u² − 2u³ for u clamped to 0 … 1."""
     u = min(max(u, 0.0), 1.0)
     return u * u * (3.0 - 2.0 * u)
 
 
 @jit
 def _advance(before, after, dt, left, density):
-    """Predict value and velocity of the next row from the one before it; velocity fades by `left` over the step."""
+    """Predict velocity and covariance of the next row; velocity decays by the factor `left` over the step."""
     seconds = dt if left >= 1.0 else dt * (1.0 - left) / max(-math.log(left), 1e-12)
     for k in range(3):
         after[SPEED + k] = left * before[SPEED + k]
@@ -58,7 +91,7 @@ def _advance(before, after, dt, left, density):
 
 @jit
 def _move(row, dx, dy, dz, turning):
-    """Add a vector to the value of a row: to a place by addition, to an orientation by q·exp(v)."""
+    """Add a vector to the value of a row: to a position by addition, to an orientation by q·exp(v)."""
     if turning:
         w, x, y, z = exp(dx, dy, dz)
         w, x, y, z = multiply(row[0], row[1], row[2], row[3], w, x, y, z)
@@ -72,7 +105,7 @@ def _move(row, dx, dy, dz, turning):
 
 @jit
 def _between(a, b, turning):
-    """The vector that `_move` needs to come from value a to value b."""
+    """Return the vector that `_move` needs to get from value a to value b."""
     if turning:
         w, x, y, z = multiply(a[0], -a[1], -a[2], -a[3], b[0], b[1], b[2], b[3])
         return log(w, x, y, z)
@@ -81,13 +114,13 @@ def _between(a, b, turning):
 
 @jit
 def _correct(row, measured, noise, memory, share, turning):
-    """Take a measurement in: equations 3.7 to 3.9, the covariance in Joseph's form, which stays positive definite."""
+    """Update with a measurement: equations 3.7 to 3.9, with the covariance in Joseph's positive definite form."""
     m00, m01, m11 = row[PREDICTED], row[PREDICTED + 1], row[PREDICTED + 2]
     dx, dy, dz = _between(row, measured, turning)
     square = (dx * dx + dy * dy + dz * dz) / 3.0
     surprise = square / (m00 + noise)
     if surprise > JUMP:
-        # no motion does that: the data has jumped, and so does the estimate; what was before tells nothing of after
+        # no motion does that: the data has jumped, so widen the prediction and let the estimate jump as well
         m00 += 100.0 * square
         row[PREDICTED] = m00
     total = m00 + noise
@@ -108,10 +141,10 @@ def _correct(row, measured, noise, memory, share, turning):
 
 @jit
 def _look_back(ring, head, count, lag, result, turning):
-    """The estimate of `lag` seconds before the newest row, smoothed by all rows since (Rauch, Tung & Striebel).
+    """Write the estimate of `lag` seconds before the newest row, smoothed by all rows since (Rauch, Tung & Striebel).
 
-    result[:7] gets value and velocity; the rest of it, up to 19, is room to work in. Between two rows the value is
-    interpolated, so that frames of uneven length make no steps.
+    result[:7] gets value and velocity; the rest of it, up to 19, is scratch. Between two rows the value is
+    interpolated, so that frames of uneven length cause no steps.
     """
     later, predicted = result[7:14], result[14:18]
     for k in range(7):
@@ -130,7 +163,7 @@ def _look_back(ring, head, count, lag, result, turning):
         seconds, left = after[MOVE], after[MOVE + 1]
         p00, p01, p11 = row[COVARIANCE], row[COVARIANCE + 1], row[COVARIANCE + 2]
         det = m00 * m11 - m01 * m01
-        # what was predicted then, and how far the smoothed later state is from it
+        # the prediction made then, and the difference of the smoothed later state from it
         for k in range(4):
             predicted[k] = row[k]
         _move(predicted, seconds * row[SPEED], seconds * row[SPEED + 1], seconds * row[SPEED + 2], turning)
@@ -158,24 +191,21 @@ def _look_back(ring, head, count, lag, result, turning):
 
 @jit
 def _blend(result, home, share, turning):
-    """Carry a shown value some of the way home."""
+    """Move an output value a fraction of the way home."""
     dx, dy, dz = _between(result, home, turning)
     _move(result, share * dx, share * dy, share * dz, turning)
 
 
 @jit
-def step_channel(
-    measured, present, dt, noise, density, times, home, ring, heads, counts, memory, scratch, out, turning
-):
-    """One frame of one channel of all sensors: measured (N, 3 or 4) → out (N, 3 or 4), both in the same space.
+def step_channel(measured, present, dt, model, state, scratch, out, turning):
+    """Filter one frame of one channel of all sensors: measured (N, 3 or 4) → out (N, 3 or 4).
 
-    times: (7,) seconds: lag, averaging of activity, fading of velocity, holding, easing home, the longest easing back,
-    and how many times as long as a gap its easing back takes (dimensionless). The last values of `scratch` are room to
-    work in.
+    present: (N,) which sensors have a measurement; turning: whether values are quaternions; scratch (SCRATCH,).
     """
-    lag, settle, fade, hold, ease_home, longest, stretch = (
-        times[0], times[1], times[2], times[3], times[4], times[5], times[6]
-    )  # fmt: skip
+    noise, density, home = model.noise, model.density, model.home
+    ring, heads, counts, memory = state.ring, state.heads, state.counts, state.memory
+    lag, settle, fade, hold = model.times[0], model.times[1], model.times[2], model.times[3]
+    ease_home, longest, stretch = model.times[4], model.times[5], model.times[6]
     share = 1.0 - math.exp(-dt / settle)
     size = 4 if turning else 3
     for n in range(measured.shape[0]):
@@ -218,7 +248,7 @@ def step_channel(
             _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
             own[MISSING] = 0.0
         else:
-            # as it would be shown without a measurement: what follows a gap starts from there
+            # the output without a measurement: what follows a gap starts from there
             _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
             _blend(scratch, home[n], smoothstep((gap + dt - hold) / ease_home), turning)
             if not present[n]:
@@ -229,7 +259,7 @@ def step_channel(
                     shown[k] = scratch[k]
                 _correct(row, measured[n], noise[n], own, share, turning)
                 if gap > max(1.4 * lag, LONG):
-                    # nothing of before the gap may be smoothed into what comes after it: that would be a leap
+                    # nothing from before the gap may be smoothed into what follows: that would be a jump
                     counts[n] = 1
                 _look_back(ring[n], heads[n], counts[n], lag, scratch, turning)
                 dx, dy, dz = _between(scratch, shown, turning)
@@ -251,10 +281,11 @@ def _arguments(turning):
     size = 4 if turning else 3
     values = np.zeros((1, size))
     values[0, 0] = 1.0
-    return (
-        values, np.ones(1, bool), 0.01, np.ones(1), np.ones(1), np.ones(7), values.copy(), np.zeros((1, DEPTH, WIDTH)),
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, MEMORY)), np.zeros(SCRATCH), values.copy(), turning,
+    model = ChannelModel(np.ones(1), np.ones(1), np.ones(7), values.copy())
+    state = ChannelState(
+        np.zeros((1, DEPTH, WIDTH)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, MEMORY))
     )  # fmt: skip
+    return values, np.ones(1, bool), 0.01, model, state, np.zeros(SCRATCH), values.copy(), turning
 
 
 WARMUP = {"step_channel": lambda: _arguments(True)}

@@ -1,4 +1,4 @@
-"""A character as receivers know it: human bones turned from a T-pose, whatever joints and rest pose it has itself."""
+"""A character as receivers know it: human bones relative to a T-pose, whatever its own joints and rest pose."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _HALF_TURN = np.array([0.0, 0.0, 1.0, 0.0])
 
 
 class Avatar:
-    """Tells poses of a character as places and turns of human bones, in compiled code and without allocating."""
+    """Converts poses of a character to transforms of human bones, in compiled code and without allocating."""
 
     def __init__(self, character: Character) -> None:
-        """Find the bones; an error names those that no avatar can do without."""
+        """Find the bones; raise if required ones are missing."""
         skeleton, roles = character.skeleton, character.require_roles()
         wanted = bones_of(skeleton, roles)
         bones: dict[str, int] = {}
@@ -32,9 +32,9 @@ class Avatar:
             raise SkeletonError(f"expected {character.name!r} to have all human bones, it lacks {', '.join(lacking)}")
         self.character = character
         self.bones = tuple(bones)
-        """As VRM 1.0 calls them, parents before children."""
+        """VRM 1.0 names, parents before children."""
         self.names = tuple(UNITY[bone] for bone in bones)
-        """As Unity calls them."""
+        """Unity's names."""
         order = {bone: number for number, bone in enumerate(bones)}
         self._above = np.array([-1 if (a := bone_above(bone, bones)) is None else order[a] for bone in bones])
         self._joints = np.array(list(bones.values()))
@@ -43,12 +43,12 @@ class Avatar:
         self._places = np.empty((1, len(skeleton), 3))
         self._world = np.empty((1, len(skeleton), 4))
         self.turns = np.empty((len(bones), 4))
-        """(B, 4) how the bones have turned from a T-pose that faces −z, in the world, after the last `pose`."""
+        """(B, 4) world rotations of the bones from a T-pose that faces −z, after the last `pose`."""
         self.local = np.empty((len(bones), 7))
-        """(B, 7) place (m) and turn (w, x, y, z) in the bone above, after the last `pose`; of the hips in the world."""
+        """(B, 7) position (m) and rotation (w, x, y, z) in the parent (hips: world), after the last `pose`."""
 
     def pose(self, root: NDArray, rotations: NDArray) -> NDArray:
-        """Take a pose of the character, (3,) metres and (J, 4) local; returns `local`."""
+        """Convert a pose of the character, (3,) metres and (J, 4) local; return `local`."""
         from footplant.kernels import fk
         from footplant.live import _bones as bones
 
@@ -62,12 +62,12 @@ class Avatar:
 
     @property
     def places(self) -> NDArray:
-        """(B, 3) metres: where the bones are in the world, after the last `pose`."""
+        """(B, 3) metres: world positions of the bones after the last `pose`."""
         return self._places[0, self._joints]
 
 
 def _frozen(array: NDArray) -> NDArray:
-    """A read-only view: kernels are compiled for arrays of motions, which are."""
+    """Return a read-only view: kernels are compiled for arrays of motions, which are read-only."""
     view = np.ascontiguousarray(array, float).view()
     view.setflags(write=False)
     return view
@@ -77,7 +77,7 @@ class RokokoJoints:
     """The bones of an avatar as Rokoko's joints in the world."""
 
     def __init__(self, avatar: Avatar) -> None:
-        """Pair the bones with the joints: by role, chains from the root outwards."""
+        """Pair bones with joints: by role, chains from the root outwards."""
         self.avatar = avatar
         chains = {role: list(names) for role, names in rokoko.PLAN.roles.items()}
         # Rokoko's spine has two joints: the chest's and the one below it
@@ -93,5 +93,5 @@ class RokokoJoints:
         self._t_pose = rokoko.PLAN.t_pose[[rokoko.PLAN.index[name] for name in self.names]]
 
     def pose(self) -> tuple[NDArray, NDArray]:
-        """(N, 3) metres and (N, 4) in the world, of the avatar's last pose."""
+        """Return (N, 3) metres and (N, 4) world rotations of the avatar's last pose."""
         return self.avatar.places[self._rows], rotation.multiply(self.avatar.turns[self._rows], self._t_pose)

@@ -1,4 +1,4 @@
-"""How long poses take through a stage, measured from outside: datagram in to datagram out, and how memory behaves."""
+"""Measure latency and memory of a stage from outside: datagram in to datagram out."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import subprocess
 import sys
 import time
 
-from footplant.live.actor import Actor, MakePuppeteer, Settings
-from footplant.live.puppeteer import Pose, Puppeteer
+from footplant.live.actor import Actor, ActorSettings, MakePuppeteer
+from footplant.live.puppeteer import Puppeteer, PuppetPose
 from footplant.live.rehearsal import rehearse
 from footplant.live.show import perform
-from footplant.live.stage import Stage, Voice
+from footplant.live.stage import LiveStage, PoseEncoder
 from footplant.live.wire import LOOPBACK, Endpoint, Inlet, Outlet
 from footplant.skeleton import Character
 
 
 def free_ports(count: int) -> int:
-    """The first of some UDP ports in a row that nobody uses."""
+    """Return the first of some consecutive free UDP ports."""
     for _ in range(100):
         sockets: list[socket.socket] = []
         try:
@@ -44,23 +44,23 @@ def free_ports(count: int) -> int:
 def measure(
     target: Character,
     make: MakePuppeteer = Puppeteer,
-    settings: Settings | None = None,
+    settings: ActorSettings | None = None,
     *,
     actors: int = 8,
     seconds: float = 10.0,
     load: tuple[str, ...] = (),
 ) -> dict[str, float]:
-    """Drive actors by a load in a process of its own; load: further options of `footplant.live.load`.
+    """Drive actors by a load generator in its own process; load: further options of `footplant.live.load`.
 
-    p50_ms and p99_ms are measured by the load, from before it sends a pose to after it has heard it back; within_… are
-    measured here, from the datagram in our hands to the one given to the system.
+    p50_ms and p99_ms are measured by the load generator, from before it sends a pose to after it receives the answer;
+    within_… are measured here, from receiving the datagram to handing the answer to the system.
     """
     inlet = Inlet(Endpoint("vmc", LOOPBACK, 0))
     out = free_ports(actors)
     outlet = Outlet(Endpoint("vmc", LOOPBACK, out))
-    stage = Stage("vmc", target, make, settings or Settings(), actors)
-    voices = [Voice("vmc", target) for _ in range(actors)]
-    rehearse(target, make, settings, voices[0])
+    stage = LiveStage("vmc", target, make, settings or ActorSettings(), actors)
+    encoders = [PoseEncoder("vmc", target) for _ in range(actors)]
+    rehearse(target, make, settings, encoders[0])
     command = [
         sys.executable, "-m", "footplant.live.load", "--in-port", str(inlet.port), "--out-port", str(out),
         "--actors", str(actors), "--seconds", str(seconds), *load,
@@ -68,9 +68,9 @@ def measure(
     peaks: list[tuple[float, float]] = []
     started = time.perf_counter()
 
-    def say(number: int, actor: Actor, pose: Pose) -> None:
+    def send(number: int, actor: Actor, pose: PuppetPose) -> None:
         stamp = time.perf_counter() if actor.time is None else actor.time
-        outlet.send(voices[number].say(pose.root, pose.rotations, stamp), number)
+        outlet.send(encoders[number].encode(pose.root, pose.rotations, stamp), number)
 
     def status(_) -> None:
         peaks.append((time.perf_counter() - started, resident_megabytes()))
@@ -80,7 +80,7 @@ def measure(
         gc.collect()
         gc.freeze()
         used = time.process_time()
-        latencies = perform(stage, inlet, say, stop=lambda: process.poll() is not None, status=status)
+        latencies = perform(stage, inlet, send, stop=lambda: process.poll() is not None, status=status)
         used = time.process_time() - used
         figures = json.loads(process.communicate()[0] or "{}")
     finally:
@@ -104,7 +104,7 @@ def measure(
 
 
 def resident_megabytes() -> float:
-    """Memory that this process has now; 0 where the system does not say."""
+    """Return the resident memory of this process in megabytes; 0 where the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,92 +1,37 @@
-"""Goals of a crowd: Kulpa's {CP, T, KC, P, A} with targets that may be on other figures, as tables for one call."""
+"""Goals of a crowd as tables: one row per goal, for one call of the group solver."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.constraints.balance import soles
-from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
+from footplant.live.crowd_scene import KINDS, CrowdActor, Goal
 from footplant.skeleton import Point
 from footplant.solve.ik.groupccd import GroupCcd
 from footplant.solve.ik.groupccd.rows import BALANCE, CENTER, DISTANCE, HALF_SPACE, POSITION, allowed
 
-if TYPE_CHECKING:
-    from footplant.live.crowd import Actor
-
-KINDS = ("reach", "away", "apart", "above", "mass", "balance")
-"""What a goal may ask: a point at a target; at least a distance away from it; two own points so far apart; at least a
-height; the centre of mass where the motion has it; or over the soles."""
 ROWS = np.array([POSITION, HALF_SPACE, DISTANCE, HALF_SPACE, CENTER, BALANCE])
-"""The solver's kind of row for each."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Goal:
-    """Something that must hold of a figure while a scene plays."""
-
-    actor: int
-    """Whose it is."""
-    kind: str = "reach"
-    point: Point
-    """The constrained point; of a centre of mass any."""
-    target: ArrayLike = (0.0, 0.0, 0.0)
-    """(3,) metres, world; with `of`, added to where that point is."""
-    of: tuple[int, Point] | None = None
-    """Another figure and a point of it to follow."""
-    early: bool = False
-    """Whether to follow where that figure would be without its own goals: what it dodges cannot aim at the dodge."""
-    value: float = 0.0
-    """Metres: distance or height."""
-    other: Point | None = None
-    """The second own point of "apart"."""
-    priority: int = 0
-    start: float = 0.0
-    stop: float = np.inf
-    """Seconds of the scene at which it holds fully, first and last."""
-    ramp: tuple[float, float] = (0.3, 0.3)
-    """Seconds in which it eases in before, and out after."""
-    chain: tuple[int, ...] | None = None
-    """Joints that may turn for it (the root too when joint 0 is among them); None: all."""
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the kind and the times."""
-        if self.kind not in KINDS:
-            raise ConstraintError(f"expected a kind of goal among {', '.join(KINDS)}; got {self.kind!r}")
-        if not self.start <= self.stop or min(self.ramp) < 0:
-            raise ConstraintError(
-                f"expected a start before the stop and ramps of 0 or more, got {self.start}, {self.stop}"
-            )
-        if self.kind == "apart" and self.other is None:
-            raise ConstraintError("expected a second point for a goal of kind apart, got none")
-
-    def activation(self, seconds: float) -> float:
-        """0 to 1 at a time of the scene: 1 while it holds, easing in the ramps."""
-        share = 1.0
-        if seconds < self.start:
-            share = 1.0 - (self.start - seconds) / self.ramp[0] if self.ramp[0] > 0 else 0.0
-        elif seconds > self.stop:
-            share = 1.0 - (seconds - self.stop) / self.ramp[1] if self.ramp[1] > 0 else 0.0
-        share = max(share, 0.0)
-        return share * share * (3.0 - 2.0 * share)
+"""The solver's kind of row for each of `KINDS`."""
+SUPPORT_MARGIN = 0.01
+"""Metres that a balanced centre of mass keeps from the edge of the support polygon."""
 
 
 @dataclass(frozen=True, eq=False)
 class GoalTable:
-    """The goals of one group of figures, a row each."""
+    """The goals of one group of characters, a row each."""
 
     goals: tuple[Goal, ...]
     source: NDArray
-    """(n,) which goal of the scene each is."""
+    """(n,) index of each goal in the scene."""
     row: NDArray
-    """(n,) which figure of the group."""
+    """(n,) index of the character in the group."""
     joint: NDArray
     point: NDArray
     other: NDArray
@@ -94,28 +39,28 @@ class GoalTable:
     rank: NDArray
     allow: NDArray
     limb: NDArray
-    """(n,) the limb that carries the point; −1 for the trunk."""
+    """(n,) the limb of the point; −1 for the trunk."""
     times: NDArray
     """(n, 4) start, stop and ramps, seconds."""
     target: NDArray
     follows: NDArray
     """(n,) actor that is followed; −1 for none."""
     early: NDArray
-    """(n,) bool; whether it is followed as it came in."""
+    """(n,) bool; whether it follows the other actor's pose before its goals."""
     follow_joint: NDArray
     follow_point: NDArray
     value: NDArray
     """(n,) metres: distance or height."""
     most: int
-    """Most goals of one figure."""
+    """Largest number of goals of one character."""
     kinds: NDArray
-    """(n,) number in `KINDS`."""
+    """(n,) index in `KINDS`."""
     balances: bool
     followed: bool
-    """Whether any of them follows another figure."""
+    """Whether any of them follows another actor."""
 
     def __len__(self) -> int:
-        """How many goals."""
+        """Return the number of goals."""
         return len(self.goals)
 
     @classmethod
@@ -123,11 +68,11 @@ class GoalTable:
         cls,
         solver: GroupCcd,
         numbers: Sequence[int],
-        actors: Sequence[Actor],
+        actors: Sequence[CrowdActor],
         goals: Sequence[Goal],
         ranks: Mapping[int, int],
     ) -> GoalTable:
-        """The table of a group: `numbers` are its actors."""
+        """Build the table of a group; `numbers` are its actors."""
         rows = {number: row for row, number in enumerate(numbers)}
         own = [(source, goal) for source, goal in enumerate(goals) if goal.actor in rows]
         kept = tuple(goal for _, goal in own)
@@ -161,8 +106,8 @@ class GoalTable:
             followed=any(goal.of is not None for goal in kept),
         )
 
-    def shares(self, seconds: float) -> NDArray:
-        """(n,) activation of every goal."""
+    def activations(self, seconds: float) -> NDArray:
+        """Return the activation (n,) of every goal."""
         start, stop, rise, fall = self.times.T
         with np.errstate(divide="ignore", invalid="ignore"):
             before = np.where(rise > 0, 1.0 - (start - seconds) / rise, 0.0)
@@ -170,51 +115,52 @@ class GoalTable:
         share = np.clip(np.where(seconds < start, before, np.where(seconds > stop, after, 1.0)), 0.0, 1.0)
         return share * share * (3.0 - 2.0 * share)
 
-    def block(self, at_work: NDArray) -> dict[str, Any]:
-        """What does not change with time of the solver's rows for some goals."""
-        point = self.point[at_work]
-        # of a centre of mass: which axes count
-        point[self.kinds[at_work] == KINDS.index("mass")] = [1.0, 0.0, 1.0]
+    def block(self, active: NDArray) -> dict[str, Any]:
+        """Return the constant part of the solver's rows for some goals."""
+        point = self.point[active]
+        # for a centre of mass the point holds which axes count
+        point[self.kinds[active] == KINDS.index("mass")] = [1.0, 0.0, 1.0]
         return {
-            "poses": self.row[at_work], "kind": ROWS[self.kinds[at_work]], "joint": self.joint[at_work],
-            "other": self.other[at_work], "rank": self.rank[at_work], "allow": self.allow[at_work], "point": point,
-            "other_point": self.other_point[at_work],
+            "poses": self.row[active], "kind": ROWS[self.kinds[active]], "joint": self.joint[active],
+            "other": self.other[active], "rank": self.rank[active], "allow": self.allow[active], "point": point,
+            "other_point": self.other_point[active],
         }  # fmt: skip
 
     def targets(
         self,
-        at_work: NDArray,
+        active: NDArray,
         before: Kinematics,
-        seen: Sequence[Kinematics],
-        firsts: Sequence[Kinematics],
+        posed: Sequence[Kinematics],
+        unconstrained: Sequence[Kinematics],
         place: NDArray,
     ) -> NDArray:
-        """(n, 4) what goals at work ask for, from where figures are seen now and where they came in.
+        """Return targets (n, 4) of active goals, from the current poses and those before goals.
 
-        place: (actors + 1, 2) group and row of each actor, last −1 for none.
+        place: (actors + 1, 2) group and row of each actor, last −1 for none. Columns: a position, or the normal and
+        offset of a half space, or a distance.
         """
-        target = np.zeros((len(at_work), 4))
-        target[:, :3] = self.target[at_work]
+        target = np.zeros((len(active), 4))
+        target[:, :3] = self.target[active]
         behind = target[:, :3].copy()
         if self.followed:
-            owners, early = place[self.follows[at_work]], self.early[at_work]
-            for group in range(len(seen)):
-                for is_early, where in ((True, firsts), (False, seen)):
+            owners, early = place[self.follows[active]], self.early[active]
+            for group in range(len(posed)):
+                for is_early, where in ((True, unconstrained), (False, posed)):
                     n = np.flatnonzero((owners[:, 0] == group) & (early == is_early))
-                    goal = at_work[n]
+                    goal = active[n]
                     target[n, :3] += _points(
                         where[group], owners[n, 1], self.follow_joint[goal], self.follow_point[goal]
                     )
-                    behind[n] = firsts[group].positions[owners[n, 1], 0]
-        for number in np.flatnonzero(np.bincount(self.kinds[at_work], minlength=len(KINDS))).tolist():
+                    behind[n] = unconstrained[group].positions[owners[n, 1], 0]
+        for number in np.flatnonzero(np.bincount(self.kinds[active], minlength=len(KINDS))).tolist():
             kind = KINDS[number]
             if kind == "reach":
                 continue
-            n = np.flatnonzero(self.kinds[at_work] == number)
-            goal = at_work[n]
+            n = np.flatnonzero(self.kinds[active] == number)
+            goal = active[n]
             row = self.row[goal]
             if kind == "away":
-                # away from the body behind the fist: the fist itself may be where the head is
+                # away from the body behind the fist: the fist itself may be inside the head
                 now = _points(before, row, self.joint[goal], self.point[goal])
                 line = (now - behind[n]) * [1.0, 0.0, 1.0]
                 line /= np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-9)
@@ -230,12 +176,12 @@ class GoalTable:
         return target
 
     masses: NDArray | None = None
-    """(C, J) mass shares of the group's figures, where a goal asks for the centre of mass."""
+    """(C, J) mass fractions of the group's characters, where a goal needs the centre of mass."""
     centers: NDArray | None = None
     """(C, J, 3)"""
 
     def _centers(self, before: Kinematics) -> NDArray:
-        """(C, 3) centres of mass of all figures."""
+        """Return centres of mass (C, 3) of all characters."""
         assert self.masses is not None
         assert self.centers is not None
         from footplant.live import _crowd as kernel
@@ -246,18 +192,15 @@ class GoalTable:
 
 
 def _points(kinematics: Kinematics, rows: NDArray, joints: NDArray, offsets: NDArray) -> NDArray:
-    """(N, 3) places of points of several figures."""
+    """Return positions (N, 3) of points of several characters."""
     return kinematics.positions[rows, joints] + rotation.rotate(kinematics.rotations[rows, joints], offsets)
 
 
-class Soles:
-    """The points that figures of a group stand on: heels, balls and toes."""
+class SolePoints:
+    """The contact points of the soles of a group's characters: heels, balls and toes."""
 
-    margin = 0.01
-    """Metres that a centre of mass keeps from the edge."""
-
-    def __init__(self, actors: Sequence[Actor]) -> None:
-        """Collect them."""
+    def __init__(self, actors: Sequence[CrowdActor]) -> None:
+        """Collect the points."""
         points = [soles(actor.character) for actor in actors]
         most = max(1, *(len(own) for own in points))
         self.counts = np.array([len(own) for own in points], np.int64)
@@ -267,13 +210,13 @@ class Soles:
             self.offsets[row, : len(own)] = np.array([point.offset for point in own]).reshape(-1, 3)
 
     def supports(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
-        """What each figure stands on: corners (C, P, 2) over x and z, metres, and how many (C,)."""
+        """Return support polygons: corners (C, P, 2) over x and z, metres, and their numbers (C,)."""
         from footplant.live import _crowd as kernel
 
-        figures, most = self.joints.shape
-        polygons, sides = np.zeros((figures, most, 2)), np.zeros(figures, np.int64)
+        characters, most = self.joints.shape
+        polygons, sides = np.zeros((characters, most, 2)), np.zeros(characters, np.int64)
         arguments: tuple = (
-            self.joints, self.offsets, self.counts, self.margin, kinematics.positions, kinematics.rotations,
+            self.joints, self.offsets, self.counts, SUPPORT_MARGIN, kinematics.positions, kinematics.rotations,
             np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64), polygons, sides,
         )  # fmt: skip
         kernel.supports(*arguments)

@@ -1,4 +1,4 @@
-"""Rows of a crowd for the group solver: sorted when goals come or go, filled in at every frame."""
+"""Rows of a crowd for the group solver: sorted when goals start or end, filled in at every frame."""
 
 from __future__ import annotations
 
@@ -16,76 +16,78 @@ TARGET, SHARE = PARTS["target"], PARTS["share"].start
 
 @dataclass(frozen=True, eq=False)
 class Feet:
-    """Where the ground wants the feet of a group of figures."""
+    """Foot targets of a group of characters on the ground."""
 
     places: NDArray
-    """(C, N, 3) of the ankles, world, metres."""
+    """(C, N, 3) ankles, world, metres."""
     turns: NDArray
     """(C, N, 4) world."""
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
-    """Which row is whose, as long as the same goals are at work and the same of them easing in or out."""
+class RowLayout:
+    """Order of the rows, valid as long as the same goals are active and the same of them are ramping."""
 
     key: bytes
-    """Says which goals are at work and which are easing."""
+    """Identifies which goals are active and which are ramping."""
     rows: Rows
-    """Sorted; targets and shares are filled in at every frame."""
+    """Sorted; targets and activations are filled in at every frame."""
     sources: NDArray
-    """(N,) the goal of the scene that each row comes from; −1: the ground."""
-    at_work: NDArray
-    """(n,) goals of the table at work."""
+    """(N,) index of the scene's goal that each row comes from; −1: the ground."""
+    active: NDArray
+    """(n,) active goals of the table."""
     goal_rows: NDArray
     """(n,) the row of each."""
     standing: NDArray
-    """(C, feet) bool; feet that nothing else is asked of."""
+    """(C, feet) bool; feet without another goal."""
     place_rows: NDArray
     turn_rows: NDArray
-    """(s,) rows of the places and turns of feet that stand."""
+    """(s,) rows of the positions and orientations of planted feet."""
 
     @classmethod
-    def of(cls, table: GoalTable, share: NDArray, figures: int, feet: list[int], limb_of: NDArray, rank: int) -> Layout:
-        """Sort the rows; feet: joints of feet that stand on the ground, rank: how important that is."""
-        at_work = np.flatnonzero(share > 0)
-        taken = np.zeros((figures, 5), bool)
-        limb = table.limb[at_work]
-        taken[table.row[at_work], limb] = limb >= 0
-        standing = ~taken[:, limb_of[feet]] if feet else np.zeros((figures, 0), bool)
-        figure, foot = np.nonzero(standing)
+    def of(
+        cls, table: GoalTable, share: NDArray, characters: int, feet: list[int], limb_of: NDArray, rank: int
+    ) -> RowLayout:
+        """Sort the rows; feet: joints of planted feet, rank: their priority."""
+        active = np.flatnonzero(share > 0)
+        taken = np.zeros((characters, 5), bool)
+        limb = table.limb[active]
+        taken[table.row[active], limb] = limb >= 0
+        standing = ~taken[:, limb_of[feet]] if feet else np.zeros((characters, 0), bool)
+        character, foot = np.nonzero(standing)
         joints = np.array(feet, np.int64)[foot]
         blocks: list[dict[str, Any]] = [
-            {"poses": figure, "kind": kind, "joint": joints, "rank": rank} for kind in (POSITION, ORIENTATION)
+            {"poses": character, "kind": kind, "joint": joints, "rank": rank} for kind in (POSITION, ORIENTATION)
         ]
-        blocks.append(table.block(at_work) | {"share": share[at_work]})
-        made = make_rows(figures, blocks)
+        blocks.append(table.block(active) | {"share": share[active]})
+        made = make_rows(characters, blocks)
         row_of = np.empty(len(made.order), np.int64)
         row_of[made.order] = np.arange(len(made.order))
-        stands = len(figure)
-        sources = np.concatenate([np.full(2 * stands, -1), table.source[at_work]])
+        planted = len(character)
+        sources = np.concatenate([np.full(2 * planted, -1), table.source[active]])
         return cls(
-            key_of(share), made, sources[made.order], at_work, row_of[2 * stands :], standing, row_of[:stands],
-            row_of[stands : 2 * stands],
+            key_of(share), made, sources[made.order], active, row_of[2 * planted :], standing, row_of[:planted],
+            row_of[planted : 2 * planted],
         )  # fmt: skip
 
     def fill(
         self, feet: Feet | None, targets: NDArray, share: NDArray, supports: tuple[NDArray, NDArray] | None
     ) -> Rows:
-        """The rows of this frame: where feet should be, targets (n, 4) and shares of the goals at work, supports.
+        """Return this frame's rows: foot targets, targets (n, 4) and activations of active goals, support polygons.
 
-        One array is filled again and again: rows are good until the next frame's are asked for.
+        One array is refilled every time: rows are valid until the next call.
         """
         asks = self.rows.asks
         if feet is not None:
             asks[self.place_rows, TARGET.start : TARGET.start + 3] = feet.places[self.standing]
             asks[self.turn_rows, TARGET] = feet.turns[self.standing]
         asks[self.goal_rows, TARGET] = targets
-        asks[self.goal_rows, SHARE] = share[self.at_work]
+        asks[self.goal_rows, SHARE] = share[self.active]
         if supports is None:
             return self.rows
         return replace(self.rows, polygons=supports[0], sides=supports[1])
 
 
 def key_of(share: NDArray) -> bytes:
-    """Which goals are at work and which are easing in or out."""
+    """Return a key of which goals are active and which are ramping."""
     return (share > 0).tobytes() + (share < 1).tobytes()

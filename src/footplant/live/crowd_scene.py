@@ -1,210 +1,173 @@
-"""Scenes of crowds from plain values, as TOML holds them; docs/crowd.md describes the format."""
+"""A scene of a crowd: actors, their motions, and goals, Kulpa's {CP, T, KC, P, A} with targets on other characters.
+
+Kulpa, Multon & Arnaldi, "Morphology-independent representation of motions for interactive human-like animation"
+(Eurographics 2005).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from footplant import rotation
 from footplant.clip import Clip
-from footplant.constraints import Footplant
-from footplant.constraints.fields import Fields, describe, is_number
-from footplant.constraints.naming import read_chain, read_point
+from footplant.constraints import Constraint
 from footplant.contacts.ground import Ground
-from footplant.edits.morphology_independent import plants_of
-from footplant.errors import ConstraintError, SkeletonError
-from footplant.geometry import HeightField
-from footplant.grounds import slope
-from footplant.humanoid.proportions import apply_proportions
-from footplant.live.crowd import FLOOR, Act, Actor, Scene
-from footplant.live.crowd_goals import KINDS, Goal
+from footplant.edits.morphology_independent import share
+from footplant.errors import ConstraintError
+from footplant.geometry import Plane
 from footplant.live.ground_adaptation import GroundInTime
-from footplant.normalized import normalize
+from footplant.motion import Motion
+from footplant.normalized import Normalized, convert, scale
 from footplant.skeleton import Character, Point
 
-MIDDLES = {
-    f"{side}_{name}": (f"{side}_{start}", f"{side}_{end}")
-    for side in ("left", "right")
-    for name, start, end in (("forearm", "lower_arm", "hand"), ("shin", "lower_leg", "foot"))
-}
-"""Points half-way along a bone, by the name that scenes use."""
+FLOOR = Plane()
+KINDS = ("reach", "away", "apart", "above", "mass", "balance")
+"""Kinds of goals: a point at a target; at least a distance away from it; two points of the actor a distance apart; a
+point at least at a height; the centre of mass where the motion has it; the centre of mass over the soles."""
 
 
-def scene_from_data(
-    data: Any,
-    load: Callable[[str], Clip],
-    load_character: Callable[[str], Character],
-    *,
-    path: str | Path | None = None,
-) -> Scene:
-    """A scene from plain values; motions and characters are named as files or samples and loaded by the two callables.
+@dataclass(frozen=True, eq=False)
+class Act:
+    """A motion that an actor starts at a time of the scene."""
 
-    path: the file that the values come from, for error messages.
-    """
-    fields = Fields(data, "", path)
-    clips: dict[str, tuple[Clip, tuple[Footplant, ...]]] = {}
-    characters: dict[str, Character] = {}
-    actors = [_actor(entry, load, load_character, clips, characters) for entry in fields.tables("actors")]
-    names = [actor.name for actor in actors]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if not actors:
-        fields.fail("actors", "expected at least one actor, got none")
-    if twice:
-        fields.fail("actors", f"expected names that differ, got {', '.join(twice)} more than once")
-    seconds, fps = fields.number("seconds", 5.0, low=0.0), fields.number("fps", 30.0, low=0.0)
-    if not 0 < seconds * fps < 1e6:
-        fields.fail("seconds", f"expected a scene of one to a million frames, got {seconds:g} s at {fps:g} fps")
-    goals = [goal for entry in fields.tables("goals") for goal in _goals(entry, actors)] if "goals" in fields else []
-    feet = fields.get("feet", 100)
-    if isinstance(feet, bool):
-        feet = 100 if feet else None
-    elif not isinstance(feet, int):
-        fields.fail("feet", f"expected a priority or false, got {describe(feet)}")
-    scene = Scene(tuple(actors), tuple(goals), seconds, fps, _ground(fields), feet, fields.text("name", "scene"))
-    fields.get("about", "")
-    fields.refuse_others(("actors", "goals"))
-    return scene
+    motion: Normalized
+    start: float = 0.0
+    """Seconds."""
+    blend: float = 0.3
+    """Seconds of the crossfade from the previous act."""
+    source: tuple[Clip, tuple[Constraint, ...]] | None = None
+    """The clip that it was made from and the constraints that are retargeted with it (footplants); None: none."""
+
+    def on(self, character: Character) -> Motion:
+        """Return the motion on a character, with the constraints retargeted with it solved."""
+        if self.source is None:
+            return convert(scale(self.motion, character))
+        return share(self.source[0], character, self.source[1], normalized=self.motion).motion
 
 
-def _actor(
-    fields: Fields,
-    load: Callable[[str], Clip],
-    load_character: Callable[[str], Character],
-    clips: dict[str, tuple[Clip, tuple[Footplant, ...]]],
-    characters: dict[str, Character],
-) -> Actor:
-    name, wanted = fields.text("name"), fields.text("character")
-    if wanted not in characters:
-        characters[wanted] = load_character(wanted)
-    character = characters[wanted]
-    if "proportions" in fields:
-        factors = fields.table("proportions")
-        try:
-            character = replace(apply_proportions(character, **factors.data), name=name)
-        except (SkeletonError, TypeError) as error:
-            fields.fail("proportions", str(error))
-    acts = []
-    for entry in fields.tables("acts"):
-        motion = entry.text("motion")
-        if motion not in clips:
-            clip = load(motion)
-            clips[motion] = clip, plants_of(clip)
-        clip, plants = clips[motion]
-        start, blend = entry.number("start", 0.0), entry.number("blend", 0.3, low=0.0)
-        entry.refuse_others(("motion",))
-        acts.append(Act(normalize(clip.motion, clip.character, about=(0.0, 0.0, 0.0)), start, blend, (clip, plants)))
-    if not acts:
-        fields.fail("acts", "expected at least one motion, got none")
-    x, z = fields.vector("place", 2, np.zeros(2))
-    heading = fields.number("heading", 0.0)
-    fields.refuse_others(("name", "character", "acts", "proportions"))
-    return Actor(name, character, tuple(acts), (float(x), float(z)), float(np.radians(heading)))
+@dataclass(frozen=True, eq=False)
+class CrowdActor:
+    """A character of a crowd."""
+
+    name: str
+    character: Character
+    acts: tuple[Act, ...]
+    place: tuple[float, float] = (0.0, 0.0)
+    """(x, z) metres; position of the origin of its motions."""
+    heading: float = 0.0
+    """Radians; 0 faces +z, a quarter turn +x."""
 
 
-def _goals(fields: Fields, actors: list[Actor]) -> list[Goal]:
-    """The goals of an entry: one for each of its actors."""
-    numbers = {actor.name: number for number, actor in enumerate(actors)}
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Goal:
+    """A constraint on an actor while a scene plays."""
 
-    def who(key: str) -> list[int]:
-        value = fields.get(key)
-        names = [value] if isinstance(value, str) else value
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            fields.fail(key, f"expected the name of an actor or a list of them, got {describe(value)}")
-        missing = [name for name in names if name not in numbers]
-        if missing:
-            fields.fail(key, f"no actor {missing[0]!r}; the scene has: {', '.join(numbers)}")
-        return [numbers[name] for name in names]
+    actor: int
+    """Index of the actor."""
+    kind: str = "reach"
+    point: Point
+    """The constrained point; any, for a centre of mass."""
+    target: ArrayLike = (0.0, 0.0, 0.0)
+    """(3,) metres, world; with `of`, an offset from that point."""
+    of: tuple[int, Point] | None = None
+    """Another actor and a point of it to follow."""
+    early: bool = False
+    """Whether to follow the other actor's pose before its own goals: whoever is dodged cannot aim at the dodge."""
+    value: float = 0.0
+    """Metres: distance or height."""
+    other: Point | None = None
+    """The second point of "apart"."""
+    priority: int = 0
+    start: float = 0.0
+    stop: float = np.inf
+    """Seconds of the scene between which it is fully active."""
+    ramp: tuple[float, float] = (0.3, 0.3)
+    """Seconds over which it is activated before, and deactivated after."""
+    chain: tuple[int, ...] | None = None
+    """Joints that may rotate for it (and the root if joint 0 is among them); None: all."""
+    name: str = ""
 
-    own = who("actor")
-    kind = fields.choice("kind", KINDS, "kind of goal")
-    others = who("of") if "of" in fields else None
-    if others is not None and len(others) != len(own):
-        fields.fail("of", f"expected as many as there are actors ({len(own)}), got {len(others)}")
-    ramp = fields.get("ramp", 0.3)
-    pair = [ramp, ramp] if is_number(ramp) else ramp
-    if not isinstance(pair, list) or len(pair) != 2 or not all(is_number(r) and r >= 0 for r in pair):
-        fields.fail("ramp", f"expected seconds, or two of them (in and out), got {describe(ramp)}")
-    target = fields.vector("target", 3, np.zeros(3))
-    if kind in ("reach", "away") and others is None and "target" not in fields:
-        fields.fail("target", "expected a place, or another actor (of) and its point (at), got neither")
-    common = {
-        "kind": kind, "target": target, "value": fields.number("value", 0.0, low=0.0),
-        "priority": fields.integer("priority", 0), "start": fields.number("start", 0.0),
-        "stop": fields.number("stop", np.inf), "ramp": (float(pair[0]), float(pair[1])),
-        "early": fields.flag("early", False), "name": fields.text("name", ""),
-    }  # fmt: skip
-    found = []
-    for index, number in enumerate(own):
-        character = actors[number].character
-        point = _point(fields, "point", character) if kind not in ("mass", "balance") else Point(0)
-        other = _point(fields, "other", character) if kind == "apart" else None
-        of = None
-        if others is not None:
-            of = others[index], _point(fields, "at", actors[others[index]].character)
-        try:
-            goal = Goal(
-                actor=number, point=point, other=other, of=of, chain=read_chain(fields, "chain", character), **common
+    def __post_init__(self) -> None:
+        """Check the kind and the times."""
+        if self.kind not in KINDS:
+            raise ConstraintError(f"expected a kind of goal among {', '.join(KINDS)}; got {self.kind!r}")
+        if not self.start <= self.stop or min(self.ramp) < 0:
+            raise ConstraintError(
+                f"expected a start before the stop and ramps of 0 or more, got {self.start}, {self.stop}"
             )
-        except ConstraintError as error:
-            fields.fail("", str(error))
-        found.append(goal)
-    fields.refuse_others(("actor", "kind", "of", "at", "point", "other", "target", "chain"))
-    return found
+        if self.kind == "apart" and self.other is None:
+            raise ConstraintError("expected a second point for a goal of kind apart, got none")
+
+    def activation(self, seconds: float) -> float:
+        """Return the activation, 0 to 1, at a time of the scene: 1 while it is active, smoothstep in the ramps."""
+        share = 1.0
+        if seconds < self.start:
+            share = 1.0 - (self.start - seconds) / self.ramp[0] if self.ramp[0] > 0 else 0.0
+        elif seconds > self.stop:
+            share = 1.0 - (seconds - self.stop) / self.ramp[1] if self.ramp[1] > 0 else 0.0
+        share = max(share, 0.0)
+        return share * share * (3.0 - 2.0 * share)
 
 
-def _point(fields: Fields, key: str, character: Character) -> Point:
-    """A point by name: the middle of a forearm or shin, "chest", or as constraints name it."""
-    value = fields.get(key)
-    name = value.get("point") if isinstance(value, dict) else value
-    roles = character.require_roles()
-    found: NDArray
-    if name in MIDDLES:
-        start, end = (roles[role] for role in MIDDLES[name])
-        places, turned = character.skeleton.rest_world
-        joint, found = start, rotation.rotate(rotation.inverse(turned[start]), 0.5 * (places[end] - places[start]))
-    elif name == "chest":
-        joint, found = roles.joints["spine"][-1] if "spine" in roles else roles["hips"], np.zeros(3)
-    else:
-        return read_point(fields, key, character)
-    if isinstance(value, dict):
-        inner = fields.table(key)
-        found = found + inner.vector("offset", 3, np.zeros(3))
-        inner.refuse_others(("point",))
-    return Point(joint, (float(found[0]), float(found[1]), float(found[2])))
+@dataclass(frozen=True, eq=False)
+class CrowdScene:
+    """Actors, goals and ground."""
+
+    actors: tuple[CrowdActor, ...]
+    goals: tuple[Goal, ...] = ()
+    seconds: float = 5.0
+    fps: float = 30.0
+    ground: Ground | GroundInTime = FLOOR
+    feet: int | None = 100
+    """Priority of planted feet; None leaves them as the motion has them."""
+    name: str = "scene"
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return round(self.seconds * self.fps) + 1
 
 
-def _ground(fields: Fields) -> Ground | GroundInTime:
-    """A ground: level, a slope, or waves that run through it while the scene plays."""
-    if "ground" not in fields:
-        return FLOOR
-    ground = fields.table("ground")
-    kind = ground.choice("kind", ("level", "slope", "waves"), "kind of ground")
-    if kind == "level":
-        found: Ground | GroundInTime = FLOOR
-    elif kind == "slope":
-        found = slope(ground.number("degrees"), np.radians(ground.number("heading", 0.0)))
-    else:
-        found = Waves(ground.number("height", 0.15), ground.number("length", 3.0, low=0.1), ground.number("speed", 0.5))
-    ground.refuse_others(("kind",))
-    return found
+def timeline(actor: CrowdActor, scene: CrowdScene) -> Motion:
+    """Return an actor's motion over the whole scene, on its own body and at its position, without goals."""
+    if not actor.acts:
+        raise ConstraintError(f"{actor.name}: expected at least one motion, got none")
+    turn = rotation.exp(np.array([0.0, actor.heading, 0.0]))
+    shift = np.array([actor.place[0], 0.0, actor.place[1]])
+    seconds = np.arange(scene.frames) / scene.fps
+    line: Motion | None = None
+    for act in actor.acts:
+        played = act.on(actor.character).transformed(turn, shift).at(seconds - act.start)
+        if line is None:
+            line = played
+            continue
+        weight = np.clip((seconds - act.start) / max(act.blend, 1e-9), 0.0, 1.0)
+        weight = weight * weight * (3.0 - 2.0 * weight)
+        root = line.root + weight[:, None] * (played.root - line.root)
+        turns = rotation.slerp(
+            line.rotations, played.rotations, np.broadcast_to(weight[:, None], line.rotations.shape[:2])
+        )
+        line = Motion(line.skeleton, root, rotation.normalize(turns), scene.fps)
+    assert line is not None
+    return Motion(line.skeleton, line.root, line.rotations, scene.fps)
 
 
-class Waves:
-    """A ground of waves that run along +z: seconds → ground."""
-
-    def __init__(self, height: float, length: float, speed: float) -> None:
-        """Height from trough to crest, length of a wave (metres), and how fast they run (metres a second)."""
-        self.size, self.length, self.speed = height, length, speed
-
-    def __call__(self, seconds: float) -> Ground:
-        """The ground at a time, 40 m across."""
-        cells = 0.125
-        along = np.arange(-20.0, 20.0 + cells, cells)
-        level = 0.5 * self.size * (1.0 + np.sin(2 * np.pi * (along - self.speed * seconds) / self.length))
-        across = np.cos(2 * np.pi * along / (2.5 * self.length))
-        return HeightField(across[:, None] ** 2 * level[None], cells, (-20.0, -20.0), "cubic")
+def repeated(scene: CrowdScene, copies: int, apart: float = 30.0) -> CrowdScene:
+    """Return several copies of a scene, side by side along x, `apart` metres apart: for measuring throughput."""
+    actors, goals = [], []
+    for copy in range(copies):
+        first, shift = len(actors), copy * apart
+        actors += [
+            replace(actor, name=f"{actor.name} #{copy}", place=(actor.place[0] + shift, actor.place[1]))
+            for actor in scene.actors
+        ]
+        for goal in scene.goals:
+            of = None if goal.of is None else (goal.of[0] + first, goal.of[1])
+            target = np.asarray(goal.target, float)
+            if goal.of is None and goal.kind in ("reach", "away"):
+                target = target + [shift, 0.0, 0.0]
+            goals.append(replace(goal, actor=goal.actor + first, of=of, target=target))
+    return replace(scene, actors=tuple(actors), goals=tuple(goals))

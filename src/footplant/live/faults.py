@@ -1,4 +1,4 @@
-"""What networks do to datagrams, on purpose: loss, delay, jitter, reordering, duplicates; and noise of sensors."""
+"""Simulated network faults: loss, delay, jitter, reordering, duplicates; and sensor noise."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from footplant.motion import Motion
 
 @dataclass(frozen=True)
 class Faults:
-    """A bad network. Everything is drawn from a generator with a seed: two runs are the same."""
+    """A bad network. Everything is drawn from a seeded generator: two runs are identical."""
 
     loss: float = 0.0
-    """Share of datagrams that never come."""
+    """Fraction of datagrams lost."""
     delay: float = 0.0
-    """Seconds that every datagram takes."""
+    """Seconds of latency."""
     jitter: float = 0.0
-    """Standard deviation of that, seconds. The order stays unless `reorder` says otherwise."""
+    """Standard deviation of the latency, seconds. Order is kept unless `reorder` is set."""
     reorder: float = 0.0
-    """Share of datagrams that are overtaken by some that follow."""
+    """Fraction of datagrams that are overtaken by later ones."""
     duplicate: float = 0.0
-    """Share of datagrams that come twice."""
+    """Fraction of datagrams that arrive twice."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the shares."""
+        """Check the ranges."""
         for name in ("loss", "reorder", "duplicate"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise MotionError(f"expected a share from 0 to 1 for {name}, got {getattr(self, name)}")
@@ -39,12 +39,12 @@ class Faults:
                 raise MotionError(f"expected 0 to 60 seconds of {name}, got {getattr(self, name)}")
 
     def apply(self, schedule: Iterable[tuple[float, bytes]]) -> Iterator[tuple[float, bytes]]:
-        """The datagrams as they arrive: (seconds, bytes), in the order of arrival."""
+        """Return the datagrams as they arrive: (seconds, bytes), in the order of arrival."""
         random = np.random.default_rng(self.seed)
         waiting: list[tuple[float, int, bytes]] = []
         number, last = 0, 0.0
         for sent, data in schedule:
-            # later ones cannot come before they are sent: what is due by now can go
+            # later ones cannot arrive before they are sent: release everything due by now
             while waiting and waiting[0][0] <= sent:
                 when, _, earlier = heapq.heappop(waiting)
                 yield when, earlier
@@ -67,7 +67,7 @@ class Faults:
 
 
 def with_noise(motion: Motion, millimetres: float, degrees: float, seed: int = 0) -> Motion:
-    """A motion whose root and joints shake: standard deviations per axis of every frame."""
+    """Return a motion with white noise on root and joints: standard deviations per axis of every frame."""
     random = np.random.default_rng(seed)
     root = motion.root + random.normal(scale=millimetres / 1000.0, size=motion.root.shape)
     shake = random.normal(scale=np.radians(degrees), size=(*motion.rotations.shape[:2], 3))

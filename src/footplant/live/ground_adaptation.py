@@ -1,7 +1,8 @@
-"""Ground adaptation, frame by frame: any ground under a motion, also one that changes while playing.
+"""Ground adaptation frame by frame: any ground under a motion, also one that changes during playback.
 
 Kulpa, Multon & Arnaldi, "Morphology-independent representation of motions for interactive human-like animation"
-(Eurographics 2005), section 7. `edits.terrain` is the careful way for whole clips; this one looks at a frame only.
+(Eurographics 2005), section 7. `edits.terrain` is the offline method for whole clips; this one uses one frame at a
+time.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from footplant.solve.ik.groupccd import GroupCcd, solve_rows
 from footplant.solve.ik.groupccd.rows import ORIENTATION, POSITION, Rows, make_rows
 
 GroundInTime = Callable[[float], Ground]
-"""A ground that changes while it is walked on: seconds from the beginning → the ground at that time."""
+"""A ground that changes over time: seconds since the start → the ground at that time."""
 TILTS_BELOW = 0.15
-"""Body heights over the floor below which a sole tilts with the ground; half of that, and it tilts fully."""
+"""Body heights above the floor below which a sole tilts with the ground; fully below half of that."""
 
 
 def follow_ground(
@@ -32,11 +33,11 @@ def follow_ground(
     *,
     floor: Ground | float = 0.0,
 ) -> Motion:
-    """The motion on another ground, every frame by itself: for live use, and for grounds that change while playing.
+    """Return the motion on another ground, frame by frame: for live use, and for grounds that change over time.
 
     Kulpa, Multon & Arnaldi (Eurographics 2005), section 7: ankles rise with the ground below them, soles tilt with it,
-    and the root is as high over it as it was, or lower where a leg would not reach (the smallest of three heights).
-    Nothing looks ahead: where the ground has edges, use `terrain`. floor: what the motion stands on now.
+    and the root keeps its height above it, or is lower where a leg would not reach (the smallest of three heights).
+    There is no look-ahead: where the ground has edges, use `terrain`. floor: the ground of the motion now.
     """
     times = np.arange(len(motion)) / motion.fps
     root, local = np.array(motion.root), np.array(motion.rotations)
@@ -55,7 +56,7 @@ def ground_rows(
     floor: Ground,
     times: NDArray,
 ) -> Rows:
-    """What the ground asks of both feet at every frame; root (F, 3) is raised with it in place, for legs to lower."""
+    """Return the rows of both feet on the ground at every frame; root (F, 3) is raised with the ground in place."""
     feet = [solver.limbs[name].end for name in ("right_leg", "left_leg") if name in solver.limbs]
     places = kinematics.positions[:, feet]
     shifts, normals = ground_shifts(places, ground, floor, times)
@@ -66,7 +67,7 @@ def ground_rows(
 def ground_shifts(
     places: NDArray, ground: Ground | GroundInTime, floor: Ground, times: NDArray
 ) -> tuple[NDArray, NDArray]:
-    """How much higher the ground is than the floor below places (F, N, 3), metres, and its normals (F, N, 3)."""
+    """Return the height of the ground above the floor at places (F, N, 3), metres, and its normals (F, N, 3)."""
     flat = places[..., ::2]
     if not callable(ground):
         return ground.height(flat) - floor.height(flat), normal_of(ground, flat)
@@ -87,7 +88,7 @@ def foot_rows(
     floor: Ground,
     height: float,
 ) -> Rows:
-    """Ankles raised by the ground and soles tilted with it, as rows of the group solver, rank 0."""
+    """Return rows of the group solver, rank 0: ankles raised by the ground and soles tilted with it."""
     poses, blocks = np.arange(len(places)), []
     places, turns = foot_targets(places, turns, shifts, normals, floor, height)
     for number, joint in enumerate(feet):
@@ -101,7 +102,7 @@ def foot_rows(
 def foot_targets(
     places: NDArray, turns: NDArray, shifts: NDArray, normals: NDArray, floor: Ground, height: float
 ) -> tuple[NDArray, NDArray]:
-    """Places (F, N, 3) of ankles raised by the ground, and turns (F, N, 4) of soles tilted with it."""
+    """Return positions (F, N, 3) of ankles raised by the ground, and rotations (F, N, 4) of soles tilted with it."""
     raised = places.copy()
     raised[..., 1] += shifts
     if not (normals[..., 1] < 1.0 - 1e-12).any():

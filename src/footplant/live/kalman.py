@@ -1,10 +1,10 @@
-"""Filtering the noise of sensors while they stream (Shin 2002, chapter 3).
+"""Kalman filtering of streaming sensors (Shin 2002, chapter 3).
 
-Every sensor has a place and an orientation. Both follow a constant-velocity model; orientations are filtered as
-rotation vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: noise of the
-process that follows what the sensor does (a still sensor is held still, a moving one is followed), steps of any length,
-gaps, covariances in Joseph's form that cannot collapse, and a fixed-lag smoother: what is shown is the estimate of
-`lag` seconds ago, made better by what has come since.
+Every sensor has a position and an orientation. Both follow a constant-velocity model; orientations are filtered as
+rotation vectors about the estimate, which is a quaternion kept outside of the filter. Beyond the thesis: process noise
+that adapts to the sensor's motion (a still sensor is smoothed more, a moving one is followed), time steps of any
+length, gaps, covariances in Joseph's form, which cannot collapse, and a fixed-lag smoother: the output is the estimate
+of `lag` seconds ago, improved by the measurements since.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from footplant import rotation
 from footplant.errors import MotionError
 
 NOMINAL_RATE = 120.0
-"""Samples a second for which half-lives are meant."""
+"""Samples per second for which half-lives are specified."""
 LEAST_NOISE = 1e-6
-"""Metres and radians: what no sensor is better than. A noise of zero would make the covariance singular."""
+"""Metres and radians; smallest sensor noise. A noise of zero would make the covariance singular."""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """What to show while a sensor sends nothing, and after that."""
+    """What to show while a sensor sends nothing, and afterwards."""
 
     fade: float = 0.08
-    """Seconds in which the velocity falls to a third while nothing comes: the motion goes on a little, then stops."""
+    """Seconds in which the velocity decays to 1/e without data: the motion continues a little, then stops."""
     hold: float = 3.0
-    """Seconds without data after which the figure eases home; infinity: never."""
+    """Seconds without data after which the character eases to its home pose; infinity: never."""
     ease: float = 2.0
     """Seconds that easing home takes."""
     stretch: float = 3.0
-    """How many times as long as the gap it takes to catch up with what comes after it: 3 keeps the catching up below
-    half of the speed of the motion itself."""
+    """Ratio of the catching-up time after a gap to the gap's length: 3 keeps the catching up below half of the motion's
+    own speed."""
     longest: float = 1.2
-    """Seconds that catching up takes at most."""
+    """Seconds; longest catching up."""
 
 
 @dataclass
 class FilterState:
-    """What the filter remembers of N sensors. `step` changes it in place, so that a frame allocates nothing."""
+    """State of the filter for N sensors. `step` changes it in place, so that a frame allocates nothing."""
 
     rings: tuple[NDArray, NDArray]
-    """Places and orientations: (N, depth, width) the last frames of each, see `kernels.kalman`."""
+    """Positions and orientations: (N, depth, width) the last frames of each, see `_kalman`."""
     heads: tuple[NDArray, NDArray]
     """(N,) the newest row of each ring."""
     counts: tuple[NDArray, NDArray]
@@ -55,22 +55,22 @@ class FilterState:
     memories: tuple[NDArray, NDArray]
     """(N, 7) activity, seconds without data, easing."""
     home: tuple[NDArray, NDArray]
-    """(N, 3) metres and (N, 4): what is shown before the first data, and where gaps ease to."""
+    """(N, 3) metres and (N, 4): shown before the first data, and where long gaps ease to."""
     shown: tuple[NDArray, NDArray]
-    """(N, 3) metres and (N, 4): what was last shown."""
+    """(N, 3) metres and (N, 4): the last output."""
     scratch: NDArray
-    """Room to work in."""
+    """Scratch of the kernel."""
 
     @property
     def missing(self) -> NDArray:
-        """(N,) seconds since each sensor has sent its place."""
+        """(N,) seconds since each sensor sent its position."""
         from footplant.live import _kalman as kalman
 
         return self.memories[0][:, kalman.MISSING]
 
     @property
     def speeds(self) -> tuple[NDArray, NDArray]:
-        """(N, 3) metres a second, and (N, 3) radians a second in the sensors' own frames: the newest estimates."""
+        """(N, 3) metres per second, and (N, 3) radians per second in the sensors' frames: the newest estimates."""
         from footplant.live import _kalman as kalman
 
         rows = np.arange(len(self.shown[0]))
@@ -79,7 +79,7 @@ class FilterState:
 
     @property
     def covariances(self) -> NDArray:
-        """(2, N, 2, 2): of value and velocity of places (m, m/s) and orientations (rad, rad/s), the newest."""
+        """(2, N, 2, 2): of value and velocity of positions (m, m/s) and orientations (rad, rad/s), the newest."""
         from footplant.live import _kalman as kalman
 
         out = np.empty((2, len(self.shown[0]), 2, 2))
@@ -91,17 +91,17 @@ class FilterState:
 
 @dataclass(frozen=True, eq=False)
 class SensorFilter:
-    """A Kalman filter of N sensors: R is the noise of the sensors, Q how freely they accelerate."""
+    """A Kalman filter of N sensors: R is the sensors' noise, Q the density of their accelerations."""
 
     noise: NDArray
-    """(N, 2) standard deviations of one sample about the truth, per axis: metres and radians (R)."""
+    """(N, 2) standard deviations of one sample per axis: metres and radians (R)."""
     acceleration: NDArray
-    """(N, 2) spectral densities of the white acceleration of the model: m²/s³ and rad²/s³ (Q). What a sensor really
-    does scales it, see `settle`."""
+    """(N, 2) spectral densities of the model's white acceleration: m²/s³ and rad²/s³ (Q), scaled by the sensor's
+    activity, see `settle`."""
     lag: float = 0.025
-    """Seconds by which what is shown is behind what has come; 0: the filter alone, without the smoother."""
+    """Seconds by which the output is behind the input; 0: the filter alone, without the smoother."""
     settle: float = 0.03
-    """Seconds over which innovations are averaged to see whether a sensor is still or moving."""
+    """Seconds over which innovations are averaged to tell whether a sensor is still or moving."""
     gaps: Gaps = field(default_factory=Gaps)
     _times: NDArray = field(init=False, repr=False)
     _variances: tuple[NDArray, NDArray] = field(init=False, repr=False)
@@ -137,10 +137,10 @@ class SensorFilter:
         noise: tuple[float, float] = (0.002, math.radians(1.0)),
         **options,
     ) -> SensorFilter:
-        """A filter by how quickly it follows: after `half_life` seconds half of a sudden step is made up.
+        """Build a filter by its responsiveness: `half_life` seconds after a step input half of it is made up.
 
         noise: standard deviations of the sensors, metres and radians. The poles of the continuous filter are at
-        ω·exp(±iπ/4) with ω⁴ = Q/(R·Δt), so that its answer falls by half in √2·ln 2/ω seconds.
+        ω·exp(±iπ/4) with ω⁴ = Q/(R·Δt), so that its response halves in √2·ln 2/ω seconds.
         """
         if not (half_life > 0 and math.isfinite(half_life)):
             raise MotionError(f"expected a positive half-life in seconds, got {half_life}")
@@ -151,10 +151,10 @@ class SensorFilter:
     def from_still(
         cls, positions: ArrayLike, rotations: ArrayLike, half_life: float = 0.013, **options
     ) -> SensorFilter:
-        """A filter whose noise is measured on a recording of sensors that are held still.
+        """Build a filter whose noise is measured on a recording of sensors that are held still.
 
-        positions: (F, N, 3) metres, rotations: (F, N, 4). Slow sway is taken out: the noise is that of second
-        differences of neighbouring samples, whose variance is six times that of a sample.
+        positions: (F, N, 3) metres, rotations: (F, N, 4). Slow sway is removed: the noise is that of second differences
+        of neighbouring samples, whose variance is six times that of a sample.
         """
         places, turns = np.asarray(positions, float), np.asarray(rotations, float)
         if places.ndim != 3 or turns.shape != (*places.shape[:2], 4) or len(places) < 8:
@@ -171,11 +171,11 @@ class SensorFilter:
         return cls(spread, _density(spread, half_life), **options)
 
     def __len__(self) -> int:
-        """How many sensors."""
+        """Return the number of sensors."""
         return len(self.noise)
 
     def init(self, home_positions: ArrayLike | None = None, home_rotations: ArrayLike | None = None) -> FilterState:
-        """A state that has seen nothing. home: (N, 3) metres and (N, 4), shown at first and after long gaps."""
+        """Return an initial state. home: (N, 3) metres and (N, 4), shown at first and after long gaps."""
         from footplant.live import _kalman as kalman
 
         count = len(self)
@@ -198,45 +198,49 @@ class SensorFilter:
     def step(
         self, state: FilterState, positions: NDArray, rotations: NDArray, present: NDArray, dt: float
     ) -> tuple[FilterState, NDArray, NDArray]:
-        """Take in one frame, `dt` seconds after the last one, and give what to show: (N, 3) metres and (N, 4).
+        """Filter one frame, `dt` seconds after the last one, and return the output: (N, 3) metres and (N, 4).
 
-        present: (N,) which sensors have sent; the others' numbers are not looked at. The arrays that come back are
-        the state's own and are overwritten by the next step.
+        present: (N,) which sensors have sent; the others' values are ignored. The returned arrays belong to the state
+        and are overwritten by the next step.
         """
-        from footplant.live import _kalman as kalman
+        from footplant.live import _kalman as kernel
 
         dt = min(max(float(dt), 0.0), 1.0) if math.isfinite(dt) else 0.0
         for channel, measured in enumerate((positions, rotations)):
-            kalman.step_channel(
-                measured, present, dt, self._variances[channel], self._densities[channel], self._times,
-                state.home[channel], state.rings[channel], state.heads[channel], state.counts[channel],
-                state.memories[channel], state.scratch, state.shown[channel], channel == 1,
+            model = kernel.ChannelModel(
+                self._variances[channel], self._densities[channel], self._times, state.home[channel]
+            )  # fmt: skip
+            own = kernel.ChannelState(
+                state.rings[channel], state.heads[channel], state.counts[channel], state.memories[channel]
+            )  # fmt: skip
+            kernel.step_channel(
+                measured, present, dt, model, own, state.scratch, state.shown[channel], channel == 1
             )  # fmt: skip
         return state, *state.shown
 
     def with_gaps(self, **options: float) -> SensorFilter:
-        """The same filter with other settings of `Gaps`."""
+        """Return the same filter with other settings of `Gaps`."""
         return replace(self, gaps=replace(self.gaps, **options))
 
 
 @dataclass(frozen=True, eq=False)
 class FrameFilter:
-    """A filter of whole frames, for `footplant.live.puppeteer.Puppeteer`: the root's place and all local rotations."""
+    """A filter of whole frames, for `footplant.live.puppeteer.Puppeteer`: the root's position and local rotations."""
 
     sensors: SensorFilter
-    """One sensor a joint."""
+    """One sensor per joint."""
 
     @classmethod
     def of(cls, joints: int, half_life: float = 0.013, **options) -> FrameFilter:
-        """A filter for a skeleton of so many joints; options: those of `SensorFilter.from_half_life`."""
+        """Build a filter for a skeleton with that many joints; options: those of `SensorFilter.from_half_life`."""
         return cls(SensorFilter.from_half_life(joints, half_life, **options))
 
     def init(self) -> FilterState:
-        """The state before the first frame."""
+        """Return the state before the first frame."""
         return self.sensors.init()
 
     def step(self, state: FilterState, frame: Any) -> tuple[FilterState, Any]:
-        """The next state and the clean frame."""
+        """Return the next state and the filtered frame."""
         places = np.ascontiguousarray(np.broadcast_to(frame.root, (len(self.sensors), 3)), float)
         everybody = np.ones(len(places), bool)
         turns = np.array(frame.rotations, float)
@@ -249,5 +253,5 @@ def _pair(make):
 
 
 def _density(spread: NDArray, half_life: float) -> NDArray:
-    """The Q that gives a filter of sensors with that spread the half-life."""
+    """Return the Q that gives a filter of sensors with that noise the half-life."""
     return spread**2 / NOMINAL_RATE * (math.sqrt(2.0) * math.log(2.0) / half_life) ** 4

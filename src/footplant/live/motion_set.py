@@ -1,4 +1,4 @@
-"""The set of motions that a controller plays, as a TOML file says it: gaits, things to stand by, actions."""
+"""The motion set of a controller, as described by a TOML file: gaits, idles and actions."""
 
 from __future__ import annotations
 
@@ -14,77 +14,77 @@ from typing import Any
 from footplant.errors import FormatError
 
 SET = "set:"
-"""Names of sets that ship with the package begin so: set:samples."""
+"""Prefix of motion sets that ship with the package: set:samples."""
 TURN_RATE = 0.8
-"""Radians a second that a gait is steered by to a side for which it has no clip of its own."""
+"""Radians per second by which a gait is steered to a side for which it has no clip."""
 
 
 @dataclass(frozen=True)
 class Gait:
-    """A way to go on, played as a loop in step with all other gaits."""
+    """A gait, played as a loop in phase with all other gaits."""
 
     clip: str
     """File or sample:NAME."""
     loop: tuple[float, float] | None = None
-    """Seconds at which a cycle begins and ends; None: found."""
+    """Seconds at which a cycle starts and ends; None: detected."""
     left: str | None = None
     """Clip of the same gait turning left; None: the gait is steered."""
     right: str | None = None
     """Clip of the same gait turning right."""
     turn: float = TURN_RATE
-    """Radians a second that it is steered by where a side has no clip."""
+    """Radians per second by which it is steered where a side has no clip."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    """Something to do on the spot until told otherwise: the whole clip as a loop."""
+    """An idle: a whole clip, looped on the spot."""
 
     clip: str
 
 
 @dataclass(frozen=True)
 class Action:
-    """A clip that is played once, and then what was before it goes on."""
+    """A clip that is played once; then the previous gait or idle continues."""
 
     clip: str
     start: float = 0.0
-    """Seconds in the clip at which it is entered."""
+    """Seconds in the clip at which it starts."""
     stop: float | None = None
-    """Seconds in the clip at which it is over; None: at its end."""
+    """Seconds in the clip at which it ends; None: the clip's end."""
     wait: float = 0.5
-    """Seconds that a gait may go on until its pose is as the action begins; 0: at once."""
+    """Seconds that a gait may continue until its pose matches the start of the action; 0: start at once."""
     interruptible: bool = True
-    """Whether a request for something else stops it, or waits until it is over."""
+    """Whether another request interrupts it, or waits until it is over."""
 
 
 @dataclass(frozen=True)
 class MotionSet:
-    """What a character can do."""
+    """The motions of a character."""
 
     name: str
     gaits: Mapping[str, Gait]
     idles: Mapping[str, Idle] = field(default_factory=dict)
     actions: Mapping[str, Action] = field(default_factory=dict)
     character: str | None = None
-    """File or sample:NAME of the figure all clips are put on; None: the first clip's own."""
+    """File or sample:NAME of the character for all clips; None: the first clip's own."""
     reference: str | None = None
-    """The gait that all others are compared with; None: found."""
+    """The gait that all others are registered to; None: chosen automatically."""
     begin: str | None = None
-    """What the character does first; None: the first idle, else the first gait."""
+    """The first motion; None: the first idle, else the first gait."""
     fade: float = 0.5
-    """Seconds that going over takes at least; longer where speeds or headings are too far apart for the clips' own
+    """Seconds of a transition at least; longer where speeds or headings differ too much for the clips' own
     accelerations."""
     folder: Path | None = None
-    """Where clips with relative names are."""
+    """Folder of clips with relative names."""
 
     def clips(self) -> list[str]:
-        """Every clip that is named, once."""
+        """Return every clip name once."""
         found = [name for gait in self.gaits.values() for name in (gait.clip, gait.left, gait.right)]
         found += [entry.clip for table in (self.idles, self.actions) for entry in table.values()]
         return list(dict.fromkeys(name for name in found if name is not None))
 
     def names(self) -> list[str]:
-        """Everything that can be asked for."""
+        """Return everything that can be requested."""
         return [*self.gaits, *self.idles, *self.actions]
 
 
@@ -115,7 +115,7 @@ def load_set(path: str | Path) -> MotionSet:
 
 
 def read_set(text: str, *, where: str = "set", folder: Path | None = None) -> MotionSet:
-    """A set from the text of a TOML file; every mistake is an error that says where it is and what was expected."""
+    """Parse a set from TOML text; every error says where it is and what was expected."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

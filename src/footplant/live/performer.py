@@ -1,7 +1,7 @@
-"""The performer behind a stream: a figure with the proportions that its first poses show, and frames of it.
+"""The performer behind a stream: a character with the proportions of its first poses, and its frames.
 
-Calibration is one pose: a T-pose or an N-pose (arms down), held still for a moment. Without one the protocol's own
-T-pose is taken for the rest pose, and proportions from the first frames.
+Calibration takes one pose: a T-pose or an N-pose (arms down), held still for a moment. Without it the protocol's own
+T-pose is the rest pose, and proportions are taken from the first frames.
 """
 
 from __future__ import annotations
@@ -14,35 +14,28 @@ from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.errors import HumanoidError, MotionError
-from footplant.live.protocols.sample import Plan, Sample
+from footplant.live.protocols.sample import BonePlan, PoseSample
+from footplant.live.settings import CALIBRATION_POSE
 from footplant.skeleton import Character, Skeleton
-
-MISSING = 0.5
-"""Share of the frames in which a bone has to be there to be a part of the figure."""
-STILL = (0.05, np.radians(8.0))
-"""Metres and radians that a calibration pose may move."""
-UPRIGHT = np.cos(np.radians(25.0))
-SIDEWAYS, DOWNWARDS = np.cos(np.radians(35.0)), np.cos(np.radians(35.0))
-"""How near to level or to the vertical arms are in a T-pose and in an N-pose."""
 
 
 @dataclass(frozen=True, eq=False)
 class Performer:
-    """A figure made from a stream, and how its joints get their numbers."""
+    """A character built from a stream, and how its joints map to the stream's bones."""
 
     character: Character
-    plan: Plan
+    plan: BonePlan
     sensors: NDArray
-    """(J,) which bone of the plan each joint is."""
+    """(J,) bone of the plan for each joint."""
     rest_positions: NDArray
-    """(N, 3) metres: places of the bones in the rest pose, in the plan's space; zero for bones that it has not."""
+    """(N, 3) metres: positions of the bones in the rest pose, in the plan's space; zero for missing bones."""
     rest_rotations: NDArray
-    """(N, 4) turns of the bones in the rest pose."""
+    """(N, 4) rotations of the bones in the rest pose."""
     pose: str
-    """"T-pose" or "N-pose" for what was held at calibration, "assumed T-pose" without one."""
+    """"T-pose" or "N-pose" if one was held at calibration, "assumed T-pose" otherwise."""
 
     def frame(self, positions: NDArray, rotations: NDArray, out: NDArray) -> NDArray:
-        """Place of the root, (3,) metres; the local rotations of the joints are written to `out` (J, 4)."""
+        """Return the root's position, (3,) metres; write the local rotations of the joints to `out` (J, 4)."""
         if self.plan.is_local:
             np.take(rotations, self.sensors, axis=0, out=out)
         else:
@@ -52,13 +45,13 @@ class Performer:
         return positions[self.sensors[0]]
 
 
-def assume(samples: Sequence[Sample], name: str = "performer") -> Performer:
-    """The performer as the protocol's T-pose and the lengths of some frames tell, without any calibration."""
+def assume(samples: Sequence[PoseSample], name: str = "performer") -> Performer:
+    """Build a performer from the protocol's T-pose and the lengths in some frames, without calibration."""
     return _make(samples, None, name, "assumed T-pose")
 
 
-def calibrate(samples: Sequence[Sample], name: str = "performer") -> Performer:
-    """The performer from frames of a T-pose or an N-pose that is held still; an error says what was seen instead."""
+def calibrate(samples: Sequence[PoseSample], name: str = "performer") -> Performer:
+    """Build a performer from frames of a T-pose or an N-pose held still; the error says what was seen instead."""
     performer = assume(samples, name)
     sensors = performer.sensors
     turns = np.stack([sample.rotations for sample in samples])
@@ -66,7 +59,7 @@ def calibrate(samples: Sequence[Sample], name: str = "performer") -> Performer:
     swing = rotation.angle(center[sensors], turns[:, sensors]).max()
     roots = np.stack([sample.positions[sensors[0]] for sample in samples])
     drift = np.abs(roots - np.median(roots, axis=0)).max()
-    if drift > STILL[0] or swing > STILL[1]:
+    if drift > CALIBRATION_POSE.still_metres or swing > CALIBRATION_POSE.still_radians:
         raise MotionError(
             f"expected a pose held still to calibrate with, got {1000 * drift:.0f} mm and {np.degrees(swing):.0f}° of "
             "movement"
@@ -79,20 +72,20 @@ def calibrate(samples: Sequence[Sample], name: str = "performer") -> Performer:
 
 
 def _kind(places: NDArray, character: Character) -> str:
-    """Which pose the figure stands in; an error says why it is none to calibrate with."""
+    """Return which calibration pose the character is in; the error says why it is none."""
     roles = character.require_roles()
     hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]]].mean(axis=0)
     shoulders = places[[roles["left_upper_arm"], roles["right_upper_arm"]]].mean(axis=0)
     trunk = (shoulders - hips) / np.linalg.norm(shoulders - hips)
-    if trunk[1] < UPRIGHT:
+    if trunk[1] < CALIBRATION_POSE.upright:
         raise MotionError(f"expected somebody standing upright to calibrate with, got a trunk {_tilt(trunk):.0f}° off")
     drops = []
     for side in ("left", "right"):
         arm = places[roles[f"{side}_hand"]] - places[roles[f"{side}_upper_arm"]]
         drops.append(-arm[1] / np.linalg.norm(arm))
-    if max(np.abs(drops)) < np.sqrt(1.0 - SIDEWAYS**2):
+    if max(np.abs(drops)) < np.sqrt(1.0 - CALIBRATION_POSE.sideways**2):
         return "T-pose"
-    if min(drops) > DOWNWARDS:
+    if min(drops) > CALIBRATION_POSE.downwards:
         return "N-pose"
     angles = ", ".join(f"{np.degrees(np.arcsin(np.clip(drop, -1, 1))):.0f}°" for drop in drops)
     raise MotionError(f"expected a T-pose (arms level) or an N-pose (arms down), got arms {angles} below the level")
@@ -102,14 +95,14 @@ def _tilt(direction: NDArray) -> float:
     return float(np.degrees(np.arccos(np.clip(direction[1], -1.0, 1.0))))
 
 
-def _make(samples: Sequence[Sample], rest: NDArray | None, name: str, pose: str) -> Performer:
-    """A figure of the bones that came in most frames; rest: its local rest rotations, or None for the plan's T-pose."""
+def _make(samples: Sequence[PoseSample], rest: NDArray | None, name: str, pose: str) -> Performer:
+    """Build a character of the bones in most frames; rest: local rest rotations, or None for the plan's T-pose."""
     if not samples:
         raise MotionError("expected poses to make a performer from, got none")
     plan = samples[-1].plan
     samples = [sample for sample in samples if sample.plan is plan]
     seen = np.mean([sample.present for sample in samples], axis=0)
-    bones = [bone for bone in range(len(plan)) if seen[bone] > MISSING]
+    bones = [bone for bone in range(len(plan)) if seen[bone] > CALIBRATION_POSE.missing]
     if not bones or bones[0] != 0:
         raise MotionError(f"expected {plan.names[0]!r} in the stream, got {', '.join(plan.names[b] for b in bones)}")
     number = {bone: joint for joint, bone in enumerate(bones)}
@@ -124,10 +117,10 @@ def _make(samples: Sequence[Sample], rest: NDArray | None, name: str, pose: str)
     try:
         roles = humanoid.find_roles(skeleton, declared=declared)
     except HumanoidError as error:
-        raise MotionError(f"expected a human figure in the stream: {error}") from error
+        raise MotionError(f"expected a human skeleton in the stream: {error}") from error
     lacking = [role for role in REQUIRED if role not in roles]
     if lacking:
-        raise MotionError(f"expected a whole human figure in the stream, it lacks {', '.join(lacking)}")
+        raise MotionError(f"expected a whole human skeleton in the stream, it lacks {', '.join(lacking)}")
     character = humanoid.make_character(skeleton, roles, name=name)
     positions, rotations = np.zeros((len(plan), 3)), np.array(plan.t_pose)
     places, world = skeleton.posed(skeleton.rest)
@@ -140,28 +133,30 @@ REQUIRED = (
     "hips", "spine", *(f"{side}_{part}" for side in ("left", "right")
                        for part in ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot")),
 )  # fmt: skip
-"""Roles without which nobody can be driven."""
+"""Roles that a performer needs."""
 
 
-def _above(plan: Plan, bone: int, number: dict[int, int]) -> int:
-    """The joint of the nearest bone above that the figure has; the first joint for one that hangs on nothing."""
+def _above(plan: BonePlan, bone: int, number: dict[int, int]) -> int:
+    """Return the joint of the nearest existing bone above; the first joint for a bone without a parent."""
     above = int(plan.parents[bone])
     while above >= 0 and above not in number:
         above = int(plan.parents[above])
     return number[above] if above >= 0 else (-1 if bone == 0 else 0)
 
 
-def _local_t_pose(plan: Plan, sensors: NDArray, parents: NDArray) -> NDArray:
+def _local_t_pose(plan: BonePlan, sensors: NDArray, parents: NDArray) -> NDArray:
     turns = np.array(plan.t_pose[sensors])
     if not plan.is_local:
         turns[1:] = rotation.multiply(rotation.inverse(plan.t_pose[sensors[parents[1:]]]), turns[1:])
     return rotation.normalize(turns)
 
 
-def _offsets(plan: Plan, samples: Sequence[Sample], sensors: NDArray, parents: NDArray, t_pose: NDArray) -> NDArray:
-    """(J, 3) metres: medians over the frames of where each joint is in the frame of the one above.
+def _offsets(
+    plan: BonePlan, samples: Sequence[PoseSample], sensors: NDArray, parents: NDArray, t_pose: NDArray
+) -> NDArray:
+    """Return (J, 3) metres: medians over the frames of each joint's position in its parent's frame.
 
-    The first is where the hips are when the figure stands on the floor in its T-pose.
+    The first is the position of the hips when the character stands on the floor in its T-pose.
     """
     rows = []
     for sample in samples:
@@ -172,7 +167,7 @@ def _offsets(plan: Plan, samples: Sequence[Sample], sensors: NDArray, parents: N
         rows.append(np.where(sample.present[sensors, None], places, np.nan))
     with np.errstate(all="ignore"):
         offsets = np.nanmedian(np.stack(rows), axis=0)
-    figure = Skeleton(tuple(map(str, range(len(sensors)))), parents, np.where([[1.0]], offsets, 0.0), t_pose)
-    places = figure.rest_world[0]
+    standing = Skeleton(tuple(map(str, range(len(sensors)))), parents, np.where([[1.0]], offsets, 0.0), t_pose)
+    places = standing.rest_world[0]
     offsets[0] = [0.0, places[0, 1] - places[:, 1].min(), 0.0]
     return offsets

@@ -1,16 +1,16 @@
 """Computer puppetry: a performer drives a character of another shape, frame by frame.
 
-H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002). Three phases, three calls of `step`:
-the input is filtered (chapter 3), what matters in it is told (chapter 4), and the character is posed so that it holds
+H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002). `step` has three phases: the input is
+filtered (chapter 3), importance is analysed (chapter 4), and the character is posed so that important contacts hold
 (chapter 5).
 
     puppeteer = Puppeteer(performer, target)
     state = puppeteer.init()
-    for frame in frames:                            # Frame(root, rotations, dt)
-        state, pose = puppeteer.step(state, frame)  # Pose(root, rotations, importance)
+    for frame in frames:                            # PerformerFrame(root, rotations, dt)
+        state, pose = puppeteer.step(state, frame)  # PuppetPose(root, rotations, importance)
 
-States are values: `step` changes none, so one puppeteer drives any number of actors of one performer's proportions,
-each with a state of its own. A puppeteer itself belongs to one thread: it has room for one frame.
+States are values: `step` changes none, so one puppeteer drives any number of actors with one performer's proportions,
+each with its own state. A puppeteer belongs to one thread: it has buffers for one frame.
 """
 
 from __future__ import annotations
@@ -27,61 +27,61 @@ from footplant.skeleton import Character
 from footplant.solve.ik.puppet import PuppetEngine
 
 LONGEST = 0.1
-"""Seconds; a longer gap between frames counts as one of this length, so that nothing is thrown by it."""
+"""Seconds; a longer gap between frames counts as one of this length, so that it causes no large step."""
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """A pose of the performer as it comes in."""
+class PerformerFrame:
+    """An incoming pose of the performer."""
 
     root: NDArray
-    """(3,) metres; place of joint 0 in the world."""
+    """(3,) metres; world position of joint 0."""
     rotations: NDArray
     """(J, 4) local unit quaternions on the performer's skeleton."""
     dt: float
     """Seconds since the frame before."""
     things: NDArray | None = None
-    """(O, 7) how the scene's things have moved: place (3), metres, and turn (4); None: not at all."""
+    """(O, 7) transforms of the scene's objects: translation (3), metres, and rotation (4); None: identity."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pose:
-    """A pose of the character as it goes out."""
+class PuppetPose:
+    """An outgoing pose of the character."""
 
     root: NDArray
-    """(3,) metres; place of joint 0 in the world."""
+    """(3,) metres; world position of joint 0."""
     rotations: NDArray
     """(J, 4) local unit quaternions on the character's skeleton."""
     importance: Importance
-    """What mattered."""
+    """Importances in the frame."""
     iterations: int = 0
     """Iterations of the body step; mostly 0."""
 
 
 class Filter(Protocol):
-    """Cleans frames as they come (chapter 3); see `footplant.live.kalman`."""
+    """Filters frames as they arrive (chapter 3); see `footplant.live.kalman`."""
 
     def init(self) -> Any:
-        """The state before the first frame."""
+        """Return the state before the first frame."""
         ...
 
-    def step(self, state: Any, frame: Frame) -> tuple[Any, Frame]:
-        """The next state and the clean frame."""
+    def step(self, state: Any, frame: PerformerFrame) -> tuple[Any, PerformerFrame]:
+        """Return the next state and the filtered frame."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class State:
-    """What is remembered from frame to frame."""
+class PuppeteerState:
+    """State between frames."""
 
     filter: Any
-    """The filter's own."""
+    """The filter's state."""
     importance: NDArray
-    """(N,) what the analysis remembers: see `footplant.kernels.importance.Memory`."""
+    """(N,) state of the importance analysis: see `footplant.kernels.importance.Memory`."""
     limbs: NDArray
-    """(M,) what the limbs remember: see `footplant.solve.ik.puppet._tables.Limbs`."""
+    """(M,) state of the limbs: see `footplant.solve.ik.puppet._tables.Limbs`."""
     frames: int = 0
-    """How many frames have come in."""
+    """Number of frames so far."""
 
 
 class Puppeteer:
@@ -97,11 +97,11 @@ class Puppeteer:
         about: ArrayLike = (0.0, 0.0, 0.0),
         filter: Filter | None = None,
     ) -> None:
-        """Prepare the tables.
+        """Precompute the tables.
 
-        scene: what the performer may touch; None: a floor at height 0. scale: how much larger the target's world is
-        than the performer's, the scene with it; None: as much as its legs are longer; 1.0: both share one world.
-        about: (3,) the place that stays where it is, metres. filter: cleans the frames first; None: they are clean.
+        scene: what the performer may touch; None: a floor at height 0. scale: of the target's world relative to the
+        performer's, including the scene; None: the ratio of their legs; 1.0: both share one world. about: (3,) the
+        fixed point of that scaling, metres. filter: of the frames; None: none.
         """
         from footplant.solve.ik.puppet._packed import FOUND, WORK, view
 
@@ -113,24 +113,25 @@ class Puppeteer:
         self._local, self._root = view(tables, WORK + 2, 3), view(tables, WORK + 3, 2)
         self._rest = self.engine.analysis.scene.rest()
 
-    def init(self, haste: float = 0.0) -> State:
-        """The state before the first frame.
+    def init(self, acceleration: float = 0.0) -> PuppeteerState:
+        """Return the state before the first frame.
 
-        haste: m/s² by which joints of the copied angles are known to accelerate (`PuppetMotion.haste` of a rehearsal);
-        what is not known is learnt on the way, and nothing is more than 1.4 times as hasty.
+        acceleration: m/s² that joints of the copied angles are known to reach (`PuppetMotion.haste` of an offline run);
+        otherwise it is learnt on the way. Outgoing accelerations are limited to 1.4 times that.
         """
         memory = None if self.filter is None else self.filter.init()
-        return State(memory, self._memory.floats, self.engine.init(haste)[1].floats if haste else self._limbs.floats)
+        limbs = self.engine.init(acceleration)[1] if acceleration else self._limbs
+        return PuppeteerState(memory, self._memory.floats, limbs.floats)
 
-    def step(self, state: State, frame: Frame) -> tuple[State, Pose]:
-        """The state after a frame, and the character's pose."""
+    def step(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[PuppeteerState, PuppetPose]:
+        """Return the state after a frame, and the character's pose."""
         memory, frame = self.clean(state, frame)
-        remembered, importance = self.analyse(state, frame)
-        limbs, pose = self.pose(state, frame, remembered, importance)
-        return State(memory, remembered, limbs, state.frames + 1), pose
+        analysis, importance = self.analyse(state, frame)
+        limbs, pose = self.pose(state, frame, analysis, importance)
+        return PuppeteerState(memory, analysis, limbs, state.frames + 1), pose
 
-    def clean(self, state: State, frame: Frame) -> tuple[Any, Frame]:
-        """The first phase: the filter's next state and the frame without noise."""
+    def clean(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, PerformerFrame]:
+        """First phase: return the filter's next state and the filtered frame."""
         if frame.rotations.shape != (len(self.performer.skeleton), 4):
             raise MotionError(
                 f"expected rotations of shape ({len(self.performer.skeleton)}, 4), got {frame.rotations.shape}"
@@ -139,8 +140,8 @@ class Puppeteer:
             raise MotionError("expected a finite frame, got NaN or infinity")
         return (state.filter, frame) if self.filter is None else self.filter.step(state.filter, frame)
 
-    def analyse(self, state: State, frame: Frame) -> tuple[Any, Importance]:
-        """The second phase: what the analysis remembers next, and what matters in the frame."""
+    def analyse(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, Importance]:
+        """Second phase: return the analysis's next state, and the importances in the frame."""
         from footplant.solve.ik.puppet._pose import observe
 
         memory = state.importance.copy()
@@ -150,26 +151,28 @@ class Puppeteer:
         )  # fmt: skip
         return memory, Importance(self._scene.copy(), self._body.copy(), float(self._hands[0]))
 
-    def pose(self, state: State, frame: Frame, remembered: Any, importance: Importance) -> tuple[Any, Pose]:
-        """The third phase: what the limbs remember next, and the character's pose for what was just analysed."""
+    def pose(
+        self, state: PuppeteerState, frame: PerformerFrame, analysis: Any, importance: Importance
+    ) -> tuple[Any, PuppetPose]:
+        """Third phase: return the limbs' next state, and the character's pose for the frame just analysed."""
         from footplant.solve.ik.puppet import _pose as kernel
 
         limbs = state.limbs.copy()
         iterations = kernel.pose(
-            *self._tables, remembered, self._memory.places, limbs, self._limbs.places, self._things(frame),
+            *self._tables, analysis, self._memory.places, limbs, self._limbs.places, self._things(frame),
             _seconds(frame),
         )  # fmt: skip
-        return limbs, Pose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
+        return limbs, PuppetPose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
 
-    def _things(self, frame: Frame) -> NDArray:
+    def _things(self, frame: PerformerFrame) -> NDArray:
         return self._rest if frame.things is None else np.array(frame.things, float).reshape(self._rest.shape)
 
 
 def _row(values: NDArray) -> NDArray:
-    """One frame of a clip, writable: the kernels are compiled for that."""
+    """Return one frame as a writable array with a leading axis: the kernels are compiled for that."""
     return np.array(values, float)[None]
 
 
-def _seconds(frame: Frame) -> float:
-    """A frame's length that can be divided by."""
+def _seconds(frame: PerformerFrame) -> float:
+    """Return a frame's duration, bounded away from 0."""
     return min(max(float(frame.dt), 1e-4), LONGEST)

@@ -1,32 +1,37 @@
-"""Everything once before the show: kernels are compiled and caches filled while nobody waits for a pose."""
+"""Run everything once before a live session, so that kernels are compiled and caches filled."""
 
 from __future__ import annotations
 
 from footplant import samples
-from footplant.live.actor import MakePuppeteer, Settings
+from footplant.live.actor import ActorSettings, MakePuppeteer
 from footplant.live.puppeteer import Puppeteer
-from footplant.live.stage import Stage, Voice
+from footplant.live.stage import LiveStage, PoseEncoder
 from footplant.skeleton import Character
 
 FRAMES = 20
+"""Frames of the sample that are played."""
 
 
 def rehearse(
-    target: Character, make: MakePuppeteer = Puppeteer, settings: Settings | None = None, voice: Voice | None = None
+    target: Character,
+    make: MakePuppeteer = Puppeteer,
+    settings: ActorSettings | None = None,
+    encoder: PoseEncoder | None = None,
 ) -> int:
-    """Drive a character by some frames of a sample walk, with a gap; how many poses that gave."""
+    """Drive a character by some frames of a sample walk, with a gap; return the number of poses."""
     clip = samples.load("walk")
-    performer = Voice("vmc", clip.character)
-    settings = settings or Settings()
-    settings = Settings(False, settings.half_life, settings.lag, settings.gaps)
-    stage = Stage("vmc", target, make, settings)
+    performer = PoseEncoder("vmc", clip.character)
+    settings = settings or ActorSettings()
+    settings = ActorSettings(False, settings.half_life, settings.lag, settings.gaps)
+    stage = LiveStage("vmc", target, make, settings)
     poses = 0
     for frame in range(FRAMES):
         now = frame / 60.0
         if not 12 <= frame < 15:
-            stage.feed(performer.say(clip.motion.root[frame], clip.motion.rotations[frame], now), "rehearsal", now)
+            data = performer.encode(clip.motion.root[frame], clip.motion.rotations[frame], now)
+            stage.feed(data, "rehearsal", now)
         for _, _, pose in stage.poses(now):
             poses += 1
-            if voice is not None:
-                voice.say(pose.root, pose.rotations, now)
+            if encoder is not None:
+                encoder.encode(pose.root, pose.rotations, now)
     return poses

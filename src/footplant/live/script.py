@@ -1,4 +1,4 @@
-"""Driving without anybody at the keys: a script such as "walk 2s, run 3s left, kick, sneak 2s"."""
+"""Drive a character by a script such as "walk 2s, run 3s left, kick, sneak 2s"."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from footplant.live.controller import DIRECTIONS, Controller, Direction
 from footplant.motion import Motion
 from footplant.problem import Progress
 
-USUAL = 2.0
-"""Seconds that a gait or an idle goes on where the script does not say."""
+DEFAULT_SECONDS = 2.0
+"""Seconds of a gait or an idle where the script gives none."""
 _SECONDS = re.compile(r"^(\d+(?:\.\d*)?|\.\d+)\s*s$")
 _LONGEST_ACTION = 60.0
 
@@ -27,25 +27,25 @@ class Order:
 
     name: str
     seconds: float | None = None
-    """How long it goes on; None: an action until it is over, anything else for `USUAL` seconds."""
+    """Its duration; None: an action until it is over, anything else for `DEFAULT_SECONDS`."""
     direction: Direction = "straight"
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What came of a script."""
+    """The result of a script."""
 
     motion: Motion
     requests: tuple[tuple[float, str], ...]
-    """When what was asked for: seconds, and the request in words."""
+    """Requests: seconds, and the request in words."""
     weights: NDArray
-    """(F, M) how much of each motion was in each frame."""
+    """(F, M) weight of each motion in each frame."""
     planted: NDArray
-    """(F, 4) bool: left heel, left ball, right heel and right ball held."""
+    """(F, 4) bool: left heel, left ball, right heel and right ball locked."""
 
 
 def parse_script(text: str, names: Sequence[str]) -> tuple[Order, ...]:
-    """Read a script: requests with commas between them, each a name, then seconds ("2s") and a direction if wanted."""
+    """Parse a script: comma-separated requests, each a name, then optional seconds ("2s") and a direction."""
     orders = []
     for number, part in enumerate(text.split(","), start=1):
         words = re.sub(r"(\d)\s+s\b", r"\1s", part).split()
@@ -80,7 +80,7 @@ def drive(
     facing: float = 0.0,
     progress: Progress | None = None,
 ) -> Drive:
-    """Play a script and keep every frame. The first request is what the character does already when it begins."""
+    """Play a script and record every frame. The character starts in the first request's motion."""
     orders = parse_script(script, controller.names) if isinstance(script, str) else tuple(script)
     if not orders:
         raise FormatError("expected at least one request in the script, got none")
@@ -89,14 +89,15 @@ def drive(
     begin = orders[0].name if orders[0].name not in controller.spec.actions else None
     state = controller.init(place=place, facing=facing, begin=begin)
     frames = [(state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.marks[:, 0] > 0)]
-    said = []
+    requests = []
     for number, order in enumerate(orders):
         if progress:
             progress(order.name, number / len(orders))
-        said.append((state.now, order.name if order.direction == "straight" else f"{order.name} {order.direction}"))
+        label = order.name if order.direction == "straight" else f"{order.name} {order.direction}"
+        requests.append((state.now, label))
         controller.request(state, order.name, order.direction)
         action = order.name in controller.spec.actions and order.seconds is None
-        seconds = _LONGEST_ACTION if action else USUAL if order.seconds is None else order.seconds
+        seconds = _LONGEST_ACTION if action else DEFAULT_SECONDS if order.seconds is None else order.seconds
         for _ in range(round(seconds * fps)):
             controller.step(state, 1.0 / fps)
             frames.append((state.root[0].copy(), state.pose[0].copy(), state.weights.copy(), state.marks[:, 0] > 0))
@@ -106,11 +107,11 @@ def drive(
     motion = Motion(
         controller.character.skeleton, root, rotations / np.linalg.norm(rotations, axis=-1, keepdims=True), fps
     )
-    return Drive(motion, tuple(said), weights, planted)
+    return Drive(motion, tuple(requests), weights, planted)
 
 
 def held_intervals(done: Drive) -> dict[str, list[tuple[int, int]]]:
-    """Contact point → frames (start, end excluded) over which it was held."""
+    """Return contact point → frames (start, end excluded) over which it was locked."""
     found = {}
     for column, point in enumerate(FEET):
         edges = np.flatnonzero(np.diff(np.r_[False, done.planted[:, column], False].astype(int)))

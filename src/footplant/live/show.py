@@ -1,4 +1,4 @@
-"""The loop around a stage: take what has come, show what is due, keep count. Clocks and sockets are used here alone."""
+"""The loop around a stage: receive, show, and count. Clocks and sockets are used only here."""
 
 from __future__ import annotations
 
@@ -15,51 +15,52 @@ from footplant.live.actor import Actor
 from footplant.live.protocols import natnet
 from footplant.live.protocols.natnet_poses import NatNetReceiver
 from footplant.live.protocols.recording import Recorder
-from footplant.live.puppeteer import Pose
-from footplant.live.stage import Stage
+from footplant.live.puppeteer import PuppetPose
+from footplant.live.stage import LiveStage
 from footplant.live.wire import Inlet
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 SHORTEST_SLEEP = 0.004
-"""Seconds after which the loop looks whether a pose is missed, even when nothing comes."""
+"""Seconds after which the loop checks for missed poses, even when nothing arrives."""
 STATUS_EVERY = 0.5
+"""Seconds between two status reports."""
 ASK_EVERY = 2.0
 """Seconds between two requests for NatNet's definitions."""
 MOST_LATENCIES = 1 << 14
 
-Say = Callable[[int, Actor, Pose], None]
-"""Gets the actor's number, the actor, and the pose to show."""
+SendPose = Callable[[int, Actor, PuppetPose], None]
+"""Gets the actor's index, the actor, and the pose to show."""
 
 
 @dataclass
 class Latencies:
-    """The last times from a datagram that completed a pose to the pose sent on, seconds."""
+    """The most recent latencies from the datagram that completed a pose to the pose sent, seconds."""
 
     values: NDArray = field(default_factory=lambda: np.zeros(MOST_LATENCIES))
     count: int = 0
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Add a latency."""
         self.values[self.count % len(self.values)] = seconds
         self.count += 1
 
     def percentile(self, share: float) -> float:
-        """Seconds; NaN when there is none."""
+        """Return a percentile in seconds; NaN when there is none."""
         known = self.values[: min(self.count, len(self.values))]
         return float(np.percentile(known, share)) if len(known) else float("nan")
 
 
 def perform(
-    stage: Stage,
+    stage: LiveStage,
     inlet: Inlet,
-    say: Say,
+    send: SendPose,
     *,
     stop: Callable[[], bool],
     recorder: Recorder | None = None,
     status: Callable[[Latencies], None] | None = None,
 ) -> Latencies:
-    """Drive a stage by what comes in, until `stop` says so."""
+    """Drive a stage by incoming datagrams until `stop` returns True."""
     latencies, shown, asked = Latencies(), 0.0, -ASK_EVERY
     while not stop():
         inlet.wait(SHORTEST_SLEEP)
@@ -71,7 +72,7 @@ def perform(
                 completed = arrival.when if completed is None else completed
         now = time.perf_counter()
         for number, actor, pose in stage.poses(now):
-            say(number, actor, pose)
+            send(number, actor, pose)
             if completed is not None:
                 latencies.add(time.perf_counter() - completed)
         if status is not None and now - shown > STATUS_EVERY:
@@ -83,15 +84,15 @@ def perform(
     return latencies
 
 
-def ask_for_definitions(stage: Stage, inlet: Inlet) -> None:
-    """Ask the servers that have sent frames what the bones in them are."""
+def ask_for_definitions(stage: LiveStage, inlet: Inlet) -> None:
+    """Request bone definitions from the servers that have sent frames."""
     for sender, receiver in stage.receivers.items():
         if isinstance(receiver, NatNetReceiver) and receiver.wants_definitions and isinstance(sender, tuple):
             inlet.answer(natnet.request_definitions(), sender[0], natnet.COMMAND_PORT)
 
 
-class Take:
-    """Poses as they were shown, to be written as a clip when it is over."""
+class TakeRecorder:
+    """Records poses as they are shown, to be written as a clip."""
 
     def __init__(self, skeleton: Skeleton, most: int = 1_000_000) -> None:
         """most: poses that are kept; beyond, recording ends and the show goes on."""
@@ -101,11 +102,11 @@ class Take:
         self._rotations: list[NDArray] = []
 
     def __len__(self) -> int:
-        """How many poses."""
+        """Return the number of poses."""
         return len(self._times)
 
     def add(self, seconds: float, root: NDArray, rotations: NDArray) -> None:
-        """One more; of two at the same moment the later is kept."""
+        """Add a pose; of two at the same time the later is kept."""
         if self._times and seconds <= self._times[-1]:
             self._times.pop()
             self._roots.pop()
@@ -116,7 +117,7 @@ class Take:
             self._rotations.append(np.array(rotations, np.float32))
 
     def motion(self, fps: float) -> Motion:
-        """The poses at a constant rate, between them by slerp."""
+        """Return the poses at a constant rate, interpolated by slerp."""
         if not self._times:
             raise MotionError("expected poses to write, got none: nothing came in")
         times = np.array(self._times) - self._times[0]

@@ -1,4 +1,4 @@
-"""All actors of a stream: datagrams of any protocol in, poses of a character out. No sockets and no clocks in here."""
+"""All actors of a stream: datagrams of any protocol in, poses of a character out. No sockets or clocks in here."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Protocol
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
-from footplant.live.actor import Actor, MakePuppeteer, Settings
+from footplant.live.actor import Actor, ActorSettings, MakePuppeteer
 from footplant.live.avatar import Avatar, RokokoJoints
 from footplant.live.protocols import natnet, rokoko, vmc, xsens
 from footplant.live.protocols.natnet_poses import NatNetReceiver
-from footplant.live.protocols.sample import Sample
-from footplant.live.puppeteer import Pose, Puppeteer
+from footplant.live.protocols.sample import PoseSample
+from footplant.live.puppeteer import Puppeteer, PuppetPose
 from footplant.skeleton import Character
 
 MOST_SENDERS = 64
-"""Senders of one stream that are listened to; more are somebody who makes them up."""
+"""Senders of one stream that are accepted; more are an attack."""
 
 
 class Receiver(Protocol):
-    """What every protocol has to take poses from the datagrams of one sender."""
+    """Interface of every protocol: assembles poses from the datagrams of one sender."""
 
     ignored: int
     duplicates: int
     late: int
 
-    def feed(self, data: bytes, now: float) -> list[Sample]:
-        """Take in a datagram; the poses that it completes."""
+    def feed(self, data: bytes, now: float) -> list[PoseSample]:
+        """Take a datagram; return the poses that it completes."""
         ...
 
-    def poll(self, now: float) -> list[Sample]:
-        """Poses that have waited too long for the rest of them."""
+    def poll(self, now: float) -> list[PoseSample]:
+        """Return poses that have waited too long for missing parts."""
         ...
 
 
 PORTS = {"vmc": vmc.PORT, "xsens": xsens.PORT, "natnet": natnet.PORT, "rokoko": rokoko.PORT}
-"""Protocols that are received, and where."""
+"""Protocols that can be received → default port."""
 RECEIVERS: dict[str, Callable[[], Receiver]] = {
     "vmc": vmc.VmcReceiver, "xsens": xsens.XsensReceiver, "natnet": NatNetReceiver, "rokoko": rokoko.RokokoReceiver,
 }  # fmt: skip
-SPOKEN = ("vmc", "rokoko")
-"""Protocols that are sent."""
+SENDABLE = ("vmc", "rokoko")
+"""Protocols that can be sent."""
 
 
 def protocol_of(data: bytes) -> str:
-    """The protocol that a datagram looks like."""
+    """Return the protocol that a datagram looks like."""
     if data[:4] == b"MXTP":
         return "xsens"
     if data[:8] == b"#bundle\x00" or data[:1] == b"/":
@@ -57,19 +57,19 @@ def protocol_of(data: bytes) -> str:
 
 
 @dataclass
-class Stage:
-    """Who is on, and what each of them is driven by."""
+class LiveStage:
+    """The actors of a stream, each driven by its sender."""
 
     protocol: str
     """One of `PORTS`."""
     target: Character
     make: MakePuppeteer = Puppeteer
-    settings: Settings = field(default_factory=Settings)
+    settings: ActorSettings = field(default_factory=ActorSettings)
     most_actors: int = 1
-    """Actors who are driven; those who come later are counted only."""
+    """Number of actors that are driven; later ones are only counted."""
     actors: dict[Hashable, Actor] = field(default_factory=dict)
     refused: Counter = field(default_factory=Counter)
-    """Reason → how many datagrams or poses were left out for it."""
+    """Reason → number of datagrams or poses dropped."""
 
     def __post_init__(self) -> None:
         """Check the protocol."""
@@ -77,10 +77,10 @@ class Stage:
             raise FormatError(f"expected a protocol among {', '.join(RECEIVERS)}, got {self.protocol!r}")
         self.receivers: dict[Hashable, Receiver] = {}
         self.datagrams = 0
-        self._pending: dict[Hashable, list[Sample]] = {}
+        self._pending: dict[Hashable, list[PoseSample]] = {}
 
     def feed(self, data: bytes, sender: Hashable, now: float) -> int:
-        """Take in a datagram that came at `now` from a sender of any name; how many poses it has completed."""
+        """Take a datagram that arrived at `now` from a sender; return how many poses it completed."""
         self.datagrams += 1
         receiver = self.receivers.get(sender)
         if receiver is None:
@@ -90,8 +90,8 @@ class Stage:
             receiver = self.receivers[sender] = RECEIVERS[self.protocol]()
         return self._keep(sender, receiver.feed(data, now))
 
-    def poses(self, now: float) -> list[tuple[int, Actor, Pose]]:
-        """What to show at `now`: number of the actor, the actor and the pose; of actors for whom it is time."""
+    def poses(self, now: float) -> list[tuple[int, Actor, PuppetPose]]:
+        """Return what to show at `now`, for actors that are due: index of the actor, the actor and the pose."""
         for sender, receiver in self.receivers.items():
             self._keep(sender, receiver.poll(now))
         shown = []
@@ -104,9 +104,9 @@ class Stage:
                 shown.append((number, actor, pose))
         return shown
 
-    def _keep(self, sender: Hashable, samples: list[Sample]) -> int:
+    def _keep(self, sender: Hashable, samples: list[PoseSample]) -> int:
         for sample in samples:
-            # a sender of VMC is one actor; others tell their actors apart
+            # a VMC sender is one actor; other protocols identify actors
             key = sender if self.protocol == "vmc" else sample.actor
             if key not in self.actors:
                 if len(self.actors) >= self.most_actors:
@@ -118,17 +118,17 @@ class Stage:
         return len(samples)
 
     def count(self, what: str) -> int:
-        """Sum over senders of a count of theirs: "ignored", "duplicates" or "late"."""
+        """Return the sum over senders of a counter: "ignored", "duplicates" or "late"."""
         return sum(getattr(receiver, what) for receiver in self.receivers.values())
 
 
-class Voice:
-    """Writes the poses of one character as datagrams of a protocol."""
+class PoseEncoder:
+    """Encodes the poses of one character as datagrams of a protocol."""
 
     def __init__(self, protocol: str, character: Character, name: str = "footplant", fps: float = 60.0) -> None:
-        """protocol: one of `SPOKEN`; name: what the actor is called where the protocol says it."""
-        if protocol not in SPOKEN:
-            raise FormatError(f"expected a protocol that can be sent ({', '.join(SPOKEN)}), got {protocol!r}")
+        """protocol: one of `SENDABLE`; name: of the actor, where the protocol has one."""
+        if protocol not in SENDABLE:
+            raise FormatError(f"expected a protocol that can be sent ({', '.join(SENDABLE)}), got {protocol!r}")
         self._avatar = Avatar(character)
         self._vmc = vmc.VmcSender(self._avatar.names) if protocol == "vmc" else None
         if protocol == "rokoko":
@@ -136,8 +136,8 @@ class Voice:
             hips = float(character.skeleton.rest_world[0][character.require_roles()["hips"], 1])
             self._rokoko = rokoko.RokokoSender(self._joints.names, name, character.height, hips, fps)
 
-    def say(self, root: NDArray, rotations: NDArray, time: float) -> bytes:
-        """One datagram of a pose, (3,) metres and (J, 4) local; time: seconds on a clock that receivers may know."""
+    def encode(self, root: NDArray, rotations: NDArray, time: float) -> bytes:
+        """Return the datagram of a pose, (3,) metres and (J, 4) local; time: seconds on a clock known to receivers."""
         local = self._avatar.pose(root, rotations)
         if self._vmc is not None:
             return self._vmc.encode(local, time)

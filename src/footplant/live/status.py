@@ -1,18 +1,18 @@
-"""One line that says how a show goes."""
+"""One status line of a live session."""
 
 from __future__ import annotations
 
 from footplant.contacts.importance import Importance
 from footplant.live.show import Latencies
-from footplant.live.stage import Stage
+from footplant.live.stage import LiveStage
 
 BARS = " ▁▂▃▄▅▆▇█"
 LIMBS = {"left_arm": "LH", "right_arm": "RH", "left_leg": "LF", "right_leg": "RF"}
-"""Limbs whose importance is shown, and their short names."""
+"""Limbs whose importance is shown → short name."""
 
 
-def line(stage: Stage, latencies: Latencies) -> str:
-    """Rate, latency, loss, how much hands and feet count, and what is waited for."""
+def line(stage: LiveStage, latencies: Latencies) -> str:
+    """Return rate, latency, packet loss, importance of hands and feet, and what is waited for."""
     known = [actor for actor in stage.actors.values() if actor.performer is not None]
     if not known:
         waiting = next((actor.note for actor in stage.actors.values() if actor.note), "waiting for a performer")
@@ -33,5 +33,5 @@ def line(stage: Stage, latencies: Latencies) -> str:
 
 
 def bars(importance: Importance) -> str:
-    """How much each hand and foot counts: a name and a bar each."""
+    """Return the importance of each hand and foot: a name and a bar each."""
     return " ".join(f"{name}{BARS[round(8 * min(max(importance[limb], 0.0), 1.0))]}" for limb, name in LIMBS.items())

@@ -1,4 +1,4 @@
-"""Motions of a set made ready to be played frame by frame: registered, cut into loops, facing ahead, on one floor."""
+"""Prepare the motions of a set for playback frame by frame: registered, looped, facing ahead, on one floor."""
 
 from __future__ import annotations
 
@@ -21,60 +21,47 @@ from footplant.errors import FormatError, MotionError
 from footplant.humanoid import reference_pose
 from footplant.kinematics import Kinematics
 from footplant.live.motion_set import MotionSet
+from footplant.live.settings import CONTROLLER
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
 GAIT, LOOP, ONCE = 0, 1, 2
 """Kinds of motions, as the kernel numbers them."""
-RATE = 120.0
-"""Frames a second of all tables."""
-PHASES = 512
-"""Cells of a cycle in which the times of gaits are kept."""
-SMOOTH = 0.75
-"""Share of a cycle over which the pace of a gait in step with others is evened out: what is hurried gets jerky."""
-BINS = 30.0
-"""Frames a second at which poses that gaits come out of are told apart."""
-HALF = 0.5
-"""Share of the clips' own accelerations that a fade may add to them."""
-LONGEST_FADE = 1.5
-"""Seconds that a fade takes at most, unless the set asks for more."""
-SAME = 1.25
-"""A gait's pose is as an action begins when it is no farther from it than so many times the nearest one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Playable:
-    """One motion as it is played."""
+class PlayableMotion:
+    """One motion, ready for playback."""
 
     name: str
     kind: int
     rotations: NDArray
-    """(F, J, 4) local rotations; joint 0's are those of the world with the facing taken off."""
+    """(F, J, 4) local rotations; joint 0's are world rotations with the facing removed."""
     floor: NDArray
-    """(F, 2) metres; where the root is over the floor, beginning at 0 and facing ahead (+z)."""
+    """(F, 2) metres; position of the root over the floor, starting at 0 and facing ahead (+z)."""
     height: NDArray
     """(F,) metres of the root above the floor."""
     contacts: NDArray
     """(F, 4) 1 where the left heel, left ball, right heel and right ball are planted, else 0."""
     slope: float
-    """Radians a second that it turns to the left, evenly."""
+    """Constant turning rate to the left, radians per second."""
 
     @property
     def seconds(self) -> float:
-        """How long it takes."""
-        return (len(self.height) - 1) / RATE
+        """Its duration."""
+        return (len(self.height) - 1) / CONTROLLER.rate
 
     @property
     def velocity(self) -> NDArray:
-        """(2,) metres a second (across, along), on average, seen from where it faces."""
-        middle = self.slope * (np.arange(len(self.floor) - 1) + 0.5) / RATE
+        """(2,) mean velocity (across, along) relative to its facing, metres per second."""
+        middle = self.slope * (np.arange(len(self.floor) - 1) + 0.5) / CONTROLLER.rate
         return rotate_on_floor(-middle, np.diff(self.floor, axis=0)).sum(axis=0) / max(self.seconds, 1e-9)
 
     @property
     def peak(self) -> float:
-        """Metres a second squared; the largest acceleration of the root."""
+        """Largest acceleration of the root, metres per second squared."""
         path = np.column_stack([self.floor, self.height])
-        return float(np.linalg.norm(np.diff(path, 2, axis=0), axis=1).max(initial=0.0)) * RATE**2
+        return float(np.linalg.norm(np.diff(path, 2, axis=0), axis=1).max(initial=0.0)) * CONTROLLER.rate**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +69,18 @@ class Tables:
     """Everything that a controller plays."""
 
     character: Character
-    motions: tuple[Playable, ...]
+    motions: tuple[PlayableMotion, ...]
     warp: NDArray
-    """(M, PHASES+1) seconds of each gait along one cycle that all share; zeros for other motions."""
+    """(M, phases + 1) seconds of each gait along a common cycle; zeros for other motions."""
     entries: tuple[NDArray, ...]
-    """For each motion, at `BINS` a second, the phase at which a gait best comes out of it; empty for gaits."""
+    """For each motion, at `ControllerSettings.bins` per second, the phase at which to enter a gait; empty for gaits."""
     openings: tuple[NDArray, ...]
-    """For each motion (PHASES,) bool: phases of a gait that are as it begins; empty for gaits and loops."""
+    """For each motion (phases,) bool: phases of a gait that match its start; empty for gaits and loops."""
     fade: float
-    """Seconds that going over takes."""
+    """Seconds of a transition."""
 
     def index(self, name: str) -> int:
-        """The number of a motion; an error that lists what there is."""
+        """Return the index of a motion; the error lists all names."""
         for number, motion in enumerate(self.motions):
             if motion.name == name:
                 return number
@@ -101,13 +88,15 @@ class Tables:
 
 
 def build_tables(spec: MotionSet, clips: Mapping[str, Clip], character: Character | None = None) -> Tables:
-    """Make the clips of a set playable. clips: by the names that the set gives them. character: whom to put them on."""
+    """Prepare the clips of a set. clips: by the names that the set gives them. character: the one to put them on."""
     if character is None:
         character = clips[spec.clips()[0]].character
     character.require_roles()
     missing = [name for name in FEET if name not in character.contacts]
     if missing:
-        raise MotionError(f"expected a figure with heels and balls of the feet, {character.name!r} lacks {missing[0]}")
+        raise MotionError(
+            f"expected a character with heels and balls of the feet, {character.name!r} lacks {missing[0]}"
+        )
     clips = {name: on_one_character([clip], character)[0] for name, clip in clips.items()}
     loops: dict[str, Clip] = {}
     contacts: dict[str, Contacts | None] = {}
@@ -152,13 +141,13 @@ def _loop(clip: Clip, ends: tuple[float, float] | None, label: str) -> tuple[Cli
         raise FormatError(str(error), where=label) from error
 
 
-def _playable(name: str, kind: int, motion: Motion, character: Character, contacts: Contacts | None) -> Playable:
-    """A motion at the tables' rate, facing ahead at its beginning, standing on a floor at height 0."""
-    count = max(round(motion.duration * RATE), 2)
+def _playable(name: str, kind: int, motion: Motion, character: Character, contacts: Contacts | None) -> PlayableMotion:
+    """Return a motion at the tables' rate, facing ahead at its start, on a floor at height 0."""
+    count = max(round(motion.duration * CONTROLLER.rate), 2)
     times = np.linspace(0.0, motion.duration, count + 1)
     fine = motion.at(times, smooth=True)
     path = RootPath.of(fine, root_reference(character))
-    seconds = np.arange(count + 1) / RATE
+    seconds = np.arange(count + 1) / CONTROLLER.rate
     slope = float(path.heading[-1] - path.heading[0]) / seconds[-1]
     if kind == ONCE:
         ahead = body_facing(fine, character, float(path.heading[0]))
@@ -169,14 +158,14 @@ def _playable(name: str, kind: int, motion: Motion, character: Character, contac
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], -facing), rotations[:, 0])
     floor = rotate_on_floor(np.full(count + 1, -ahead), fine.root[:, ::2] - fine.root[0, ::2])
     level = 0.0 if contacts is None else floor_level(contacts)
-    return Playable(
+    return PlayableMotion(
         name, kind, rotation.unroll(rotations), floor, fine.root[:, 1] - level,
         _planted(contacts, times, kind, motion.duration), slope,
     )  # fmt: skip
 
 
 def body_facing(motion: Motion, character: Character, near: float = 0.0) -> float:
-    """Radians; where the whole body faces as a motion begins: the turn that lays the reference pose on it best."""
+    """Return where the whole body faces at the start of a motion, radians: the best alignment of the reference pose."""
     weights = joint_weights(character)
     pose = reference_pose(character.skeleton, character.require_roles())
     turn, _ = align(Kinematics(motion[:1]).positions[0], character.skeleton.posed(pose)[0], weights)
@@ -184,7 +173,7 @@ def body_facing(motion: Motion, character: Character, near: float = 0.0) -> floa
 
 
 def _planted(contacts: Contacts | None, times: NDArray, kind: int, seconds: float) -> NDArray:
-    """(F, 4) which heels and balls are planted at which times; plants of a loop go on over its seam."""
+    """Return (F, 4) which heels and balls are planted at which times; contacts of a loop continue across its seam."""
     out = np.zeros((len(times), len(FEET)))
     if contacts is None:
         return out
@@ -198,17 +187,17 @@ def _planted(contacts: Contacts | None, times: NDArray, kind: int, seconds: floa
     return out
 
 
-def _warp(curve: TimeCurve, gaits: int, motions: list[Playable]) -> NDArray:
-    """Times of the gaits at all phases, smooth over the seam and strictly rising."""
-    out = np.zeros((len(motions), PHASES + 1))
-    phase = np.arange(PHASES + 1) / PHASES
+def _warp(curve: TimeCurve, gaits: int, motions: list[PlayableMotion]) -> NDArray:
+    """Return times of the gaits at all phases, smooth across the seam and strictly increasing."""
+    out = np.zeros((len(motions), CONTROLLER.phases + 1))
+    phase = np.arange(CONTROLLER.phases + 1) / CONTROLLER.phases
     times = curve(curve.start + phase * (curve.stop - curve.start))
     for number in range(gaits):
         own = times[:, number]
         cycle = own[-1] - own[0]
-        # steps, smoothed around the cycle: what is positive stays positive
+        # low-pass the increments around the cycle: positive ones stay positive
         steps = np.diff(own)
-        kernel = np.hanning(round(SMOOTH * PHASES) // 2 * 2 + 3)[1:-1]
+        kernel = np.hanning(round(CONTROLLER.smooth * CONTROLLER.phases) // 2 * 2 + 3)[1:-1]
         kernel /= kernel.sum()
         half = len(kernel) // 2
         steps = np.convolve(np.concatenate([steps[-half:], steps, steps[:half]]), kernel, mode="valid")
@@ -218,12 +207,12 @@ def _warp(curve: TimeCurve, gaits: int, motions: list[Playable]) -> NDArray:
 
 
 def _entries(
-    reference: Clip, motions: list[Playable], character: Character
+    reference: Clip, motions: list[PlayableMotion], character: Character
 ) -> tuple[tuple[NDArray, ...], tuple[NDArray, ...]]:
-    """Where gaits come out of other motions, and at which phases actions may begin."""
+    """Return at which phase to enter a gait from other motions, and at which phases actions may start."""
     cycle = reference.motion.duration
     long = reference.motion.looped(3, close=False)
-    phases = np.arange(PHASES // 8) / (PHASES // 8)
+    phases = np.arange(CONTROLLER.phases // 8) / (CONTROLLER.phases // 8)
     own = clouds(long, character)[np.round((1.0 + phases) * cycle * long.fps).astype(int)]
     entries: list[NDArray] = []
     openings: list[NDArray] = []
@@ -232,28 +221,29 @@ def _entries(
             entries.append(np.zeros(0))
             openings.append(np.zeros(0, bool))
             continue
-        frames = np.arange(0, len(motion.height), round(RATE / BINS))
+        frames = np.arange(0, len(motion.height), round(CONTROLLER.rate / CONTROLLER.bins))
         table = distances(clouds(as_motion(motion, character), character)[frames], own)
         entries.append(phases[table.argmin(axis=1)])
-        first = table[0] <= SAME * table[0].min()
+        first = table[0] <= CONTROLLER.same * table[0].min()
         openings.append(np.repeat(first, 8) if motion.kind == ONCE else np.zeros(0, bool))
     return tuple(entries), tuple(openings)
 
 
-def as_motion(motion: Playable, character: Character) -> Motion:
-    """A playable motion alone, from the origin, facing +z."""
-    facing = motion.slope * np.arange(len(motion.height)) / RATE
+def as_motion(motion: PlayableMotion, character: Character) -> Motion:
+    """Return a prepared motion alone, from the origin, facing +z."""
+    facing = motion.slope * np.arange(len(motion.height)) / CONTROLLER.rate
     rotations = np.array(motion.rotations)
     rotations[:, 0] = rotation.multiply(rotation.from_axis_angle(rotation.AXES["y"], facing), rotations[:, 0])
     root = np.column_stack([motion.floor[:, 0], motion.height, motion.floor[:, 1]])
-    return Motion(character.skeleton, root, rotation.normalize(rotations), RATE)
+    return Motion(character.skeleton, root, rotation.normalize(rotations), CONTROLLER.rate)
 
 
-def _fade(spec: MotionSet, motions: list[Playable], character: Character) -> float:
-    """Seconds in which even the farthest change of speed or of the root's heading needs half of what the clips do.
+def _fade(spec: MotionSet, motions: list[PlayableMotion], character: Character) -> float:
+    """Return the seconds of a transition in which even the largest change of speed or heading is gentle.
 
-    A fade of T seconds changes weights by up to 1.5 / T a second, and that rate by up to 6 / T² a second; where one
-    request interrupts another, by more.
+    It adds at most the fraction `added_acceleration` of the clips' own accelerations. A fade of T seconds changes
+    weights by up to 1.5 / T per second, and that rate by up to 6 / T² per second; more where one request interrupts
+    another.
     """
     speeds = np.array([motion.velocity for motion in motions])
     apart = max(float(np.linalg.norm(a - b)) for a in speeds for b in speeds)
@@ -261,12 +251,12 @@ def _fade(spec: MotionSet, motions: list[Playable], character: Character) -> flo
     headings = []
     for motion in motions:
         path = RootPath.of(as_motion(motion, character), root_reference(character))
-        headings.append(path.heading - motion.slope * np.arange(len(path.heading)) / RATE)
+        headings.append(path.heading - motion.slope * np.arange(len(path.heading)) / CONTROLLER.rate)
     turned = max(heading.max() for heading in headings) - min(heading.min() for heading in headings)
-    turning = max(float(np.abs(np.diff(heading, 2)).max()) for heading in headings) * RATE**2
+    turning = max(float(np.abs(np.diff(heading, 2)).max()) for heading in headings) * CONTROLLER.rate**2
     needed = [spec.fade]
     if own > 1e-6:
-        needed.append(1.5 * apart / (HALF * own))
+        needed.append(1.5 * apart / (CONTROLLER.added_acceleration * own))
     if turning > 1e-6:
-        needed.append(float(np.sqrt(8.0 * turned / (HALF * turning))))
-    return min(max(needed), max(spec.fade, LONGEST_FADE))
+        needed.append(float(np.sqrt(8.0 * turned / (CONTROLLER.added_acceleration * turning))))
+    return min(max(needed), max(spec.fade, CONTROLLER.longest_fade))

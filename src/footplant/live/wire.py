@@ -1,4 +1,4 @@
-"""Sockets: where datagrams come in and go out. Loopback alone, unless an address and its senders are named."""
+"""Sockets for datagrams in and out. Loopback only, unless an address and its senders are given."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from typing import NamedTuple
 
 from footplant.errors import FormatError
 from footplant.live.protocols import natnet
-from footplant.live.stage import PORTS, SPOKEN
+from footplant.live.stage import PORTS, SENDABLE
 
 LOOPBACK = "127.0.0.1"
 MOST_AT_ONCE = 4096
-"""Datagrams taken from the system before poses are made: a flood cannot keep them waiting."""
+"""Datagrams read from the system before poses are made: a flood cannot starve them."""
 BUFFER = 1 << 20
-"""Bytes that the system is asked to keep for us."""
+"""Bytes of the socket's receive buffer."""
 
 
 class Endpoint(NamedTuple):
-    """A protocol at a place."""
+    """A protocol at an address."""
 
     protocol: str
     host: str
     port: int
 
     def __str__(self) -> str:
-        """As on the command line."""
+        """Return the form used on the command line."""
         return f"{self.protocol}:{self.host}:{self.port}"
 
 
 def endpoint(text: str, *, sending: bool = False) -> Endpoint | None:
-    """Read "vmc:39539", "vmc:HOST:PORT" or "vmc"; None for what is the name of a file."""
+    """Parse "vmc:39539", "vmc:HOST:PORT" or "vmc"; return None for a file name."""
     protocol, _, place = text.partition(":")
     if protocol not in PORTS:
         return None
-    if sending and protocol not in SPOKEN:
-        raise FormatError(f"{protocol} is received only; what can be sent: {', '.join(SPOKEN)}")
+    if sending and protocol not in SENDABLE:
+        raise FormatError(f"{protocol} can only be received; protocols that can be sent: {', '.join(SENDABLE)}")
     host, _, port = place.rpartition(":")
     try:
         number = int(port) if port else PORTS[protocol]
@@ -54,7 +54,7 @@ def endpoint(text: str, *, sending: bool = False) -> Endpoint | None:
 
 
 class Arrival(NamedTuple):
-    """A datagram that has come in."""
+    """A received datagram."""
 
     data: bytes
     sender: tuple[str, int]
@@ -65,16 +65,16 @@ class Arrival(NamedTuple):
 
 @dataclass
 class Inlet:
-    """A socket that datagrams come in by."""
+    """A receiving socket."""
 
     place: Endpoint
     allowed: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
-    """Networks that senders may be in; nobody else is heard."""
+    """Networks that senders may be in; all others are ignored."""
 
     def __post_init__(self) -> None:
         """Open the socket."""
         self.refused = 0
-        """Datagrams of senders that are not allowed."""
+        """Datagrams from senders that are not allowed."""
         try:
             address = socket.getaddrinfo(self.place.host, self.place.port, type=socket.SOCK_DGRAM)[0]
             self._socket = socket.socket(address[0], socket.SOCK_DGRAM)
@@ -96,22 +96,22 @@ class Inlet:
             raise
 
     def _join(self, group: str, interface: str) -> None:
-        """Hear what is sent to a group; a machine without multicast hears what is sent to itself."""
+        """Join a multicast group; without multicast support only unicast is received."""
         request = struct.pack("4s4s", socket.inet_aton(group), socket.inet_aton(interface))
         with contextlib.suppress(OSError):
             self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
 
     @property
     def port(self) -> int:
-        """Where it really listens."""
+        """The actual port."""
         return self._socket.getsockname()[1]
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until something comes, or some time is over."""
+        """Sleep until something arrives, or until a timeout."""
         return bool(select.select([self._socket], [], [], max(seconds, 0.0))[0])
 
     def drain(self) -> list[Arrival]:
-        """All that has come, the oldest first."""
+        """Return everything that has arrived, oldest first."""
         found: list[Arrival] = []
         for _ in range(MOST_AT_ONCE):
             try:
@@ -119,7 +119,7 @@ class Inlet:
             except BlockingIOError:
                 break
             except OSError as error:
-                # a receiver of ours that has gone is told here on some systems: nothing of ours to mend
+                # on some systems a receiver of ours that has gone is reported here: nothing to repair
                 if error.errno in (errno.ECONNREFUSED, errno.ECONNRESET, errno.EINTR):
                     continue
                 break
@@ -130,12 +130,12 @@ class Inlet:
         return found
 
     def answer(self, data: bytes, host: str, port: int) -> None:
-        """Send something back, if that works."""
+        """Send something back; errors are ignored."""
         with contextlib.suppress(OSError):
             self._socket.sendto(data, (host, port))
 
     def close(self) -> None:
-        """Give the port back."""
+        """Release the port."""
         self._socket.close()
 
     def _may_send(self, host: str) -> bool:
@@ -150,13 +150,13 @@ class Inlet:
 
 
 class Outlet:
-    """A socket that datagrams go out by; the actor's number is added to the port."""
+    """A sending socket; the actor's index is added to the port."""
 
     def __init__(self, place: Endpoint) -> None:
-        """Find the address."""
+        """Resolve the address."""
         self.place = place
         self.failed = 0
-        """Datagrams that the system would not take."""
+        """Datagrams that the system did not accept."""
         try:
             found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_DGRAM)[0]
         except OSError as error:
@@ -166,7 +166,7 @@ class Outlet:
         self._host = str(found[4][0])
 
     def send(self, data: bytes, number: int = 0) -> None:
-        """Send a datagram; nobody who listens, or a network that is down, is counted and nothing more."""
+        """Send a datagram; a missing receiver or a network that is down is only counted."""
         try:
             self._socket.sendto(data, (self._host, self.place.port + number))
         except OSError:
@@ -178,7 +178,7 @@ class Outlet:
 
 
 def networks(texts: Iterable[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Addresses and networks of senders: "192.168.1.20", "192.168.1.0/24"."""
+    """Parse addresses and networks of senders: "192.168.1.20", "192.168.1.0/24"."""
     found = []
     for text in texts:
         try:
@@ -189,7 +189,7 @@ def networks(texts: Iterable[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv
 
 
 def listen_at(place: Endpoint, address: str | None, allowed: Sequence[str]) -> Inlet:
-    """Open an inlet: at loopback, or at an address that is named, then for senders that are named."""
+    """Open an inlet: on loopback, or at a given address for given senders."""
     host = place.host if address is None else address
     try:
         is_local = ipaddress.ip_address(host).is_loopback
@@ -197,7 +197,9 @@ def listen_at(place: Endpoint, address: str | None, allowed: Sequence[str]) -> I
         is_local = host == "localhost"
     if not is_local:
         if address is None:
-            raise FormatError(f"{place} is not on loopback; to hear other machines give --listen {host} --allow SENDER")
+            raise FormatError(
+                f"{place} is not on loopback; to receive from other machines give --listen {host} --allow SENDER"
+            )
         if not allowed:
-            raise FormatError(f"--listen {address} hears other machines: say which with --allow SENDER")
+            raise FormatError(f"--listen {address} receives from other machines: name them with --allow SENDER")
     return Inlet(Endpoint(place.protocol, host, place.port), networks(allowed))

@@ -18,7 +18,15 @@ from footplant.optical.pose import PosePrior
 from footplant.optical.prior import BodyPrior
 from footplant.optical.settings import CALIBRATION, NOISE
 from footplant.optical.start import body_size, initial_poses
-from footplant.optical.step import State, leverage, posture_prior, shared_step, single_markers, total_cost, update_prior
+from footplant.optical.step import (
+    CalibrationState,
+    leverage,
+    posture_prior,
+    shared_step,
+    single_markers,
+    total_cost,
+    update_prior,
+)
 
 MEDIAN_OF_SQUARES = 2.366
 """The median of the sum of three squared standard normal numbers."""
@@ -60,7 +68,9 @@ def calibrate(body: MarkerBody, targets: NDArray, fps: float) -> Calibration:
     bones = body.bones(lengths)
     offsets = body.landmarks.places(bones, lengths[0])
     poses, skin = initial_poses(body, bones, offsets, chosen), np.full(len(offsets), NOISE.soft_tissue)
-    state = State(lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads), BodyPrior.of(body), lengths[0])
+    state = CalibrationState(
+        lengths, offsets, poses, skin, bones, np.zeros_like(body.spreads), BodyPrior.of(body), lengths[0]
+    )
     known = np.eye(len(lengths))
     narrow = np.full(len(offsets), NOISE.outlier)
     outlier, damping, measured, learned = 4.0 * narrow, 1e-2, 0, 0
@@ -117,7 +127,9 @@ def _spread(known: NDArray, lengths: NDArray) -> NDArray:
     return np.sqrt(np.maximum(both, 0.0))
 
 
-def _drop_outlier_frames(body: MarkerBody, state: State, targets: NDArray, frames: NDArray) -> tuple[NDArray, State]:
+def _drop_outlier_frames(
+    body: MarkerBody, state: CalibrationState, targets: NDArray, frames: NDArray
+) -> tuple[NDArray, CalibrationState]:
     """Return the frames in which no marker is far off, if these are most of them.
 
     Where two labels are swapped, one of the markers may be fitted by a joint that has no other marker.
@@ -187,7 +199,7 @@ def _choose_frames(targets: NDArray) -> NDArray:
     return good[np.unique(np.linspace(0, len(good) - 1, min(CALIBRATION.frames, len(good))).round().astype(int))]
 
 
-def _measure_skin(body: MarkerBody, state: State, targets: NDArray) -> tuple[NDArray, float]:
+def _measure_skin(body: MarkerBody, state: CalibrationState, targets: NDArray) -> tuple[NDArray, float]:
     """Return (M,) metres per axis that each marker moves on its segment, from its residuals, and `State.redundancy`.
 
     Residuals are divided by the degrees of freedom left after the pose and the marker's own offset. No marker counts as

@@ -30,7 +30,7 @@ NO_OUTLIER = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class CalibrationState:
     """The unknowns; see `calibration.Calibration`."""
 
     lengths: NDArray
@@ -51,14 +51,14 @@ class State:
     """Whether the noise absorbed by poses is accounted for; possible once the markers' noise is measured."""
 
 
-def _turns(body: MarkerBody, state: State) -> NDArray:
+def _turns(body: MarkerBody, state: CalibrationState) -> NDArray:
     """Return (F, A, 3) rotations of the active joints from the mean pose, about the axes of the T-pose."""
     held = posture_prior(body, state).rotations[body.active]
     turn = rotation.log(rotation.multiply(rotation.inverse(held), state.poses.rotations[:, body.active]))
     return (body.axes @ turn[..., None])[..., 0]
 
 
-def _posture_terms(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArray]:
+def _posture_terms(body: MarkerBody, state: CalibrationState) -> tuple[NDArray, NDArray, NDArray]:
     """Return the prior's terms of the mean pose: coupling with poses (F, 3A, 3A), system (3A, 3A) and half gradient.
 
     A mean pose that rotates with a joint reduces the joint's residual.
@@ -99,7 +99,7 @@ def _curl(vectors: NDArray) -> NDArray:
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=-1).reshape(*x.shape, 3, 3)
 
 
-def posture_prior(body: MarkerBody, state: State) -> PosePrior:
+def posture_prior(body: MarkerBody, state: CalibrationState) -> PosePrior:
     """Return the prior of poses: the person's mean pose.
 
     With the neutral pose instead, all frames of a person who stands differently would agree on the difference, and
@@ -111,7 +111,7 @@ def posture_prior(body: MarkerBody, state: State) -> PosePrior:
     return PosePrior(held)
 
 
-def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArray]:
+def _prior_pull(body: MarkerBody, state: CalibrationState) -> tuple[NDArray, NDArray, NDArray]:
     """Return the body prior's residuals and weights (both (S,)), and (3M, L) derivatives of landmarks by the lengths.
 
     Each residual has derivative 1 by its own unknown; those of the offsets also depend on the lengths.
@@ -122,7 +122,7 @@ def _prior_pull(body: MarkerBody, state: State) -> tuple[NDArray, NDArray, NDArr
     return residual, np.sqrt(state.redundancy) / state.prior.spread, moved
 
 
-def update_prior(body: MarkerBody, state: State, known: NDArray) -> State:
+def update_prior(body: MarkerBody, state: CalibrationState, known: NDArray) -> CalibrationState:
     """Return the state with the prior's spreads estimated from the take; known: as from `shared_step`."""
     whole = np.linalg.inv(np.tril(known) + np.tril(known, -1).T)
     residual, _, moved = _prior_pull(body, state)
@@ -134,7 +134,7 @@ def update_prior(body: MarkerBody, state: State, known: NDArray) -> State:
     return replace(state, prior=prior, girth=float(state.lengths[0]))
 
 
-def total_cost(body: MarkerBody, state: State, targets: NDArray, outlier: NDArray) -> float:
+def total_cost(body: MarkerBody, state: CalibrationState, targets: NDArray, outlier: NDArray) -> float:
     """Return the whole objective."""
     seen = pose_markers(body, state.bones, state.offsets, state.poses)
     held = posture_prior(body, state)
@@ -145,8 +145,8 @@ def total_cost(body: MarkerBody, state: State, targets: NDArray, outlier: NDArra
 
 
 def shared_step(
-    body: MarkerBody, state: State, targets: NDArray, damping: float, outlier: NDArray
-) -> tuple[State, float, NDArray]:
+    body: MarkerBody, state: CalibrationState, targets: NDArray, damping: float, outlier: NDArray
+) -> tuple[CalibrationState, float, NDArray]:
     """Return the state after a step, the cost before it, and (S, S) the information matrix of the shared unknowns."""
     from footplant.kernels import dense
     from footplant.optical import _shared as kernel
@@ -215,7 +215,7 @@ def single_markers(body: MarkerBody) -> NDArray:
     return np.array([np.sum(segments == joint) == 1 and joint not in parents for joint in segments], bool)
 
 
-def leverage(body: MarkerBody, state: State, seen: PosedBody, targets: NDArray) -> NDArray:
+def leverage(body: MarkerBody, state: CalibrationState, seen: PosedBody, targets: NDArray) -> NDArray:
     """Return (F, M) how many of each marker's three coordinates its pose absorbs (the hat matrix's diagonal)."""
     held = posture_prior(body, state)
     hessian, _, _ = normal_equations(body, seen, state.poses, targets, held, spread=state.skin, outlier=NO_OUTLIER)
@@ -227,7 +227,9 @@ def leverage(body: MarkerBody, state: State, seen: PosedBody, targets: NDArray) 
     return out / state.skin**2
 
 
-def absorbed_noise(body: MarkerBody, state: State, seen: PosedBody, targets: NDArray) -> tuple[NDArray, NDArray]:
+def absorbed_noise(
+    body: MarkerBody, state: CalibrationState, seen: PosedBody, targets: NDArray
+) -> tuple[NDArray, NDArray]:
     """Return (F,) degrees of freedom of the markers that the poses absorb, and (F, D, D) for its gradient."""
     from footplant.optical import _margin as kernel
 
@@ -241,13 +243,13 @@ def absorbed_noise(body: MarkerBody, state: State, seen: PosedBody, targets: NDA
     return out, spreads
 
 
-def _without_sliding(body: MarkerBody, state: State, targets: NDArray) -> NDArray:
+def _without_sliding(body: MarkerBody, state: CalibrationState, targets: NDArray) -> NDArray:
     """Return the targets without single markers that slide on the skin."""
     return np.where((single_markers(body) & (state.skin >= NOISE.soft_tissue))[:, None], np.nan, targets)
 
 
 def _noise_terms(
-    body: MarkerBody, state: State, seen: PosedBody, targets: NDArray
+    body: MarkerBody, state: CalibrationState, seen: PosedBody, targets: NDArray
 ) -> tuple[float, NDArray, NDArray, NDArray]:
     """Return the absorbed noise, and half its gradient by lengths (L,), offsets (M, 3) and poses (F, D)."""
     from footplant.optical import _margin as kernel

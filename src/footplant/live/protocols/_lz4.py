@@ -1,4 +1,4 @@
-"""Unpacking of one LZ4 block, with every step checked: damaged bytes end it, they never read or write outside."""
+"""Compiled decompression of one LZ4 block with every access checked: damaged bytes end it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from footplant.kernels import jit
 
 @jit
 def unpack_block(source, start, end, out, place):
-    """Unpack source[start:end] to out[place:]; where it ends in `out`, or −1 when the bytes make no sense."""
+    """Decompress source[start:end] to out[place:]; return where it ends in `out`, or −1 for invalid bytes."""
     while start < end:
         token = source[start]
         start += 1
@@ -46,7 +46,7 @@ def unpack_block(source, start, end, out, place):
         count += 4
         if back == 0 or back > place or place + count > out.shape[0]:
             return -1
-        # what is copied may overlap what is written: one by one
+        # source and destination may overlap: copy byte by byte
         for k in range(count):
             out[place + k] = out[place + k - back]
         place += count

@@ -1,4 +1,4 @@
-"""LZ4 frames, unpacked with suspicion: their sizes are bounded, and any bytes give bytes or None."""
+"""LZ4 frames from untrusted senders: sizes are bounded, and any bytes give bytes or None."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 MAGIC = b"\x04\x22\x4d\x18"
 _RAW = 0x80000000
-"""Bit of a block's size that says that it is not packed."""
+"""Bit of a block's size that marks it as uncompressed."""
 
 
 def unpack(data: bytes, most: int) -> bytes | None:
-    """The content of a frame of at most `most` bytes; None when it is none, damaged or larger. Sums are not checked."""
+    """Decompress a frame of at most `most` bytes; None if it is invalid, damaged or larger. Checksums are ignored."""
     from footplant.live.protocols import _lz4 as lz4
 
     if len(data) < 7 or data[:4] != MAGIC or data[4] >> 6 != 1:
@@ -20,7 +20,7 @@ def unpack(data: bytes, most: int) -> bytes | None:
     flags = data[4]
     has_block_sum, has_size, has_dictionary = bool(flags & 0x10), bool(flags & 0x08), bool(flags & 0x01)
     place = 6 + 8 * has_size + 4 * has_dictionary + 1
-    # LZ4 packs 255 times at best: what cannot be in there needs no room
+    # LZ4 compresses at most 255 times, which bounds the output
     out = np.empty(min(most, 255 * len(data)), np.uint8)
     source = np.frombuffer(data, np.uint8)
     filled = 0

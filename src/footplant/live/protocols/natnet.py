@@ -1,7 +1,7 @@
 """OptiTrack's NatNet 3, in: frames with rigid bodies and skeletons, and the definitions that name their bones.
 
-Little-endian; every count is compared with the bytes that are there before anything is read. Motive streams y up and
-metres unless it is told otherwise.
+Little-endian; every count is checked against the bytes that are left before anything is read. Motive streams y up and
+metres by default.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 PORT, COMMAND_PORT, MULTICAST = 1511, 1510, "239.255.42.99"
-"""Where frames come, where requests go, and the group that frames are sent to where nothing else is set."""
+"""Port of frames, port of requests, and the default multicast group of frames."""
 SERVER_INFO, REQUEST_DEFINITIONS, DEFINITIONS, FRAME = 1, 4, 5, 7
-"""Kinds of messages."""
+"""Message types."""
 MAX_TEXT = 256
 MOST = 4096
-"""Models, bones or channels of one message."""
+"""Largest number of models, bones or channels of one message."""
 _BODY = np.dtype([("id", "<i4"), ("position", "<f4", 3), ("rotation", "<f4", 4), ("error", "<f4"), ("flags", "<i2")])
 _MARKER = np.dtype([("id", "<i4"), ("position", "<f4", 3), ("size", "<f4"), ("flags", "<i2"), ("residual", "<f4")])
 _SUFFIX = struct.Struct("<IIdQQQh")
 
 
 class _Short(Exception):
-    """The message ends where more was expected; never leaves this module."""
+    """The message ends too early; never leaves this module."""
 
 
 class _Reader:
@@ -45,7 +45,7 @@ class _Reader:
         return self.unpack(_INTEGER)[0]
 
     def count(self, least_bytes: int) -> int:
-        """How many follow; each takes some bytes, which must be there."""
+        """Return how many items follow; each takes at least some bytes, which must be there."""
         number = self.integer()
         if not 0 <= number <= MOST or number * least_bytes > len(self.data) - self.place:
             raise _Short
@@ -91,32 +91,32 @@ class Bodies:
     errors: NDArray
     """(K,) metres: mean error of the markers."""
     is_tracked: NDArray
-    """(K,) whether it was seen in this frame."""
+    """(K,) whether it was tracked in this frame."""
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """One frame, as it is written."""
+class NatNetFrame:
+    """One frame, as sent."""
 
     number: int
     marker_sets: dict[str, NDArray]
     """Name → (K, 3) metres."""
     unlabeled: NDArray
-    """(K, 3) metres: markers that belong to nothing."""
+    """(K, 3) metres: markers without a model."""
     bodies: Bodies
     skeletons: dict[int, Bodies]
     """Id → bones."""
     labeled: NDArray
-    """(K, 3) metres: markers that belong to a model."""
+    """(K, 3) metres: markers of a model."""
     labels: NDArray
     """(K,) int64: their ids; the high 16 bits are the model's."""
     is_occluded: NDArray
-    """(K,) which of them were not seen."""
+    """(K,) which of them were occluded."""
     seconds: float
     """Since the software was started."""
     is_recording: bool
     models_changed: bool
-    """Whether definitions should be asked for again."""
+    """Whether definitions should be requested again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class BoneDefinition:
 
 @dataclass(frozen=True)
 class Definitions:
-    """What the ids of frames stand for."""
+    """Names of the ids in frames."""
 
     marker_sets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     bodies: tuple[BoneDefinition, ...] = ()
@@ -144,7 +144,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """Who sends."""
+    """The sending application."""
 
     application: str
     version: tuple[int, ...]
@@ -153,8 +153,8 @@ class ServerInfo:
     """Of NatNet."""
 
 
-def decode(data: bytes) -> Frame | Definitions | ServerInfo | None:
-    """Read a message; None for any bytes that are none, or none of these kinds."""
+def decode(data: bytes) -> NatNetFrame | Definitions | ServerInfo | None:
+    """Decode a message; return None for invalid bytes and other message types."""
     if len(data) < 4:
         return None
     kind, size = struct.unpack_from("<HH", data)
@@ -163,7 +163,7 @@ def decode(data: bytes) -> Frame | Definitions | ServerInfo | None:
     reader = _Reader(data[: 4 + size])
     readers = {FRAME: _frame, DEFINITIONS: _definitions, SERVER_INFO: _server}
     try:
-        # numbers may be anything: who uses them looks whether they are sane
+        # numbers may be anything: users of them check
         with np.errstate(invalid="ignore"):
             return readers[kind](reader) if kind in readers else None
     except _Short:
@@ -171,7 +171,7 @@ def decode(data: bytes) -> Frame | Definitions | ServerInfo | None:
 
 
 def request_definitions() -> bytes:
-    """What to send to the server's command port to be told the definitions."""
+    """Return the request for definitions, to be sent to the server's command port."""
     return struct.pack("<HH", REQUEST_DEFINITIONS, 0)
 
 
@@ -189,7 +189,7 @@ def _bodies(rows: NDArray) -> Bodies:
     )  # fmt: skip
 
 
-def _frame(reader: _Reader) -> Frame:
+def _frame(reader: _Reader) -> NatNetFrame:
     number = reader.integer()
     marker_sets = {}
     for _ in range(reader.count(5)):
@@ -208,7 +208,7 @@ def _frame(reader: _Reader) -> Frame:
             for _ in range(reader.count(4)):
                 reader.skip(4 * reader.count(4))
     _, _, seconds, _, _, _, flags = reader.unpack(_SUFFIX)
-    return Frame(
+    return NatNetFrame(
         number, marker_sets, unlabeled, bodies, skeletons, markers["position"].astype(float),
         markers["id"].astype(np.int64), (markers["flags"] & 1) != 0, float(seconds), bool(flags & 1), bool(flags & 2),
     )  # fmt: skip
@@ -237,6 +237,6 @@ def _definitions(reader: _Reader) -> Definitions:
             name, number = reader.text(), reader.integer()
             skeletons[number] = name, tuple(_bone(reader) for _ in range(reader.count(25)))
         else:
-            # force plates and devices come last and are of no use here
+            # force plates and devices come last and are not needed
             break
     return Definitions(sets, tuple(bodies), skeletons)

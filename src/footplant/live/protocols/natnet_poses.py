@@ -1,14 +1,14 @@
-"""Poses of skeletons from NatNet's frames: the bones named by the definitions, or by Motive's usual order."""
+"""Poses of skeletons from NatNet frames: bones are named by the definitions, or by Motive's default order."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from footplant import rotation
-from footplant.live.protocols.natnet import Bodies, BoneDefinition, Definitions, Frame, decode
-from footplant.live.protocols.sample import Plan, Sample, checked
+from footplant.live.protocols.natnet import Bodies, BoneDefinition, Definitions, NatNetFrame, decode
+from footplant.live.protocols.sample import BonePlan, PoseSample, checked
 
-_USUAL = (
+_DEFAULT = (
     ("Hip", None), ("Ab", "Hip"), ("Chest", "Ab"), ("Neck", "Chest"), ("Head", "Neck"),
     ("LShoulder", "Chest"), ("LUArm", "LShoulder"), ("LFArm", "LUArm"), ("LHand", "LFArm"),
     ("RShoulder", "Chest"), ("RUArm", "RShoulder"), ("RFArm", "RUArm"), ("RHand", "RFArm"),
@@ -27,43 +27,43 @@ _ROLES = {
     },
 }  # fmt: skip
 MOST_SKELETONS = 32
-"""Skeletons of one stream that are told apart."""
-STANDS_STILL = 0.02
-"""Metres that places may be off the definition's offsets and be places in the bone above."""
+"""Largest number of skeletons of one stream."""
+LOCAL_TOLERANCE = 0.02
+"""Metres; positions this close to the definition's offsets are relative to the parent bone."""
 
 
 class NatNetReceiver:
-    """Takes poses from the messages of one server, which may track several skeletons."""
+    """Decodes poses from the messages of one server, which may track several skeletons."""
 
     def __init__(self) -> None:
-        """Start without definitions: bones are then taken in Motive's usual order."""
+        """Start without definitions: bones are then assumed to be in Motive's default order."""
         self.ignored = 0
-        """Messages and bones that made no sense."""
+        """Invalid messages and bones."""
         self.duplicates = 0
         self.late = 0
-        """Frames that came twice, and that were overtaken by newer ones."""
+        """Frames that arrived twice, and frames that were overtaken by newer ones."""
         self.definitions: Definitions | None = None
         self.wants_definitions = True
-        """Whether the server should be asked for definitions."""
+        """Whether definitions should be requested from the server."""
         self._last: int | None = None
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, BonePlan] = {}
 
-    def feed(self, data: bytes, now: float) -> list[Sample]:
-        """Take in a message; the poses that it holds."""
+    def feed(self, data: bytes, now: float) -> list[PoseSample]:
+        """Take a message; return its poses."""
         found = decode(data)
         if isinstance(found, Definitions):
             self.definitions, self.wants_definitions, self._plans = found, False, {}
-        elif isinstance(found, Frame):
+        elif isinstance(found, NatNetFrame):
             return self._poses(found)
         elif found is None:
             self.ignored += 1
         return []
 
-    def poll(self, now: float) -> list[Sample]:
-        """Nothing: frames are whole."""
+    def poll(self, now: float) -> list[PoseSample]:
+        """Return nothing: frames are never partial."""
         return []
 
-    def _poses(self, frame: Frame) -> list[Sample]:
+    def _poses(self, frame: NatNetFrame) -> list[PoseSample]:
         behind = 0 if self._last is None else self._last - frame.number
         if self._last is not None and 0 <= behind < 1000:
             self.duplicates += behind == 0
@@ -82,28 +82,28 @@ class NatNetReceiver:
             named = self.definitions.skeletons.get(number) if self.definitions else None
             actor = named[0] if named else str(number)
             seconds = frame.seconds if np.isfinite(frame.seconds) else None
-            samples.append(Sample(plan, actor, places, turns, sane & bones.is_tracked, seconds, frame.number))
+            samples.append(PoseSample(plan, actor, places, turns, sane & bones.is_tracked, seconds, frame.number))
         return samples
 
-    def _plan(self, skeleton: int, bones: Bodies) -> Plan | None:
-        """How the bones of a skeleton are meant; None when nobody can tell."""
+    def _plan(self, skeleton: int, bones: Bodies) -> BonePlan | None:
+        """Return the bone plan of a skeleton; None if it is unknown."""
         plan = self._plans.get(skeleton)
         if plan is not None and len(plan) == len(bones.ids):
             return plan
         defined = self.definitions.skeletons.get(skeleton) if self.definitions else None
         if defined is not None and len(defined[1]) == len(bones.ids):
             plan = _defined_plan(defined[1], bones)
-        elif len(bones.ids) == len(_USUAL):
-            names = tuple(name for name, _ in _USUAL)
-            parents = [-1 if above is None else names.index(above) for _, above in _USUAL]
+        elif len(bones.ids) == len(_DEFAULT):
+            names = tuple(name for name, _ in _DEFAULT)
+            parents = [-1 if above is None else names.index(above) for _, above in _DEFAULT]
             plan = _make(names, parents, is_local=False)
         if plan is not None and len(self._plans) < MOST_SKELETONS:
             self._plans[skeleton] = plan
         return plan
 
 
-def _defined_plan(definitions: tuple[BoneDefinition, ...], bones: Bodies) -> Plan | None:
-    """A plan by the server's definitions; None where their tree is none."""
+def _defined_plan(definitions: tuple[BoneDefinition, ...], bones: Bodies) -> BonePlan | None:
+    """Return a plan from the server's definitions; None where they are not a tree."""
     order = {bone.id: number for number, bone in enumerate(definitions)}
     parents = [order.get(bone.parent, -1) for bone in definitions]
     if len(order) != len(definitions) or any(above >= number for number, above in enumerate(parents)):
@@ -114,16 +114,16 @@ def _defined_plan(definitions: tuple[BoneDefinition, ...], bones: Bodies) -> Pla
     if len(set(names)) != len(names):
         names = tuple(f"{name}{number}" for number, name in enumerate(names))
     offsets = np.array([bone.offset for bone in definitions])
-    # places in the bone above are the definition's own offsets; places in the world are not
+    # positions relative to the parent equal the definition's offsets; world positions do not
     with np.errstate(all="ignore"):
         off = np.abs(bones.positions - offsets)[1:]
-    return _make(names, parents, is_local=bool(len(off) and off.max() < STANDS_STILL))
+    return _make(names, parents, is_local=bool(len(off) and off.max() < LOCAL_TOLERANCE))
 
 
-def _make(names: tuple[str, ...], parents: list[int], *, is_local: bool) -> Plan:
+def _make(names: tuple[str, ...], parents: list[int], *, is_local: bool) -> BonePlan:
     roles: dict[str, tuple[str, ...]] = {}
     for name in names:
         if name in _ROLES:
             role = _ROLES[name]
             roles[role] = (*roles.get(role, ()), name)
-    return Plan("natnet", names, np.array(parents), roles, is_local, rotation.identity(len(names)))
+    return BonePlan("natnet", names, np.array(parents), roles, is_local, rotation.identity(len(names)))

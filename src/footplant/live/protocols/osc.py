@@ -1,7 +1,7 @@
-"""Open Sound Control 1.0, bounded: any bytes decode to a list of messages in little time, and nothing is ever raised.
+"""Open Sound Control 1.0 for untrusted senders: any bytes decode to a list of messages, in bounded time.
 
-Datagrams come from anybody who finds the port. So bundles are unpacked with a stack instead of recursion and only a few
-deep, messages and arguments are counted, and what does not fit is left out with all that follows in its bundle.
+Datagrams come from anybody who finds the port. So bundles are parsed with a stack instead of recursion and only to a
+small depth, messages and arguments are counted, and whatever does not fit is dropped with the rest of its bundle.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 MAX_BYTES = 65_536
-"""No UDP datagram is larger."""
+"""Largest UDP datagram."""
 MAX_DEPTH = 4
-"""Bundles in bundles; real senders nest two."""
+"""Largest nesting of bundles; real senders nest two."""
 MAX_MESSAGES = 512
-"""Messages of one datagram: 55 bones, as many blend shapes and trackers, three times over."""
+"""Largest number of messages of one datagram: 55 bones, as many blend shapes and trackers, three times over."""
 MAX_ARGUMENTS = 64
 MAX_TEXT = 1024
 """Bytes of an address or of a text argument."""
@@ -24,9 +24,9 @@ IMMEDIATELY = b"\x00\x00\x00\x00\x00\x00\x00\x01"
 
 _INT, _FLOAT, _LONG, _DOUBLE = (struct.Struct(code) for code in (">i", ">f", ">q", ">d"))
 _NUMBERS = {"i": _INT, "f": _FLOAT, "h": _LONG, "t": struct.Struct(">Q"), "d": _DOUBLE}
-_PLAIN = {"T": True, "F": False, "N": None, "I": float("inf")}
+_CONSTANTS = {"T": True, "F": False, "N": None, "I": float("inf")}
 _PACKED: dict[str, struct.Struct] = {}
-"""Type tags of numbers alone → how all of them are unpacked at once; small, because tags are bounded."""
+"""Type tags → struct that unpacks a name's floats at once; small, because tags are bounded."""
 
 Argument = int | float | str | bytes | bool | None
 
@@ -39,21 +39,21 @@ class Message(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a message is in a datagram."""
+    """Location of a message in a datagram."""
 
     address: str
     tags: str
     """Types of the arguments, without the comma."""
     start: int
-    """Where the arguments begin, bytes."""
+    """Where the arguments start, bytes."""
     end: int
     """Where the message ends, bytes."""
 
 
 def decode(data: bytes, found: list[Found] | None = None) -> list[Message]:
-    """All messages of a datagram, in order, those of nested bundles too; an empty list when it is none.
+    """Return all messages of a datagram, in order, including those of nested bundles; an empty list if it is invalid.
 
-    found: what `scan` has said about the datagram, where it was asked already.
+    found: the result of `scan`, if it is known already.
     """
     messages = []
     for address, tags, start, end in scan(data) if found is None else found:
@@ -64,11 +64,11 @@ def decode(data: bytes, found: list[Found] | None = None) -> list[Message]:
 
 
 def scan(data: bytes) -> list[Found]:
-    """Where the messages of a datagram are; their arguments may still not fit."""
+    """Locate the messages of a datagram; their arguments may still be invalid."""
     found: list[Found] = []
     if not data or len(data) > MAX_BYTES or len(data) % 4:
         return found
-    # (start, end, depth) of what is still to be read, the next one last
+    # stack of (start, end, depth) still to be read, the next one last
     waiting = [(0, len(data), 0)]
     budget = 2 * MAX_MESSAGES
     while waiting and len(found) < MAX_MESSAGES and budget > 0:
@@ -86,7 +86,7 @@ def scan(data: bytes) -> list[Found]:
 
 
 def _parts(data: bytes, start: int, end: int, depth: int, most: int) -> list[tuple[int, int, int]]:
-    """The elements of a bundle, as far as their sizes make sense."""
+    """Return the elements of a bundle, as far as their sizes are valid."""
     parts: list[tuple[int, int, int]] = []
     while start + 4 <= end and len(parts) < most:
         size = _INT.unpack_from(data, start)[0]
@@ -98,7 +98,7 @@ def _parts(data: bytes, start: int, end: int, depth: int, most: int) -> list[tup
 
 
 def _text(data: bytes, start: int, end: int) -> tuple[str, int] | None:
-    """A text that ends with a zero, padded to four bytes, and where the next thing starts."""
+    """Return a zero-terminated text, padded to four bytes, and where the next item starts."""
     stop = data.find(b"\x00", start, min(end, start + MAX_TEXT))
     if stop < 0:
         return None
@@ -116,7 +116,7 @@ def _message(data: bytes, start: int, end: int) -> Found | None:
         return None
     name, place = address
     if place >= end:
-        # senders of old may leave the type tags out: then nothing can be said about arguments
+        # old senders may omit the type tags: then there are no arguments
         return Found(name, "", end, end)
     tags = _text(data, place, end)
     if tags is None or not tags[0].startswith(",") or len(tags[0]) > MAX_ARGUMENTS + 1:
@@ -125,9 +125,9 @@ def _message(data: bytes, start: int, end: int) -> Found | None:
 
 
 def _arguments(data: bytes, place: int, end: int, tags: str) -> tuple[Argument, ...] | None:
-    """The arguments by their tags; None when they do not fit or a tag is unknown."""
+    """Return the arguments by their tags; None when they do not fit or a tag is unknown."""
     if tags[:1] == "s" and tags[1:].strip("f") == "" and len(tags) <= 16:
-        # a name and floats: nearly all that comes
+        # fast path for a name and floats: nearly all messages
         text = _text(data, place, end)
         if text is None:
             return None
@@ -164,21 +164,21 @@ def _arguments(data: bytes, place: int, end: int, tags: str) -> tuple[Argument, 
                 return None
             found.append(data[place : place + 4])
             place += 4
-        elif tag in _PLAIN:
-            found.append(_PLAIN[tag])
+        elif tag in _CONSTANTS:
+            found.append(_CONSTANTS[tag])
         elif tag not in "[]":
             return None
     return tuple(found)
 
 
 def text_bytes(text: str) -> bytes:
-    """A text as OSC has it: UTF-8, a zero, padded to four bytes."""
+    """Encode a text as OSC does: UTF-8, a zero, padded to four bytes."""
     data = text.encode("utf-8")
     return data + b"\x00" * (4 - len(data) % 4)
 
 
 def encode(address: str, *arguments: Argument) -> bytes:
-    """One message: whole numbers as 32 bits, floats as 32 bits, texts, bytes, true, false and nothing."""
+    """Encode one message: integers and floats as 32 bits, texts, bytes, booleans and None."""
     tags, body = ",", b""
     for argument in arguments:
         if isinstance(argument, bool):
@@ -201,5 +201,5 @@ def encode(address: str, *arguments: Argument) -> bytes:
 
 
 def bundle(elements: Iterable[bytes]) -> bytes:
-    """A bundle to be played at once, of messages or bundles."""
+    """Encode a bundle of messages or bundles, for immediate execution."""
     return BUNDLE + IMMEDIATELY + b"".join(_INT.pack(len(element)) + element for element in elements)

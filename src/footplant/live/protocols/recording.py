@@ -1,8 +1,8 @@
-"""Datagrams as they came: a file of times and bytes that can be played back.
+"""Recordings of datagrams: a file of times and bytes that can be replayed.
 
-The file grows by whole records, each with its size and a checksum, so that one that was cut short by a crash is read up
-to its last whole record. Layout, little-endian: 8 bytes that say what it is, then for each datagram its seconds since
-the first (float64), the number of its sender (uint16), its size (uint16), a CRC-32 of its bytes (uint32), its bytes.
+The file grows by whole records, each with its size and a checksum, so that one truncated by a crash is read up to its
+last whole record. Layout, little-endian: 8 bytes of magic number, then for each datagram its seconds since the first
+(float64), the number of its sender (uint16), its size (uint16), a CRC-32 of its bytes (uint32), its bytes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Datagram(NamedTuple):
     """One datagram of a recording."""
 
     time: float
-    """Seconds since the recording began."""
+    """Seconds since the start of the recording."""
     sender: int
-    """Who: 0 for the first that sent something, 1 for the second …"""
+    """Number of the sender: 0 for the first that sent something, 1 for the second …"""
     data: bytes
 
 
 class Recorder:
-    """Writes datagrams to a file as they come. Nothing is kept in memory."""
+    """Writes datagrams to a file as they arrive. Nothing is kept in memory."""
 
     def __init__(self, file: BinaryIO) -> None:
         """file: open for writing, at its start."""
@@ -42,7 +42,7 @@ class Recorder:
         file.write(MAGIC)
 
     def add(self, data: bytes, sender: object, now: float) -> None:
-        """Write one datagram that came at `now` (seconds of any steady clock) from a sender of any name."""
+        """Write one datagram that arrived at `now` (seconds of any monotonic clock) from a sender."""
         if len(data) > 0xFFFF:
             return
         if self._begun is None:
@@ -58,7 +58,7 @@ class Recorder:
 
 
 def read(path: str | Path) -> Iterator[Datagram]:
-    """The datagrams of a file, one by one; it ends at the first record that is cut short or damaged."""
+    """Yield the datagrams of a file, up to the first record that is truncated or damaged."""
     try:
         with open(path, "rb") as file:
             yield from parse(file, path)
@@ -67,7 +67,7 @@ def read(path: str | Path) -> Iterator[Datagram]:
 
 
 def parse(file: BinaryIO, path: str | Path | None = None) -> Iterator[Datagram]:
-    """The datagrams of an open file: see `read`."""
+    """Yield the datagrams of an open file: see `read`."""
     if file.read(len(MAGIC)) != MAGIC:
         raise FormatError("expected a recording of datagrams, got something else", path=path)
     last = 0.0
@@ -84,7 +84,7 @@ def parse(file: BinaryIO, path: str | Path | None = None) -> Iterator[Datagram]:
 
 
 def is_recording(path: str | Path) -> bool:
-    """Whether a file is a recording of datagrams."""
+    """Return whether a file is a recording of datagrams."""
     try:
         with open(path, "rb") as file:
             return file.read(len(MAGIC)) == MAGIC

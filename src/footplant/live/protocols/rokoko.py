@@ -1,6 +1,6 @@
-"""Rokoko Studio's JSON (versions 3 and 4), in and out: actors whose joints are told in the world, left-handed, y up.
+"""Rokoko Studio's JSON (versions 3 and 4), in and out: actors with joints in world space, left-handed, y up.
 
-Version 4 may come packed with LZ4. A T-pose has turns of its own here: bones point along their frames' axes.
+Version 4 may be compressed with LZ4. Joints have non-identity rotations in the T-pose: bones point along their axes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.live.protocols.lz4 import MAGIC, unpack
-from footplant.live.protocols.sample import Plan, Sample, checked
+from footplant.live.protocols.sample import BonePlan, PoseSample, checked
 
 PORT = 14043
 MAX_UNPACKED = 1 << 20
-"""Bytes of a frame; real ones of five actors with faces have 200,000."""
+"""Largest frame in bytes; real ones of five actors with faces have 200,000."""
 MOST_ACTORS = 16
 _H = math.sqrt(0.5)
 _TRUNK, _LEG, _FOOT = (0, 0, 1, 0), (0, _H, 0, _H), (0, _H, -_H, 0)
@@ -30,11 +30,11 @@ _SIDED = (
     ("UpLeg", "hip", "upper_leg", _LEG), ("Leg", "UpLeg", "lower_leg", _LEG), ("Foot", "Leg", "foot", _FOOT),
     ("Toe", "Foot", "toes", _FOOT),
 )  # fmt: skip
-"""Joint, what it hangs on, role, and its turn (x, y, z, w) in the T-pose of the left side, left-handed."""
+"""Joint, its parent, role, and its rotation (x, y, z, w) in the T-pose of the left side, left-handed."""
 _MIRROR = np.array([1.0, 1.0, -1.0])
 
 
-def _plan() -> Plan:
+def _plan() -> BonePlan:
     rows: list[tuple[str, str | None, str, Sequence[float]]] = [("hip", None, "hips", (0, 0, 0, 1))]
     for name, above, role in (("spine", "hip", "spine"), ("chest", "spine", "spine"), ("neck", "chest", "neck"),
                               ("head", "neck", "head")):  # fmt: skip
@@ -58,27 +58,27 @@ def _plan() -> Plan:
         roles[role] = (*roles.get(role, ()), name)
     turns = np.array([row[3] for row in rows], float)
     t_pose = rotation.normalize(turns[:, [3, 0, 1, 2]] * [1.0, -1.0, -1.0, 1.0])
-    return Plan("rokoko", names, parents, roles, False, t_pose)
+    return BonePlan("rokoko", names, parents, roles, False, t_pose)
 
 
 PLAN = _plan()
-"""The body's joints and the fingers'. Figures face −z once they are right-handed."""
+"""Joints of the body and the fingers. Characters face −z in right-handed axes."""
 
 
 class RokokoReceiver:
-    """Takes poses from the frames of one sender, which may have several actors."""
+    """Decodes poses from the frames of one sender, which may have several actors."""
 
     def __init__(self) -> None:
-        """Start without knowing anything of the sender."""
+        """Start without any knowledge of the sender."""
         self.ignored = 0
-        """Frames, actors and joints that made no sense."""
+        """Invalid frames, actors and joints."""
         self.duplicates = 0
         self.late = 0
-        """Frames that came twice, and that were overtaken by newer ones."""
+        """Frames that arrived twice, and frames that were overtaken by newer ones."""
         self._last: float | None = None
 
-    def feed(self, data: bytes, now: float) -> list[Sample]:
-        """Take in a datagram; the poses that it holds."""
+    def feed(self, data: bytes, now: float) -> list[PoseSample]:
+        """Take a datagram; return its poses."""
         frame = decode(data)
         if frame is None:
             self.ignored += 1
@@ -94,18 +94,18 @@ class RokokoReceiver:
             positions, rotations, sane = checked(places * _MIRROR, turns[:, [3, 0, 1, 2]] * [1.0, -1.0, -1.0, 1.0])
             self.ignored += int((given & ~sane).sum())
             if (given & sane).any():
-                samples.append(Sample(PLAN, name, positions, rotations, given & sane, time))
+                samples.append(PoseSample(PLAN, name, positions, rotations, given & sane, time))
         return samples
 
-    def poll(self, now: float) -> list[Sample]:
-        """Nothing: frames are whole."""
+    def poll(self, now: float) -> list[PoseSample]:
+        """Return nothing: frames are never partial."""
         return []
 
 
 def decode(data: bytes) -> tuple[float | None, list[tuple[str, NDArray, NDArray, NDArray]]] | None:
-    """Seconds and the actors of a frame: name, places (N, 3), turns (N, 4) as (x, y, z, w), and which were given.
+    """Return seconds and the actors of a frame: name, positions (N, 3), rotations (N, 4) as (x, y, z, w), and presence.
 
-    As written, left-handed. None for any bytes that are no frame.
+    As sent, left-handed. None for bytes that are not a frame.
     """
     if data[:4] == MAGIC:
         unpacked = unpack(data, MAX_UNPACKED)
@@ -156,10 +156,10 @@ def _joints(body: dict) -> tuple[NDArray, NDArray, NDArray]:
 
 
 class RokokoSender:
-    """Writes poses as Studio does: version 3, one actor."""
+    """Encodes poses as Studio does: version 3, one actor."""
 
     def __init__(self, names: Sequence[str], actor: str, height: float, hip_height: float, fps: float = 60.0) -> None:
-        """names: joints of `PLAN`, in the order in which `encode` gets them; heights of the figure in metres."""
+        """names: joints of `PLAN`, in the order in which `encode` gets them; heights of the character in metres."""
         fingers = any("Index" in name for name in names)
         meta = {"hasGloves": fingers, "hasLeftGlove": fingers, "hasRightGlove": fingers, "hasBody": True}
         self._names = tuple(names)
@@ -170,7 +170,7 @@ class RokokoSender:
         self._fps = fps
 
     def encode(self, positions: NDArray, rotations: NDArray, time: float) -> bytes:
-        """One datagram. positions: (N, 3) metres and rotations: (N, 4) in the world, right-handed."""
+        """Return one datagram. positions: (N, 3) metres and rotations: (N, 4) in the world, right-handed."""
         places = np.round(positions * _MIRROR, 6).tolist()
         turns = np.round(rotations * [1.0, -1.0, -1.0, 1.0], 7).tolist()
         body = {

@@ -1,9 +1,9 @@
 """Virtual Motion Capture protocol (VMC 3.1, OSC over UDP), in and out.
 
-A sender tells the root of its model and local places and turns of Unity's human bones, left-handed, y up, in metres. A
-pose has no number and comes in several datagrams; it is complete when every bone that usually comes has come, when the
-sender's time changes, when a bone comes again, or when nothing more comes for a while. Bones that did not come are
-marked as absent: the filter holds them.
+A sender sends the root of its model and local transforms of Unity's human bones, left-handed, y up, in metres. A pose
+has no number and spans several datagrams; it is complete when every bone that usually arrives has arrived, when the
+sender's time changes, when a bone arrives again, or after a timeout. Bones that did not arrive are marked as absent:
+the filter bridges them.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.humanoid.bones import BONES, UNITY
 from footplant.live.protocols import osc
-from footplant.live.protocols.sample import Plan, Sample, checked
+from footplant.live.protocols.sample import BonePlan, PoseSample, checked
 
 PORT = 39539
-"""Where receivers of motion listen; 39540 where relays do."""
+"""Port of receivers; relays use 39540."""
 TIMEOUT = 0.02
-"""Seconds after which a pose that has begun is taken as it is."""
-USUAL = 30
-"""Poses within which a bone has to come again to be waited for."""
+"""Seconds after which an incomplete pose is used as it is."""
+EXPECTED_WITHIN = 30
+"""Poses within which a bone must have arrived before to be waited for."""
 ECHO = 0.004
-"""Seconds within which the same datagram again is a duplicate on the way and not a pose again."""
+"""Seconds within which an identical datagram is a network duplicate and not another pose."""
 LATE = 1.0
-"""Seconds by which a sender's time may step back: a datagram was overtaken on the way. Beyond that its clock jumped."""
+"""Seconds by which a sender's time may step back: a datagram was overtaken. Beyond that its clock was reset."""
 _MIRROR = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
-"""Place (x, y, z) and turn (w, x, y, z) between left- and right-handed axes: z is turned round."""
+"""Position (x, y, z) and rotation (w, x, y, z) between left- and right-handed axes: z is mirrored."""
 _W_FIRST = np.array([6, 3, 4, 5])
-"""Where (w, x, y, z) are in a message."""
+"""Indices of (w, x, y, z) in a message."""
 
 
-def _plan() -> Plan:
+def _plan() -> BonePlan:
     names = tuple(UNITY.values())
     order = {bone: number for number, bone in enumerate(UNITY)}
     parents = [-1 if (above := BONES[bone].parent) is None else order[above] for bone in UNITY]
@@ -44,19 +44,19 @@ def _plan() -> Plan:
     for bone, name in UNITY.items():
         role = BONES[bone].role
         roles[role] = (*roles.get(role, ()), name)
-    return Plan("vmc", names, np.array(parents), roles, True, rotation.identity(len(names)))
+    return BonePlan("vmc", names, np.array(parents), roles, True, rotation.identity(len(names)))
 
 
 PLAN = _plan()
-"""Unity's 55 human bones. A figure in its T-pose has no turns at all and faces −z once it is right-handed."""
+"""Unity's 55 human bones. Rotations are identity in the T-pose, which faces −z in right-handed axes."""
 _LOWER = {name.lower(): bone for name, bone in PLAN.index.items()}
 
 
 class _Shape:
-    """What datagrams of one sender have in common: where their numbers are. The rest of them does not change."""
+    """The constant part of a sender's datagrams: where their numbers are."""
 
     def __init__(self, data: bytes, found: list[osc.Found]) -> None:
-        """Find the numbers among the messages; `is_known` says whether the datagram is of the usual kind."""
+        """Locate the numbers among the messages; `is_known` tells whether the datagram is of the usual kind."""
         self.is_known = False
         words = np.frombuffer(data, np.uint32) if len(data) % 4 == 0 else np.zeros(0, np.uint32)
         fixed = np.ones(len(words), bool)
@@ -93,12 +93,12 @@ class _Shape:
         self._words = words[self._fixed]
 
     def fits(self, data: bytes) -> bool:
-        """Whether a datagram of the same length is the same but for its numbers."""
+        """Return whether a datagram of the same length differs only in its numbers."""
         return bool((np.frombuffer(data, np.uint32)[self._fixed] == self._words).all())
 
 
 def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
-    """The text at the start of a message's arguments, and where the numbers after it begin."""
+    """Return the text at the start of a message's arguments, and where the numbers after it start."""
     stop = data.find(b"\x00", start, end)
     if stop < 0:
         return None, end
@@ -107,32 +107,32 @@ def _name_at(data: bytes, start: int, end: int) -> tuple[str | None, int]:
 
 _MOTION = ("/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T")
 MOST_SHAPES = 32
-"""Shapes of datagrams that are remembered of one sender."""
+"""Datagram shapes that are cached per sender."""
 
 
 class VmcReceiver:
-    """Puts poses together from the datagrams of one sender."""
+    """Assembles poses from the datagrams of one sender."""
 
     def __init__(self, actor: str = "") -> None:
-        """Start without knowing anything of the sender."""
+        """Start without any knowledge of the sender."""
         self.actor = actor
         self.ignored = 0
-        """Messages about motion that made no sense."""
+        """Invalid motion messages."""
         self.duplicates = 0
         self.late = 0
-        """Datagrams that came twice, and that were overtaken by newer ones."""
+        """Datagrams that arrived twice, and datagrams that were overtaken by newer ones."""
         self._values = np.zeros((len(PLAN), 7))
         self._values[:, 6] = 1.0
         self._fresh = np.zeros(len(PLAN), bool)
-        self._age = np.full(len(PLAN), USUAL)
+        self._age = np.full(len(PLAN), EXPECTED_WITHIN)
         self._root: tuple[NDArray, NDArray] | None = None
         self._time: float | None = None
         self._begun: float | None = None
         self._recent: list[tuple[bytes, float]] = []
         self._shapes: dict[int, list[_Shape]] = {}
 
-    def feed(self, data: bytes, now: float) -> list[Sample]:
-        """Take in a datagram that came at `now` (seconds of any steady clock); the poses that it completes."""
+    def feed(self, data: bytes, now: float) -> list[PoseSample]:
+        """Take a datagram that arrived at `now` (seconds, monotonic clock); return the poses that it completes."""
         done = self.poll(now)
         if any(now - when < ECHO and data == seen for seen, when in self._recent):
             self.duplicates += 1
@@ -146,12 +146,16 @@ class VmcReceiver:
             found = osc.scan(data)
             shape = self._learn(data, found)
             done += self._take(data, found, now) if shape is None else self._take_known(shape, data, now)
-        if self._begun is not None and (self._fresh | (self._age >= USUAL)).all() and (self._age < USUAL).any():
+        if (
+            self._begun is not None
+            and (self._fresh | (self._age >= EXPECTED_WITHIN)).all()
+            and (self._age < EXPECTED_WITHIN).any()
+        ):
             done += self._flush()
         return done
 
     def _learn(self, data: bytes, found: list[osc.Found]) -> _Shape | None:
-        """The shape of a datagram, remembered, where it is a usual one."""
+        """Return the shape of a datagram, and cache it, if it is a usual one."""
         shape = _Shape(data, found)
         if not shape.is_known:
             return None
@@ -160,10 +164,10 @@ class VmcReceiver:
         self._shapes.setdefault(len(data), []).append(shape)
         return shape
 
-    def _take_known(self, shape: _Shape, data: bytes, now: float) -> list[Sample]:
-        """The numbers of a datagram of a known shape, all at once."""
+    def _take_known(self, shape: _Shape, data: bytes, now: float) -> list[PoseSample]:
+        """Take the numbers of a datagram with a known shape, all at once."""
         floats = np.frombuffer(data, ">f4")
-        done: list[Sample] = []
+        done: list[PoseSample] = []
         time = None if shape.time_at is None else float(floats[shape.time_at])
         if time is not None and self._is_late([time]):
             self.late += 1
@@ -183,10 +187,10 @@ class VmcReceiver:
             done += self._take_time(time, True)
         return done
 
-    def _take(self, data: bytes, found: list[osc.Found], now: float) -> list[Sample]:
-        """The messages of a datagram, one by one."""
+    def _take(self, data: bytes, found: list[osc.Found], now: float) -> list[PoseSample]:
+        """Take the messages of a datagram, one by one."""
         messages = osc.decode(data, found)
-        done: list[Sample] = []
+        done: list[PoseSample] = []
         if self._is_late([_seconds(arguments) for address, arguments in messages if address == "/VMC/Ext/T"]):
             self.late += 1
             return done
@@ -209,7 +213,7 @@ class VmcReceiver:
                 self._take_root(_seven(arguments))
         return done
 
-    def _take_time(self, time: float | None, said: bool) -> list[Sample]:
+    def _take_time(self, time: float | None, said: bool) -> list[PoseSample]:
         if not said or time == self._time:
             return []
         if time is None or not math.isfinite(time):
@@ -219,8 +223,8 @@ class VmcReceiver:
         self._time = time
         return done
 
-    def poll(self, now: float) -> list[Sample]:
-        """The pose that has waited too long for the rest of it, if there is one."""
+    def poll(self, now: float) -> list[PoseSample]:
+        """Return the pose that has waited too long for missing bones, if there is one."""
         return self._flush() if self._begun is not None and now - self._begun > TIMEOUT else []
 
     def _is_late(self, times: Sequence[float | None]) -> bool:
@@ -238,8 +242,8 @@ class VmcReceiver:
         else:
             self.ignored += 1
 
-    def _flush(self) -> list[Sample]:
-        """What has come since the last pose, as a pose."""
+    def _flush(self) -> list[PoseSample]:
+        """Return the bones that arrived since the last pose as a pose."""
         if self._begun is None:
             return []
         places, turns, sane = checked(self._values[:, :3] * _MIRROR[:3], self._values[:, _W_FIRST] * _MIRROR[3:])
@@ -253,11 +257,11 @@ class VmcReceiver:
             turns[0] = rotation.multiply(root_turn, turns[0])
         self._fresh[:] = False
         self._begun = None
-        return [Sample(PLAN, self.actor, places, turns, present, self._time)] if present.any() else []
+        return [PoseSample(PLAN, self.actor, places, turns, present, self._time)] if present.any() else []
 
 
 def _seven(arguments: Sequence[osc.Argument]) -> tuple[float, ...] | None:
-    """Place and turn after the name; more arguments than those are for others."""
+    """Return position and rotation after the name; further arguments are ignored."""
     numbers = arguments[1:8]
     if len(numbers) < 7 or not all(type(number) is float for number in numbers):
         return None
@@ -270,10 +274,10 @@ def _seconds(arguments: Sequence[osc.Argument]) -> float | None:
 
 
 class VmcSender:
-    """Writes poses as one bundle each: its bytes are laid out once, and only numbers change from pose to pose."""
+    """Encodes poses as one bundle each: the bytes are laid out once, and only numbers change from pose to pose."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """names: Unity's names of the bones, in the order in which `encode` gets them."""
+        """names: Unity's bone names, in the order in which `encode` gets them."""
         head = [osc.encode("/VMC/Ext/OK", 1), osc.encode("/VMC/Ext/T", 0.0)]
         poses = [osc.encode("/VMC/Ext/Root/Pos", "root", *[0.0] * 7)]
         poses += [osc.encode("/VMC/Ext/Bone/Pos", name, *[0.0] * 7) for name in names]
@@ -285,11 +289,11 @@ class VmcSender:
         self._floats = np.frombuffer(self._bytes, dtype=">f4")
         self._time_at = starts[1] - 4
         self._rows = np.array([end // 4 - 7 for end in starts[3:]])[:, None] + np.arange(7)
-        # the model stands at the origin: its hips say where it is
+        # the model stays at the origin: the hips carry its position
         self._floats[starts[2] // 4 - 1] = 1.0
 
     def encode(self, bones: NDArray, time: float) -> bytes:
-        """One datagram. bones: (B, 7) place (m) and turn (w, x, y, z) in the parent bone, right-handed."""
+        """Return one datagram. bones: (B, 7) position (m) and rotation (w, x, y, z) in the parent, right-handed."""
         values = bones * _MIRROR
         self._floats[self._rows[:, :3]] = values[:, :3]
         self._floats[self._rows[:, 3:6]] = values[:, 4:]

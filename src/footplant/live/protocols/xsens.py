@@ -1,6 +1,6 @@
 """Xsens MVN's network stream, in: poses as quaternions (MXTP02), 23 segments in the world, z up.
 
-A datagram says of which character it is, which sample, and when; longer samples come in several datagrams.
+A datagram carries its character, sample number and time; long samples span several datagrams.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.live.protocols.sample import Plan, Sample, checked
+from footplant.live.protocols.sample import BonePlan, PoseSample, checked
 
 PORT = 9763
 HEADER = struct.Struct(">6sIBBIBBBBHH")
-"""Kind, sample, number of the datagram (highest bit: the last one), items, milliseconds, character, and how many
-segments, props and fingers it has."""
+"""Message type, sample, number of the datagram (highest bit: the last one), items, milliseconds, character, and its
+numbers of segments, props and fingers."""
 ITEM = np.dtype([("id", ">u4"), ("position", ">f4", 3), ("rotation", ">f4", 4)])
 LAST = 0x80
 MOST_CHARACTERS = 32
-"""Characters of one stream that are told apart."""
+"""Largest number of characters of one stream."""
 TIMEOUT = 0.02
-"""Seconds after which a sample that has begun is taken as it is."""
+"""Seconds after which an incomplete sample is used as it is."""
 _SEGMENTS = (
     ("Pelvis", None, "hips"), ("L5", "Pelvis", "spine"), ("L3", "L5", "spine"), ("T12", "L3", "spine"),
     ("T8", "T12", "spine"), ("Neck", "T8", "neck"), ("Head", "Neck", "head"),
@@ -38,31 +38,31 @@ _SEGMENTS = (
 )  # fmt: skip
 
 
-def _plan() -> Plan:
+def _plan() -> BonePlan:
     names = tuple(name for name, _, _ in _SEGMENTS)
     parents = np.array([-1 if above is None else names.index(above) for _, above, _ in _SEGMENTS])
     roles: dict[str, tuple[str, ...]] = {}
     for name, _, role in _SEGMENTS:
         roles[role] = (*roles.get(role, ()), name)
-    return Plan("xsens", names, parents, roles, False, rotation.identity(len(names)))
+    return BonePlan("xsens", names, parents, roles, False, rotation.identity(len(names)))
 
 
 PLAN = _plan()
-"""The 23 segments, in the order of their ids from 1 on. In a T-pose none of them is turned; x forward becomes +z."""
+"""The 23 segments, in the order of their ids from 1 on, unrotated in the T-pose; x forward becomes +z."""
 
 
 @dataclass(frozen=True, eq=False)
 class Datagram:
-    """One datagram of kind MXTP02, as it is written: z up, right-handed, x forward."""
+    """One MXTP02 datagram, as sent: z up, right-handed, x forward."""
 
     sample: int
     part: int
-    """Which datagram of the sample, from 0 on."""
+    """Index of the datagram in the sample, from 0 on."""
     is_last: bool
     milliseconds: int
     character: int
     ids: NDArray
-    """(K,) of the segments, from 1 on; props and fingers follow the body's 23."""
+    """(K,) segment ids, from 1 on; props and fingers follow the body's 23."""
     positions: NDArray
     """(K, 3) metres, in the world."""
     rotations: NDArray
@@ -70,7 +70,7 @@ class Datagram:
 
 
 def decode(data: bytes) -> Datagram | None:
-    """Read a datagram; None for any bytes that are not one of this kind."""
+    """Decode a datagram; return None for any bytes that are not one of this type."""
     if len(data) < HEADER.size or data[:6] != b"MXTP02":
         return None
     _, sample, part, items, milliseconds, character, *_ = HEADER.unpack_from(data)
@@ -86,7 +86,7 @@ def decode(data: bytes) -> Datagram | None:
 
 @dataclass
 class _Pending:
-    """A sample of a character that is not complete."""
+    """An incomplete sample of a character."""
 
     sample: int = -1
     milliseconds: int = 0
@@ -97,19 +97,19 @@ class _Pending:
 
 
 class XsensReceiver:
-    """Puts poses together from the datagrams of one sender, which may have several characters."""
+    """Assembles poses from the datagrams of one sender, which may have several characters."""
 
     def __init__(self) -> None:
-        """Start without knowing anything of the sender."""
+        """Start without any knowledge of the sender."""
         self.ignored = 0
-        """Datagrams and segments that made no sense; other kinds of datagrams are none of these."""
+        """Invalid datagrams and segments, without other message types."""
         self.duplicates = 0
         self.late = 0
-        """Datagrams that came twice, and that were overtaken by newer ones."""
+        """Datagrams that arrived twice, and datagrams that were overtaken by newer ones."""
         self._pending: dict[int, _Pending] = {}
 
-    def feed(self, data: bytes, now: float) -> list[Sample]:
-        """Take in a datagram that came at `now` (seconds of any steady clock); the poses that it completes."""
+    def feed(self, data: bytes, now: float) -> list[PoseSample]:
+        """Take a datagram that arrived at `now` (seconds, monotonic clock); return the poses that it completes."""
         done = self.poll(now)
         found = decode(data)
         if found is None:
@@ -140,16 +140,16 @@ class XsensReceiver:
             done += self._flush(found.character, pending)
         return done
 
-    def poll(self, now: float) -> list[Sample]:
-        """The poses that have waited too long for the rest of them."""
+    def poll(self, now: float) -> list[PoseSample]:
+        """Return the poses that have waited too long for missing parts."""
         late = [(c, p) for c, p in self._pending.items() if p.begun is not None and now - p.begun > TIMEOUT]
         return [sample for character, pending in late for sample in self._flush(character, pending)]
 
-    def _flush(self, character: int, pending: _Pending) -> list[Sample]:
+    def _flush(self, character: int, pending: _Pending) -> list[PoseSample]:
         if pending.begun is None or not pending.present.any():
             pending.begun = None
             return []
-        sample = Sample(
+        sample = PoseSample(
             PLAN, str(character), pending.positions.copy(), pending.rotations.copy(), pending.present.copy(),
             pending.milliseconds / 1000.0, pending.sample,
         )  # fmt: skip
@@ -158,8 +158,8 @@ class XsensReceiver:
         return [sample]
 
 
-def encode(sample: Sample, number: int, milliseconds: int, character: int = 0) -> bytes:
-    """A pose as MVN would send it: for replaying clips as if they came from a suit."""
+def encode(sample: PoseSample, number: int, milliseconds: int, character: int = 0) -> bytes:
+    """Encode a pose as MVN would: to replay clips as if they came from a suit."""
     rows = np.zeros(len(PLAN), ITEM)
     rows["id"] = np.arange(1, len(PLAN) + 1)
     rows["position"], rows["rotation"] = sample.positions[:, [2, 0, 1]], sample.rotations[:, [0, 3, 1, 2]]
