@@ -12,12 +12,13 @@ import footplant
 from footplant import rotation
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.importance import importance
 from footplant.edits.retarget import retarget
 from footplant.feet.palms import hangs_by_hands, palm_plants, without_idle_palms
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.passes.touches import importance, keep_touches
+from footplant.passes.touches import keep_touches
 from footplant.problem import Solution
 from footplant.samples import load_character
 from footplant.skeleton import Character

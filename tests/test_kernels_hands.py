@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplant import Kinematics, rotation
+from footplant.contacts.importance import importance
 from footplant.kernels import touches as kernel
-from footplant.passes.touches import importance
 from random_figures import random_motion
 
 seeds = st.integers(0, 10_000)

@@ -228,15 +228,3 @@ def entry_points() -> dict[str, Callable[[], object]]:
 
 def _call(kernel: Callable, arguments: Callable[[], tuple]) -> None:
     kernel(*arguments())
-
-
-def warmup() -> list[str]:
-    """Compile every kernel that declares how it is called; return their names.
-
-    Kernels are compiled for the types they are first called with. Each module lists its entry points with a call of
-    the smallest size, so that the real one later finds the machine code on disk.
-    """
-    calls = entry_points()
-    for call in calls.values():
-        call()
-    return list(calls)

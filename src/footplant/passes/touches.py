@@ -17,6 +17,7 @@ from footplant.constraints import Footplant
 from footplant.constraints.plants import at_work_of
 from footplant.contacts.detection import HANDS
 from footplant.contacts.ground import Ground
+from footplant.contacts.importance import importance
 from footplant.errors import SkeletonError
 from footplant.feet.palms import _hanging
 from footplant.feet.posed import Posed
@@ -47,12 +48,6 @@ THICKNESS = {
     "upper_arm": 0.028, "lower_arm": 0.022,
 }  # fmt: skip
 """Role → radius of its segment in body heights, where no mesh tells it."""
-
-
-def importance(distance: NDArray) -> NDArray:
-    """How much a thing counts, 1 at a touch to 0 at the distance 1 where it begins to (Shin 2002, equation 8)."""
-    d = np.clip(distance, 0.0, 1.0)
-    return 2.0 * d**3 - 3.0 * d**2 + 1.0
 
 
 @dataclass(frozen=True, eq=False)
