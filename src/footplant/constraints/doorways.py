@@ -20,14 +20,27 @@ from footplant.skeleton import Character, Point
 from footplant.spline import filter_fir
 from footplant.transfer import hip_centers
 
-AIR = 0.012
-"""Clearance kept from a beam, in body heights (2 cm for an adult)."""
-SKIN = 0.05
-"""Distance from the joints of trunk and shoulders to the skin above, in body heights."""
-LEAN = 0.2
-"""How far a bent character's upper body may be ahead of an upright one, in body heights."""
-APPROACH = 0.5
-"""Distance along the path over which the character bends before a beam and straightens after it, in body heights."""
+
+@dataclass(frozen=True)
+class DoorwaySettings:
+    """How a character passes under a beam; lengths in body heights.
+
+    None of the numbers has a named experiment; they are subject to the ablation benchmark.
+    """
+
+    clearance: float = 0.012
+    """Clearance kept from a beam (2 cm for an adult); doubled, the character ducks deeper."""
+    skin: float = 0.05
+    """Distance from the joints of trunk and shoulders to the skin above."""
+    lean: float = 0.2
+    """How far a bent character's upper body may be ahead of an upright one; halved, it may bend too late."""
+    approach: float = 0.5
+    """Distance along the path over which it bends before a beam and straightens after it; halved, it ducks abruptly."""
+    headroom: float = 0.02
+    """Height of the sloping ceiling's ends above the highest point of an upright passage."""
+
+
+SETTINGS = DoorwaySettings()
 
 
 @dataclass(frozen=True)
@@ -92,12 +105,12 @@ def _upper_body(character: Character) -> list[tuple[str, Point, float]]:
         found.append(("crown", crown(character), 0.0))
     for role in ("neck", "spine", "hips"):
         if role in roles:
-            found.append((role, Point(roles.joints[role][-1]), SKIN * height))
+            found.append((role, Point(roles.joints[role][-1]), SETTINGS.skin * height))
     for side in ("left", "right"):
         arm = roles.get(f"{side}_upper_arm")
         if arm is not None and skeleton.parents[arm] >= 0:
             x, y, z = skeleton.offsets[arm].tolist()
-            found.append((f"{side} shoulder", Point(int(skeleton.parents[arm]), (x, y, z)), SKIN * height))
+            found.append((f"{side} shoulder", Point(int(skeleton.parents[arm]), (x, y, z)), SETTINGS.skin * height))
     return found
 
 
@@ -126,10 +139,10 @@ def pass_under(motion: Motion, character: Character, doorways: Sequence[Doorway]
     kinematics, found = Kinematics(motion), []
     for number, doorway in enumerate(doorways):
         beam = Plane((doorway.place[0], doorway.height, doorway.place[1]), (0.0, -1.0, 0.0))
-        approach = APPROACH * character.height
+        approach = SETTINGS.approach * character.height
         for name, point, skin in _upper_body(character):
-            positions, air = kinematics.point(point), skin + AIR * character.height
-            away = np.abs(doorway.along(positions)) - 0.5 * doorway.depth - LEAN * character.height
+            positions, air = kinematics.point(point), skin + SETTINGS.clearance * character.height
+            away = np.abs(doorway.along(positions)) - 0.5 * doorway.depth - SETTINGS.lean * character.height
             near = np.flatnonzero(away < approach)
             if not len(near) or not (positions[near, 1] + air > doorway.height).any():
                 continue
@@ -142,7 +155,9 @@ def pass_under(motion: Motion, character: Character, doorways: Sequence[Doorway]
                     name=f"{name} under doorway {number + 1}",
                     doorway=doorway,
                     approach=approach,
-                    rise=float((positions[near, 1] - doorway.height).max()) + air + 0.02 * character.height,
+                    rise=float((positions[near, 1] - doorway.height).max())
+                    + air
+                    + SETTINGS.headroom * character.height,
                 )
             )
     return tuple(found)

@@ -15,10 +15,44 @@ from footplant.humanoid.plans import Plan, candidates, path_between, swapped
 from footplant.humanoid.posture import unit
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
-_POSES = 60
-"""Largest number of frames looked at."""
 FEWEST_JOINTS = 10
 """Smallest joint count of a humanoid: two bones for each limb, a trunk and a head."""
+
+
+@dataclass(frozen=True)
+class BodyPlanSettings:
+    """Thresholds for choosing a body plan and for telling humans from quadrupeds.
+
+    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    """
+
+    poses: int = 60
+    """About how many frames of a motion are looked at."""
+    no_head: float = -3.0
+    """Score of a plan without a head."""
+    folded_spine: float = 4.0
+    """Penalty for a separate spine that is bent or has a single joint."""
+    upright_weight: float = 4.0
+    """Weight of trunk and legs being in line, −1 to 1, in the plan's score."""
+    worst_limb: float = -6.0
+    """Score of a limb below which there is no humanoid."""
+    worst_plan: float = -6.0
+    """Score of a plan below which there is no humanoid unless all limbs score at least 0."""
+    folded_cosine: float = 0.75
+    """Cosine between trunk and legs above which a pose carries no information (all bones along one axis)."""
+    standing_cosine: float = -0.75
+    """Cosine between trunk and legs below which a pose stands."""
+    standing_share: float = 0.03
+    """Fraction of standing poses above which a skeleton is not a quadruped; larger refuses more crawling humans."""
+    hand_height: float = 0.35
+    """Median height of the hands above the feet, in leg lengths, below which a skeleton is a quadruped."""
+    side_conflict: float = 0.2
+    """Evidence of feet and knees, −1 to 1, from which it contradicts the names of the sides."""
+    side_evidence: float = 0.1
+    """Evidence of feet and knees, −1 to 1, from which it decides the sides without names."""
+
+
+SETTINGS = BodyPlanSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +107,7 @@ def sample_poses(tree: Tree, positions: ArrayLike | None) -> NDArray:
     if positions is None or len(np.asarray(positions)) == 0:
         return np.array(rest)
     frames = np.asarray(positions, float)
-    return np.concatenate([rest, frames[:: max(1, len(frames) // _POSES)]])
+    return np.concatenate([rest, frames[:: max(1, len(frames) // SETTINGS.poses)]])
 
 
 def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
@@ -83,22 +117,22 @@ def _best_plan(tree: Tree, poses: NDArray) -> tuple[Plan, NDArray]:
     best: tuple[float, Plan, NDArray] | None = None
     for candidate in candidates(tree):
         cosines = _leg_cosines(candidate.plan, poses)
-        plan, head_score = candidate.plan, -3.0
+        plan, head_score = candidate.plan, SETTINGS.no_head
         for head in candidate.heads:
             straight = straightest(poses, plan.hips, head.below, head.plan.head_path[-1])
             score = head.score + straight
             if head.own_spine:
-                score -= 4.0 * (straight < 0.5 or len(head.plan.head_path) < 2)
+                score -= SETTINGS.folded_spine * (straight < 0.5 or len(head.plan.head_path) < 2)
             if score > head_score:
                 plan, head_score = head.plan, score
-        score = candidate.score + head_score + 4.0 * _upright(cosines)
+        score = candidate.score + head_score + SETTINGS.upright_weight * _upright(cosines)
         if best is None or score > best[0]:
             best = score, plan, cosines
     if best is None:
         raise HumanoidError(_why_none(tree, mirror_pairs(tree)))
     score, plan, cosines = best
     worst = min(limb.score for limb in (*plan.leg_limbs, *plan.arm_limbs))
-    if worst < -6.0 or (score < -6.0 and worst < 0):
+    if worst < SETTINGS.worst_limb or (score < SETTINGS.worst_plan and worst < 0):
         raise HumanoidError("not a humanoid: limbs come in pairs, but without the proportions of legs and arms")
     return plan, cosines
 
@@ -133,8 +167,10 @@ def _upright(cosines: NDArray) -> float:
 def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray) -> None:
     """Raise HumanoidError when the trunk is across the legs and the front limbs reach as far down as the hind ones."""
     # when trunk and legs are parallel (all bones along one axis) the rest pose carries no information
-    informative = cosines < 0.75
-    if not informative.any() or np.mean(cosines[informative] < -0.75) > 0.03 or cosines[0] < -0.75:
+    informative = cosines < SETTINGS.folded_cosine
+    if cosines[0] < SETTINGS.standing_cosine or not informative.any():
+        return
+    if np.mean(cosines[informative] < SETTINGS.standing_cosine) > SETTINGS.standing_share:
         return
     down = np.mean(
         [unit(poses[:, end] - poses[:, start]) for start, end in _ends(plan.leg_limbs, "upper_leg", "foot")], axis=0
@@ -146,7 +182,7 @@ def refuse_quadruped(plan: Plan, poses: NDArray, cosines: NDArray) -> None:
         axis=0,
     )
     above = np.sum((feet - hands) * down, axis=1) / np.where(leg > 0, leg, 1.0)
-    if np.median(above[informative]) < 0.35:
+    if np.median(above[informative]) < SETTINGS.hand_height:
         raise HumanoidError(
             "not a humanoid: the trunk lies across the legs, and front and hind limbs both reach the ground, "
             "so it looks like a quadruped"
@@ -188,10 +224,10 @@ def _decide_sides(tree: Tree, plan: Plan, poses: NDArray, cosines: NDArray) -> t
     votes = _votes(tree, plan.leg_limbs) + _votes(tree, plan.arm_limbs)
     shape = _side_by_shape(tree, plan, poses, cosines)
     if votes:
-        if shape * votes < -0.2 * abs(votes):
+        if shape * votes < -SETTINGS.side_conflict * abs(votes):
             return votes > 0, 0.75, "the names tell left from right, although feet and knees point the other way"
         return votes > 0, 1.0, "the names tell left from right"
-    if abs(shape) > 0.1:
+    if abs(shape) > SETTINGS.side_evidence:
         return shape > 0, 0.9, "feet and knees point forward, which tells left from right"
     across = np.mean(
         [poses[0, a.joints["upper_leg"], 0] - poses[0, b.joints["upper_leg"], 0] for a, b in [plan.leg_limbs]]

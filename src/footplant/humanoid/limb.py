@@ -13,16 +13,83 @@ from footplant.humanoid.shape import Tree
 
 LEG = ("upper_leg", "lower_leg", "foot", "toes")
 ARM = ("clavicle", "upper_arm", "lower_arm", "hand")
-_NAME_WEIGHT = 3.0
-"""Weight of a joint name's score against the shape's score."""
-_LONGEST_PATH = 12
-"""Joints of a branch that are looked at."""
-_MOST_BEFORE = 4
-"""Largest number of joints of a branch before the first one with a role."""
-_BEST_BRANCHES = 2.2
-"""Upper bound of `_branches`, used to prune candidates."""
-_TRIED_FIRST = 20
-"""Most promising candidates that are scored first, to raise the pruning threshold early."""
+
+
+@dataclass(frozen=True)
+class LimbSettings:
+    """Weights and proportions of the score by which a branch is read as a leg or an arm.
+
+    Scores are dimensionless: about 0 for a human limb, negative otherwise; a clear joint name adds `name_weight`. None
+    of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    """
+
+    name_weight: float = 3.0
+    """Weight of a joint name's score against the shape's score; larger trusts names more than proportions."""
+    longest_path: int = 12
+    """Joints of a branch that are looked at."""
+    most_before: int = 4
+    """Largest number of joints of a branch before the first one with a role."""
+    best_branches: float = 2.2
+    """Upper bound of the topology score (`_branches`), used to prune candidates; must not be too small."""
+    tried_first: int = 20
+    """Most promising candidates that are scored first, to raise the pruning threshold early; affects speed only."""
+    symmetry_bonus: float = 1.0
+    """Score for reading both limbs of a pair with the same path indices."""
+    named_weight: float = 0.5
+    """Weight of the shape's score where names are clear: cartoon proportions count less."""
+    clear_names: float = 0.6
+    """Mean name score above which names are clear."""
+    bone_ratio: tuple[float, float] = (1.0, 1.1)
+    """Upper over lower bone in people: legs, arms."""
+    bone_ratio_width: float = 0.3
+    """Width of the penalty on that ratio, in logarithms; doubling quarters the penalty."""
+    beside: tuple[float, float] = (0.03, 0.1)
+    """Smallest distance of hip joint or shoulder from the midline over the limb's length: legs, arms."""
+    beside_penalty: tuple[float, float] = (1.0, 1.5)
+    """Penalty for a hip joint or shoulder nearer to the midline: legs, arms."""
+    far: tuple[float, float] = (0.3, 0.55)
+    """Distance from the midline over the limb's length beyond which a penalty grows: legs, arms."""
+    far_penalty: float = 1.4
+    """Factor of that penalty, which is quadratic in the logarithm."""
+    end_length: tuple[float, float] = (0.45, 0.42)
+    """Length beyond ankle or wrist over the limb's length, above which a penalty grows: legs, arms."""
+    end_penalty: float = 3.0
+    """Factor of that penalty, which is quadratic in the logarithm."""
+    extra_bone: tuple[tuple[float, float], tuple[float, float]] = ((0.17, 0.5), (0.25, 0.6))
+    """Length of foot (legs) or clavicle (arms) over the limb's length, and width of the penalty in logarithms."""
+    extra_bone_weight: float = 0.4
+    """Weight of that penalty, which is capped at 2."""
+    skipped_beside: float = 0.7
+    """Penalty for skipping a joint next to one with a role (a dummy joint)."""
+    skipped: float = 1.0
+    """Penalty for skipping a joint in the middle of a bone."""
+    no_toes: float = 0.25
+    """Penalty for a leg that goes on beyond the ankle but gets no toes."""
+    late_start: float = 0.25
+    """Penalty for each joint before the first one with a role."""
+    no_end: float = 2.5
+    """Penalty for a limb without foot or hand."""
+    no_end_named: float = 0.6
+    """The same where all names are clear."""
+    fan: float = 1.0
+    """Score for three or more branches at ankle or wrist (fingers, toes)."""
+    pair_at_wrist: float = 0.5
+    """Score for two or more branches at a wrist."""
+    bent_ankle: float = 1.2
+    """Score for an ankle at which the rest pose bends."""
+    early_fan: float = 2.0
+    """Penalty for three or more branches before ankle or wrist."""
+    side_branch: float = 1.5
+    """Penalty for following a branch much shorter than its sibling."""
+    toe_number: float = 0.1
+    """Penalty per toe number: of several toes the first one, the big toe, is taken."""
+    left_out_name: float = 0.5
+    """Penalty for skipping a joint whose name fits an absent role, times its name score."""
+    bend_cosine: float = 0.75
+    """Cosine of the angle between two bones below which a path bends."""
+
+
+SETTINGS = LimbSettings()
 
 
 @dataclass(frozen=True)
@@ -96,7 +163,7 @@ def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
     candidates: list[tuple[float, _Path, _Places]] = []
     before: tuple[int, ...] = ()
     for path_joints in tree.paths_down(start):
-        joints = path_joints[:_LONGEST_PATH]
+        joints = path_joints[: SETTINGS.longest_path]
         # paths come depth first: what a path shares with any earlier one, it shares with the previous one
         shared = next((n for n, (a, b) in enumerate(zip(joints, before)) if a != b), min(len(joints), len(before)))
         before = joints
@@ -108,7 +175,7 @@ def fit_limb(tree: Tree, start: int, kind: tuple[str, ...]) -> Limb | None:
             ]  # fmt: skip
     best: Limb | None = None
     floor = -np.inf
-    for _, path, places in sorted(candidates, key=lambda candidate: -candidate[0])[:_TRIED_FIRST]:
+    for _, path, places in sorted(candidates, key=lambda candidate: -candidate[0])[: SETTINGS.tried_first]:
         limb = _judge(path, places)
         floor = max(floor, limb.score) if limb else floor
     for bound, path, places in candidates:
@@ -124,7 +191,7 @@ def _at_best(path: _Path, places: _Places) -> float:
     total = 0.0
     for scores, place in zip(path.by_role, places.in_order):
         total += 0.0 if place is None else scores[place]
-    return _NAME_WEIGHT * total + _BEST_BRANCHES
+    return SETTINGS.name_weight * total + SETTINGS.best_branches
 
 
 def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tuple[Limb, Limb] | None:
@@ -138,7 +205,7 @@ def fit_pair(tree: Tree, first: int, second: int, kind: tuple[str, ...]) -> tupl
         # a symmetric fit gets a small bonus
         if pairs:
             best = max(pairs, key=lambda pair: pair[0].score + pair[1].score)
-            if best[0].score + best[1].score + 1.0 > one.score + other.score:
+            if best[0].score + best[1].score + SETTINGS.symmetry_bonus > one.score + other.score:
                 return best
     return one, other
 
@@ -150,7 +217,7 @@ def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | 
     best: Limb | None = None
     for path_joints in tree.paths_down(start):
         if len(path_joints) > max(limb.places.values()):
-            found = _judge(_Path(tree, path_joints[:_LONGEST_PATH], kind), places)
+            found = _judge(_Path(tree, path_joints[: SETTINGS.longest_path], kind), places)
             if found and (best is None or found.score > best.score):
                 best = found
     return best
@@ -159,7 +226,7 @@ def _alike(tree: Tree, limb: Limb, start: int, kind: tuple[str, ...]) -> Limb | 
 @cache
 def _choices(count: int, kind: tuple[str, ...]) -> tuple[_Places, ...]:
     """Return all choices of indices on a path of `count` joints, those with feet or hands before those without."""
-    starts = range(min(count, _MOST_BEFORE + 1))
+    starts = range(min(count, SETTINGS.most_before + 1))
     threes = [three for three in combinations(range(count), 3) if three[0] in starts]
     fours = [four for four in combinations(range(count), 4) if four[0] in starts]
     out = [_places(kind, *three) for three in threes]
@@ -181,11 +248,11 @@ def _judge(path: _Path, places: _Places, floor: float = -np.inf) -> Limb | None:
     if bones is None or proportions is None:
         return None
     # cartoon proportions count less where the names are clear
-    weight = 0.5 if sum(names) > 0.6 * len(names) else 1.0
-    if _NAME_WEIGHT * sum(names) + weight * (proportions + _BEST_BRANCHES) < floor - 1e-6:
+    weight = SETTINGS.named_weight if sum(names) > SETTINGS.clear_names * len(names) else 1.0
+    if SETTINGS.name_weight * sum(names) + weight * (proportions + SETTINGS.best_branches) < floor - 1e-6:
         return None
     shape = proportions + _branches(path, places, set(roles.values()), named)
-    score = _NAME_WEIGHT * (sum(names) - _names_left_out(path, roles)) + weight * shape
+    score = SETTINGS.name_weight * (sum(names) - _names_left_out(path, roles)) + weight * shape
     joints = {role: path.joints[place] for role, place in roles.items()}
     return Limb(joints, roles, path.joints, score, shape, sum(bones))
 
@@ -213,22 +280,23 @@ def _lower(kind: tuple[str, ...]) -> str:
 def _proportions(path: _Path, places: _Places, upper: float, lower: float) -> float | None:
     """Return how human the lengths are, 0 or less; None when the foot has zero length."""
     leg, along, both = path.kind is LEG, path.along, upper + lower
-    score = -_bell(upper / lower, 1.0 if leg else 1.1, 0.3)
+    limb = 0 if leg else 1
+    score = -_bell(upper / lower, SETTINGS.bone_ratio[limb], SETTINGS.bone_ratio_width)
     # hip joints and shoulders are beside the midline, and not far from it
     beside = along[places.first] / both
-    score -= (1.0 if leg else 1.5) * (beside < (0.03 if leg else 0.1))
-    score -= 1.4 * max(0.0, log(max(beside, 1e-3) / (0.3 if leg else 0.55))) ** 2
+    score -= SETTINGS.beside_penalty[limb] * (beside < SETTINGS.beside[limb])
+    score -= SETTINGS.far_penalty * max(0.0, log(max(beside, 1e-3) / SETTINGS.far[limb])) ** 2
     if places.third is not None:
         # hands and feet are short
         beyond = path.reach[places.third] / both
-        score -= 3.0 * max(0.0, log(max(beyond, 1e-3) / (0.45 if leg else 0.42))) ** 2
+        score -= SETTINGS.end_penalty * max(0.0, log(max(beyond, 1e-3) / SETTINGS.end_length[limb])) ** 2
         if places.optional is not None:
             near, far = (places.third, places.optional) if leg else (places.optional, places.first)
             bone = along[far] - along[near]
             if leg and bone <= path.nothing:
                 return None
-            usual, width = (0.17, 0.5) if leg else (0.25, 0.6)
-            score -= 0.4 * min(_bell(max(bone, path.nothing) / both, usual, width), 2.0)
+            usual, width = SETTINGS.extra_bone[limb]
+            score -= SETTINGS.extra_bone_weight * min(_bell(max(bone, path.nothing) / both, usual, width), 2.0)
     return score
 
 
@@ -240,22 +308,23 @@ def _branches(path: _Path, places: _Places, used: set[int], named: bool) -> floa
     for place in range(first + 1, last):
         if place not in used and along[place] > along[place - 1]:
             # a joint next to one with a role is a dummy joint; one in the middle of a bone costs more
-            score -= 0.7 if min(abs(along[place] - along[other]) for other in used) < 0.1 * size else 1.0
+            beside = min(abs(along[place] - along[other]) for other in used) < 0.1 * size
+            score -= SETTINGS.skipped_beside if beside else SETTINGS.skipped
     if path.kind is LEG and places.optional is None and places.third is not None:
-        score -= 0.25 * (len(path.joints) > places.third + 1)
+        score -= SETTINGS.no_toes * (len(path.joints) > places.third + 1)
     if path.kind is LEG or places.optional is None:
-        score -= 0.25 * places.first
+        score -= SETTINGS.late_start * places.first
     if places.third is None:
-        score -= 0.6 if named else 2.5
+        score -= SETTINGS.no_end_named if named else SETTINGS.no_end
     else:
-        score += 1.0 * (path.forks[places.third] >= 3)
-        score += 0.5 * (path.kind is ARM and path.forks[places.third] >= 2)
-        score += 1.2 * (path.kind is LEG and path.bends[places.third])
+        score += SETTINGS.fan * (path.forks[places.third] >= 3)
+        score += SETTINGS.pair_at_wrist * (path.kind is ARM and path.forks[places.third] >= 2)
+        score += SETTINGS.bent_ankle * (path.kind is LEG and path.bends[places.third])
     for place in range(last if places.third is None else min(last, places.third)):
-        score -= 2.0 * (path.forks[place] >= 3) + 1.5 * path.aside[place]
+        score -= SETTINGS.early_fan * (path.forks[place] >= 3) + SETTINGS.side_branch * path.aside[place]
     if path.kind is LEG and places.optional is not None:
         # of several toes take the first, the big toe
-        score -= 0.1 * min(path.toe[places.optional], 5)
+        score -= SETTINGS.toe_number * min(path.toe[places.optional], 5)
     return score
 
 
@@ -273,7 +342,7 @@ def _bends_at(tree: Tree, path: tuple[int, ...], place: int) -> bool:
         on = tree.skeleton.rest_ends[tips[0]]
     before, after = where[path[place]] - where[path[place - 1]], on - where[path[place]]
     lengths = np.linalg.norm(before) * np.linalg.norm(after)
-    return bool(lengths > 0 and before @ after < 0.75 * lengths)
+    return bool(lengths > 0 and before @ after < SETTINGS.bend_cosine * lengths)
 
 
 def _names_left_out(path: _Path, roles: dict[str, int]) -> float:
@@ -285,7 +354,7 @@ def _names_left_out(path: _Path, roles: dict[str, int]) -> float:
     for place in range(max(used)):
         if place not in used and path.parts[place]:
             later = [role for role in path.kind if roles.get(role, place + 1) > place]
-            total += 0.5 * max((path.parts[place].get(role, 0.0) for role in later), default=0.0)
+            total += SETTINGS.left_out_name * max((path.parts[place].get(role, 0.0) for role in later), default=0.0)
     return total
 
 

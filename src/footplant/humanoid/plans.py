@@ -13,8 +13,43 @@ from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.limb import ARM, LEG, Limb, fit_pair
 from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 
-_TRIED = 12
-"""Pairs of branches tried as legs, and as many as arms."""
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Weights and proportions of the score of a body plan; scores are dimensionless and added to those of the limbs.
+
+    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    """
+
+    tried: int = 12
+    """Pairs of branches tried as legs, and as many as arms; more is slower."""
+    leg_to_arm: tuple[float, float] = (1.5, 0.5)
+    """Length of legs over arms in people, and width of the penalty in logarithms."""
+    trunk_to_leg: tuple[float, float] = (0.5, 0.6)
+    """Length of trunk over legs in people, and width of the penalty in logarithms."""
+    trunk_weight: float = 0.5
+    """Weight of the penalty on the trunk."""
+    legs_below: float = 2.0
+    """Penalty for legs that branch off farther from the hips than the arms."""
+    hips_depth: float = 0.3
+    """Penalty for each ancestor of the hips, up to three."""
+    head_length: float = 0.4
+    """Length from the chest to the head over that of legs and trunk, above which a penalty grows."""
+    low_head: float = 0.7
+    """Penalty for each joint by which a head branches off below the chest."""
+    named_head: float = 4.0
+    """Score of a path to a joint named as a head."""
+    named_neck: float = 2.0
+    """Score of a path that starts at a joint named as a neck."""
+    helper_head: float = -4.0
+    """Score of a path that starts at a helper or twist joint, or at hair and the like."""
+    sided_head: float = -2.0
+    """Score of a path that starts at a joint with a side."""
+    crown_bone: float = 1.4
+    """A last bone this many times longer than the one before is the top of the head, not a neck joint."""
+
+
+SETTINGS = PlanSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +100,7 @@ def candidates(tree: Tree) -> tuple[Candidate, ...]:
     for kind in (LEG, ARM):
         found = [(pair, limbs) for pair in pairs if (limbs := fit_pair(tree, pair.first, pair.second, kind))]
         found.sort(key=lambda item: -item[1][0].score - item[1][1].score)
-        read.append(found[:_TRIED])
+        read.append(found[: SETTINGS.tried])
     joined = (_join(tree, leg, arm) for leg, arm in product(*read))
     return tuple(candidate for candidate in joined if candidate is not None)
 
@@ -92,9 +127,13 @@ def _join(tree: Tree, legs, arms) -> Candidate | None:
     leg_length = float(np.mean([limb.length for limb in leg_limbs]))
     arm_length = float(np.mean([limb.length for limb in arm_limbs]))
     score = sum(limb.score for limb in (*leg_limbs, *arm_limbs))
-    score -= (np.log(leg_length / arm_length / 1.5) / 0.5) ** 2
-    score -= (np.log(max(trunk, 1e-3 * leg_length) / leg_length / 0.5) / 0.6) ** 2 * 0.5
-    score -= 2.0 * (to_legs > trunk) + 0.3 * float(tree.depth[hips] > 0) * min(3, tree.depth[hips])
+    ratio, width = SETTINGS.leg_to_arm
+    score -= (np.log(leg_length / arm_length / ratio) / width) ** 2
+    ratio, width = SETTINGS.trunk_to_leg
+    score -= (np.log(max(trunk, 1e-3 * leg_length) / leg_length / ratio) / width) ** 2 * SETTINGS.trunk_weight
+    score -= SETTINGS.legs_below * (to_legs > trunk) + SETTINGS.hips_depth * float(tree.depth[hips] > 0) * min(
+        3, tree.depth[hips]
+    )
     plan = Plan(leg_pair, arm_pair, leg_limbs, arm_limbs, hips, chest)
     return Candidate(plan, float(score), tuple(_heads(tree, plan, branches, leg_length + trunk)))
 
@@ -127,8 +166,8 @@ def _heads(tree: Tree, plan: Plan, limbs: set[int], body: float) -> list[HeadPat
                 length = tree.lengths[child] + tree.path_length(way)
                 if own_spine:
                     length -= tree.path_length(path)
-                score -= 0.5 * max(0.0, np.log(max(length, 1e-6) / (0.4 * body))) ** 2 / 0.2
-                score -= 0.7 * (len(path) - max(height, 1))
+                score -= 0.5 * max(0.0, np.log(max(length, 1e-6) / (SETTINGS.head_length * body))) ** 2 / 0.2
+                score -= SETTINGS.low_head * (len(path) - max(height, 1))
                 below = chest if own_spine else joint
                 found.append(HeadPath(replace(plan, head_path=way), float(score), below, own_spine))
     return found
@@ -140,21 +179,21 @@ def _head_paths(tree: Tree, start: int, longest: int) -> list[tuple[tuple[int, .
     named = [joint for joint in below if tree.readings[joint].score("head") > 0.5]
     if named:
         head = min(named, key=lambda joint: tree.depth[joint])
-        return [(path_between(tree, start, head), 4.0)]
+        return [(path_between(tree, start, head), SETTINGS.named_head)]
     if any(tree.readings[joint].kind in ("helper", "other", "twist") for joint in (start,)):
-        return [((start,), -4.0)]
+        return [((start,), SETTINGS.helper_head)]
     if tree.readings[start].side is not None:
-        return [((start,), -2.0)]
+        return [((start,), SETTINGS.sided_head)]
     way = [start]
     while (child := _only_way_on(tree, way[-1])) is not None:
         way.append(child)
     bones = [float(tree.lengths[joint]) for joint in way]
     # a last bone much longer than the one before, without children or end site, is the top of the head
     leaf = not tree.skeleton.children[way[-1]] and tree.tips[way[-1]] == 0
-    if len(way) > 1 and leaf and (len(way) > longest or bones[-1] > 1.4 * bones[-2]):
+    if len(way) > 1 and leaf and (len(way) > longest or bones[-1] > SETTINGS.crown_bone * bones[-2]):
         way.pop()
     named_neck = tree.readings[start].score("neck") > 0.5
-    return [(tuple(way), 2.0 if named_neck else 0.0)]
+    return [(tuple(way), SETTINGS.named_neck if named_neck else 0.0)]
 
 
 def _only_way_on(tree: Tree, joint: int) -> int | None:

@@ -7,7 +7,7 @@ rotation in the reference pose.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -21,10 +21,33 @@ from footplant.humanoid.names import read_all
 from footplant.humanoid.posture import standing_score, trunk, unit
 from footplant.skeleton import Roles, Skeleton
 
-_MIN_STANDING_SCORE = 0.3
-"""Smallest `posture.standing_score` at which a rest pose is used as it is."""
-_MOST_FRAMES = 400
-"""Largest number of frames looked at."""
+
+@dataclass(frozen=True)
+class ReferenceSettings:
+    """Thresholds for finding the reference pose from a motion.
+
+    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    """
+
+    standing_score: float = 0.3
+    """Smallest `posture.standing_score` at which a rest pose is used as it is; larger prefers the motion."""
+    most_frames: int = 400
+    """About how many frames of a motion are looked at."""
+    ankle_drop: float = 0.06
+    """Height of an ankle above its lowest position, over the leg's extent, at which a frame's weight falls to 1/e."""
+    bent: float = np.radians(20.0)
+    """Smallest bend of a knee or elbow, radians, from which its hinge axis is read."""
+    agreement: float = 0.9
+    """Length of the mean hinge axis over the mean length, 0 to 1, above which the axis is consistent."""
+    fewest_frames: int = 5
+    """Fewest bent or flat frames for an estimate."""
+    flat_percentile: float = 30.0
+    """Percentile of ankle and ball height below which a foot is flat."""
+    slopes: tuple[float, float] = (np.radians(-5.0), np.radians(55.0))
+    """Range of plausible slopes from ankle to ball, radians."""
+
+
+SETTINGS = ReferenceSettings()
 _CACHE: WeakKeyDictionary[Skeleton, tuple[Roles, NDArray, NDArray, NDArray]] = WeakKeyDictionary()
 """The last reference pose of each skeleton: its roles, local rotations, world positions and world rotations. Every step
 of an edit needs it."""
@@ -68,9 +91,9 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
     rotations: (F, J, 4) local rotations of some frames, y up; the frame with the best standing score is aligned.
     """
     frames = np.asarray(rotations, float)
-    frames = frames[:: max(1, len(frames) // _MOST_FRAMES)]
+    frames = frames[:: max(1, len(frames) // SETTINGS.most_frames)]
     rest = _rest_standing_score(SkeletonKey(skeleton), RolesKey(roles))
-    if rest >= _MIN_STANDING_SCORE or len(frames) == 0:
+    if rest >= SETTINGS.standing_score or len(frames) == 0:
         return roles
     positions, world_rotations = skeleton.posed(frames)
     scores = (
@@ -99,7 +122,7 @@ def _heels_down(roles: Roles, positions: NDArray) -> NDArray:
         if role in roles:
             below = root[:, 1] - positions[:, roles[role], 1]
             far = max(float(np.percentile(below, 99)), 1e-12)
-            down *= 0.1 + 0.9 * np.exp(-(((far - below) / (0.06 * far)) ** 2))
+            down *= 0.1 + 0.9 * np.exp(-(((far - below) / (SETTINGS.ankle_drop * far)) ** 2))
     return down
 
 
@@ -113,10 +136,13 @@ def _hinges(roles: Roles, positions: NDArray, world_rotations: NDArray) -> dict[
                 continue
             a, b, c = (positions[:, joint] for joint in joints)  # type: ignore[index]
             axes = np.cross(unit(b - a), unit(c - b))
-            bent = np.linalg.norm(axes, axis=1) > np.sin(np.radians(20.0))
+            bent = np.linalg.norm(axes, axis=1) > np.sin(SETTINGS.bent)
             local = rotation.rotate(rotation.inverse(world_rotations[bent, joints[0]]), axes[bent])
             mean = local.sum(axis=0)
-            if bent.sum() >= 5 and np.linalg.norm(mean) > 0.9 * np.linalg.norm(local, axis=1).sum():
+            if (
+                bent.sum() >= SETTINGS.fewest_frames
+                and np.linalg.norm(mean) > SETTINGS.agreement * np.linalg.norm(local, axis=1).sum()
+            ):
                 found[f"{side}_{parts[0]}"] = unit(mean)
     return found
 
@@ -129,10 +155,12 @@ def _slopes(roles: Roles, positions: NDArray) -> dict[str, float]:
         if foot is None or toes is None:
             continue
         ankle, ball = positions[:, foot, 1], positions[:, toes, 1]
-        flat = (ankle <= np.percentile(ankle, 30)) & (ball <= np.percentile(ball, 30))
+        flat = (ankle <= np.percentile(ankle, SETTINGS.flat_percentile)) & (
+            ball <= np.percentile(ball, SETTINGS.flat_percentile)
+        )
         line = unit(positions[:, toes] - positions[:, foot])
         slope = float(np.median(np.arcsin(np.clip(-line[flat, 1], -1.0, 1.0)))) if flat.any() else 0.0
-        if flat.sum() >= 5 and np.radians(-5.0) < slope < np.radians(55.0):
+        if flat.sum() >= SETTINGS.fewest_frames and SETTINGS.slopes[0] < slope < SETTINGS.slopes[1]:
             found[f"{side}_foot"] = slope
     return found
 

@@ -18,6 +18,28 @@ from footplant.humanoid.names import Reading, read_all
 from footplant.skeleton import Skeleton
 
 
+@dataclass(frozen=True)
+class ShapeSettings:
+    """Tolerances for finding limbs that mirror one another, as fractions of the skeleton's extent unless stated.
+
+    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    """
+
+    named_limb: float = 0.03
+    """Smallest length of a branch whose name begins a limb."""
+    limb: float = 0.08
+    """Smallest length of any other branch."""
+    slack: float = 0.04
+    """Difference of lengths that is always allowed between two sides."""
+    branch: float = 0.15
+    """Allowed difference of two branches, as a fraction of the longer one."""
+    bone: float = 0.2
+    """Allowed difference of two bones, as a fraction of the longer one."""
+
+
+SETTINGS = ShapeSettings()
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A skeleton with lengths along its branches."""
@@ -126,7 +148,7 @@ def mirror_pairs(tree: Tree) -> list[LimbPair]:
     """Return all pairs of siblings that are long enough for a limb and mirror one another by name or length."""
     pairs = []
     for parent, children in enumerate(tree.skeleton.children):
-        long = [c for c in children if tree.reach[c] > (0.03 if _begins_limb(tree.readings[c]) else 0.08) * tree.size]
+        long = [c for c in children if tree.reach[c] > _smallest_limb(tree.readings[c]) * tree.size]
         for a, b in combinations(long, 2):
             ra, rb = tree.readings[a], tree.readings[b]
             if ra.side and rb.side:
@@ -138,6 +160,10 @@ def mirror_pairs(tree: Tree) -> list[LimbPair]:
     return pairs
 
 
+def _smallest_limb(reading: Reading) -> float:
+    return SETTINGS.named_limb if _begins_limb(reading) else SETTINGS.limb
+
+
 def _begins_limb(reading: Reading) -> bool:
     """Return whether a name clearly begins a leg or an arm, however short the branch is."""
     clear = ("upper_leg", "upper_arm", "clavicle")
@@ -146,11 +172,11 @@ def _begins_limb(reading: Reading) -> bool:
 
 def _alike(tree: Tree, a: int, b: int) -> bool:
     """Return whether two branches have bones of about the same lengths."""
-    slack = 0.04 * tree.size
-    if abs(tree.reach[a] - tree.reach[b]) > max(slack, 0.15 * max(tree.reach[a], tree.reach[b])):
+    slack = SETTINGS.slack * tree.size
+    if abs(tree.reach[a] - tree.reach[b]) > max(slack, SETTINGS.branch * max(tree.reach[a], tree.reach[b])):
         return False
     path_a, path_b = tree.longest_path(a), tree.longest_path(b)
     bones_a, bones_b = tree.lengths[list(path_a)], tree.lengths[list(path_b)]
     if len(bones_a) != len(bones_b):
         return False
-    return bool(np.all(np.abs(bones_a - bones_b) < np.maximum(slack, 0.2 * np.maximum(bones_a, bones_b))))
+    return bool(np.all(np.abs(bones_a - bones_b) < np.maximum(slack, SETTINGS.bone * np.maximum(bones_a, bones_b))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,19 +12,56 @@ from footplant.humanoid.measure import leg_length, standing_height
 from footplant.humanoid.reference import reference_world
 from footplant.skeleton import Point, Roles, Skeleton, Skin
 
-# fractions of the horizontal distance from the ankle to the toe tip, and of leg length or height: a foot is 0.152 of
-# the height, with a quarter of its length behind the ankle (Winter 2009, figure 4.1)
-_HEEL_BEHIND = 0.27
-_BALL_AHEAD = 0.63
-_TIP_BEYOND_BALL = 0.58
-_TIP_OF_HEIGHT = 0.117
-_ANKLE_OVER_SOLE = 0.09
-_BALL_OVER_SOLE = 0.012
-_TIP_OVER_SOLE = 0.006
-_PALM_OF_HAND = 0.47
-_PALM_OF_HEIGHT = 0.05
-_PALM_THICKNESS = 0.0086
-_FEWEST_VERTICES = 12
+
+@dataclass(frozen=True)
+class SoleSettings:
+    """Proportions of feet and hands, and tolerances for reading them from bones and meshes.
+
+    Proportions of feet follow Winter (2009, figure 4.1): a foot is 0.152 of the height, with a quarter of its length
+    behind the ankle. The tolerances have no named experiment and are subject to the ablation benchmark.
+    """
+
+    heel_behind: float = 0.27
+    """Heel behind the ankle, over the horizontal distance from ankle to toe tip."""
+    ball_ahead: float = 0.63
+    """Ball ahead of the ankle, over the same distance."""
+    tip_beyond_ball: float = 0.58
+    """Toe tip beyond the ball, over the distance from ankle to ball."""
+    tip_of_height: float = 0.117
+    """Toe tip ahead of the ankle, over the standing height."""
+    ankle_over_sole: float = 0.09
+    """Height of the ankle above the sole, over leg length."""
+    ball_over_sole: float = 0.012
+    """Height of the toe joint above the sole, over leg length."""
+    tip_over_sole: float = 0.006
+    """Height of the toes' end site above the sole, over leg length."""
+    palm_of_hand: float = 0.47
+    """Middle of the palm, over the length of the hand."""
+    palm_of_height: float = 0.05
+    """Middle of the palm beyond the wrist, over the standing height, if the hand's length is unusable."""
+    palm_thickness: float = 0.0086
+    """Depth of the palm below the bones, over the standing height."""
+    fewest_vertices: int = 12
+    """Fewest vertices from which a sole is read from the mesh."""
+    shortest_toe: float = 0.04
+    """Horizontal distance from the ankle, over leg length, from which an end site is a toe."""
+    lowest_toe: float = 0.2
+    """Depth below the ankle, over leg length, beyond which an end site is not a toe."""
+    shortest_bone: float = 0.02
+    """Distance from ankle to ball or from ball to tip, over leg length, below which the bone is ignored."""
+    level_toe: float = 0.03
+    """Depth of an end site below the ball, over leg length, beyond which it tells nothing about the sole."""
+    sole_layer: float = 0.3
+    """Layer of vertices that belong to the sole, over the height of the ankle above them."""
+    edge: float = 0.12
+    """Part of the sole's length at which heel and toe tip are centred."""
+    ball_of_sole: float = 0.7
+    """Ball from the back of the sole, over its length, if there is no toe joint."""
+    ball_width: float = 0.15
+    """Half the part of the sole's length at which the ball is centred."""
+
+
+SETTINGS = SoleSettings()
 
 
 def contact_points(skeleton: Skeleton, roles: Roles, skin: Skin | None = None) -> dict[str, Point]:
@@ -74,31 +113,35 @@ def _sole_of_bones(
     """Return heel, ball and toe tip from the bones and human proportions."""
     leg, height = leg_length(skeleton, roles), standing_height(skeleton, roles)
     foot, toes = roles[f"{side}_foot"], roles.get(f"{side}_toes")
-    ankle = positions[foot]
-    low = ankle[1] - _ANKLE_OVER_SOLE * leg
+    ankle, shortest = positions[foot], SETTINGS.shortest_bone * leg
+    low = ankle[1] - SETTINGS.ankle_over_sole * leg
     below = _below(skeleton, positions, rotations, foot)
     reach = np.linalg.norm((below - ankle) * [1.0, 0.0, 1.0], axis=1)
     # end sites that point sideways or hang far below are not toes
-    below = below[(reach > 0.04 * leg) & (ankle[1] - below[:, 1] < 0.2 * leg) & (below[:, 2] > ankle[2])]
-    ball = positions[toes] if toes is not None and np.linalg.norm(positions[toes] - ankle) > 0.02 * leg else None
+    below = below[
+        (reach > SETTINGS.shortest_toe * leg)
+        & (ankle[1] - below[:, 1] < SETTINGS.lowest_toe * leg)
+        & (below[:, 2] > ankle[2])
+    ]
+    ball = positions[toes] if toes is not None and np.linalg.norm(positions[toes] - ankle) > shortest else None
     tip = below[np.argmax(below[:, 2])] if len(below) else None
     if ball is not None:
-        low = min(low, ball[1] - _BALL_OVER_SOLE * leg)
-        if tip is None or tip[2] - ball[2] < 0.02 * leg:
-            tip = ball + _TIP_BEYOND_BALL * (ball - ankle)
+        low = min(low, ball[1] - SETTINGS.ball_over_sole * leg)
+        if tip is None or tip[2] - ball[2] < shortest:
+            tip = ball + SETTINGS.tip_beyond_ball * (ball - ankle)
     if tip is None:
-        tip = ankle + [0.0, 0.0, _TIP_OF_HEIGHT * height]
-    elif ball is None and np.linalg.norm((tip - ankle) * [1.0, 0.0, 1.0]) < 0.5 * _TIP_OF_HEIGHT * height:
+        tip = ankle + [0.0, 0.0, SETTINGS.tip_of_height * height]
+    elif ball is None and np.linalg.norm((tip - ankle) * [1.0, 0.0, 1.0]) < 0.5 * SETTINGS.tip_of_height * height:
         # too short for a foot: an end site that only shows the direction
         ahead = (tip - ankle) * [1.0, 0.0, 1.0]
-        tip = ankle + ahead / np.linalg.norm(ahead) * _TIP_OF_HEIGHT * height
+        tip = ankle + ahead / np.linalg.norm(ahead) * SETTINGS.tip_of_height * height
     else:
         # toes lie level: an end site far below the ball is unreliable and tells nothing about the sole
-        if ball is None or tip[1] > ball[1] - 0.03 * leg:
-            low = min(low, tip[1] - _TIP_OVER_SOLE * leg)
+        if ball is None or tip[1] > ball[1] - SETTINGS.level_toe * leg:
+            low = min(low, tip[1] - SETTINGS.tip_over_sole * leg)
     if ball is None:
-        ball = ankle + _BALL_AHEAD * (tip - ankle)
-    heel = ankle - _HEEL_BEHIND * (tip - ankle)
+        ball = ankle + SETTINGS.ball_ahead * (tip - ankle)
+    heel = ankle - SETTINGS.heel_behind * (tip - ankle)
     return tuple(np.array([position[0], low, position[2]]) for position in (heel, ball, tip))  # type: ignore[return-value]
 
 
@@ -107,21 +150,21 @@ def _sole_of_mesh(
 ) -> tuple[NDArray, NDArray, NDArray] | None:
     """Return heel, ball and toe tip from the vertices of foot and toes, or None when there are too few."""
     points = rigid_vertices(skin, positions, rotations, set(skeleton.descendants(foot)))
-    if len(points) < _FEWEST_VERTICES:
+    if len(points) < SETTINGS.fewest_vertices:
         return None
     low = float(np.percentile(points[:, 1], 1.0))
     thickness = max(float(positions[foot][1] - low), 1e-9)
-    sole = points[points[:, 1] < low + 0.3 * thickness]
+    sole = points[points[:, 1] < low + SETTINGS.sole_layer * thickness]
     length = float(np.ptp(sole[:, 2])) if len(sole) else 0.0
     if len(sole) < 3 or length < 0.3 * thickness:
         return None
     back, front = float(sole[:, 2].min()), float(sole[:, 2].max())
-    rear, ahead = sole[sole[:, 2] < back + 0.12 * length], sole[sole[:, 2] > front - 0.12 * length]
+    rear, ahead = sole[sole[:, 2] < back + SETTINGS.edge * length], sole[sole[:, 2] > front - SETTINGS.edge * length]
     if toes is not None and back < positions[toes][2] < front:
         ball = positions[toes]
     else:
-        at_ball = back + 0.7 * length
-        across = sole[np.abs(sole[:, 2] - at_ball) < 0.15 * length]
+        at_ball = back + SETTINGS.ball_of_sole * length
+        across = sole[np.abs(sole[:, 2] - at_ball) < SETTINGS.ball_width * length]
         ball = np.array([_middle(across if len(across) else sole), low, at_ball])
     return (
         np.array([_middle(rear), low, back]),
@@ -159,5 +202,9 @@ def _palm(skeleton: Skeleton, roles: Roles, positions: NDArray, rotations: NDArr
     if along < 0.01 * height:
         below = _below(skeleton, positions, rotations, hand)
         length = float(((below - wrist) @ outward).max()) if len(below) else 0.0
-        along = _PALM_OF_HAND * length if 0.03 * height < length < 0.15 * height else _PALM_OF_HEIGHT * height
-    return wrist + along * outward - [0.0, _PALM_THICKNESS * height, 0.0]
+        along = (
+            SETTINGS.palm_of_hand * length
+            if 0.03 * height < length < 0.15 * height
+            else SETTINGS.palm_of_height * height
+        )
+    return wrist + along * outward - [0.0, SETTINGS.palm_thickness * height, 0.0]
