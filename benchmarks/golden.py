@@ -74,6 +74,7 @@ from footplant.edits.terrain import terrain
 from footplant.errors import MissingExtraError
 from footplant.geometry import Ball, Box, Capsule, HeightField, Plane
 from footplant.grounds import Stairs, rough, slope
+from footplant.humanoid import apply_proportions
 from footplant.io import load, load_character
 from footplant.kinematics import Kinematics
 from footplant.live.ground_adaptation import follow_ground
@@ -699,7 +700,7 @@ def character_sample(name: str) -> Values:
 
 @case()
 def character_proportions() -> Values:
-    return of_character(who("mannequin").with_proportions(legs=1.2, arms=0.8, girth=1.1, feet=1.3, neck=0.9))
+    return of_character(apply_proportions(who("mannequin"), legs=1.2, arms=0.8, girth=1.1, feet=1.3, neck=0.9))
 
 
 # fitting to constraints

@@ -122,7 +122,7 @@ def test_figures_go_along_where_they_fit(capsys, tmp_path):
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")
     assert (report["figures"], "1 other character ('Bob'); choose one with --figure" in report["lost"]) == (1, True)
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.footplant", "--figure", "Bob")
-    assert "1 other figure ('Ann')" in report["lost"]
+    assert "1 other character ('Ann')" in report["lost"]
     assert len(load_project(tmp_path / "b.footplant").figures) == 1
     # a BVH has one clock for all
     footplant.save(tmp_path / "c.footplant", replace(clip, others=(rich_clip(2, "b", 7, bob),)))

@@ -403,7 +403,7 @@ def _sally(folder: Path) -> bytes:
 def test_what_the_page_is_told_is_plain(session):
     session.do(reach(80))
     session.do({"kind": "pin", "point": "right_palm", "start": 60, "end": 70})
-    told = (scene.figure(session), scene.document(session), scene.quality(session))
+    told = (scene.figure_message(session), scene.document(session), scene.quality(session))
     for message in told:
         json.dumps(message, allow_nan=False)
     tracks = {mark["track"] for mark in told[1]["marks"]}
@@ -451,7 +451,7 @@ def test_figures_that_are_not_human_and_single_poses_can_be_edited(tmp_path):
         joint = clip.character.skeleton.names[1]
         state = session.do({"kind": "turn", "frame": frame, "joint": joint, "rotation": [1.0, 0.2, 0.0, 0.0]})
         assert not np.array_equal(state.motion.rotations, clip.motion.rotations)
-        for message in (scene.figure(session), scene.document(session), scene.quality(session)):
+        for message in (scene.figure_message(session), scene.document(session), scene.quality(session)):
             json.dumps(message, allow_nan=False)
         for plot in ("error", "height", "speed", "joint"):
             json.dumps(curves(state, plot, 1), allow_nan=False)
