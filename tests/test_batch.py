@@ -56,7 +56,7 @@ def plan(library: Path, out: Path, job: str = "repair", **options) -> Batch:
     return Batch(job, [str(library)], out, **options)
 
 
-def test_a_batch_does_every_clip_once_and_says_why_it_could_not(library, tmp_path, pool):
+def test_a_batch_processes_every_clip_once_and_reports_failures(library, tmp_path, pool):
     summary = run(plan(library, tmp_path), pool)
     assert (summary.total, summary.done, summary.same, summary.failed) == (13, 10, 1, 2)
     assert summary.frames == sum(60 + number for number in range(10))
@@ -71,7 +71,7 @@ def test_a_batch_does_every_clip_once_and_says_why_it_could_not(library, tmp_pat
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_a_batch_goes_on_where_it_was(library, tmp_path, pool):
+def test_a_batch_resumes(library, tmp_path, pool):
     run(plan(library, tmp_path), pool)
     with pytest.raises(FormatError, match="--resume"):
         run(plan(library, tmp_path), pool)
@@ -88,7 +88,7 @@ def test_a_batch_goes_on_where_it_was(library, tmp_path, pool):
     assert run(other, pool, resume=True).done == 10
 
 
-def test_a_line_that_a_crash_cut_off_is_passed_over(library, tmp_path, pool):
+def test_a_truncated_line_is_skipped(library, tmp_path, pool):
     run(plan(library, tmp_path), pool)
     path = tmp_path / "ledger.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -99,7 +99,7 @@ def test_a_line_that_a_crash_cut_off_is_passed_over(library, tmp_path, pool):
     assert all(json.loads(line) for line in path.read_bytes().splitlines()[len(lines) :])
 
 
-def test_failures_are_tried_again_only_when_asked(library, tmp_path, pool):
+def test_failures_are_retried_only_on_request(library, tmp_path, pool):
     mended = tmp_path / "in"
     shutil.copytree(library, mended)
     run(plan(mended, tmp_path / "out"), pool)
@@ -109,7 +109,7 @@ def test_failures_are_tried_again_only_when_asked(library, tmp_path, pool):
     assert run(plan(mended, tmp_path / "out"), pool, resume=True).failed == 1
 
 
-def test_names_of_results_never_meet(tmp_path):
+def test_result_names_are_unique(tmp_path):
     for name in ("a/walk.bvh", "b/walk.bvh", "a/Walk.glb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
@@ -134,12 +134,12 @@ def test_names_of_results_never_meet(tmp_path):
         ("retarget", {"characters": ("nobody.glb",)}, "no such file"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_any_work(tmp_path, job, options, said):
+def test_invalid_batches_are_refused_before_any_work(tmp_path, job, options, said):
     with pytest.raises(FormatError, match=said):
         Batch(job, ["sample:walk"], tmp_path, **options)
 
 
-def test_the_key_knows_input_character_options_and_companions(tmp_path):
+def test_the_key_depends_on_input_character_options_and_companions(tmp_path):
     ledger = Ledger(tmp_path)
     walk = sample("walk")
     for name in ("a.bvh", "b.bvh"):
@@ -174,16 +174,16 @@ def _fake_worker(tmp_path: Path, limits: Limits, body: str) -> Worker:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("import time; time.sleep(60)", "did not end within 3 s"),
-        ("while True: pass", "did not end within 3 s"),
+        ("import time; time.sleep(60)", "did not finish within 3 s"),
+        ("while True: pass", "did not finish within 3 s"),
         ("import os; os._exit(3)", "its worker died 3 times: exit code 3"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "its worker died 3 times: SIGSEGV"),
-        ("b = bytearray(4 << 30)\nb[:] = b'x' * len(b)", "ran out of the memory"),
-        ("import numpy; numpy.ones(1 << 31)", "ran out of the memory"),
+        ("b = bytearray(4 << 30)\nb[:] = b'x' * len(b)", "exceeded the memory limit"),
+        ("import numpy; numpy.ones(1 << 31)", "exceeded the memory limit"),
         ("raise ValueError('odd')", "unexpected ValueError: odd"),
     ],
 )
-def test_hang_crash_and_hunger_cost_one_clip(tmp_path, monkeypatch, body, said):
+def test_a_hang_a_crash_or_excessive_memory_costs_one_clip(tmp_path, monkeypatch, body, said):
     worker = _fake_worker(tmp_path, Limits(3.0, 512.0), body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     try:
@@ -197,7 +197,7 @@ def test_hang_crash_and_hunger_cost_one_clip(tmp_path, monkeypatch, body, said):
         worker.stop()
 
 
-def test_what_libraries_print_does_not_get_among_the_outcomes(tmp_path, monkeypatch):
+def test_output_of_libraries_does_not_mix_with_outcomes(tmp_path, monkeypatch):
     worker = _fake_worker(tmp_path, Limits(), "import os; print('hello', flush=True); os.write(1, b'hello\\n')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     try:
@@ -217,7 +217,7 @@ def test_workers_end_with_the_driver():
     worker.stop()
 
 
-def test_a_batch_that_was_killed_loses_nothing(library, tmp_path):
+def test_a_killed_batch_loses_nothing(library, tmp_path):
     """Workers are killed twice, then the driver; what is resumed ends with every clip whole."""
     out = tmp_path / "out"
     command = [*MAIN, "batch", "retarget", str(library), "--to", "sample:short", "--format", "bvh", "-o", str(out),
@@ -287,7 +287,7 @@ def test_the_same_on_a_cluster(library, tmp_path):
     assert [outcome["key"] for outcome in read_notes(notes)][-1:] == ["b"]
 
 
-def test_a_driver_that_died_on_a_cluster_leaves_what_was_done(library, tmp_path, pool):
+def test_outcomes_are_recovered_after_a_driver_dies_on_a_cluster(library, tmp_path, pool):
     batch = plan(library, tmp_path)
     task, _ = batch.task(batch.entries[0], Ledger(tmp_path))
     outcome = perform(task)
@@ -341,7 +341,7 @@ def test_the_command_writes_a_report_and_a_dataset(tmp_path):
     assert all((start < ends[0]) == (start + 10 <= ends[0]) for start in starts)
 
 
-def test_datasets_refuse_what_they_cannot_hold(tmp_path):
+def test_datasets_refuse_other_skeletons(tmp_path):
     walk, short = sample("walk"), footplant.load_character("sample:short")
     other = footplant.Clip(footplant.rest_motion(short.skeleton, frames=3), short)
     with pytest.raises(MotionError, match="one skeleton"):
@@ -359,5 +359,5 @@ def test_datasets_refuse_what_they_cannot_hold(tmp_path):
         made[1]
 
 
-def test_every_job_says_what_it_does():
+def test_every_job_has_a_summary():
     assert all(isinstance(job, Job) and job.summary for job in JOBS.values())

@@ -23,7 +23,7 @@ def refuse(text: str | bytes, match: str) -> None:
         bvh.parse(text if isinstance(text, bytes) else text.encode(), "clip.bvh")
 
 
-def test_clips_that_begin_alike_differ_all_the_same():
+def test_cached_hierarchies_do_not_mix_up_clips():
     """The HIERARCHY is remembered, the clip is not; and a joint may be called MOTION."""
     first, second = one(simple()), one(simple("0 2 0 10 20 30 5 6 7\n0 3 0 10 20 30 5 6 7\n", time="0.01"))
     assert (first.takes[0].frames, second.takes[0].frames) == (1, 2)
@@ -34,7 +34,7 @@ def test_clips_that_begin_alike_differ_all_the_same():
     refuse(simple().replace("MOTION", "MOTIO"), "line 16: expected MOTION or another ROOT")
 
 
-def test_a_plain_file():
+def test_a_simple_file():
     figure = one(simple())
     assert figure.skeleton.names == ("Hips", "Spine")
     assert figure.notes == ()
@@ -79,7 +79,7 @@ def test_keywords_in_any_case_tabs_and_braces_on_the_same_line():
     ["Frames: 1\nFrame Time: .5", "Frames:1\nFrame Time:.5", "Frames :\t1\nFrame  Time :\t.5",
      "Frame Time: 0.5\nFrames: 1", "FRAMES: 1\r\nFRAME TIME: 5e-1", "Frames: 1 \nFrameTime: 0.50 "],
 )  # fmt: skip
-def test_odd_spacing_of_the_head(head):
+def test_odd_spacing_of_the_header(head):
     figure = one(simple().replace("Frames: 1\nFrame Time: 0.0333333", head))
     assert figure.takes[0].fps == 2.0
     assert figure.notes == ()
@@ -92,7 +92,7 @@ def test_frame_time_stays_as_written():
 @pytest.mark.parametrize("time", ["0", "0.000000", "-0"])
 def test_frame_time_zero(time):
     assert one(simple(time=time)).takes[0].fps == 30
-    assert "30 frames a second were taken" in notes(simple(time=time))
+    assert "30 frames per second were assumed" in notes(simple(time=time))
 
 
 def test_frame_time_missing():
@@ -103,7 +103,7 @@ def test_frame_time_missing():
 
 @pytest.mark.parametrize("time", ["-1", "nan", "inf", "1e-300", "fast", "1e300", "0,03"])
 def test_frame_time_nonsense(time):
-    refuse(simple(time=time), r"line 18: expected the time of a frame in seconds, got")
+    refuse(simple(time=time), r"line 18: expected a frame time in seconds, got")
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_names(raw, name):
     assert figure.layout.raw_names[0] == raw
 
 
-def test_names_that_come_twice():
+def test_duplicate_names():
     text = write([-1, 0, 1, 2], np.zeros((4, 3)), [["Xrotation"]] * 4, [[]] * 4, np.zeros((1, 4)))
     for number, name in enumerate(["a", "a", "a_2", "a"]):
         text = text.replace(f"joint {number}\n", f"{name}\n")
     assert one(text).skeleton.names == ("a", "a_3", "a_2", "a_4")
-    assert "2 joints without a name, or with that of another, got a number" in notes(text)
+    assert "2 joints with an empty or duplicate name got a number" in notes(text)
 
 
 def test_two_roots():
@@ -160,7 +160,7 @@ def test_offset_with_six_numbers_states_the_rest_pose():
     text = simple().replace("OFFSET 0 0 0", "OFFSET 0 0 0 1 2 3").replace("OFFSET 0 10 0", "OFFSET 0 10 0 4 5 6")
     rest = rotation.from_euler(np.radians([[3, 1, 2], [6, 4, 5]]), "zxy")
     assert np.allclose(one(text).skeleton.rest, rest)
-    assert "turns of the rest pose" in notes(text)
+    assert "rotations of the rest pose" in notes(text)
 
 
 class TestRowsThatDoNotFitTheHeader:
@@ -174,13 +174,13 @@ class TestRowsThatDoNotFitTheHeader:
         assert len(motion(simple(self.ROW * 2, frames=3))) == 2
         assert "states 3 frames, 2 whole rows" in notes(simple(self.ROW * 2, frames=3))
 
-    def test_a_last_row_that_is_not_whole(self):
+    def test_an_incomplete_last_row(self):
         text = simple(self.ROW * 2 + "0 1 0 10", frames=3)
         assert len(motion(text)) == 2
-        assert "the last row has 4 of 9 numbers and was left out" in notes(text)
+        assert "the last row has 4 of 9 numbers and was dropped" in notes(text)
         assert len(motion(text + " -")) == 2
 
-    def test_a_last_number_that_may_be_cut(self):
+    def test_a_possibly_truncated_last_number(self):
         text = simple(self.ROW * 3, frames=4)[:-1]
         assert len(motion(text)) == 2
         assert "ends inside its last row" in notes(text)
@@ -195,7 +195,7 @@ class TestRowsThatDoNotFitTheHeader:
     def test_rows_over_several_lines(self):
         text = simple(self.ROW.replace(" 10", "\n10") * 3, frames=3)
         assert len(motion(text)) == 3
-        assert "do not stand on a line each" in notes(text)
+        assert "are not on one line each" in notes(text)
         assert np.array_equal(motion(text).rotations, motion(simple(self.ROW * 3)).rotations)
 
     def test_all_rows_on_one_line(self):
@@ -221,7 +221,7 @@ class TestRowsThatDoNotFitTheHeader:
 
 
 @pytest.mark.parametrize("word", ["nan", "-inf", "1e999", "1_0", "abc", "0x10", "--1", "1.2.3", "-", "1.#QNAN", "1,5"])
-def test_numbers_that_are_none(word):
+def test_invalid_numbers(word):
     text = simple("0 1 0 10 20 30 5 6 7\n0 1 0 10 20 30 5 X 7\n0 1 0 10 20 30 5 6 7\n").replace("X 7", f"{word} 7")
     refuse(text, r"line 20: expected a finite number at frame 1, Xrotation of 'Spine', got '")
 
@@ -247,7 +247,7 @@ def test_numbers_that_are_none(word):
         ("End Site\n\t\t{", "End Site\n\t\t", "expected '{' after 'End Site'"),
     ],
 )
-def test_damage_is_named_with_its_line(old, new, match):
+def test_damage_is_reported_with_its_line(old, new, match):
     assert old in simple()
     refuse(simple().replace(old, new, 1), match)
 
@@ -257,7 +257,7 @@ def test_nothing_to_read(text):
     refuse(text, "expected")
 
 
-def test_a_file_that_ends_anywhere_is_refused_or_read_in_part():
+def test_truncated_files_are_refused_or_read_in_part():
     """Cut in the hierarchy there is nothing to read; cut in the rows the whole ones are there."""
     text = simple("0 1 0 10 20 30 5 6 7\n" * 3)
     rows = text.index("0 1 0 10")
@@ -320,7 +320,7 @@ def test_real_files_have_the_frames_joints_and_rates_that_are_stated(shared):
         assert figure.takes[0].frames == int(row["frames"]) or extra, name
 
 
-def test_a_single_figure_and_its_take_are_called_like_the_file(tmp_path):
+def test_a_single_character_and_its_take_are_named_like_the_file(tmp_path):
     (tmp_path / "jump 1.bvh").write_text(simple())
     (figure,) = bvh.load(tmp_path / "jump 1.bvh")
     assert (figure.name, figure.takes[0].name) == ("jump 1", "jump 1")

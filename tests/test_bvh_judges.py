@@ -62,7 +62,7 @@ def test_three_js_agrees():
     ask_three({path: our_motion(path, "add") for path in REAL if "soma" not in path.name})
 
 
-def test_three_js_reads_what_we_write_as_we_mean_it(tmp_path):
+def test_three_js_reads_our_files_correctly(tmp_path):
     """Files that we lay out ourselves mean the same to readers that add OFFSET and to those that replace it."""
     motions = {tmp_path / path.name: our_motion(path) for path in SOME}
     motions = {path: motion for path, motion in motions.items() if motion.offsets is None}

@@ -24,20 +24,20 @@ class TestPositionChannels:
         offsets = self.OFFSETS if offsets is None else np.array(offsets, float)
         return write(self.PARENTS, offsets, [self.SIX] * 3, [[]] * 3, rows)
 
-    def test_values_like_offset_replace_it(self):
+    def test_values_near_offset_replace_it(self):
         text = self.text([[[0, 10, 0], [0, 20, 0]]] * 2)
         assert motion(text).offsets is None
         assert one(text).layout.added == (False, False, False)
         assert "position channels on 2 inner joints replace OFFSET" in notes(text)
 
-    def test_values_like_zero_are_added(self):
+    def test_values_near_zero_are_added(self):
         text = self.text([[[0, 0, 0], [0, 0.1, 0]], [[0, 0, 0], [0, 0, 0]]])
         got = motion(text)
         assert one(text).layout.added == (False, True, True)
         assert got.offsets[:, 1:, 1].tolist() == [[10, 20.1], [10, 20]]
         assert "are added to OFFSET" in notes(text)
 
-    def test_each_joint_by_itself(self):
+    def test_each_joint_is_decided_separately(self):
         text = self.text([[[0, 0, 0], [0, 20, 0.1]], [[0, 0, 0], [0, 20, 0]]])
         assert one(text).layout.added == (False, True, False)
         assert motion(text).offsets[:, 1:, 1].tolist() == [[10, 20], [10, 20]]
@@ -47,7 +47,7 @@ class TestPositionChannels:
         assert one(self.text([[[0, 0, 0], [15, 10, 0]]])).layout.added == (False, True, True)
         assert one(self.text([[[0, 10, 0], [15, 10, 0]]])).layout.added == (False, False, False)
 
-    def test_hips_that_wander_below_a_still_root_are_known_by_their_height(self):
+    def test_travelling_hips_below_a_static_root_are_decided_by_height(self):
         offsets = [[0, 0, 0], [0, 95, 0], [0, 20, 0]]
         assert one(self.text([[[300, 2, 400], [0, 20, 0]]], offsets=offsets)).layout.added == (False, True, False)
         assert one(self.text([[[300, 92, 400], [0, 20, 0]]], offsets=offsets)).layout.added == (False, False, False)
@@ -59,12 +59,12 @@ class TestPositionChannels:
         with pytest.raises(FormatError, match="expected positions to be"):
             bvh.load("clip.bvh", positions="sum")  # type: ignore[arg-type]
 
-    def test_a_place_that_is_held_but_is_not_offset_counts(self):
+    def test_a_constant_position_other_than_offset_is_kept(self):
         got = motion(self.text([[[0, 12, 0], [0, 20, 0]]] * 3))
         assert got.skeleton.offsets[1].tolist() == [0, 10, 0]
         assert got.offsets[:, 1].tolist() == [[0, 12, 0]] * 3
 
-    def test_more_digits_than_offset_are_the_bone(self):
+    def test_channel_values_with_more_digits_replace_offset(self):
         got = motion(self.text([[[0, 10.0001, 0], [0, 20, 0]]] * 3))
         assert got.offsets is None
         assert got.skeleton.offsets[1].tolist() == [0, 10.0001, 0]
@@ -76,13 +76,13 @@ class TestPositionChannels:
         assert got.root.tolist() == [[1, 7, 3], [1, 8, 3]]
         assert got.offsets[:, 1].tolist() == [[4, 5, 7], [4, 5, 8]]
 
-    def test_the_root_replaces_its_offset_unless_its_height_says_otherwise(self):
+    def test_the_root_replaces_its_offset_unless_its_height_is_near_zero(self):
         still = [[[0, 10, 0], [0, 20, 0]]]
         offsets = [[0, 95, 0], [0, 10, 0], [0, 20, 0]]
         assert motion(self.text(still, (300, 90, 50), offsets)).root.tolist() == [[300, 90, 50]]
         assert motion(self.text(still, (300, 1, 50), offsets)).root.tolist() == [[300, 96, 50]]
         assert "of the root are added" in notes(self.text(still, (300, 1, 50), offsets))
 
-    def test_a_root_without_position_channels_stands_at_offset(self):
+    def test_a_root_without_position_channels_is_at_offset(self):
         text = write([-1], np.array([[1.0, 2, 3]]), [["Xrotation"]], [[]], np.zeros((2, 1)))
         assert motion(text).root.tolist() == [[1, 2, 3]] * 2

@@ -20,7 +20,7 @@ REAL = shared_files("bvh/*/*.bvh")
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(), st.booleans())
-def test_any_hierarchy_reads_as_a_slow_reader_does(tree, added):
+def test_random_hierarchies_match_a_reference_reader(tree, added):
     parents, offsets, channels, ends, rows = tree
     figure = one(write(*tree), positions="add" if added else "replace")
     assert figure.skeleton.parents.tolist() == parents
@@ -70,7 +70,7 @@ def test_damaged_files_raise_format_errors_only(data):
 
 
 @pytest.mark.parametrize("path", REAL[:: max(1, len(REAL) // 12)], ids=lambda path: path.name)
-def test_real_files_that_end_anywhere(path):
+def test_truncated_real_files(path):
     data = path.read_bytes()
     header = data.index(b"MOTION")
     whole = one(data).read_take(0)

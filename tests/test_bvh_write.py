@@ -75,7 +75,7 @@ def assert_same(a: Clip, b: Clip) -> None:
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
-def test_real_files_come_back(path, tmp_path):
+def test_real_files_round_trip(path, tmp_path):
     first = clip_of(bvh.load(path)[0])
     second = again(first, tmp_path / "again.bvh")
     assert_same(first, second)
@@ -87,7 +87,7 @@ def test_real_files_come_back(path, tmp_path):
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees())
-def test_random_files_come_back(tmp_path, tree):
+def test_random_files_round_trip(tmp_path, tree):
     """Read with one meaning of position channels, written, and read without being told."""
     figure = one(write(*tree), positions="replace")
     if not figure.takes:
@@ -101,13 +101,13 @@ def test_random_files_come_back(tmp_path, tree):
         assert len(set(before)) < len(before) or after[: len(before)] == before
 
 
-def test_text_comes_back_as_it_was(tmp_path):
+def test_text_round_trips_exactly(tmp_path):
     text = simple("0 1 0 10 20.5 30 5 6 7\n-0.25 1 0 10 21.123456 30 5 -6 7\n", time="0.0416670")
     bvh.save(tmp_path / "again.bvh", clip_of(one(text)))
     assert (tmp_path / "again.bvh").read_text() == text
 
 
-def test_odd_names_come_back_as_bytes(tmp_path):
+def test_odd_names_round_trip_as_bytes(tmp_path):
     text = simple().encode().replace(b"Hips", b"H\xfcfte links").replace(b"Spine", b"H\xfcfte links")
     bvh.save(tmp_path / "again.bvh", clip_of(one(text)))
     assert (tmp_path / "again.bvh").read_bytes() == text
@@ -123,7 +123,7 @@ def test_gimbal_lock(order, middle, tmp_path):
     assert_same(clip_of(one(text)), again(clip_of(one(text)), tmp_path / "again.bvh"))
 
 
-def test_angles_do_not_jump(tmp_path):
+def test_angles_are_continuous(tmp_path):
     rows = np.stack([np.linspace(0, 2000, 400), 85 * np.sin(np.arange(400) / 9), np.linspace(0, -1500, 400)], axis=1)
     text = write([-1], np.zeros((1, 3)), [["Yrotation", "Xrotation", "Zrotation"]], [[]], rows)
     bvh.save(tmp_path / "again.bvh", clip_of(one(text)))
@@ -144,14 +144,14 @@ def test_a_joint_gets_the_channels_that_an_edit_needs(tmp_path):
     assert back.layout.channels[2] == ("Yrotation", "Zrotation", "Xrotation")
 
 
-def test_another_frame_rate_is_stated_anew(tmp_path):
+def test_a_changed_frame_rate_is_written(tmp_path):
     clip = clip_of(one(simple("0 1 0 10 20 30 5 6 7\n" * 10, time="0.0083333")))
     faster = replace(clip, motion=clip.motion.resample(240))
     assert again(faster, tmp_path / "again.bvh").motion.fps == 240
     assert again(clip, tmp_path / "again.bvh").layout.frame_time == "0.0083333"
 
 
-def test_units_and_axes_go_out_as_they_came_in(tmp_path):
+def test_units_and_axes_of_the_file_are_kept(tmp_path):
     channels = [[*bvh.write.POSITIONS, *bvh.write.ROTATIONS], ["Yrotation", "Xrotation", "Zrotation"]]
     rows = np.random.default_rng(0).uniform(30, 90, size=(4, 9))
     figure = one(write([-1, 0], np.array([[0, 0, 1.0], [0, 0, 50]]), channels, [[], [[0, 0, 9.0]]], rows))
@@ -169,7 +169,7 @@ def test_units_and_axes_go_out_as_they_came_in(tmp_path):
     assert largest_difference(upright.motion, turned) < 1e-6
 
 
-def test_a_figure_with_rest_rotations_keeps_its_rest_pose(tmp_path):
+def test_a_character_with_rest_rotations_keeps_its_rest_pose(tmp_path):
     motion = random_motion(frames=5, joints=12, seed=4)
     back = again(bare(motion), tmp_path / "new.bvh").motion.scaled(0.01)
     assert sorted(back.skeleton.names) == sorted(motion.skeleton.names)
@@ -181,7 +181,7 @@ def test_a_figure_with_rest_rotations_keeps_its_rest_pose(tmp_path):
         assert np.abs(place - rest[name]).max() < 1e-6
 
 
-def test_bones_that_change_get_position_channels(tmp_path):
+def test_moving_bones_get_position_channels(tmp_path):
     motion = random_motion(frames=5, joints=6, seed=2)
     offsets = np.repeat(motion.skeleton.offsets[None], 5, axis=0)
     offsets[:, 3] += np.random.default_rng(0).normal(scale=0.05, size=(5, 3))
@@ -206,7 +206,7 @@ def test_a_new_file_is_in_centimetres_with_end_sites(tmp_path):
     assert back.motion.fps == 120.0
 
 
-def test_a_figure_that_lies_down_is_not_taken_for_one_that_adds_its_offset(tmp_path):
+def test_a_lying_character_is_not_misread_as_adding_its_offset(tmp_path):
     text = simple("0 3 0 10 20 30 5 6 7\n").replace("OFFSET 0 0 0", "OFFSET 0 95 0")
     clip = clip_of(one(text, positions="replace"))
     assert again(clip, tmp_path / "again.bvh").motion.root.tolist() == [[0, 3, 0]]
@@ -214,7 +214,7 @@ def test_a_figure_that_lies_down_is_not_taken_for_one_that_adds_its_offset(tmp_p
 
 @pytest.mark.parametrize("scale", [0.01, 0.3, 1.0, 5.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_bones_that_move_anywhere_are_read_as_they_were_meant(scale, seed, tmp_path):
+def test_arbitrarily_moving_bones_are_unambiguous(scale, seed, tmp_path):
     motion = random_motion(frames=4, joints=6, seed=seed)
     rng = np.random.default_rng(seed)
     offsets = np.repeat(motion.skeleton.offsets[None], 4, axis=0)
@@ -226,7 +226,7 @@ def test_bones_that_move_anywhere_are_read_as_they_were_meant(scale, seed, tmp_p
 
 
 @pytest.mark.parametrize("positions", ["add", "replace"])
-def test_what_an_option_said_stays_said(positions, tmp_path):
+def test_the_positions_option_is_kept_on_saving(positions, tmp_path):
     six = [*bvh.write.POSITIONS, *bvh.write.ROTATIONS]
     rows = np.random.default_rng(0).normal(scale=20, size=(3, 12))
     for inner in ([0.0, 0.0, 0.0], [0.0, 10.0, 0.0], [50.0, 5.0, 0.0]):
@@ -236,7 +236,7 @@ def test_what_an_option_said_stays_said(positions, tmp_path):
         assert largest_difference(clip.motion, again(clip, tmp_path / "again.bvh").motion) < 1e-6
 
 
-def test_further_figures_are_further_roots_in_their_order(tmp_path):
+def test_further_characters_are_further_roots_in_order(tmp_path):
     text = simple("1 2 3 4 5 6 7 8 9 10 20 30 40 50 60 70 80 90\n")
     block = text[text.index("ROOT") : text.index("MOTION")]
     text = text.replace("MOTION", block.replace("Hips", "Other") + "MOTION")
@@ -244,17 +244,17 @@ def test_further_figures_are_further_roots_in_their_order(tmp_path):
     bvh.save(tmp_path / "again.bvh", replace(second, others=(first,)))
     assert (tmp_path / "again.bvh").read_text() == text
     longer = replace(first, motion=first.motion[[0, 0]])
-    with pytest.raises(FormatError, match="in all figures"):
+    with pytest.raises(FormatError, match="for all characters"):
         bvh.save(tmp_path / "again.bvh", replace(second, others=(longer,)))
 
 
-def test_rest_pose_after_offset_comes_back(tmp_path):
+def test_rest_rotations_after_offset_round_trip(tmp_path):
     text = simple().replace("OFFSET 0 0 0", "OFFSET 0 0 0 1 2 3").replace("OFFSET 0 10 0", "OFFSET 0 10 0 4 5 6")
     bvh.save(tmp_path / "again.bvh", clip_of(one(text)))
     assert (tmp_path / "again.bvh").read_text() == text
 
 
-def test_names_that_a_file_cannot_hold(tmp_path):
+def test_names_that_bvh_cannot_represent(tmp_path):
     motion = random_motion(frames=1, joints=3)
     skeleton = replace(motion.skeleton, names=("a\nb", "{c}", "  "))
     back = again(bare(replace(motion, skeleton=skeleton)), tmp_path / "new.bvh")
@@ -274,7 +274,7 @@ def test_no_frames_and_a_long_chain(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"units": "parsec"}, {"units": -1.0}, {"up": "w"}, {"precision": 99}])
-def test_options_that_make_no_sense(options, tmp_path):
+def test_invalid_options(options, tmp_path):
     with pytest.raises(FormatError, match="expected"):
         bvh.save(tmp_path / "new.bvh", bare(random_motion()), **options)
     assert list(tmp_path.iterdir()) == []

@@ -31,7 +31,7 @@ def made(positions: np.ndarray | None = None, labels: list[str] | None = None, *
 @pytest.mark.parametrize("floats", [True, False])
 @pytest.mark.parametrize("processor", PROCESSORS)
 @pytest.mark.parametrize("analog", [0, 3])
-def test_what_is_written_is_read(processor, floats, analog):
+def test_written_files_are_read(processor, floats, analog):
     file = made(processor=PROCESSORS[processor], floats=floats, analog=analog, first=17)
     raw = c3d.parse(file.bytes())
     assert raw.names == tuple(file.labels)
@@ -82,7 +82,7 @@ def test_more_than_65535_frames(processor):
     short = made(positions, processor=PROCESSORS[processor], floats=False, scale=1.0)
     raw = c3d.parse(short.bytes())
     assert frames <= len(raw.positions) <= frames + BLOCK // 8
-    assert "does not say how many frames" in raw.notes[0]
+    assert "does not state its number of frames" in raw.notes[0]
 
 
 def test_data_start_of_zero():
@@ -104,23 +104,23 @@ def test_a_file_without_parameters():
     np.testing.assert_array_equal(raw.positions, c3d.parse(made().bytes()).positions)
 
 
-def test_points_at_zero_and_without_sense_are_hidden():
+def test_zero_and_invalid_points_are_occluded():
     positions = walker(hidden=0.0)
     positions[3, 2] = 0.0
     positions[4, 1, 0] = 3e37
     raw = c3d.parse(made(positions).bytes())
     assert np.argwhere(np.isnan(raw.positions[..., 0])).tolist() == [[3, 2], [4, 1]]
-    assert raw.notes == ("1 samples are exactly (0, 0, 0) and were taken for hidden",)
+    assert raw.notes == ("1 samples are exactly (0, 0, 0) and were treated as occluded",)
 
 
-def test_labels_twice_and_empty():
+def test_duplicate_and_empty_labels():
     positions = walker(markers=5, hidden=0.0)
     raw = c3d.parse(made(positions, ["A", "A", "", "B", "point3"]).bytes())
     assert raw.names == ("A", "A_2", "point3", "B", "point3_5")
-    assert "more than once" in raw.notes[0]
+    assert "are duplicates" in raw.notes[0]
 
 
-def test_angles_forces_and_powers_are_no_markers():
+def test_angles_forces_and_powers_are_not_markers():
     positions = walker(markers=6, hidden=0.0)
     labels = ["LKNE", "Bend", "RHipMoment", "Load", "LTOE", "Ann:RAnklePower"]
     extra = [
@@ -168,17 +168,17 @@ def test_rates_are_found_or_noted():
     assert c3d.parse(made(rate=59.94).bytes()).fps == pytest.approx(59.94)
     raw = c3d.parse(made(rate=0.0).bytes())
     assert raw.fps == 100.0
-    assert "does not say how many frames a second" in raw.notes[0]
+    assert "states no frame rate" in raw.notes[0]
 
 
-def test_a_cut_file_gives_its_whole_frames():
+def test_a_truncated_file_gives_its_complete_frames():
     file = made(analog=4)
     data = file.bytes()
     frame = 4 * (4 * 12 + 4)
     start = len(data) - -(-50 * frame // BLOCK) * BLOCK
     raw = c3d.parse(data[: start + 20 * frame + 7])
     assert len(raw.positions) == 20
-    assert raw.notes == ("the file states 50 frames, 20 whole ones follow and were read",)
+    assert raw.notes == ("the file states 50 frames; 20 complete ones follow and were read",)
     np.testing.assert_array_equal(raw.positions, c3d.parse(data).positions[:20])
     with pytest.raises(FormatError, match="expected frames of 208 bytes, got 7 bytes"):
         c3d.parse(data[: start + 7])
@@ -201,26 +201,26 @@ def test_damaged_files(change, message):
         c3d.parse(change(made().bytes()))
 
 
-def test_nothing_but_hidden_points_or_analog_values():
-    with pytest.raises(FormatError, match="markers that are seen, got 2 that are hidden in all 3 frames"):
+def test_only_occluded_points_or_analog_values():
+    with pytest.raises(FormatError, match="visible markers, got 2 that are occluded in all 3 frames"):
         c3d.parse(made(np.full((3, 2, 3), np.nan)).bytes())
     with pytest.raises(FormatError, match="analog values only"):
         c3d.parse(Made(np.zeros((3, 0, 3)), [], analog=5).bytes())
 
 
-def test_a_parameter_section_that_breaks_off_behind_the_labels():
+def test_a_parameter_section_damaged_after_the_labels():
     file = made(extra=[("POINT", "LATER", "something")])
     data = bytearray(file.bytes())
     at = bytes(data).index(b"LATER")
     data[at + 5 : at + 7] = struct.pack("<H", 60_000)
-    with pytest.raises(FormatError, match="expected whole parameters"):
+    with pytest.raises(FormatError, match="expected intact parameters"):
         c3d.parse(bytes(data))
     raw = c3d.parse(bytes(data), damaged=True)
     assert raw.names == tuple(file.labels)
     assert raw.notes[0].startswith("the parameter section is damaged (")
 
 
-def test_sizes_that_lie_cost_nothing():
+def test_false_sizes_allocate_nothing():
     """Counts and sizes as large as they can be, in files that hold nothing of the kind."""
     data = bytearray(made(walker(frames=2000)).bytes())
     data[2:12] = b"\xff" * 10
@@ -252,7 +252,7 @@ def test_memory_is_bounded_by_the_file(tmp_path, floats):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_damage_anywhere_is_read_or_refused(data):
+def test_randomly_damaged_files_are_read_or_refused(data):
     file = made(
         walker(frames=5, markers=3), processor=data.draw(st.sampled_from([INTEL, DEC, MIPS])),
         floats=data.draw(st.booleans()), analog=2, long_frames=True,

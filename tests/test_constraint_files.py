@@ -145,7 +145,7 @@ def assert_same(ours: c.Constraint, theirs: c.Constraint) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(constraint=any_constraint())
-def test_there_and_back_by_values(constraint):
+def test_round_trip_through_values(constraint):
     data = json.loads(json.dumps(to_data([constraint], CHARACTER), allow_nan=False))
     (again,) = from_data(data, CHARACTER, frames=FRAMES)
     assert_same(constraint, again)
@@ -153,7 +153,7 @@ def test_there_and_back_by_values(constraint):
 
 @settings(max_examples=30, deadline=None)
 @given(found=st.lists(any_constraint(), max_size=4), ending=st.sampled_from([".toml", ".json"]))
-def test_there_and_back_by_files(found, ending, tmp_path_factory):
+def test_round_trip_through_files(found, ending, tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / f"constraints{ending}"
     write_constraints(path, found, CHARACTER)
     again = read_constraints(path, CHARACTER, frames=FRAMES)
@@ -248,7 +248,7 @@ def test_shorthands():
         assert_same(ours, theirs)
 
 
-def test_following_another_motion_is_written_as_places():
+def test_following_another_motion_is_written_as_positions():
     other = samples.load("clap").motion
     palm = CHARACTER.contacts["left_palm"]
     made = c.Position(point=palm, target=c.Follow(palm, other), frames=range(5, 12))
@@ -339,7 +339,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_say_where(name):
+def test_errors_say_where(name):
     entry, where, words = MISTAKES[name]
     with pytest.raises(FormatError) as caught:
         from_data([POSITION, entry], CHARACTER, frames=FRAMES, path="rail.toml")
@@ -351,10 +351,10 @@ def test_mistakes_say_where(name):
 
 FILES = {
     "empty.yaml": (b"", "expected a file ending in .toml, .json, .footplant"),
-    "broken.toml": (b"[[constraints]\nkind = 1", "expected TOML, got a mistake"),
+    "broken.toml": (b"[[constraints]\nkind = 1", "expected TOML, got a syntax error"),
     "broken.json": (b'{"constraints": [}', "line 1, column 18: expected JSON"),
     "bytes.toml": (b"\xff\xfe\x00", "byte 0: expected text in UTF-8"),
-    "deep.json": (b"[" * 100_000, "mistake"),
+    "deep.json": (b"[" * 100_000, "syntax error"),
     "other.json": (b'{"constraint": []}', "unknown key (did you mean 'constraints'?)"),
     "list.json": (b'{"constraints": 3}', "constraints: expected a list of tables, got 3"),
     "number.json": (b"3", "expected a list of tables, got 3"),
@@ -380,7 +380,7 @@ def test_missing_file_and_empty_lists(tmp_path):
     assert read_constraints([], CHARACTER) == ()
 
 
-def test_what_cannot_be_written_is_refused(tmp_path):
+def test_unwritable_constraints_are_refused(tmp_path):
     class Gaze(c.Position):
         pass
 

@@ -11,7 +11,7 @@ import footplant
 from footplant import Project, load_project, save_project
 from footplant.cli import main
 from footplant.cli.losses import losses
-from footplant.io import PARTS, formats, load_takes
+from footplant.io import FORMAT_FEATURES, formats, load_takes
 from gltf_made import figure as made_figure
 from test_asf import MOTION, SKELETON
 from test_cli import assert_one_line_of_error, run, run_json
@@ -60,15 +60,15 @@ def test_takes_go_from_one_format_to_another(capsys, glb, tmp_path):
     [
         (".bvh", [
             "the mesh with its weights, materials and morph targets: .bvh files have bones only",
-            "how the frames of 2 joints are turned at rest: .bvh files have places only for the rest pose; the motion "
-            "stays the same",
+            "the rest rotations of 2 joint frames: .bvh files store only positions of the rest pose; the motion "
+            "is unchanged",
         ]),
         (".fbx", ["materials and morph targets of the character's own file: .fbx files get the mesh only"]),
         (".gltf", []),
         (".footplant", []),
     ],
 )  # fmt: skip
-def test_what_of_a_skinned_file_is_lost(capsys, glb, tmp_path, ending, expected):
+def test_losses_of_a_skinned_file(capsys, glb, tmp_path, ending, expected):
     report = run_json(capsys, "convert", glb, tmp_path / f"a{ending}", "--take", "bend")
     assert report["lost"] == ["1 other take ('curves')", *expected]
 
@@ -88,7 +88,7 @@ def test_a_stage_stays_in_a_project_and_is_lost_elsewhere(capsys, glb, tmp_path)
     assert told in run_json(capsys, "convert", glb, tmp_path / "b.usda")["lost"]
 
 
-def test_what_of_a_project_is_lost(capsys, tmp_path):
+def test_losses_of_a_project(capsys, tmp_path):
     clip = footplant.load("sample:walk")
     save_project(tmp_path / "a.footplant", Project(((clip,),), ({"kind": "plant"},) * 2, ({"do": "it"},)))
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "a.glb")
@@ -102,9 +102,9 @@ def test_what_of_a_project_is_lost(capsys, tmp_path):
     assert run_json(capsys, "convert", "sample:walk", tmp_path / "c.glb")["lost"] == []
 
 
-def test_bones_that_change_their_length(tmp_path):
+def test_bones_of_varying_length(tmp_path):
     clip = rich_clip()
-    assert footplant.io.PARTS["moving bones"]
+    assert footplant.io.FORMAT_FEATURES["moving bones"]
     told = losses(clip, None, formats()[".vrma"], takes=True, figures=True)
     assert any(
         text.startswith("bones that change their length over time: .vrma files have fixed lengths, which moves joints")
@@ -113,7 +113,7 @@ def test_bones_that_change_their_length(tmp_path):
     )
 
 
-def test_figures_go_along_where_they_fit(capsys, tmp_path):
+def test_further_characters_are_converted_if_the_format_holds_them(capsys, tmp_path):
     ann, bob = rich_character(1, "Ann"), rich_character(2, "Bob")
     clip = replace(rich_clip(1, "a", 4, ann), others=(rich_clip(2, "b", 4, bob),))
     footplant.save(tmp_path / "a.footplant", clip)
@@ -142,10 +142,10 @@ def test_onto_a_character_of_a_project(capsys, glb, tmp_path):
     assert written["materials"][0]["name"] == "red"
 
 
-def test_what_cannot_be_written_says_what_can(capsys, tmp_path):
+def test_read_only_formats_list_writable_ones(capsys, tmp_path):
     code, out, err = run(capsys, "convert", "sample:walk", tmp_path / "a.amc")
     assert_one_line_of_error(code, out, err)
-    assert "can be read but not written; what can be written: .bvh, " in err
+    assert "can be read but not written; writable formats: .bvh, " in err
     code, out, err = run(capsys, "convert", "sample:walk", tmp_path / "a.glb", "--to-up", "z")
     assert_one_line_of_error(code, out, err)
     assert "--to-up is for .bvh" in err
@@ -177,16 +177,16 @@ def test_rates_and_skeletons_that_files_do_not_state(capsys, tmp_path):
         assert "--fps is for .amc, .asf, .fbx, .npy, .npz files, got .bvh" in err
     code, out, err = run(capsys, "info", tmp_path / "bones" / "one.asf", "--fps", "60")
     assert_one_line_of_error(code, out, err)
-    assert "is a skeleton alone" in err
+    assert "expected neither skeleton= nor fps=" in err
     code, out, err = run(capsys, "info", "sample:walk", "--skeleton", "a.asf")
     assert_one_line_of_error(code, out, err)
 
 
-def test_formats_tell_what_they_hold(capsys, monkeypatch):
+def test_formats_list_what_they_hold(capsys, monkeypatch):
     told = run_json(capsys, "formats")
-    assert told["parts"] == PARTS
+    assert told["parts"] == FORMAT_FEATURES
     found = told["formats"]
-    assert found["project"]["holds"] == list(PARTS)
+    assert found["project"]["holds"] == list(FORMAT_FEATURES)
     assert (found["asf"]["reads"], found["asf"]["writes"], found["asf"]["holds"]) == (True, False, [])
     assert (found["c3d"]["content"], found["c3d"]["reads"]) == ("markers", True)
     assert (found["fbx"]["extra"], found["bvh"]["extra"]) == ("fbx", None)

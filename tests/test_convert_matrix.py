@@ -15,7 +15,7 @@ import pytest
 import footplant
 from conftest import shared_data
 from footplant import Clip, Kinematics
-from footplant.io import PARTS, formats
+from footplant.io import FORMAT_FEATURES, formats
 from footplant.skinning import linear_blend
 
 FRAMES = 40
@@ -69,7 +69,7 @@ def moves_joints(clip: Clip, name: str) -> bool:
     target = module_of(name)
     fixed = clip.motion.offsets is not None and "moving bones" not in target.holds
     others = target.further_losses(clip) if hasattr(target, "further_losses") and "skin" not in target.holds else []
-    return fixed or any("joints" in text and "the motion stays the same" not in text for text in others)
+    return fixed or any("joints" in text and "the motion is unchanged" not in text for text in others)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def first(tmp_path_factory):
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("second", both_ways())
 @pytest.mark.parametrize("one", both_ways())
-def test_there_and_back(one, second, figure, first, tmp_path):
+def test_round_trips_between_formats(one, second, figure, first, tmp_path):
     need(one)
     need(second)
     before, between = original(figure), first(figure, one)
@@ -137,9 +137,9 @@ def dense(skin, names: tuple[str, ...], columns: tuple[str, ...]) -> np.ndarray:
     return out
 
 
-def test_every_format_says_what_it_holds():
+def test_every_format_lists_what_it_holds():
     for extension, module in formats().items():
-        assert module.holds <= set(PARTS), extension
+        assert module.holds <= set(FORMAT_FEATURES), extension
         assert hasattr(module, "save") or not module.holds, extension
         assert extension == extension.lower()
         assert Path(f"a{extension}").suffix == extension

@@ -33,7 +33,7 @@ def test_a_circle_has_its_radius(radius, right, way):
 
 @settings(deadline=None, max_examples=40)
 @given(POINTS)
-def test_way_is_arc_length_and_headings_are_tangents(points):
+def test_parameter_is_arc_length_and_headings_are_tangents(points):
     try:
         curve = curves.through(points)
     except ConstraintError:
@@ -88,7 +88,7 @@ def test_lines_go_on_and_closed_curves_go_round():
 @pytest.mark.parametrize(
     "points", [[(0, 0)], [(0, 0), (0, 0)], [(0, np.nan), (1, 1)], [(0, 0), (1e9, 1)], np.zeros((0, 2)), [(1, 2, 3)]]
 )
-def test_what_is_no_curve_is_refused(points):
+def test_invalid_curves_are_refused(points):
     with pytest.raises(ConstraintError, match="expected"):
         curves.through(points)
 
@@ -146,7 +146,7 @@ def test_bad_files_say_where(tmp_path, name, text, where):
 @pytest.mark.parametrize(
     "text", ["circle:x", "circle:0", "s:3", "points:0,0", "points:0,0;1", "spiral", "circle", "s:a,b"]
 )
-def test_bad_names_are_one_helpful_line(text):
+def test_invalid_names_give_one_helpful_line(text):
     with pytest.raises(FormatError) as error:
         load_curve(text)
     assert "\n" not in str(error.value)

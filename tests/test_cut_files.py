@@ -68,7 +68,7 @@ def peak_of_reading(path: Path) -> int:
 
 
 @pytest.mark.parametrize("extension", sorted({*formats()} - {".usd", ".usdz"}))
-def test_cut_files(capsys, whole, extension):
+def test_truncated_files(capsys, whole, extension):
     extra, library = getattr(formats()[extension], "requires", (None, None))
     if library is not None and importlib.util.find_spec(library) is None:
         pytest.skip(f"footplant[{extra}] is not installed")

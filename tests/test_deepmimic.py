@@ -94,12 +94,12 @@ def test_end_sites_by_the_bodies():
     assert found.takes == ()
 
 
-def test_the_humanoid_is_known():
+def test_the_humanoid_is_built_in():
     row = [0.1, 0, 0.9, 0, 1, 0, 0, 0] + [1, 0, 0, 0] * 3 + [0.0] + [1, 0, 0, 0] * 2 + [0.5] + [1, 0, 0, 0] + [0.0]
     row += [1, 0, 0, 0] * 2 + [0.5]
     assert len(row) == 44
     found = parse(clip(row, row))
-    assert "DeepMimic's own humanoid was taken" in found.notes[0]
+    assert "DeepMimic's own humanoid was used" in found.notes[0]
     places = dict(zip(found.skeleton.names, Kinematics(found.read_take(0)).positions[0]))
     # an elbow bent by its one angle brings the wrist forward, along x
     assert places["left_wrist"][0] > places["left_elbow"][0] + 0.1
@@ -112,7 +112,7 @@ def test_durations():
     found = parse(clip(*rows), CHARACTER)
     assert found.takes[0].fps == pytest.approx(10.0)
     assert found.read_take(0).root[:, 0] == pytest.approx([0, 10, 20, 25, 30, 40, 50])
-    assert "10 frames a second" in found.notes[0]
+    assert "10 frames per second" in found.notes[0]
     assert len(parse(clip(ROW), CHARACTER).read_take(0)) == 1
     wild = [[step, *ROW[1:]] for step in (1e-3, 1e-3, 1e-3, 1e6, 0.0)]
     assert len(parse(clip(*wild), CHARACTER).read_take(0)) < 20
@@ -127,12 +127,12 @@ def changed(number: int, **keys):
     return document
 
 
-def test_what_is_wrong_is_said():
+def test_errors_are_reported():
     refuse(
         clip([0.1, 2.0]),
-        r"rows of 44 numbers for DeepMimic's humanoid; name its own with skeleton=PATH \(--skeleton\), got 2",
+        r"rows of 44 numbers for DeepMimic's humanoid; give the character file with skeleton=PATH .*, got 2",
     )
-    refuse(clip(ROW[:-1]), "expected rows of 17 numbers for the character beside it, got 16", CHARACTER)
+    refuse(clip(ROW[:-1]), "expected rows of 17 numbers for its character file, got 16", CHARACTER)
     refuse(clip(ROW, ROW[:-1]), r"Frames\[1\]: expected 17 numbers as in the first row, got 16", CHARACTER)
     refuse(clip(ROW, 7), r"Frames\[1\]: expected 17 numbers as in the first row, got none", CHARACTER)
     for bad in ("1.0", None, True, float("nan"), float("inf"), 1e300, [1], 10**400):
@@ -159,7 +159,7 @@ def test_what_is_wrong_is_said():
     [b"", b"hello", b"a,b\n1,2\n", b"[1, 2]", b'{"Frames": [[0.1, 2', b"\xff\xfe{\0", b'{"a": ' + b"[" * 100_000,
      b'{"Frames": "\xff"}', b"{" + b'"a":' * 1000],
 )  # fmt: skip
-def test_text_that_is_neither(data):
+def test_text_that_is_neither_clip_nor_character(data):
     with pytest.raises(FormatError, match=r'expected a DeepMimic clip \(JSON with "Frames"\) or character'):
         deepmimic.parse(data, "notes.txt")
 
@@ -180,7 +180,7 @@ def test_memory_is_bounded_by_the_file(data):
 
 
 @given(st.data())
-def test_any_change_of_a_file_is_read_or_refused(data):
+def test_any_mutated_file_is_read_or_refused(data):
     texts = [bytearray(json.dumps(document).encode()) for document in (clip(ROW, ROW), CHARACTER)]
     for text in texts:
         for _ in range(data.draw(st.integers(0, 3))):
@@ -194,13 +194,13 @@ def test_any_change_of_a_file_is_read_or_refused(data):
     assert not found.takes or len(found.read_take(0)) == found.takes[0].frames
 
 
-def test_which_character_belongs_to_a_clip(shared, tmp_path):
+def test_character_file_of_a_clip(shared, tmp_path):
     source = shared / "deepmimic"
     (tmp_path / "motions").mkdir()
     (tmp_path / "characters").mkdir()
     shutil.copy(source / "humanoid3d_walk.txt", tmp_path / "motions")
     alone = footplant.load(tmp_path / "motions/humanoid3d_walk.txt")
-    assert "humanoid was taken" in alone.notes[0]
+    assert "humanoid was used" in alone.notes[0]
     shutil.copy(source / "humanoid3d_character.txt", tmp_path / "characters/humanoid3d.txt")
     known = footplant.load(tmp_path / "motions/humanoid3d_walk.txt")
     assert known.notes == ()
@@ -236,7 +236,7 @@ def test_real_files(shared, name):
     assert bool(loaded.notes) == (name == "roll")
 
 
-def test_real_feet_stand_on_the_ground(shared):
+def test_feet_of_real_clips_are_on_the_ground(shared):
     kin = Kinematics(footplant.load(shared / "deepmimic/humanoid3d_walk.txt").motion)
     lowest = kin.ends[..., 1].min(axis=1)
     assert np.abs(lowest).max() < 0.02

@@ -75,7 +75,7 @@ def local_matrix(node: dict) -> np.ndarray:
     )  # fmt: skip
 
 
-def test_a_figure_is_read_in_the_units_and_axes_of_the_file(read_one):
+def test_a_character_is_read_in_file_units_and_axes(read_one):
     found = read_one(figure())
     assert (found.name, found.scale, found.up, found.notes) == ("Armature", 0.01, "y", ())
     assert found.skeleton.names == ("hips", "knee", "ankle")
@@ -144,7 +144,7 @@ def scaled_chain(rng, inherit, uniform: bool) -> tuple[Made, int]:
 
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("inherit", [(1,) * 6, (1, 2, 2, 2, 2, 2), (1, 0, 0, 0, 0, 0), (1, 2, 0, 2, 1, 0)])
-def test_scales_are_inherited_as_ufbx_has_it(tmp_path, inherit, uniform):
+def test_scale_inheritance_matches_ufbx(tmp_path, inherit, uniform):
     made, moving = scaled_chain(np.random.default_rng(sum(inherit) + uniform), inherit, uniform)
     stretch = made.take("stretch", 0.0, 0.2)
     made.animate(stretch, moving, "Scaling", [0, 0.2], [(1, 1, 1), (2, 0.5, -3)])
@@ -161,7 +161,7 @@ def test_scales_are_inherited_as_ufbx_has_it(tmp_path, inherit, uniform):
         expected = [seen["nodes"][name] for name in found.skeleton.names]
         np.testing.assert_allclose(ours[frame], expected, atol=1e-9)
     assert found.take_notes is not None
-    assert any("scales are animated" in note for note in found.take_notes(0))
+    assert any("scale is animated" in note for note in found.take_notes(0))
     assert uniform or any("different factors" in note for note in found.notes)
 
 
@@ -188,7 +188,7 @@ def joined(made: Made, name: str, parent: int = 0, count: int = 3) -> list[int]:
     return out
 
 
-def test_figures_are_told_apart(read):
+def test_separate_skeletons_are_separate_characters(read):
     made = Made()
     for name in ("a", "b"):
         joined(made, name, made.node(f"rig_{name}", kind="Null", translation=(5, 0, 0)))
@@ -197,11 +197,11 @@ def test_figures_are_told_apart(read):
     found = read(made)
     assert [figure.skeleton.names for figure in found] == [("a0", "a1", "a2"), ("b0", "b1", "b2")]
     assert [figure.name for figure in found] == ["rig_a", "rig_b"]
-    assert "1 single bone beside the figure not read" in found[0].notes
+    assert "1 single bone outside the character skipped" in found[0].notes
     np.testing.assert_allclose(found[0].skeleton.offsets[0], [5, 1, 0])
 
 
-def test_bones_below_one_node_are_one_figure(read_one):
+def test_bones_below_one_node_are_one_character(read_one):
     made = Made()
     rig = made.node("rig", kind="Null")
     joined(made, "body", rig)
@@ -209,7 +209,7 @@ def test_bones_below_one_node_are_one_figure(read_one):
     assert read_one(made).skeleton.names == ("rig", "body0", "body1", "body2", "goal0", "goal1", "goal2")
 
 
-def test_bones_of_one_skin_are_one_figure(read_one):
+def test_bones_of_one_skin_are_one_character(read_one):
     made = Made()
     chains = [joined(made, name) for name in "ab"]
     geometry = made.mesh(made.node("body", kind="Mesh"), [(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
@@ -222,7 +222,7 @@ def test_bones_of_one_skin_are_one_figure(read_one):
     np.testing.assert_allclose(found.skin.weights, 0.5)
 
 
-def test_a_figure_begins_at_the_node_that_moves(read_one):
+def test_a_skeleton_starts_at_the_animated_node(read_one):
     made = Made()
     world = made.node("world", kind="Null", translation=(0, 0, 7))
     mover = made.node("mover", world, kind="Null")
@@ -235,7 +235,7 @@ def test_a_figure_begins_at_the_node_that_moves(read_one):
     np.testing.assert_allclose(take(found).root[[0, -1]], [[0, 0, 7], [0, 0, 10]], atol=1e-6)
 
 
-def test_meshes_that_move_below_a_figure_are_part_of_it(read_one):
+def test_animated_meshes_below_a_character_are_joints(read_one):
     made = Made()
     chain = joined(made, "bone")
     grip = made.node("grip", chain[2], kind="Null")
@@ -248,7 +248,7 @@ def test_meshes_that_move_below_a_figure_are_part_of_it(read_one):
     assert read_one(made).skeleton.names == ("bone0", "bone1", "bone2", "grip", "sword")
 
 
-def test_nodes_without_bones_are_a_figure_too(read_one):
+def test_nodes_without_bones_are_a_skeleton(read_one):
     made = Made()
     hips = made.node("hips", kind="Null")
     made.node("leg", made.node("thigh", hips, kind="Null", translation=(0, -1, 0)), kind="Null", translation=(0, -1, 0))
@@ -260,7 +260,7 @@ def test_nodes_without_bones_are_a_figure_too(read_one):
     assert any("no skeleton" in note for note in found.notes)
 
 
-def test_a_figure_without_bones_begins_below_nodes_that_stay(read_one):
+def test_a_skeleton_without_bones_starts_below_static_nodes(read_one):
     made = Made()
     stand = made.node("stand", kind="Null", translation=(0, 0, 7))
     hips = made.node("hips", stand, kind="Null")
@@ -272,14 +272,14 @@ def test_a_figure_without_bones_begins_below_nodes_that_stay(read_one):
     np.testing.assert_allclose(take(found).root[[0, -1]], [[0, 0, 7], [0, 0, 10]], atol=1e-6)
 
 
-def test_many_figures_and_deep_trees_are_limited(read):
+def test_many_characters_and_deep_trees_are_limited(read):
     made = Made()
     for number in range(70):
         joined(made, f"chain{number}_", count=3 if number == 5 else 2)
     found = read(made)
     assert len(found) == 64
     assert [len(each.skeleton) for each in found[:7]] == [2, 2, 2, 2, 2, 3, 2]
-    assert any("70 figures; the 64 largest were read" in note for note in found[0].notes)
+    assert any("70 characters; the 64 largest were read" in note for note in found[0].notes)
     deep = Made()
     joined(deep, "n", count=1100)
     with pytest.raises(FormatError, match="depth"):
@@ -298,7 +298,7 @@ def test_a_mesh_with_two_skins(read_one):
     assert any("several skins" in note for note in found.notes)
 
 
-def test_names_that_several_joints_have_get_a_number(read_one):
+def test_duplicate_joint_names_get_a_number(read_one):
     made = Made()
     top = made.node("bone")
     made.node("bone", top, translation=(0, 1, 0))
@@ -340,7 +340,7 @@ def test_the_bind_pose_is_the_rest_pose(read_one):
     assert any("no weights" in note for note in found.notes)
 
 
-def test_a_bind_pose_that_cannot_be_meant_is_left_alone(read_one):
+def test_an_implausible_bind_pose_is_ignored(read_one):
     turned = [[0, 1, 0], [0, 2, 0], [-(0.5**0.5), 2 + 0.5**0.5, 0]]
     found = read_one(bound_file(np.diag([100.0, 100, 100, 1])))
     np.testing.assert_allclose(found.skeleton.rest_world[0], turned, atol=1e-12)
@@ -364,7 +364,7 @@ def test_the_strongest_influences_are_kept():
     vertices, joints = np.repeat([0, 2], 10), np.tile(np.arange(10), 2)
     weights = np.concatenate([np.arange(1.0, 11.0), np.ones(10)])
     who, much, alone = skin.influences(vertices, joints, weights, 3, fallback=4)
-    assert who.shape == (3, skin.MOST_INFLUENCES)
+    assert who.shape == (3, skin.MAX_INFLUENCES)
     assert who[0].tolist() == [9, 8, 7, 6, 5, 4, 3, 2]
     np.testing.assert_allclose(much.sum(axis=1), 1.0)
     assert (who[1, 0], much[1, 0], alone) == (4, 1.0, 1)
@@ -380,7 +380,7 @@ def test_faces_become_triangles():
     assert (skin.triangles(faces, corners) - 100).tolist() == expected
 
 
-def test_rigid_meshes_move_with_the_joint_above(read_one):
+def test_rigid_meshes_follow_the_joint_above(read_one):
     made = Made()
     chain = joined(made, "bone")
     helmet = made.node("helmet", chain[1], kind="Mesh", translation=(0, 0, 1), scaling=(-2, 2, 2))
@@ -410,9 +410,9 @@ def one_bone_take(begin: float, end: float, times, rate_mode: int = 6) -> Made:
         (one_bone_take(0, 1, [0, 1], rate_mode=11), 25, 24.0, None),
         (one_bone_take(0, 0, [0.5, 1]), 16, 30.0, None),
         (one_bone_take(0, 0, [0.5]), 1, 30.0, None),
-        (one_bone_take(5, 6, [0, 1]), 31, 30.0, "outside of the time that it states"),
+        (one_bone_take(5, 6, [0, 1]), 31, 30.0, "outside of its stated time range"),
         (one_bone_take(0, 1, [0, 2]), 31, 30.0, "states 0.000 to 1.000 s"),
-        (one_bone_take(0, 1.01, [0, 1.01]), 32, 30.0, "lie between the 30 frames"),
+        (one_bone_take(0, 1.01, [0, 1.01]), 32, 30.0, "lie between frames at the file's 30 frames"),
         (one_bone_take(0, 1, [n / 60 for n in range(61)]), 31, 30.0, "fps=60"),
     ],
 )
@@ -429,18 +429,18 @@ def test_time_of_takes(read_one, made, frames, fps, note):
 def test_a_take_can_be_sampled_at_another_rate(read_one):
     found = read_one(one_bone_take(0, 1, [n / 60 for n in range(61)]), fps=60)
     assert [(t.frames, t.fps) for t in found.takes] == [(61, 60.0)]
-    with pytest.raises(FormatError, match="1 to 1000 frames a second, got 0"):
+    with pytest.raises(FormatError, match="1 to 1000 frames per second, got 0"):
         read_one(one_bone_take(0, 1, [0, 1]), fps=0)
 
 
-def test_a_take_without_curves_is_none(read_one):
+def test_a_take_without_curves_is_ignored(read_one):
     made = Made()
     joined(made, "bone")
     made.take("Take 001", 0.0, 5.0)
     assert read_one(made).takes == ()
 
 
-def test_every_figure_has_its_own_takes(read):
+def test_every_character_has_its_own_takes(read):
     made = Made()
     for name in ("a", "b", "c"):
         chain = joined(made, name, made.node(f"rig_{name}", kind="Null"))
@@ -481,7 +481,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_damaged_files_are_one_error(read, name):
+def test_damaged_files_raise_one_error(read, name):
     data, message = DAMAGED[name]
     with pytest.raises(FormatError, match=message) as caught:
         read(data)
@@ -489,7 +489,7 @@ def test_damaged_files_are_one_error(read, name):
     assert "\n" not in str(caught.value)
 
 
-def test_a_skin_without_its_bone_is_damage(read):
+def test_a_skin_without_its_bone_is_an_error(read):
     made = Made()
     low, _, _ = joined(made, "bone")
     geometry = made.mesh(made.node("body", kind="Mesh"), [(0, 1, 0), (1, 2, 0), (0, 2, 0)], [(0, 1, 2)])
@@ -498,14 +498,14 @@ def test_a_skin_without_its_bone_is_damage(read):
         read(made)
 
 
-def test_paths_that_are_no_files(tmp_path):
+def test_paths_that_are_not_files(tmp_path):
     with pytest.raises(FormatError, match="directory"):
         fbx.load(tmp_path)
     with pytest.raises(FormatError, match="No such file"):
         fbx.load(tmp_path / "none.fbx")
 
 
-def test_a_file_whose_name_is_no_text(tmp_path):
+def test_a_file_name_that_is_not_text(tmp_path):
     path = tmp_path / "nämé \udcff.fbx"
     try:
         path.write_bytes(figure().text())
@@ -523,26 +523,26 @@ CRASHES = {
     "segfault": ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"crashed \(SIGSEGV\)"),
     "abort": ("import os; os.abort()", r"crashed \(SIGABRT\)"),
     "exit": ("import sys; sys.exit(7)", r"crashed \(exit code 7\)"),
-    "silence": ("pass", "no whole answer"),
-    "chatter": ("print('x' * 1000)", "no whole answer"),
+    "silence": ("pass", "an incomplete answer"),
+    "chatter": ("print('x' * 1000)", "an incomplete answer"),
     "killed": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "too much memory"),
-    "cpu": ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "worked for 25 s and was stopped"),
+    "cpu": ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "used 25 s of CPU and was stopped"),
 }
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize("name", CRASHES)
-def test_a_child_that_fails_is_one_error(read, monkeypatch, name):
+def test_a_failing_child_raises_one_error(read, monkeypatch, name):
     code, message = CRASHES[name]
     monkeypatch.setattr(process, "command", answering(code))
     with pytest.raises(FormatError, match=message):
         read(figure())
 
 
-def test_a_child_that_hangs_is_stopped(read, monkeypatch):
+def test_a_hanging_child_is_stopped(read, monkeypatch):
     monkeypatch.setattr(process, "command", answering("import time; time.sleep(600)"))
     monkeypatch.setattr(process, "CPU_SECONDS", 0)
-    monkeypatch.setattr(process, "CPU_SECONDS_A_MEGABYTE", 1)
+    monkeypatch.setattr(process, "CPU_SECONDS_PER_MEGABYTE", 1)
     monkeypatch.setattr(isolation, "WAIT_FACTOR", 0.5)
     start = time.monotonic()
     with pytest.raises(FormatError, match=r"did not finish in 0\.5 s and was stopped"):
@@ -572,11 +572,11 @@ def test_the_child_limits_itself(read, monkeypatch, then, message):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux is sure to hold processes to these limits")
-def test_the_child_works_for_a_limited_time(read, monkeypatch):
+def test_the_childs_cpu_time_is_limited(read, monkeypatch):
     code = _LIMITED.format(path=str(process.CHILD), then="exec('while True: pass')")
     monkeypatch.setattr(process, "command", answering(code))
     monkeypatch.setattr(process, "CPU_SECONDS", 0)
-    monkeypatch.setattr(process, "CPU_SECONDS_A_MEGABYTE", 1)
+    monkeypatch.setattr(process, "CPU_SECONDS_PER_MEGABYTE", 1)
     monkeypatch.setattr(isolation, "WAIT_FACTOR", 30)
     with pytest.raises(FormatError, match="worked for 1 s and was stopped"):
         read(figure())
@@ -628,7 +628,7 @@ def test_ufbx_may_be_broken(read, monkeypatch, tmp_path):
         read(figure())
 
 
-def test_python_may_not_know_itself(read, monkeypatch):
+def test_sys_executable_may_be_missing(read, monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(FormatError, match=r"sys\.executable"):
         read(figure())
@@ -656,7 +656,7 @@ def the_answer(made: Made, tmp_path: Path) -> bytes:
 def read_answer(data: bytes) -> None:
     """Read figures from an answer as from a file: they are sound, or there is a FormatError."""
     try:
-        for found in fbx.read_figures(process.read_answer(data, "answer.fbx"), 1000):
+        for found in fbx.read_characters(process.read_answer(data, "answer.fbx"), 1000):
             if found.takes:
                 take(found)
     except FormatError:
@@ -676,7 +676,7 @@ def answer(tmp_path_factory) -> bytes:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_answers_with_changed_bytes_are_figures_or_one_error(answer, data):
+def test_mutated_answers_give_characters_or_one_error(answer, data):
     changed = bytearray(answer)
     for _ in range(data.draw(st.integers(1, 6))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
@@ -688,7 +688,7 @@ ODD = st.sampled_from([None, True, -1, 0, 1, 10**6, 1e300, "", "x", [], {}, [[]]
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_answers_with_changed_types_are_figures_or_one_error(answer, data):
+def test_answers_of_wrong_types_give_characters_or_one_error(answer, data):
     (length,) = struct.unpack("<Q", answer[-16:-8])
     header = json.loads(answer[-16 - length : -16])
     place = header
@@ -707,7 +707,7 @@ def test_answers_with_changed_types_are_figures_or_one_error(answer, data):
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_files_with_changed_bytes_are_figures_or_one_error(tmp_path, data):
+def test_mutated_files_give_characters_or_one_error(tmp_path, data):
     changed = bytearray(figure().text())
     for _ in range(data.draw(st.integers(1, 20))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))

@@ -121,7 +121,7 @@ def size_of(found: RawCharacter) -> float:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_joints_and_vertices_stand_where_ufbx_puts_them(path):
+def test_joints_and_vertices_match_ufbx(path):
     """Ufbx's own world matrices and its own skinning, frame by frame; the library's, but none of our folding."""
     for found in fbx.load(path):
         for number in range(max(len(found.takes), 1)):
@@ -143,7 +143,7 @@ def test_joints_and_vertices_stand_where_ufbx_puts_them(path):
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem not in NOT_JUDGED], ids=lambda path: path.stem)
-def test_joints_stand_where_three_puts_them(path):
+def test_joints_match_three_js(path):
     """At times where all curves have keys; with uneven keys at the first key only, and at joints that have none."""
     found = fbx.load(path)[0]
     for number in range(max(len(found.takes), 1)):
@@ -171,7 +171,7 @@ def test_joints_stand_where_three_puts_them(path):
     # assimp draws straight lines where the last one has cubic curves over a few sparse keys
     [("assimp_huesitos", 1e-6), ("assimp_animation_with_skeleton", 1e-6), ("bvhtoolbox_template", 2e-4)],
 )
-def test_joints_stand_where_assimp_puts_them(shared, tmp_path, name, tolerance):
+def test_joints_match_assimp(shared, tmp_path, name, tolerance):
     """Files with uneven keys, which three.js cannot judge; assimp writes them as glTF, whose reader is judged too."""
     if shutil.which("assimp") is None:
         pytest.skip("assimp is not on this machine (Debian: assimp-utils)")
@@ -211,7 +211,7 @@ def test_the_same_character_as_fbx_and_as_vrm(shared):
     assert np.ptp(a.skin.vertices[:, 1]) == pytest.approx(np.ptp(b.skin.vertices[:, 1]), rel=0.01)
 
 
-def test_made_file_stands_where_three_puts_it(tmp_path):
+def test_synthetic_file_matches_three_js(tmp_path):
     path = tmp_path / "made.fbx"
     path.write_bytes(figure().text())
     (found,) = fbx.load(path)
@@ -232,7 +232,7 @@ def test_info_on_the_command_line(shared, capsys):
     assert (report["name"], report["frames"]) == ("run", 21)
 
 
-def test_what_is_written_comes_back(tmp_path):
+def test_written_files_round_trip(tmp_path):
     for name in ("walk", *samples.CHARACTERS):
         clip = footplant.load(f"sample:{name}")
         again = footplant.load(footplant.save(tmp_path / f"{name}.fbx", clip))

@@ -14,7 +14,7 @@ import footplant
 from fbx_records import File, Meaning, read_fbx, understand
 from footplant import Character, Clip, Kinematics, Motion, Skeleton, rotation
 from footplant.errors import FormatError
-from footplant.io.fbx.records import LARGEST, Record, pack, record, write_records
+from footplant.io.fbx.records import MAX_FILE_BYTES, Record, pack, record, write_records
 from footplant.io.fbx.write import save
 from footplant.skeleton import Skin
 from random_figures import random_motion
@@ -59,7 +59,7 @@ def check_places(found: Meaning, motion: Motion, tolerance: float = 1e-5) -> Non
 # --- the container
 
 
-def test_head_and_foot_are_those_of_version_7400(tmp_path):
+def test_header_and_footer_are_those_of_version_7400(tmp_path):
     for frames in range(1, 18):
         save(tmp_path / "clip.fbx", clip_of(random_motion(frames, 3)))
         data = (tmp_path / "clip.fbx").read_bytes()
@@ -88,7 +88,7 @@ def test_top_records_come_in_the_usual_order(tmp_path):
     assert file.top.value("Creator") == f"Footplant {footplant.__version__}"
 
 
-def test_definitions_count_what_is_there_and_connections_lead_somewhere(tmp_path):
+def test_definitions_match_objects_and_connections_are_valid(tmp_path):
     file = written(tmp_path, footplant.load("sample:walk"))
     objects = file.top.one("Objects").inside
     table = file.top.one("Definitions")
@@ -114,7 +114,7 @@ def test_definitions_count_what_is_there_and_connections_lead_somewhere(tmp_path
     assert {node.name for node in objects if node.values[0] in loose} == {"AnimationStack", "Pose"}
 
 
-def test_values_of_all_types_are_packed_like_the_format_has_them():
+def test_values_of_all_types_are_encoded():
     assert pack(True) == b"C\x01"
     assert pack(-2) == b"I\xfe\xff\xff\xff"
     assert pack(np.int64(1)) == b"L\x01" + bytes(7)
@@ -130,7 +130,7 @@ def test_values_of_all_types_are_packed_like_the_format_has_them():
 
 def test_files_that_are_too_large_for_32_bit_places_are_refused(tmp_path):
     class Huge(Record):
-        size = LARGEST  # type: ignore[assignment]
+        size = MAX_FILE_BYTES  # type: ignore[assignment]
 
     with pytest.raises(FormatError, match=r"huge\.fbx: expected at most 4,294,967,295 bytes"):
         write_records(tmp_path / "huge.fbx", [Huge("Objects"), record("Takes")])
@@ -187,14 +187,14 @@ def test_motion_of_the_sample_and_its_take(tmp_path):
     joints=st.integers(2, 20), frames=st.integers(1, 12), seed=st.integers(0, 10**6), smooth=st.booleans(),
     moving=st.booleans(), fps=st.sampled_from([24.0, 30.0, 59.94, 120.0, 7.3]),
 )  # fmt: skip
-def test_random_figures_stand_where_they_should(tmp_path_factory, joints, frames, seed, smooth, moving, fps):
+def test_random_characters_have_the_right_positions(tmp_path_factory, joints, frames, seed, smooth, moving, fps):
     motion = random_motion(frames, joints, seed, smooth=smooth, fps=fps)
     if moving:
         motion = with_moving_bones(motion, seed)
     check_places(understand(written(tmp_path_factory.mktemp("fbx"), clip_of(motion))), motion)
 
 
-def test_angles_do_not_jump(tmp_path):
+def test_angles_are_continuous(tmp_path):
     turn = np.linspace(0.0, 5 * np.pi, 300)
     rotations = rotation.from_axis_angle(rotation.AXES["y"], turn)[:, None] * np.array([1.0, 1.0, 1.0, 1.0])
     motion = Motion(Skeleton(("spinner",), np.array([-1]), np.zeros((1, 3))), np.zeros((300, 3)), rotations)
@@ -204,7 +204,7 @@ def test_angles_do_not_jump(tmp_path):
     check_places(understand(file), motion)
 
 
-def test_what_stays_has_one_key_and_what_moves_has_all(tmp_path):
+def test_constant_curves_have_one_key_and_others_all(tmp_path):
     motion = random_motion(9, 5, smooth=True)
     rotations, offsets = np.array(motion.rotations), np.tile(motion.skeleton.offsets, (9, 1, 1))
     rotations[:, 1] = rotations[0, 1]
@@ -226,7 +226,7 @@ def test_what_stays_has_one_key_and_what_moves_has_all(tmp_path):
 # --- names
 
 
-def test_odd_names_are_kept_and_impossible_ones_made_possible(tmp_path):
+def test_odd_names_are_kept_and_invalid_ones_replaced(tmp_path):
     names = (
         "mixamorig:Hips",
         "a b",
@@ -348,7 +348,7 @@ def test_the_mesh_can_be_left_out(tmp_path):
         (lambda clip: replace(clip, motion=clip.motion.transformed([1, 0, 0, 0], [1e9, 0, 0])), {}, "expected lengths"),
     ],
 )
-def test_what_cannot_be_written_is_refused_and_leaves_the_file_alone(tmp_path, change, options, message):
+def test_unwritable_clips_are_refused_and_leave_the_file_unchanged(tmp_path, change, options, message):
     path = tmp_path / "clip.fbx"
     path.write_text("before")
     with pytest.raises(FormatError, match=rf"clip\.fbx: .*{message}"):

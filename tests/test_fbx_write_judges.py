@@ -64,7 +64,7 @@ def tolerance(clip: Clip) -> float:
     return 1e-5 * max(1.0, float(np.abs(Kinematics(clip.motion).positions).max()) / 10.0)
 
 
-def test_ufbx_finds_every_joint_where_it_is(written):
+def test_joints_match_ufbx(written):
     asked = [
         {"path": str(path), "seconds": (some_frames(clip) / clip.motion.fps).tolist()} for path, clip in written.items()
     ]
@@ -126,7 +126,7 @@ def test_ufbx_keeps_odd_names(tmp_path):
     assert answer["takes"] == ["Läufer: 1"]
 
 
-def test_our_own_reader_gives_back_what_was_written(written):
+def test_our_own_reader_round_trips(written):
     pytest.importorskip("ufbx", reason="ufbx is not installed: pip install footplant[fbx]")
     for path, clip in written.items():
         back, skeleton = footplant.load(path), clip.motion.skeleton
@@ -160,7 +160,7 @@ def _dense(skin: Skin) -> np.ndarray:
     return out
 
 
-def test_three_finds_joints_and_vertices_where_they_are(written):
+def test_joints_and_vertices_match_three_js(written):
     # three.js blends four influences only, and finds nodes by names without dots and colons
     cases = {path: clip for path, clip in written.items() if len(set(map(plain, clip.motion.skeleton.names))) == len(
         clip.motion.skeleton)}  # fmt: skip
@@ -193,7 +193,7 @@ def plain(name: str) -> str:
     return "".join("_" if letter.isspace() else letter for letter in name if letter not in "[].:/")
 
 
-def test_assimp_finds_every_joint_where_it_is(written, tmp_path):
+def test_joints_match_assimp(written, tmp_path):
     if shutil.which("assimp") is None:
         pytest.skip("assimp is not on this machine: apt-get install assimp-utils")
     compared = 0

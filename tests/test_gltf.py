@@ -29,7 +29,7 @@ from gltf_made import Made, figure, quaternion
 
 def read(made: Made | bytes) -> tuple[RawCharacter, ...]:
     data = made.gltf() if isinstance(made, Made) else made
-    return gltf.read_figures(Document("made.gltf", data))
+    return gltf.read_characters(Document("made.gltf", data))
 
 
 def read_one(made: Made | bytes) -> RawCharacter:
@@ -104,7 +104,7 @@ def test_step_is_held_and_cubic_splines_follow_the_formula():
     np.testing.assert_allclose(motion.rotations[3, 1], expected / np.linalg.norm(expected), atol=1e-7)
 
 
-def test_binary_and_text_say_the_same_and_whole_numbers_may_have_a_point():
+def test_binary_and_text_agree_and_integers_may_be_floats():
     made = figure()
 
     def pointed(value):
@@ -151,7 +151,7 @@ def test_normalised_strided_and_sparse_accessors(dtype):
     np.testing.assert_allclose(document.floats(0, ("VEC3",)), np.maximum(expected / info.max, -1.0))
 
 
-def test_matrix_nodes_are_taken_apart():
+def test_matrix_nodes_are_decomposed():
     made, plain = figure(), figure()
     for node in made.json["nodes"][:4]:
         matrix = matrix_of(node)
@@ -223,7 +223,7 @@ def test_positions_are_those_of_the_matrices_under_any_scale(tree):
         np.testing.assert_allclose(positions[frame], expected, atol=1e-4 * (1.0 + np.abs(expected).max()))
 
 
-def test_bones_of_a_take_much_smaller_than_its_rest_pose():
+def test_bone_offsets_of_a_take_much_smaller_than_its_rest_pose():
     turn = quaternion("x", 6)
     nodes = [
         {"rotation": turn, "scale": [1, 1, 100], "children": [1]},
@@ -251,7 +251,7 @@ def skinned_by_hand(made: Made, positions: np.ndarray) -> np.ndarray:
     return np.einsum("vk,vkab,vb->va", much, (worlds @ bind)[who], homogeneous)[:, :3]
 
 
-def test_skin_moves_as_the_specification_says():
+def test_skinning_follows_the_specification():
     made = figure()
     found = read_one(made)
     assert found.skin is not None
@@ -321,7 +321,7 @@ def test_a_rigid_mesh_follows_its_joint():
     np.testing.assert_allclose(shoe, expected[:, :3], atol=1e-6)
 
 
-def test_an_armature_that_moves_is_a_joint_and_one_that_only_seems_to_is_not():
+def test_an_animated_armature_is_a_joint_unless_its_curves_are_constant():
     made = figure()
     made.json["animations"] = []
     made.animate("still", (0, "scale", [0, 1], [[0.01] * 3] * 2), (2, "rotation", [0, 1], [quaternion("x", 0)] * 2))
@@ -343,7 +343,7 @@ def chain(made: Made, names: list[str], **top) -> int:
     return first
 
 
-def test_skins_that_share_a_skeleton_are_one_figure_and_others_are_not():
+def test_skins_that_share_a_skeleton_are_one_character():
     made = Made()
     chain(made, ["a", "b", "c"])
     chain(made, ["x", "y"], translation=[5, 0, 0])
@@ -356,7 +356,7 @@ def test_skins_that_share_a_skeleton_are_one_figure_and_others_are_not():
     np.testing.assert_allclose(joined.skeleton.rest_world[0][4], [5, 0, 0])
 
 
-def test_names_are_made_up_and_made_unique():
+def test_names_are_generated_and_made_unique():
     made = Made(nodes=[{"children": [1, 2]}, {"name": "arm"}, {"name": "arm"}], skins=[{"joints": [0, 1, 2]}])
     found = read_one(made)
     assert found.skeleton.names == ("node_0", "arm", "arm_1")
@@ -377,7 +377,7 @@ def test_files_without_skin_give_their_node_tree():
     assert any("no skeleton" in note for note in read_one(lone).notes)
 
 
-def test_compressed_meshes_are_left_out_with_a_note():
+def test_compressed_meshes_are_skipped_with_a_note():
     made = figure()
     primitive = made.json["meshes"][0]["primitives"][0]
     primitive["extensions"] = {"KHR_draco_mesh_compression": {"bufferView": 0, "attributes": {}}}
@@ -421,7 +421,7 @@ def test_quantised_meshes_are_read():
     np.testing.assert_allclose(skin.normals, np.tile([0.0, 1.0, 0.0], (6, 1)), atol=1e-9)
 
 
-def test_a_take_says_how_it_was_sampled_and_what_was_lost():
+def test_takes_report_sampling_and_losses():
     made = figure()
     made.animate("odd", (2, "rotation", [0, 0.0331, 0.0907, 0.1411], [[0, 0, 0, 1.01]] * 4))
     made.animate("grows", (2, "scale", [0, 1 / 30], [[1, 1, 1], [1, 2, 1]]))
@@ -433,12 +433,12 @@ def test_a_take_says_how_it_was_sampled_and_what_was_lost():
         said.append(" ".join(found.take_notes(number)))
     assert said[0] == ""
     assert "0.5 s apart" in said[1]
-    assert "no even grid" in said[2]
+    assert "not evenly spaced" in said[2]
     assert "not of unit length" in said[2]
-    assert "scales are animated (at 1 joint)" in said[3]
+    assert "scale is animated (at 1 joint)" in said[3]
 
 
-def test_a_broken_take_does_not_keep_the_others_from_being_read():
+def test_a_damaged_take_does_not_affect_the_others():
     made = figure()
     made.json["accessors"][made.json["animations"][1]["samplers"][0]["output"]]["count"] = 8
     found = read_one(made)
@@ -482,7 +482,7 @@ def fails(made: Made | bytes, message: str) -> None:
         read_all(made)
 
 
-def test_damage_is_named_with_its_place():
+def test_damage_is_reported_with_its_json_path():
     def damaged(change) -> Made:
         made = figure()
         change(made.json)
@@ -497,15 +497,15 @@ def test_damage_is_named_with_its_place():
     fails(damaged(lambda d: d["bufferViews"][0].update(byteLength=10**9)), r"bufferViews\[0\].byteLength: expected at")
     fails(damaged(lambda d: d["asset"].update(version="1.0")), r"asset.version: expected glTF version 2.0, got '1.0'")
     fails(damaged(lambda d: d["accessors"][2].update(type="VEC3")), r"accessors\[2\].type: expected VEC4, got 'VEC3'")
-    fails(b'{"asset": {"version": NaN}}', "NaN is no JSON number")
-    fails(b"[" * 100_000, "nested too deep|expected JSON")
+    fails(b'{"asset": {"version": NaN}}', "NaN is not a JSON number")
+    fails(b"[" * 100_000, "nested too deeply|expected JSON")
     loop = Made(nodes=[{"children": [1]}, {"children": [0]}])
     fails(loop, "their own ancestors")
     deep = Made(nodes=[{"children": [number + 1]} for number in range(20_000)] + [{}])
     fails(deep, "nested at most 4096 deep")
 
 
-def test_quaternions_far_from_unit_length_and_times_that_go_back_are_damage():
+def test_non_unit_quaternions_and_decreasing_times_are_errors():
     made = figure()
     made.animate("long", (2, "rotation", [0, 1], [[0, 0, 0, 1.2], [0, 0, 0, 1]]))
     fails(made, "expected unit quaternions, got one of length 1.2 at key 0")
@@ -567,7 +567,7 @@ def test_memory_stays_within_ten_times_the_file():
     assert any("more memory than" in note for note in found.notes)
 
 
-def test_odd_giants_are_read_or_refused_in_good_time():
+def test_pathological_files_are_read_or_refused_quickly():
     pairs = Made(nodes=[{"children": [5000 + number]} for number in range(5000)] + [{}] * 5000)
     skins = Made(nodes=pairs.json["nodes"], skins=[{"joints": [number, 5000 + number]} for number in range(5000)])
     chain_of_meshes = Made(nodes=[{"children": [number + 1], "mesh": 0} for number in range(3000)] + [{}])
@@ -594,7 +594,7 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
-def test_values_of_any_other_type_give_a_format_error_or_a_figure():
+def test_values_of_wrong_types_give_a_format_error_or_a_character():
     base = json.loads(figure().gltf())
     spots = list(places(base))
     chance = random.Random(1)
@@ -618,7 +618,7 @@ def test_values_of_any_other_type_give_a_format_error_or_a_figure():
 
 @settings(max_examples=80, deadline=None)
 @given(st.data())
-def test_any_flipped_bytes_give_a_format_error_or_a_figure(data):
+def test_flipped_bytes_give_a_format_error_or_a_character(data):
     content = bytearray(figure().glb())
     for _ in range(data.draw(st.integers(1, 8))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

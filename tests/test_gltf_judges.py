@@ -71,7 +71,7 @@ def errors(messages: list[dict]) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.skipif(not FILES, reason="the folder shared/data with real files is not beside the repository")
-def test_joints_of_real_files_stand_where_three_puts_them():
+def test_joints_of_real_files_match_three_js():
     cases = []
     for path in FILES:
         for found in gltf.load(path):
@@ -81,7 +81,7 @@ def test_joints_of_real_files_stand_where_three_puts_them():
 
 
 @pytest.mark.skipif(not FILES, reason="the folder shared/data with real files is not beside the repository")
-def test_vertices_of_real_files_stand_where_three_puts_them():
+def test_vertices_of_real_files_match_three_js():
     clips = [(path, clip_of(gltf.load(path)[0], 0)) for path in FILES]
     # three.js blends four influences only and takes quaternions as they are; our skins follow no animated scales
     clips = [(path, clip) for path, clip in clips if clip.character.skin and clip.character.skin.joints.shape[1] <= 4]
@@ -106,7 +106,7 @@ def _is_unit(clip: Clip) -> bool:
 
 def _scales(clip: Clip) -> bool:
     """Whether the take really animates a scale."""
-    found = gltf.read_figures(clip.character.source.document)[0]
+    found = gltf.read_characters(clip.character.source.document)[0]
     if not found.takes:
         return False
     found.read_take(clip.take)
@@ -114,7 +114,7 @@ def _scales(clip: Clip) -> bool:
 
 
 @pytest.mark.skipif(not FILES, reason="the folder shared/data with real files is not beside the repository")
-def test_edits_of_real_files_are_valid_and_stand_where_three_puts_them(tmp_path):
+def test_edits_of_real_files_are_valid_and_match_three_js(tmp_path):
     cases, sources = [], []
     for number, path in enumerate(FILES):
         clip = edited(clip_of(gltf.load(path)[0], 0), number)
@@ -133,7 +133,7 @@ def test_edits_of_real_files_are_valid_and_stand_where_three_puts_them(tmp_path)
         assert not new, f"{source.name} as {target.name}: {sorted(new)[:3]}"
 
 
-def test_what_we_write_is_valid(tmp_path):
+def test_written_files_are_valid(tmp_path):
     paths = []
     motion = hand_made_motion()
     for mesh in ("auto", "bones", "none"):
@@ -152,7 +152,7 @@ def test_what_we_write_is_valid(tmp_path):
     check_positions([(paths[0], clip_of(judged, 0))], 1e-6)
 
 
-def test_samples_are_valid_and_come_back(tmp_path):
+def test_samples_are_valid_and_round_trip(tmp_path):
     paths = []
     for name in (*samples.MOTIONS, *samples.CHARACTERS):
         clip = footplant.load(f"sample:{name}")

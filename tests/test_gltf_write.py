@@ -59,7 +59,7 @@ def made_glb(tmp_path):
 
 
 @pytest.mark.parametrize("take", [0, 1])
-def test_a_clip_that_nothing_changed_is_copied_to_the_byte(made_glb, tmp_path, take):
+def test_an_unmodified_clip_is_copied_byte_for_byte(made_glb, tmp_path, take):
     gltf.save(tmp_path / "out.glb", load(made_glb, take))
     assert (tmp_path / "out.glb").read_bytes() == made_glb.read_bytes()
 
@@ -92,7 +92,7 @@ def test_a_motion_from_elsewhere_becomes_the_only_animation(made_glb, tmp_path):
     assert [take.name for take in load(tmp_path / "one.glb").takes] == ["curves"]
 
 
-def test_curves_of_other_things_stay_in_time_with_an_edit(tmp_path):
+def test_curves_of_other_nodes_are_kept_with_an_edit(tmp_path):
     made = figure()
     weights = made.accessor([0.0, 1.0], "SCALAR")
     animation = made.json["animations"][0]
@@ -113,7 +113,7 @@ def test_curves_of_other_things_stay_in_time_with_an_edit(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".glb", ".gltf"])
-def test_what_lies_beside_a_file_comes_along_to_another_folder(tmp_path, suffix):
+def test_external_files_are_embedded_in_another_folder(tmp_path, suffix):
     made = figure()
     source, target = tmp_path / "a", tmp_path / "b"
     source.mkdir()
@@ -152,7 +152,7 @@ def test_forced_units_are_undone_on_saving(made_glb, tmp_path):
     same_positions(load(tmp_path / "out.glb").motion, clip.motion)
 
 
-def test_joints_with_matrices_are_animated_all_the_same(tmp_path):
+def test_joints_with_matrices_can_be_animated(tmp_path):
     made = figure()
     made.json["nodes"][2] = {
         "name": "knee",
@@ -168,7 +168,7 @@ def test_joints_with_matrices_are_animated_all_the_same(tmp_path):
     same_positions(load(tmp_path / "out.gltf").motion, clip.motion)
 
 
-def test_a_root_without_node_moves_through_its_children(tmp_path):
+def test_an_added_root_is_animated_through_its_children(tmp_path):
     made = Made(nodes=[{"name": "a", "translation": [1, 0, 0], "rotation": quaternion("z", 30)}, {"name": "b"}])
     made.json["skins"] = [{"joints": [0, 1]}]
     (tmp_path / "in.gltf").write_bytes(made.gltf())
@@ -182,7 +182,7 @@ def test_a_root_without_node_moves_through_its_children(tmp_path):
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=trees())
-def test_edits_come_back_through_any_scale(tmp_path, tree):
+def test_edits_round_trip_under_any_scale(tmp_path, tree):
     nodes, curves = tree
     # rotations are written as float32, and a node that stretches one axis a thousand times more than another
     # makes as much of their last digit
@@ -216,7 +216,7 @@ def hand_made_motion(frames: int = 40, fps: float = 48.5) -> Motion:
 
 @pytest.mark.parametrize("suffix", [".glb", ".gltf"])
 @pytest.mark.parametrize("mesh", ["auto", "bones", "none"])
-def test_a_new_file_comes_back(tmp_path, suffix, mesh):
+def test_a_new_file_round_trips(tmp_path, suffix, mesh):
     motion = hand_made_motion()
     path = tmp_path / f"new{suffix}"
     gltf.save(path, Clip(motion, Character(motion.skeleton), name="wiggle"), mesh=mesh)
@@ -232,7 +232,7 @@ def test_a_new_file_comes_back(tmp_path, suffix, mesh):
     assert written["asset"]["generator"] == f"Footplant {footplant.__version__}"
 
 
-def test_files_of_one_character_do_not_depend_on_those_before(tmp_path):
+def test_cached_static_documents_do_not_leak_between_files(tmp_path):
     """What all of them have in common is made once; each is as if it were the first."""
     motion = hand_made_motion()
 
@@ -248,7 +248,7 @@ def test_files_of_one_character_do_not_depend_on_those_before(tmp_path):
     assert together[0] == together[3] != together[2]
 
 
-def test_bones_that_change_with_time_come_back(tmp_path):
+def test_moving_bones_round_trip(tmp_path):
     motion = hand_made_motion()
     offsets = np.broadcast_to(motion.skeleton.offsets, (40, 3, 3)).copy()
     offsets[:, 1, 1] += np.linspace(0, 0.2, 40)
@@ -259,7 +259,7 @@ def test_bones_that_change_with_time_come_back(tmp_path):
     same_positions(again.motion, motion)
 
 
-def test_a_skin_of_many_influences_comes_back(tmp_path):
+def test_a_skin_of_many_influences_round_trips(tmp_path):
     motion = hand_made_motion()
     bones = bone_skin(motion.skeleton)
     random = np.random.default_rng(0)
@@ -279,7 +279,7 @@ def test_a_skin_of_many_influences_comes_back(tmp_path):
     np.testing.assert_array_equal(skin.faces, many.faces)
 
 
-def test_what_cannot_be_written_is_said(tmp_path):
+def test_unwritable_clips_are_reported(tmp_path):
     motion = hand_made_motion()
     clip = Clip(motion, Character(motion.skeleton))
     with pytest.raises(FormatError, match="expected mesh to be"):
@@ -299,7 +299,7 @@ def test_a_single_pose_and_a_single_joint_can_be_written(tmp_path):
     Document(tmp_path / "lone.glb", (tmp_path / "lone.glb").read_bytes())
 
 
-def test_bones_to_look_at_are_not_taken_for_a_body(tmp_path):
+def test_display_bones_are_not_read_as_a_skin(tmp_path):
     clip = footplant.load("sample:walk")
     bare = footplant.humanoid.make_character(clip.character.skeleton, clip.character.roles, name="bare")
     footplant.save(tmp_path / "bones.glb", replace(clip, character=bare))

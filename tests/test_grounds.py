@@ -9,7 +9,7 @@ import pytest
 
 from footplant import geometry, grounds, samples
 from footplant.errors import FormatError
-from footplant.io.ground_files import AHEAD, Course, GroundOptions, load_ground
+from footplant.io.ground_files import SETTINGS, Course, GroundOptions, load_ground
 
 COURSE = Course((0.0, 0.0), (-2.0, -2.0), (2.0, 8.0), 0.0, 1.75)
 
@@ -79,7 +79,7 @@ def test_slope_rises_along_its_heading_through_its_point():
     assert slope.height([2.0, -3.0]) == pytest.approx(0.5 + np.tan(np.radians(10.0)))
 
 
-def test_rough_country_is_the_same_whatever_part_of_it_is_made():
+def test_rough_terrain_is_the_same_for_any_region():
     one = grounds.rough(5, 0.35, 1.4, (-2.0, -2.0), (3.0, 9.0))
     other = grounds.rough(5, 0.35, 1.4, (1.0, 4.0), (9.0, 20.0))
     places = np.random.default_rng(0).uniform([1.0, 4.0], [3.0, 9.0], (50, 2))
@@ -113,7 +113,8 @@ def test_grounds_by_name():
     assert load_ground("noise:3:0.1:2", COURSE).spacing == 2.0  # type: ignore[attr-defined]
     stairs = load_ground("stairs:0.17:0.3:4", COURSE)
     assert isinstance(stairs, grounds.Stairs)
-    assert (stairs.rise, stairs.run, stairs.count, stairs.start) == (0.17, 0.3, 4, (0.0, pytest.approx(AHEAD * 1.75)))
+    first_step = (0.0, pytest.approx(SETTINGS.stairs_distance * 1.75))
+    assert (stairs.rise, stairs.run, stairs.count, stairs.start) == (0.17, 0.3, 4, first_step)
     assert load_ground("slope:10", COURSE).height(np.array([0.0, 1.0])) == pytest.approx(np.tan(np.radians(10.0)))
     # 90° to the left of +z is +x
     assert load_ground("slope:10:90", COURSE).height(np.array([1.0, 0.0])) == pytest.approx(np.tan(np.radians(10.0)))
@@ -131,10 +132,10 @@ def test_grounds_by_name():
         ("stairs:0.2:-1", "run above 0"),
         ("stairs:nan:1", "finite"),
         ("slope:85", "−60° to 60°"),
-        ("hills.obj", "no such file, and no ground of that name; there are noise, stairs, slope"),
+        ("hills.obj", "no such file, and no ground of that name; expected noise, stairs, slope"),
     ],
 )
-def test_bad_names_are_told(text, words):
+def test_invalid_names_are_reported(text, words):
     with pytest.raises(FormatError, match=words):
         load_ground(text, COURSE)
 
@@ -206,7 +207,7 @@ def test_obj_meshes(tmp_path):
             load_ground(str(file), COURSE)
 
 
-def test_glb_meshes_stand_where_their_nodes_are(tmp_path):
+def test_glb_meshes_are_in_world_space(tmp_path):
     import footplant
 
     footplant.save(tmp_path / "figure.glb", samples.load_character("mannequin"))

@@ -33,6 +33,24 @@ def test_command_line_help_needs_no_compiler():
     assert sorted({"numba", "scipy", "matplotlib"} & loaded) == []
 
 
+def test_a_format_is_imported_when_a_file_of_it_is_opened(tmp_path):
+    import footplant
+    from footplant.io.registry import BUILT_IN
+
+    path = footplant.save(tmp_path / "walk.bvh", footplant.load("sample:walk"))
+    assert not modules_after("import footplant, footplant.io") & BUILT_IN.keys()
+    loaded = modules_after(f"import footplant; footplant.load({str(path)!r})")
+    assert loaded & BUILT_IN.keys() == {"footplant.io.bvh"}
+
+
+def test_extensions_of_built_in_formats_match_their_modules():
+    from importlib import import_module
+
+    from footplant.io.registry import BUILT_IN
+
+    assert {name: import_module(name).extensions for name in BUILT_IN} == BUILT_IN
+
+
 def test_public_names_exist():
     import footplant
 

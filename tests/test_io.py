@@ -45,11 +45,11 @@ def two_people(tmp_path):
     return path
 
 
-def test_the_largest_figure_is_taken_and_the_others_come_along(two_people):
+def test_the_largest_character_is_loaded_with_the_others(two_people):
     clip = footplant.load(two_people)
     assert clip.motion.skeleton.names == ("Ann", "Ann_spine")
     assert [other.motion.skeleton.names for other in clip.others] == [("Bob",)]
-    assert any("2 figures" in note for note in clip.notes)
+    assert any("2 characters" in note for note in clip.notes)
     assert footplant.load(two_people, figure="Bob").motion.skeleton.names == ("Bob",)
     assert footplant.load(two_people, figure=1).motion.skeleton.names == ("Bob",)
     with pytest.raises(FormatError, match=r"expected a figure among: 0 'Ann', 1 'Bob'; got 'Eve'"):
@@ -69,7 +69,7 @@ def test_units_and_up_can_be_forced(two_people):
         footplant.load(two_people, units=-1.0)
 
 
-def test_files_that_are_not_there_or_not_known(tmp_path):
+def test_missing_and_unknown_files(tmp_path):
     with pytest.raises(FormatError, match=r"gone\.bvh: no such file"):
         footplant.load(tmp_path / "gone.bvh")
     with pytest.raises(FormatError, match=r"expected one of .*\.bvh.*got '\.xyz'"):
@@ -82,14 +82,14 @@ def test_files_that_are_not_there_or_not_known(tmp_path):
 
 
 @pytest.mark.parametrize("extension", sorted(formats()))
-def test_what_stands_for_a_file_that_was_not_fetched_is_told(tmp_path, extension):
+def test_git_lfs_pointers_are_reported(tmp_path, extension):
     path = tmp_path / f"clip{extension}"
     path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     with pytest.raises(FormatError, match=r"got a Git LFS pointer: `git lfs pull` fetches the file"):
         (footplant.load if hasattr(formats()[extension], "load") else footplant.load_markers)(path)
 
 
-def test_a_take_that_is_not_there_is_told_with_those_that_are(two_people):
+def test_a_missing_take_lists_the_available_ones(two_people):
     with pytest.raises(FormatError, match="expected a take among: 0 "):
         footplant.load(two_people, take=3)
 
@@ -112,7 +112,7 @@ def test_conversion_maps_up_to_y_and_is_undone(up):
     assert np.allclose(back.skeleton.offsets, motion.skeleton.offsets, atol=1e-9)
 
 
-def test_doubtful_units_are_kept_and_said():
+def test_implausible_units_are_kept_and_reported():
     skeleton = mannequin.skeleton()
     giant = conversion.clip_from_raw(RawCharacter("", skeleton.scaled(100.0), scale=1.0, up="y"), "giant.glb")
     assert giant.character.height == pytest.approx(
@@ -141,7 +141,7 @@ def test_conversion_applies_to_the_skin():
     assert np.allclose(moved.vertices, 0.01 * vertices[:, [0, 2, 1]] * [1, 1, -1], atol=1e-12)
 
 
-def test_nothing_is_left_of_a_file_whose_writing_fails(tmp_path):
+def test_a_failed_write_leaves_nothing(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("before")
 
@@ -179,7 +179,7 @@ def test_saving_needs_a_format_that_writes(tmp_path, monkeypatch):
     from types import ModuleType
 
     reader = ModuleType("reader")
-    monkeypatch.setattr(footplant.io, "format_of", lambda path: reader)
+    monkeypatch.setattr(footplant.io.registry, "format_of", lambda path: reader)
     with pytest.raises(FormatError, match="can be read but not written"):
         footplant.save(tmp_path / "clip.bvh", random_motion())
 

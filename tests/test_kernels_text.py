@@ -44,11 +44,11 @@ decimals = st.tuples(signs, digits, fractions, exponents).map("".join)
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(decimals, st.floats(allow_nan=False, allow_infinity=False).map(repr)), min_size=1))
-def test_numbers_are_read_as_python_reads_them(tokens):
+def test_numbers_are_parsed_as_python_does(tokens):
     assert_as_python(tokens)
 
 
-def test_many_numbers_are_read_as_python_reads_them():
+def test_many_numbers_are_parsed_as_python_does():
     rng = np.random.default_rng(0)
     bits = [repr(struct.unpack("d", struct.pack("Q", int(n)))[0]) for n in rng.integers(0, 2**63, 20_000)]
     tokens = [token for token in bits if "n" not in token]
@@ -58,13 +58,13 @@ def test_many_numbers_are_read_as_python_reads_them():
     assert_as_python(tokens)
 
 
-def test_ordinary_numbers_are_never_left_over():
+def test_ordinary_numbers_are_always_parsed():
     rng = np.random.default_rng(1)
     tokens = [repr(value) for value in (rng.normal(size=20_000) * 10.0 ** rng.integers(-25, 25, 20_000)).tolist()]
     assert assert_as_python(tokens) == []
 
 
-def test_halfway_between_two_doubles_goes_to_the_even_one():
+def test_halfway_cases_round_to_even():
     rng = np.random.default_rng(2)
     odd = 2 * rng.integers(2**52, 2**53, 5000) + 1
     tokens = [str(n * 2**p) for n, p in zip(odd.tolist(), rng.integers(0, 9, 5000).tolist(), strict=True)]
@@ -75,11 +75,11 @@ def test_halfway_between_two_doubles_goes_to_the_even_one():
 @pytest.mark.parametrize(
     "token", ["nan", "inf", "-", "+", ".", "-.", "e5", "1e", "1e+", "1x", "1.2.3", "0x1", "é", "1e999999999"]
 )
-def test_what_is_no_number_is_left_over(token):
+def test_invalid_numbers_are_left_to_the_caller(token):
     assert parse(["1", token, "2"])[1] == [1]
 
 
-def test_lines_that_are_rows_and_lines_that_are_not():
+def test_regular_and_irregular_lines():
     def regular(rows: bytes) -> bool:
         data = np.frombuffer(b"\n" + rows + b"\n", np.uint8)
         out, left = np.zeros(len(rows.split())), np.zeros((len(rows), 3), np.int64)
@@ -104,7 +104,7 @@ def test_counting(rows, expected):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20), st.integers(0, 15))
-def test_numbers_are_written_to_the_last_digit_asked_for(values, precision):
+def test_numbers_are_formatted_to_the_requested_digits(values, precision):
     row = np.array([values])
     out = np.zeros(row.size * (20 + precision) + 1, np.uint8)
     written = out[: text.format_numbers(row, precision, text.POWERS, out)].tobytes().decode()
@@ -127,7 +127,7 @@ def to_quaternions(angles, order):
     return out[:, 0]
 
 
-def test_angles_become_quaternions_as_in_rotation():
+def test_angles_to_quaternions_match_rotation():
     """The twin is `rotation.from_euler`."""
     rng = np.random.default_rng(0)
     angles = np.concatenate([rng.uniform(-400, 400, (2000, 3)), list(itertools.product(TRICKY[:11], repeat=3))])
@@ -136,13 +136,13 @@ def test_angles_become_quaternions_as_in_rotation():
         assert np.abs(to_quaternions(angles, order) - expected).max() < 1e-12
 
 
-def test_huge_angles_stay_rotations():
+def test_huge_angles_give_unit_quaternions():
     angles = np.array(list(itertools.product(TRICKY, repeat=3)))
     assert np.abs(np.linalg.norm(to_quaternions(angles, (0, 1, 2)), axis=-1) - 1).max() < 1e-14
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_quaternions_become_angles_and_come_back(order):
+def test_quaternions_to_angles_round_trip(order):
     rng = np.random.default_rng(1)
     angles = np.concatenate([rng.uniform(-180, 180, (2000, 3)), list(itertools.product(TRICKY[:9], repeat=3))])
     quaternions = to_quaternions(angles, order)[:, None]
@@ -162,7 +162,7 @@ def test_quaternions_become_angles_and_come_back(order):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_fewer_axes_say_what_they_lose(count):
+def test_fewer_axes_report_their_loss(count):
     rng = np.random.default_rng(3)
     angles = rng.uniform(-400, 400, (50, 3))
     angles[:, count:] = 0.0

@@ -57,7 +57,7 @@ class TestType:
             Markers(("a", "b"), np.array([[[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, np.inf, 0]]], float))
         with pytest.raises(MotionError, match="a mix at frame 0, 'a'"):
             Markers(("a",), np.array([[[0, np.nan, 0]]]))
-        with pytest.raises(MotionError, match="positive number of frames a second"):
+        with pytest.raises(MotionError, match="positive number of frames per second"):
             Markers(("a",), np.zeros((1, 1, 3)), 0.0)
         with pytest.raises(MotionError, match="residuals of shape"):
             Markers(("a",), np.zeros((1, 1, 3)), residuals=np.zeros((2, 1)))
@@ -102,7 +102,7 @@ class TestType:
         assert two.labels == tuple(BODY)
         with pytest.raises(MotionError, match="a subject among 'Bob', 'Ann', got 'Cyril'"):
             two.select(subject="Cyril")
-        with pytest.raises(MotionError, match="a marker called 'NOSE', got none"):
+        with pytest.raises(MotionError, match="a marker named 'NOSE', got none"):
             two.select(["NOSE"])
 
     def test_resampling(self):
@@ -123,7 +123,7 @@ class TestType:
         np.testing.assert_allclose(moved.residuals, 2 * markers().residuals)
 
 
-class TestBorder:
+class TestConversion:
     @pytest.mark.parametrize("up", UPS)
     def test_up_axes_match_the_character_conversion(self, up):
         points = np.random.default_rng(0).normal(size=(5, 3))
@@ -132,16 +132,16 @@ class TestBorder:
         np.testing.assert_allclose(by_axes, rotation.rotate(UP_TURNS[up], points), atol=1e-12)
 
     @pytest.mark.parametrize("up", UPS)
-    def test_a_t_pose_with_names_tells_up(self, up):
+    def test_up_axis_from_the_names_of_a_t_pose(self, up):
         assert up_by_names(tuple(BODY), turned(person(), up)) == up
         named = tuple(f"Ann:{name}" for name in BODY)
         assert up_by_names(named, turned(person(), up)) == up
 
     @pytest.mark.parametrize("up", UPS)
-    def test_a_walk_without_names_tells_up(self, up):
+    def test_up_axis_from_a_walk_without_names(self, up):
         assert up_by_posture(turned(person(travel=3.0), up), "z") == up
 
-    def test_who_lies_is_not_stood_up(self):
+    def test_a_lying_person_keeps_the_up_axis(self):
         """A person on the floor, z up as the file states, without names: nothing clearly says otherwise."""
         lying = person()[..., [1, 0, 2]] + [3.0, 0.0, 0.3]
         raw = RawMarkers(tuple(f"m{n}" for n in range(len(BODY))), lying, 100.0, units="m", up="z")
@@ -150,7 +150,7 @@ class TestBorder:
         assert found.conversion.declared
 
     @pytest.mark.parametrize("stated", ["y", None])
-    def test_who_lies_or_stands_on_the_hands_is_not_stood_up_by_names(self, stated):
+    def test_names_do_not_turn_a_lying_person_or_a_handstand_upright(self, stated):
         lying = person()[..., [1, 0, 2]] * [1.0, 0.3, 1.0] + [2.0, 0.25, 0.0]
         on_hands = person()[..., [0, 1, 2]] * [1.0, -1.0, -1.0] + [0.0, 1.74, 0.0]
         for places in (lying, on_hands):
@@ -162,7 +162,7 @@ class TestBorder:
         found = markers_from_raw(raw, "a.c3d")
         assert found.conversion.up == "y"
         assert not found.conversion.declared
-        assert "the file states that z is up, the markers' names say y" in found.notes[0]
+        assert "the file states that z is up, but marker names indicate y" in found.notes[0]
         forced = markers_from_raw(RawMarkers(tuple(BODY), person(), 100.0, units="m", up="z"), "a.c3d", up="z")
         assert forced.conversion.up == "z"
         assert forced.conversion.declared
@@ -174,7 +174,7 @@ class TestBorder:
 
         found = markers_from_raw(raw(), "a.c3d")
         assert found.conversion.units == unit
-        assert "does not say its unit" in " ".join(found.notes)
+        assert "states no unit" in " ".join(found.notes)
         np.testing.assert_allclose(found.positions, person(), atol=1e-12)
         stated = markers_from_raw(raw(units=unit.upper() + " ", up="y"), "a.c3d")
         assert (stated.conversion.units, stated.conversion.declared, stated.notes) == (unit, True, ())
@@ -185,9 +185,9 @@ class TestBorder:
 
     def test_odd_units(self):
         raw = RawMarkers(tuple(BODY), person() * 1000, 100.0, units="furlong", up="y")
-        assert "'furlong', which is none that is known" in markers_from_raw(raw, "a.c3d").notes[0]
+        assert "unknown unit 'furlong'" in markers_from_raw(raw, "a.c3d").notes[0]
         raw = RawMarkers(tuple(BODY), person() * 1000, 100.0, units="m", up="y")
-        assert "reach 1.66e+03 m upwards by the unit m" in markers_from_raw(raw, "a.c3d").notes[0]
+        assert "extend 1.66e+03 m vertically in the unit m" in markers_from_raw(raw, "a.c3d").notes[0]
         raw = RawMarkers(tuple(BODY), person(), 100.0)
         for options in ({"units": "ell"}, {"units": -1.0}, {"units": float("nan")}, {"up": "w"}):
             with pytest.raises(FormatError, match="expected"):

@@ -39,9 +39,9 @@ FACTS = {
 """Files whose parameters are damaged, but whose markers are whole, are read when that is asked for, with a note."""
 DAMAGED = {
     "c3d_empty.c3d": "expected a C3D file of 512 bytes or more, got 0",
-    "c3d_badParameterOffset.c3d": "expected whole parameters, got a damaged section: the parameter 'UNITS'",
-    "c3d_bad_parameter_section.c3d": "expected whole parameters, got a damaged section: the parameter 'LABELS'",
-    "c3d_parameterOverflow.c3d": "expected markers that are seen, got 106 that are hidden in all 101 frames",
+    "c3d_badParameterOffset.c3d": "expected intact parameters, got a damaged section: the parameter 'UNITS'",
+    "c3d_bad_parameter_section.c3d": "expected intact parameters, got a damaged section: the parameter 'LABELS'",
+    "c3d_parameterOverflow.c3d": "expected visible markers, got 106 that are occluded in all 101 frames",
     "trc_empty.trc": "expected a line of marker names",
     "trc_truncated.trc": "expected a line of marker names",
 }

@@ -61,7 +61,7 @@ def test_nothing_is_unpickled(tmp_path):
     (tmp_path / "e.npz").write_bytes(zipped(poses=pickle.dumps(Harmful(str(target)))))
     for name, match in (
         ("a.npy", "pickled Python objects, which can run code and are not read"),
-        ("b.npz", "poses: expected a plain array, got pickled Python objects"),
+        ("b.npz", "poses: expected a simple array, got pickled Python objects"),
         ("d.npy", "got a Python pickle"),
         ("e.npz", "expected a .npy file, got other bytes"),
     ):
@@ -102,7 +102,7 @@ def deflate(data: bytes) -> bytes:
         pytest.param(zip_of([("poses", npy(POSES), 0, npy(POSES), 1 << 31)]), id="stored and larger"),
     ],
 )
-def test_bombs(data):
+def test_zip_bombs(data):
     tracemalloc.start()
     try:
         with pytest.raises(FormatError):
@@ -113,7 +113,7 @@ def test_bombs(data):
     assert peak < 10 * len(data) + (1 << 23)
 
 
-def test_what_compresses_well_is_still_read():
+def test_well_compressed_files_are_read():
     still = np.zeros((4000, 156))
     still[:, :66] = RNG.normal(scale=0.2, size=(4000, 66))
     data = npz(compressed=True, poses=still, trans=np.zeros((4000, 3)), mocap_framerate=120)
@@ -152,23 +152,23 @@ def test_damaged_archives():
     [
         (np.zeros((28, 58), np.float32), r"\(28, 58\) of float32: a table such as a height map"),
         (np.zeros(12, bool), r"\(12,\) of bool: labels such as foot contacts"),
-        (np.array(["a", "b"]), "names, no motion"),
+        (np.array(["a", "b"]), "names, not a motion"),
         (np.zeros((40, 263)), "HumanML3D"),
-        (np.zeros((2, 3, 4, 5)), "no motion"),
-        (np.zeros(()), "no motion"),
+        (np.zeros((2, 3, 4, 5)), "not a motion"),
+        (np.zeros(()), "not a motion"),
         (np.zeros((5, 22, 3), np.complex64), "expected numbers or text, got '<c8'"),
-        (np.zeros(5, [("a", "f8")]), "a table of named columns"),
+        (np.zeros(5, [("a", "f8")]), "a structured dtype"),
         (np.full((20, 22, 3), np.nan), "expected finite numbers, got NaN or infinity at"),
         (np.full((20, 22, 3), 1e30), "expected coordinates below"),
         (np.zeros((0, 22, 3)), "empty array"),
         (np.zeros((2, 600, 3)), "expected at most 512 joints, got 600"),
     ],
 )
-def test_arrays_that_are_no_motion(array, guess):
+def test_arrays_that_are_not_motions(array, guess):
     refuse(npy(array), guess)
 
 
-def test_npz_without_a_motion_lists_what_it_has():
+def test_npz_without_a_motion_lists_its_arrays():
     refuse(
         npz(heights=np.zeros((4, 5)), labels=np.zeros(3, bool)), r"got the arrays heights \(4, 5\) of float64, labels"
     )
@@ -185,7 +185,7 @@ def test_names_of_any_bytes():
         "f",
     )
     nonsense = np.frombuffer(np.array([0xFFFFFFFF, 1, 2], np.uint32).tobytes(), "<U1")
-    refuse(npz(names=nonsense, **parts), "names: expected a list of names, got bytes that are no text")
+    refuse(npz(names=nonsense, **parts), "names: expected a list of names, got invalid code points")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -223,10 +223,10 @@ class TestSmpl:
         assert pose.skeleton.names[:4] == ("pelvis", "left_hip", "right_hip", "spine1")
         assert np.abs(pose.root - TRANS - [0, -0.22, 0.03]).max() < 1e-12
         assert (found.scale, found.takes[0].fps, found.takes[0].frames) == (1.0, 30.0, 12)
-        assert "betas (the shape of the person) were ignored: the figure is SMPL's mean body" in found.notes
+        assert "betas (body shape) were ignored: the character is SMPL's mean body" in found.notes
 
     @pytest.mark.parametrize(("turn", "up"), [((1.57, 0, 0), "z"), ((0.1, 0, 0), "y"), ((3.1, 0, 0), "-y")])
-    def test_the_vertical_is_that_of_the_bodies(self, turn, up):
+    def test_up_axis_from_the_pelvis_orientation(self, turn, up):
         poses = np.zeros((5, 66))
         poses[:, :3] = turn
         found = figure(npz(poses=poses, trans=np.zeros((5, 3)), fps=30))
@@ -256,13 +256,13 @@ class TestSmpl:
 
     def test_what_is_missing_or_wrong(self):
         assert "no translation is stated" in " ".join(figure(npz(poses=POSES, fps=30)).notes)
-        assert "no rate is stated; 30 frames" in " ".join(figure(npz(poses=POSES, trans=TRANS)).notes)
+        assert "no frame rate is stated; 30 frames" in " ".join(figure(npz(poses=POSES, trans=TRANS)).notes)
         assert figure(npz(poses=POSES, trans=TRANS), fps=50).takes[0].fps == 50
         refuse(npz(poses=POSES, trans=TRANS[:5], fps=30), r"trans: expected a translation \(12, 3\), got \(5, 3\)")
         refuse(npz(poses=POSES * 1e6, trans=TRANS, fps=30), "expected rotation vectors in radians")
         refuse(npz(poses=POSES, trans=TRANS * 1e12, fps=30), "expected metres")
         for rate in (0.0, -1.0, np.inf, np.nan, 1e9):
-            refuse(npz(poses=POSES, trans=TRANS, fps=rate), "frames a second|finite numbers")
+            refuse(npz(poses=POSES, trans=TRANS, fps=rate), "frames per second|finite numbers")
         refuse(npz(poses=POSES, trans=TRANS, fps=[30, 60]), "expected a single number")
         refuse(npz(poses=POSES, trans=TRANS, fps="fast"), "expected numbers, got")
 
@@ -286,7 +286,7 @@ class TestOwn:
             assert np.array_equal(getattr(back.skeleton, name), getattr(motion.skeleton, name)), name
         assert np.abs(back.skeleton.rest - motion.skeleton.rest).max() < 1e-15
 
-    def test_a_sample_through_the_front_door(self, tmp_path):
+    def test_a_sample_through_load_and_save(self, tmp_path):
         clip = samples.load("walk")
         footplant.save(tmp_path / "walk.npz", clip)
         back = footplant.load(tmp_path / "walk.npz")
@@ -306,13 +306,13 @@ class TestOwn:
             assert tuple(data["names"]) == clip.motion.skeleton.names
             assert np.array_equal(data["rotations"], clip.motion.rotations)
 
-    def test_it_cannot_be_half_read(self, tmp_path):
+    def test_incomplete_files_are_refused(self, tmp_path):
         clip = samples.load("stand")
         footplant.save(tmp_path / "stand.npz", clip)
         with np.load(tmp_path / "stand.npz") as data:
             arrays = dict(data)
         refuse(npz(**(arrays | {"version": 2})), "expected version 1, got 2")
-        refuse(npz(**{key: value for key, value in arrays.items() if key != "root"}), "got none called root")
+        refuse(npz(**{key: value for key, value in arrays.items() if key != "root"}), "got none named root")
         refuse(npz(**(arrays | {"parents": arrays["parents"] + 1})), "expected joint 0 to be the root")
         refuse(npz(**(arrays | {"parents": arrays["parents"] * 1.0})), "expected whole numbers")
         refuse(npz(**(arrays | {"rotations": arrays["rotations"] * 1.5})), "expected unit quaternions")
@@ -320,7 +320,7 @@ class TestOwn:
             refuse(npz(**(arrays | {name: arrays[name] + 1e300})), f"{name}: expected numbers of at most")
         refuse(npz(**(arrays | {"root": arrays["root"][:3]})), "expected root positions of shape")
         refuse(npz(**(arrays | {"role_joints": arrays["role_joints"] + 900})), "role_joints: expected joints below")
-        refuse(npz(**(arrays | {"fps": 0.0})), "frames a second")
+        refuse(npz(**(arrays | {"fps": 0.0})), "frames per second")
         with pytest.raises(FormatError, match=r"ends in \.npz"):
             footplant.save(tmp_path / "x.npy", clip)
 
@@ -331,7 +331,7 @@ class TestOwn:
 
 
 @given(st.data())
-def test_any_change_of_a_file_is_read_or_refused(data):
+def test_any_mutated_file_is_read_or_refused(data):
     kinds = (
         npz(poses=POSES[:3], trans=TRANS[:3], fps=30), npz(compressed=True, poses=POSES[:3], trans=TRANS[:3], fps=30),
         npy(RNG.normal(size=(3, 22, 3))), npy(POSES[:3]),

@@ -81,7 +81,7 @@ def test_single_poses_in_known_orders():
 
 
 @pytest.mark.parametrize("layout", [layout for layout in KNOWN if COPY not in layout.kinds][::2], ids=lambda x: x.title)
-def test_an_unknown_order_is_told_by_the_motion(layout):
+def test_an_unknown_joint_order_is_found_from_the_motion(layout):
     """Joints of a human in a random order after the root: the tree is found, and the figure met exactly."""
     rng = np.random.default_rng(5)
     order = np.concatenate([[0], 1 + rng.permutation(len(layout.names) - 1)])
@@ -96,10 +96,10 @@ def test_an_unknown_order_is_told_by_the_motion(layout):
     small = "index|middle|ring|pinky|thumb|eye|ear|nose|jaw|toe"
     assert all(re.search(small, name.lower()) for name in wrong)
     (figure,) = format_npz.parse(npy(positions), "clip.npy")
-    assert "distance never changes" in " ".join(figure.notes)
+    assert "distance is constant" in " ".join(figure.notes)
 
 
-def test_with_world_rotations_the_very_tree_is_found():
+def test_with_world_rotations_the_exact_tree_is_found():
     rng = np.random.default_rng(6)
     parents = np.array([-1] + [int(rng.integers(max(0, j - 4), j)) for j in range(1, 19)])
     offsets = rng.normal(scale=0.3, size=(19, 3))
@@ -127,10 +127,10 @@ def test_joints_that_slide_are_kept():
     (found,) = format_npz.parse(npz(positions=positions, global_rotations=rotations, parents=[-1, 0, 1, 2], fps=30))
     assert found.read_take(0).offsets is not None
     assert np.abs(Kinematics(found.read_take(0)).positions - positions).max() < 1e-9
-    assert "bones that move" in " ".join(found.notes)
+    assert "moving bone offsets" in " ".join(found.notes)
 
 
-def test_names_and_parents_of_the_file_go_first():
+def test_stated_names_and_parents_take_precedence():
     """A parent after its child, SMPL's table of two rows, a batch of one."""
     positions, _ = moving([-1, 0, 1, 1], np.eye(4, 3) + 0.2)
     shuffled = positions[:, [0, 2, 1, 3]][None]
@@ -145,15 +145,15 @@ def test_names_and_parents_of_the_file_go_first():
             format_npz.parse(npz(joints=shuffled, names=names, parents=parents), "clip.npz")
 
 
-def test_what_no_tree_explains_is_refused():
+def test_positions_without_a_tree_are_refused():
     rng = np.random.default_rng(1)
-    with pytest.raises(FormatError, match="distances are kept by bones, got 19 joints in an order that is not known"):
+    with pytest.raises(FormatError, match="connected by bones of constant length, got 19 joints in an unknown order"):
         format_npz.parse(npy(rng.normal(size=(50, 19, 3))), "clip.npy")
     with pytest.raises(FormatError, match=r"expected 10 frames or more, got 4 of 19 joints .* names and parents"):
         format_npz.parse(npy(rng.normal(size=(4, 19, 3))), "clip.npy")
 
 
-def test_rotations_that_are_none():
+def test_invalid_rotations():
     positions, rotations = moving([-1, 0, 1], np.eye(3))
     for bad, match in (
         (rotations * 3, "expected unit quaternions, got one of length 3"),
@@ -175,12 +175,12 @@ def test_fit_of_noisy_positions():
     (found,) = format_npz.parse(data, "clip.npz")
     off = np.linalg.norm(Kinematics(found.read_take(0)).positions - exact, axis=-1)
     assert np.sqrt(np.mean(off**2)) < 0.015
-    said = re.search(r"fit the positions: ([\d.]+) mm off on average", " ".join(found.notes))
+    said = re.search(r"fitted to the positions: mean error ([\d.]+) mm", " ".join(found.notes))
     assert said
     assert 3 < float(said[1]) < 15
 
 
-def test_fit_is_exact_for_a_rigid_figure_and_says_so():
+def test_fit_is_exact_for_a_rigid_skeleton():
     clip = samples.load("walk")
     kin = Kinematics(clip.motion)
     parents = np.array(clip.motion.skeleton.parents)
@@ -247,7 +247,7 @@ def test_real_files(shared, file):
 
 
 @pytest.mark.parametrize("name", ["heightmap", "left_foot_contact", "right_foot_contact"])
-def test_real_arrays_that_are_no_motion(shared, name):
+def test_real_arrays_that_are_not_motions(shared, name):
     with pytest.raises(FormatError, match="height map" if name == "heightmap" else "foot contacts"):
         footplant.load(shared / f"smpl_npz/pyroki_{name}.npy")
 
@@ -255,7 +255,7 @@ def test_real_arrays_that_are_no_motion(shared, name):
 @pytest.mark.parametrize(
     "file", [CLIMB, KIMODO, "isaaclab_npz/humanoid_walk.npz", "smpl_npz/pyroki_smpl_keypoints.npy"]
 )
-def test_real_positions_are_met(shared, file):
+def test_real_positions_are_fitted(shared, file):
     """Every joint where the file has it: to float precision, but for skin points that follow no joint exactly."""
     (figure,) = format_npz.load(shared / file)
     with open(shared / file, "rb") as handle:

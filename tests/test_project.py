@@ -77,7 +77,7 @@ def assert_same_clip(one: Clip, other: Clip) -> None:
     assert_same_character(one.character, other.character)
 
 
-def test_everything_comes_back_to_the_bit(tmp_path):
+def test_everything_round_trips_bit_for_bit(tmp_path):
     clip = rich_clip()
     assert footplant.save(tmp_path / "a.footplant", clip) == tmp_path / "a.footplant"
     again = footplant.load(tmp_path / "a.footplant")
@@ -134,7 +134,7 @@ def test_roles_are_kept_rather_than_found(tmp_path):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 9), st.text(max_size=20), st.integers(1, 4), st.booleans())
-def test_any_figure_comes_back(seed, frames, name, takes, many):
+def test_random_characters_round_trip(seed, frames, name, takes, many):
     character = rich_character(seed, name)
     clips = tuple(rich_clip(seed + number, f"{name}{number}", frames, character) for number in range(takes))
     figures = (clips, (rich_clip(seed + 50, "other"),)) if many else (clips,)
@@ -170,7 +170,7 @@ def pack(path: Path, index: dict, members: dict[str, bytes], compression: int = 
     return path
 
 
-def test_takes_share_what_they_have_in_common(tmp_path):
+def test_takes_share_common_arrays(tmp_path):
     character = rich_character()
     clips = [rich_clip(seed, f"take {seed}", 3 + seed, character) for seed in range(3)]
     elsewhere = replace(character, skeleton=character.skeleton.scaled(1.5))
@@ -193,7 +193,7 @@ def test_takes_share_what_they_have_in_common(tmp_path):
     ]  # fmt: skip
 
 
-def test_further_figures_come_along_with_all_their_takes(tmp_path):
+def test_further_characters_are_saved_with_all_their_takes(tmp_path):
     first, second = rich_character(1, "Ann"), rich_character(2, "Bob")
     bobs = [rich_clip(10 + take, f"take {take}", 4, second) for take in range(2)]
     anns = [replace(rich_clip(take, f"take {take}", 4, first), others=(bobs[min(take, 1)],)) for take in range(3)]
@@ -208,7 +208,7 @@ def test_further_figures_come_along_with_all_their_takes(tmp_path):
     assert_same_clip(bobs[0], footplant.load(tmp_path / "a.footplant").others[0])
 
 
-def test_what_is_not_known_is_kept(tmp_path):
+def test_unknown_content_is_preserved(tmp_path):
     footplant.save(tmp_path / "a.footplant", rich_clip())
     index, members = unpack(tmp_path / "a.footplant")
     places = ["", "characters.0", "characters.0.skeleton", "characters.0.limits", "characters.0.skin",
@@ -228,7 +228,7 @@ def test_what_is_not_known_is_kept(tmp_path):
     members |= {"someone/array.npy": b"not even an array", "notes.txt": b"hello"}
     pack(tmp_path / "b.footplant", index, members)
     clip = footplant.load(tmp_path / "b.footplant")
-    assert clip.notes == ("the project has version 1.7, newer than 1.0; what is not known is kept as it is",)
+    assert clip.notes == ("the project has version 1.7, newer than 1.0; unknown content is preserved",)
     footplant.save(tmp_path / "c.footplant", replace(clip, motion=clip.motion[:2]))
     save_project(tmp_path / "d.footplant", load_project(tmp_path / "b.footplant"))
     for name in "cd":
@@ -243,7 +243,7 @@ def test_what_is_not_known_is_kept(tmp_path):
     assert len(footplant.load(tmp_path / "c.footplant").motion) == 2
 
 
-def test_constraints_and_edits_come_along_with_a_clip(tmp_path):
+def test_constraints_and_edits_are_kept_with_a_clip(tmp_path):
     values = ({"kind": "plant", "frames": [1, 5]},)
     save_project(tmp_path / "a.footplant", replace(Project.of(rich_clip()), constraints=values, edits=values))
     footplant.save(tmp_path / "b.footplant", footplant.load(tmp_path / "a.footplant"))
@@ -254,9 +254,9 @@ def test_constraints_and_edits_come_along_with_a_clip(tmp_path):
 @pytest.mark.parametrize(
     ("value", "where"),
     [({"a": np.float64(1).reshape(1)}, r"constraints\[0\]\.a"), ({"a": [float("nan")]}, r"constraints\[0\]\.a\[0\]"),
-     ({3: 4}, r"constraints\[0\]: expected keys that are texts, got 3")],
+     ({3: 4}, r"constraints\[0\]: expected string keys, got 3")],
 )  # fmt: skip
-def test_values_that_are_no_json_are_refused(tmp_path, value, where):
+def test_values_that_json_lacks_are_refused(tmp_path, value, where):
     with pytest.raises(FormatError, match=where):
         save_project(tmp_path / "a.footplant", Project(((rich_clip(),),), (value,)))
     assert not list(tmp_path.iterdir())
@@ -295,10 +295,10 @@ BROKEN = [
     ("characters.0.contacts.left_heel", None, "a joint and an offset"),
     ("characters.0.skin.joints", "characters/0/skin_weights.npy", "whole numbers"),
     ("characters.0.skin.faces", "characters/0/skin_vertices.npy", "whole numbers"),
-    ("characters.0.source.extension", "../../x", "an ending such as"),
+    ("characters.0.source.extension", "../../x", "an extension such as"),
     ("characters.0.height", -1, "a finite number from 0"),
     ("characters.0.name", None, "a string"),
-    ("figures", [], "at least one figure"),
+    ("figures", [], "at least one character"),
     ("figures.0.takes", [], "at least one take"),
     ("figures.0.takes.0.fps", 0, "positive number of frames a second"),
     ("figures.0.takes.0.fps", "fast", "a finite number"),
@@ -311,7 +311,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("place", "value", "message"), BROKEN, ids=[f"{p}={v}"[:50] for p, v, _ in BROKEN])
-def test_broken_projects_say_where(tmp_path, place, value, message):
+def test_damaged_projects_say_where(tmp_path, place, value, message):
     clip = rich_clip()
     names = tuple(f"joint_{joint}" for joint in range(12))
     skeleton = replace(clip.character.skeleton, names=names)
@@ -357,7 +357,7 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
     assert np.array_equal(footplant.load(path).motion.root, np.ones((5, 3)))
 
 
-def test_a_thousand_takes_of_one_array_are_no_bomb(tmp_path, monkeypatch):
+def test_a_thousand_takes_of_one_array_share_memory(tmp_path, monkeypatch):
     footplant.save(tmp_path / "a.footplant", rich_clip(frames=2000))
     index, members = unpack(tmp_path / "a.footplant")
     index["figures"][0]["takes"] *= 1000
@@ -398,7 +398,7 @@ def test_a_character_keeps_its_file(tmp_path):
     assert source.data[:4] == b"glTF"
 
 
-def test_a_packed_file_that_is_broken_is_told_when_it_is_needed(tmp_path):
+def test_a_damaged_packed_file_is_reported_when_used(tmp_path):
     clip = footplant.load("sample:walk")
     broken = replace(clip.character, source=PackedSource("gltf", ".glb", b"glTF broken", ()))
     footplant.save(tmp_path / "a.footplant", replace(clip, character=broken))
@@ -409,14 +409,14 @@ def test_a_packed_file_that_is_broken_is_told_when_it_is_needed(tmp_path):
 
 
 def test_projects_of_nothing_are_refused():
-    with pytest.raises(footplant.MotionError, match="at least one figure"):
+    with pytest.raises(footplant.MotionError, match="at least one character"):
         Project(())
     assert Extra().members == {}
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_whatever_the_bytes_are_only_a_format_error_escapes(data):
+def test_any_bytes_raise_only_format_errors(data):
     sound = _SOUND[0]
     damaged = bytearray(sound)
     for _ in range(data.draw(st.integers(1, 5))):
@@ -432,7 +432,7 @@ def test_whatever_the_bytes_are_only_a_format_error_escapes(data):
 _SOUND = [_bytes(Project.of(rich_clip(frames=2)))]
 
 
-def test_the_reader_in_the_documents_reads_a_project(tmp_path, monkeypatch):
+def test_the_reader_in_the_docs_reads_a_project(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "project_file.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 2
     monkeypatch.chdir(tmp_path)

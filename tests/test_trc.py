@@ -36,7 +36,7 @@ def read(text: str):
     return trc.parse(text.encode())
 
 
-def test_a_plain_file():
+def test_a_simple_file():
     raw = read(TEXT)
     assert raw.names == ("A", "B")
     np.testing.assert_array_equal(raw.positions, EXPECTED)
@@ -62,7 +62,7 @@ def test_a_plain_file():
         TEXT.replace("Frame#", "frame#").replace("DataRate", "datarate"),
     ],
 )
-def test_the_same_in_other_ways(text):
+def test_equivalent_layouts(text):
     raw = read(text)
     assert raw.names == ("A", "B")
     np.testing.assert_array_equal(raw.positions, EXPECTED)
@@ -74,45 +74,45 @@ def test_byte_order_marks(encoding):
     np.testing.assert_array_equal(trc.parse(TEXT.encode(encoding)).positions, EXPECTED)
 
 
-def test_blanks_between_fields():
+def test_spaces_between_fields():
     rows = "1 0.0 1 2 3 4 5 6\n2   0.016667 1 2 3 4 5 7\n"
     raw = read(HEADER.replace("\t", " ") + rows)
     assert raw.names == ("A", "B")
     np.testing.assert_array_equal(raw.positions[1], [[1, 2, 3], [4, 5, 7]])
 
 
-def test_headers_that_lie():
+def test_wrong_headers():
     raw = read(TEXT.replace("\t3\t2\tmm", "\t30\t5\tmm"))
-    assert "the header states 5 markers and names 2; those were read" in raw.notes
+    assert "the header states 5 markers and names 2; the named ones were read" in raw.notes
     assert "the header states 30 frames, 3 rows follow and were read" in raw.notes
     raw = read(TEXT.replace("60.00\t120.00", "30.00\t120.00"))
     assert raw.fps == pytest.approx(60.6061, rel=1e-4)
-    assert "the times say 60.6061; took the times" in raw.notes[0]
+    assert "the times 60.6061; used the times" in raw.notes[0]
     raw = read(TEXT.replace("60.00\t120.00", "0\t120.00"))
     # the times contradict the cameras' rate too
     assert raw.fps == pytest.approx(60.6061, rel=1e-4)
     raw = read(TEXT.replace("8\t0.017", "9\t0.017"))
-    assert "not numbered one after another" in raw.notes[0]
+    assert "not consecutive" in raw.notes[0]
 
 
-def test_columns_without_a_name_are_left_out():
+def test_columns_without_a_name_are_dropped():
     raw = read(TEXT.replace("\t5\t6\n", "\t5\t6\t100\t200\t300\n"))
     assert raw.names == ("A", "B")
-    assert "3 values stand in columns without a name" in raw.notes[0]
+    assert "3 values are in columns without a name" in raw.notes[0]
 
 
-def test_names_twice_or_none():
+def test_duplicate_and_missing_names():
     assert read(TEXT.replace("\tB\t", "\tA\t")).names == ("A", "A_2")
     raw = read(TEXT.replace("A\t\t\tB", ""))
     assert raw.names == ("point1", "point2")
     np.testing.assert_array_equal(raw.positions, EXPECTED)
 
 
-def test_half_points_and_zeros_are_hidden():
+def test_incomplete_and_zero_points_are_occluded():
     raw = read(TEXT.replace("1.5\t2\t3", "1.5\t\t3").replace("7\t8\t9", "0\t0\t0.000"))
     assert np.isnan(raw.positions[[0, 2], 0]).all()
-    assert "1 points have less than three coordinates and were taken for hidden" in raw.notes
-    assert "1 samples are exactly (0, 0, 0) and were taken for hidden" in raw.notes
+    assert "1 points have fewer than three coordinates and were treated as occluded" in raw.notes
+    assert "1 samples are exactly (0, 0, 0) and were treated as occluded" in raw.notes
     raw = read(TEXT.replace("1.5", "inf"))
     assert np.isnan(raw.positions[0, 0]).all()
 
@@ -126,7 +126,7 @@ def test_half_points_and_zeros_are_hidden():
         (HEADER, "got 0 rows"),
         (TEXT.replace("1.5", "1.5x"), r"line 7: expected a number for x of 'A', got b'1\.5x'"),
         (TEXT.replace("5e1", "1_0"), r"line 8: expected a number for y of 'B'"),
-        (HEADER + "1\t0.0\n2\t0.1\n", "hidden in all 2 frames"),
+        (HEADER + "1\t0.0\n2\t0.1\n", "occluded in all 2 frames"),
         ("Frame#\tTime\t" + "A\t\t\t" * 70_000 + "\n1\t0\t1\t2\t3\n", "at most 65535 markers"),
     ],
 )
@@ -173,7 +173,7 @@ places = hnp.arrays(
 @given(
     places, st.sampled_from(["y", "z", "x", "-y", "-z", "-x"]), st.integers(0, 9999), st.sampled_from([59.94, 100, 7])
 )
-def test_metres_come_back_to_the_last_bit(tmp_path_factory, positions, up, first, fps):
+def test_metres_round_trip_bit_for_bit(tmp_path_factory, positions, up, first, fps):
     path = tmp_path_factory.mktemp("trc") / "a.trc"
     hidden = np.zeros(positions.shape[:2], bool)
     hidden.flat[1::3] = True
@@ -187,7 +187,7 @@ def test_metres_come_back_to_the_last_bit(tmp_path_factory, positions, up, first
     np.testing.assert_allclose(footplant.load_markers(path, up=up).positions, positions, rtol=3e-16)
 
 
-def test_what_came_from_millimetres_comes_back_to_the_last_bit(tmp_path):
+def test_millimetres_round_trip_bit_for_bit(tmp_path):
     rng = np.random.default_rng(1)
     for digits in (3, 5):
         values = np.round(rng.uniform(-4000, 4000, (200, 10, 3)), digits)
@@ -216,7 +216,7 @@ def test_saving_is_checked(tmp_path):
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_damage_anywhere_is_read_or_refused(data):
+def test_randomly_damaged_files_are_read_or_refused(data):
     content = bytearray(TEXT.encode())
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

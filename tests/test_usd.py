@@ -56,13 +56,13 @@ def test_z_up_and_metres(tmp_path):
 
 
 @pytest.mark.parametrize(("size", "scale"), [("(0,-200,0,1)", 0.01), ("(0,-2,0,1)", None)])
-def test_unstated_units_are_centimetres_unless_the_figure_is_tiny(tmp_path, size, scale):
+def test_unstated_units_are_centimetres_unless_the_character_is_tiny(tmp_path, size, scale):
     text = ARM.replace("    metersPerUnit = 0.01\n", "").replace("(0,-2,0,1)", size)
     text = text[: text.index("    def Mesh")] + "}\n"
     assert read(write(tmp_path, text))[0].scale == scale
 
 
-def test_polygons_are_cut_into_triangles_and_left_handed_ones_turned(tmp_path):
+def test_polygons_are_triangulated_and_left_handed_ones_flipped(tmp_path):
     figure, _ = read(write(tmp_path))
     faces = figure.skin.faces.tolist()
     assert faces == [[0, 1, 2], [0, 2, 3], [4, 5, 6], [4, 6, 7], [4, 7, 0], [1, 2, 5]]
@@ -71,20 +71,20 @@ def test_polygons_are_cut_into_triangles_and_left_handed_ones_turned(tmp_path):
     assert turned.tolist() == [face[::-1] for face in faces]
 
 
-def test_the_mesh_stands_where_it_was_bound(tmp_path):
+def test_the_mesh_is_in_its_bind_pose(tmp_path):
     figure, _ = read(write(tmp_path))
     np.testing.assert_allclose(figure.skin.vertices[0], [10 + 1.5, 20 + 4, 30 + 0.25])
     np.testing.assert_allclose(figure.skin.weights.sum(axis=1), 1.0)
     np.testing.assert_allclose(figure.skin.weights[1], [0.75, 0.25])
 
 
-def test_normals_a_vertex_are_kept(tmp_path):
+def test_vertex_normals_are_kept(tmp_path):
     normals = "normal3f[] normals = [(0,0,1), (0,0,1), (0,0,1), (0,0,1), (1,0,0), (1,0,0), (1,0,0), (1,0,0)]"
     text = ARM.replace("        int[] faceVertexCounts", f"        {normals}\n        int[] faceVertexCounts")
     np.testing.assert_allclose(read(write(tmp_path, text))[0].skin.normals[[0, 4]], [[0, 0, 1], [1, 0, 0]])
 
 
-def test_several_roots_hang_on_one_of_ours(tmp_path):
+def test_several_roots_get_an_added_root(tmp_path):
     figure, motion = read(write(tmp_path, ARM.replace('"Hip/Knee/Foot"', '"Foot"')))
     assert figure.skeleton.names == ("root", "Hip", "Knee", "Foot")
     assert figure.skeleton.parents.tolist() == [-1, 0, 1, 0]
@@ -97,14 +97,14 @@ def test_joints_before_their_parents_are_sorted(tmp_path):
     assert figure.skeleton.names == ("Hip", "Knee", "Foot")
 
 
-def test_names_that_come_twice_get_the_part_above(tmp_path):
+def test_duplicate_names_get_their_parents_prefix(tmp_path):
     text = ARM.replace('"Hip/Knee", "Hip/Knee/Foot"]', '"Hip/End", "Hip/Knee/End"]')
     figure, _ = read(write(tmp_path, text))
     assert figure.skeleton.names == ("Hip", "Hip_End", "Knee_End")
     assert any("share the last part" in note for note in figure.notes)
 
 
-def test_joint_names_of_the_file_are_taken(tmp_path):
+def test_joint_names_of_the_file_are_used(tmp_path):
     text = ARM.replace(
         "uniform matrix4d[] bind", 'uniform token[] jointNames = ["a b", "c:d", "é"]\n uniform matrix4d[] bind'
     )
@@ -122,7 +122,7 @@ def test_a_mesh_bound_in_another_pose_gives_the_skeleton_its_pose(tmp_path):
     text = ARM.replace("(0,2,0,1)),", "(1,2,0,1)),", 1)
     figure, motion = read(write(tmp_path, text))
     np.testing.assert_allclose(figure.skeleton.offsets[1], [1, -2, 0])
-    assert any("another pose" in note for note in figure.notes)
+    assert any("bind pose differs" in note for note in figure.notes)
     np.testing.assert_allclose(motion.skeleton.offsets[1], [0, -2, 0])
     still = text.replace("        rel skel:animationSource = </Model/Anim>\n", "").replace("SkelAnimation", "Scope")
     figure, motion = read(write(tmp_path, still))
@@ -130,7 +130,7 @@ def test_a_mesh_bound_in_another_pose_gives_the_skeleton_its_pose(tmp_path):
     np.testing.assert_allclose(motion.skeleton.offsets[1], [0, -2, 0])
 
 
-def test_an_animation_that_nothing_is_bound_to_is_a_further_take(tmp_path):
+def test_an_unbound_animation_is_a_further_take(tmp_path):
     other = '    def SkelAnimation "Other"\n    {\n        uniform token[] joints = ["Hip"]\n'
     other += "        quatf[] rotations = [(0,1,0,0)]\n    }\n"
     figure, motion = read(write(tmp_path, ARM.replace("    def Mesh", other + "    def Mesh")), take=1)
@@ -149,7 +149,7 @@ def test_an_animation_without_skeleton_makes_its_own(tmp_path):
     np.testing.assert_allclose(motion.rotations[0, 1], [0, 1, 0, 0])
 
 
-def test_bones_that_move_and_scales_that_change(tmp_path):
+def test_moving_bones_and_animated_scale(tmp_path):
     moving = ARM.replace(
         "float3[] translations = [(0,-2,0), (0,4,0)]",
         "float3[] translations.timeSamples = {1: [(0,-2,0), (0,4,0)], 3: [(0,-3,0), (1,4,0)]}",
@@ -163,17 +163,17 @@ def test_bones_that_move_and_scales_that_change(tmp_path):
     )
     figure, motion = read(write(tmp_path, scaled))
     np.testing.assert_allclose(motion.offsets[:, 1, 1], [-2, -3, -4])
-    assert any("scales are animated" in note for note in figure.take_notes(0))
+    assert any("scale is animated" in note for note in figure.take_notes(0))
 
 
 def test_blend_shapes_are_noted(tmp_path):
     text = ARM.replace(
         "        rel skel:skeleton", '        uniform token[] skel:blendShapes = ["smile"]\n        rel skel:skeleton'
     )
-    assert "1 blend shape was left aside" in read(write(tmp_path, text))[0].notes
+    assert "1 blend shape was ignored" in read(write(tmp_path, text))[0].notes
 
 
-def test_two_skeletons_are_two_figures(tmp_path):
+def test_two_skeletons_are_two_characters(tmp_path):
     body = ARM[ARM.index("def SkelRoot") :]
     figures = usd.load(write(tmp_path, ARM + body.replace("Model", "Other")), isolated=False)
     assert [figure.name for figure in figures] == ["Model", "Other"]
@@ -206,7 +206,7 @@ def test_the_rate_of_samples(samples, codes, stated, expected):
     assert grid.even
 
 
-def test_samples_on_no_grid_are_said_to_be():
+def test_unevenly_spaced_samples_are_reported():
     samples = np.array([0.0, 1.0, 2.3, 3.1, 4.77])
     grid = find_grid(samples, 24.0, None)
     assert not grid.even
@@ -235,7 +235,7 @@ def test_splitting_and_folding_are_exact_for_any_matrices():
             places.append(places[parent] + rotation.rotate(turns[parent], offset))
             turns.append(rotation.multiply(turns[parent], turn))
         np.testing.assert_allclose(places[joint], world[joint][:, :3, 3], atol=1e-10)
-        linear = rotation.to_matrix(turns[joint]) @ folded.spreads[joint]
+        linear = rotation.to_matrix(turns[joint]) @ folded.scale_matrices[joint]
         np.testing.assert_allclose(linear, world[joint][:, :3, :3], atol=1e-10)
 
 
@@ -296,7 +296,7 @@ class _nothing:
         return False
 
 
-def test_text_that_nests_too_deep_does_not_end_the_interpreter(tmp_path):
+def test_deeply_nested_text_does_not_crash_the_interpreter(tmp_path):
     deep = "#usda 1.0\n(\n customLayerData = {" + "dictionary a = {" * 300_000 + "}" * 300_000 + "}\n)\n"
     with pytest.raises(FormatError, match=r"usd-core ends with|damage|memory"):
         usd.load(write(tmp_path, deep))
@@ -341,7 +341,7 @@ def _referring(target: str, arc: str = "references") -> str:
     return f'#usda 1.0\n(\n    metersPerUnit = 1\n)\ndef "Model" (\n    {arc} = @{target}@</Model>\n)\n{{\n}}\n'
 
 
-def test_layers_of_the_own_folder_are_followed(tmp_path):
+def test_layers_in_the_files_folder_are_opened(tmp_path):
     (tmp_path / "parts").mkdir()
     write(tmp_path / "parts", ARM, "leg.usda")
     write(tmp_path, "#usda 1.0\n(\n    subLayers = [@parts/leg.usda@]\n)\n", "sub.usda")
@@ -354,7 +354,7 @@ def test_layers_of_the_own_folder_are_followed(tmp_path):
 @pytest.mark.parametrize("arc", ["references", "payload"])
 @pytest.mark.parametrize("target", ["../leg.usda", "ABSOLUTE", "https://example.org/leg.usda", "link/leg.usda",
                                     "inside.usdz[leg.usda]", "anon:0x1234:leg.usda"])  # fmt: skip
-def test_nothing_outside_the_folder_is_followed(tmp_path, target, arc):
+def test_nothing_outside_the_folder_is_opened(tmp_path, target, arc):
     outside = write(tmp_path, ARM, "leg.usda")
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -363,21 +363,21 @@ def test_nothing_outside_the_folder_is_followed(tmp_path, target, arc):
     except OSError:
         pytest.skip("no symbolic links here")
     target = str(outside) if target == "ABSOLUTE" else target
-    with pytest.raises(FormatError, match="not followed"):
+    with pytest.raises(FormatError, match="not opened"):
         usd.load(write(inside, _referring(target, arc), "main.usda"), isolated=False)
     both = ARM.replace('def SkelRoot "Model" (\n', f'def SkelRoot "Model" (\n    {arc} = @{target}@</Model>\n')
-    assert any("not followed" in note for note in read(write(inside, both, "both.usda"))[0].notes)
+    assert any("not opened" in note for note in read(write(inside, both, "both.usda"))[0].notes)
     under = ARM.replace("#usda 1.0\n(\n", f"#usda 1.0\n(\n    subLayers = [@{target}@]\n")
-    assert any("not followed" in note for note in read(write(inside, under, "under.usda"))[0].notes)
+    assert any("not opened" in note for note in read(write(inside, under, "under.usda"))[0].notes)
 
 
-def test_value_clips_are_not_followed(tmp_path):
+def test_value_clips_are_not_opened(tmp_path):
     clips = "clips = {\n dictionary default = {\n asset[] assetPaths = [@./clip.usda@]\n }\n }\n"
     text = ARM.replace('    kind = "component"\n', f'    kind = "component"\n    {clips}')
     assert any("value clips" in note for note in read(write(tmp_path, text))[0].notes)
 
 
-def test_layers_that_refer_to_one_another_come_to_an_end(tmp_path):
+def test_cyclic_layers_terminate(tmp_path):
     write(tmp_path, _referring("main.usda").replace('def "Model"', 'def "Model"'), "other.usda")
     with pytest.raises(FormatError, match="got none"):
         usd.load(write(tmp_path, _referring("other.usda"), "main.usda"), isolated=False)
@@ -426,7 +426,7 @@ def test_packages_are_checked_before_they_are_unpacked(tmp_path):
         usd.load(path, isolated=False)
 
 
-def test_a_missing_usd_core_is_said_with_the_command(tmp_path, monkeypatch):
+def test_a_missing_usd_core_is_reported_with_the_install_command(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"footplant\[usd\]"):
         usd.load(write(tmp_path))
@@ -449,7 +449,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("path", shared_files("usd/*.usd*"), ids=lambda path: path.name)
-def test_every_real_file_is_read_as_it_is(path):
+def test_every_real_file_is_read(path):
     joints, frames, fps, up, units, human = TABLE[path.name]
     clip = footplant.load(path, isolated=False)
     assert len(clip.motion.skeleton) == joints

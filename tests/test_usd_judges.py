@@ -47,7 +47,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_joints_and_vertices_stand_where_usd_core_has_them(tmp_path, name):
+def test_joints_and_vertices_match_usd_core(tmp_path, name):
     path = write(tmp_path, VARIANTS[name])
     figure, motion = read(path)
     assert len(motion) == 3
@@ -59,13 +59,13 @@ def test_joints_and_vertices_stand_where_usd_core_has_them(tmp_path, name):
 @pytest.mark.parametrize(
     "name", ["plain", "place that moves, turns and scales", "uniform scale", "animation inherited"]
 )
-def test_joints_are_turned_as_usd_core_has_them(tmp_path, name):
+def test_joint_rotations_match_usd_core(tmp_path, name):
     path = write(tmp_path, VARIANTS[name])
     assert worst_turn(path, *read(path)) < 1e-6
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_an_edit_lands_where_our_kinematics_has_it(tmp_path, name):
+def test_an_edit_matches_our_kinematics(tmp_path, name):
     path, out = write(tmp_path, VARIANTS[name]), tmp_path / "edit.usda"
     clip = clip_from_raw(usd.load(path, isolated=False)[0], path)
     shift = 0.02 * np.random.default_rng(1).normal(size=(1, 1 + len(clip.motion.skeleton), 3))
@@ -83,7 +83,7 @@ def test_an_edit_lands_where_our_kinematics_has_it(tmp_path, name):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_real_files_stand_where_usd_core_has_them(path):
+def test_real_files_match_usd_core(path):
     figure, motion = read(path)
     assert worst_joint(path, figure, motion) < NEAR
     if figure.skin is not None:
@@ -92,7 +92,7 @@ def test_real_files_stand_where_usd_core_has_them(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 @pytest.mark.parametrize("kind", [".usda", ".usdc", ".usdz"])
-def test_edits_of_real_files_are_valid_and_land_right(path, kind, tmp_path):
+def test_edits_of_real_files_are_valid_and_match_usd_core(path, kind, tmp_path):
     out = tmp_path / f"edit{kind}"
     clip = clip_from_raw(usd.load(path, isolated=False)[0], path)
     motion = clip.motion if len(clip.motion) > 1 else rest_motion(clip.motion.skeleton, 12, 29.97)
@@ -107,13 +107,13 @@ def test_edits_of_real_files_are_valid_and_land_right(path, kind, tmp_path):
     assert validation_errors(out) <= validation_errors(path)
     again = clip_from_raw(figure, out).motion
     assert again.fps == edit.motion.fps
-    first = 0 if figure.source.figure.order[0] >= 0 else 1
+    first = 0 if figure.source.character.order[0] >= 0 else 1
     ours, theirs = Kinematics(edit.motion).positions[:, first:], Kinematics(again).positions[:, first:]
     np.testing.assert_allclose(theirs, ours, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [".usda", ".usdc", ".usd", ".usdz"])
-def test_what_we_write_anew_is_valid_and_stands_right(kind, tmp_path):
+def test_new_files_are_valid_and_match_usd_core(kind, tmp_path):
     path = tmp_path / f"walk{kind}"
     clip = samples.load("walk")
     clip = replace(clip, motion=clip.motion[:60])

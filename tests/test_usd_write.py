@@ -13,6 +13,7 @@ import footplant
 from footplant import Character, Clip, FormatError, Kinematics, Motion, Skeleton, rest_motion, samples, skinning
 from footplant.io import usd
 from footplant.io.conversion import clip_from_raw
+from footplant.io.source import pack_source
 from footplant.io.usd import package
 from random_figures import random_motion
 from usd_made import ARM, read, take_of, validation_errors, write
@@ -38,7 +39,7 @@ def same_positions(a: Motion, b: Motion, tolerance: float = 1e-5) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_walking_mannequin_comes_back(tmp_path, kind):
+def test_a_walking_mannequin_round_trips(tmp_path, kind):
     clip, path = samples.load("walk"), tmp_path / f"walk{kind}"
     footplant.save(path, clip)
     again = footplant.load(path, isolated=False)
@@ -63,7 +64,7 @@ def test_a_walking_mannequin_comes_back(tmp_path, kind):
 
 
 @pytest.mark.parametrize("name", ["bvh/cmu/35_01.bvh", "gltf/CesiumMan.glb", "gltf/RobotExpressive.glb"])
-def test_real_clips_come_back(tmp_path, shared, name):
+def test_real_clips_round_trip(tmp_path, shared, name):
     source = shared / name
     if not source.exists():
         pytest.skip(f"{name} is not among the real clips")
@@ -89,7 +90,7 @@ def test_real_clips_come_back(tmp_path, shared, name):
     moving=st.booleans(),
     kind=st.sampled_from(KINDS),
 )
-def test_random_figures_come_back(tmp_path, frames, joints, seed, fps, moving, kind):
+def test_random_characters_round_trip(tmp_path, frames, joints, seed, fps, moving, kind):
     motion = random_motion(frames, joints, seed, fps=fps)
     if moving and joints > 1:
         offsets = motion.skeleton.offsets + np.random.default_rng(seed).normal(size=(frames, joints, 3))
@@ -108,7 +109,7 @@ def test_random_figures_come_back(tmp_path, frames, joints, seed, fps, moving, k
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=8, unique=True))
-def test_any_names_come_back(tmp_path, names):
+def test_any_names_round_trip(tmp_path, names):
     names = [name.replace("\0", "0").encode("utf-8", "replace").decode() for name in names]
     if len(set(names)) < len(names):
         return
@@ -120,7 +121,7 @@ def test_any_names_come_back(tmp_path, names):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_clip_that_nothing_changed_is_copied_to_the_byte(tmp_path, kind):
+def test_an_unmodified_clip_is_copied_byte_for_byte(tmp_path, kind):
     first, second = tmp_path / f"first{kind}", tmp_path / f"second{kind}"
     clip = samples.load("walk")
     usd.save(first, replace(clip, motion=clip.motion[:20]))
@@ -228,7 +229,7 @@ def test_an_animation_that_two_skeletons_share_is_not_changed_for_both(tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stage_of_several_layers_stays_whole_in_another_folder(tmp_path, kind):
+def test_a_stage_of_several_layers_is_flattened_in_another_folder(tmp_path, kind):
     (tmp_path / "parts").mkdir()
     (tmp_path / "new").mkdir()
     write(tmp_path / "parts", RICH, "leg.usda")
@@ -292,7 +293,7 @@ def test_other_proportions_are_written_onto_the_stage(tmp_path):
     same_positions(load(out).motion, clip.motion)
 
 
-def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+def test_files_are_written_atomically(tmp_path, monkeypatch):
     path = tmp_path / "walk.usda"
     path.write_text("before")
     clip = samples.load("walk")
@@ -308,7 +309,7 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_cannot_be_written_is_said(tmp_path):
+def test_unwritable_clips_are_reported(tmp_path):
     clip = samples.load("walk")
     with pytest.raises(FormatError, match="empty"):
         usd.save(tmp_path / "a.usda", replace(clip, motion=clip.motion[:0]))
@@ -320,13 +321,13 @@ def test_what_cannot_be_written_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("text", [ARM, RICH])
-def test_a_packed_source_is_whole_and_can_be_written_onto(tmp_path, text):
+def test_a_packed_source_is_complete_and_can_be_written_onto(tmp_path, text):
     path = write(tmp_path, text)
     (tmp_path / "textures").mkdir()
     (tmp_path / "textures" / "skin.png").write_bytes(b"picture")
     clip = turned(load(path))
-    packed = usd.pack_source(clip.character.source)
-    assert usd.pack_source("something else") is None
+    packed = pack_source(clip.character.source)
+    assert pack_source("something else") is None
     assert packed.extension == (".usdz" if text == RICH else ".usda")
     assert packed.carries == (("materials", "variants") if text == RICH else ())
     source = usd.unpack_source(packed, clip.character.skeleton)

@@ -52,7 +52,7 @@ def named_joints(motion: Motion) -> dict[str, np.ndarray]:
 # reading
 
 
-def test_the_map_wins_over_names_and_the_figure_faces_z(tmp_path, version):
+def test_the_bone_map_wins_over_names_and_the_character_faces_z(tmp_path, version):
     clip = footplant.load(write(tmp_path, version))
     roles, skeleton = clip.character.require_roles(), clip.motion.skeleton
     names = {role: [skeleton.names[joint] for joint in chain] for role, chain in roles.joints.items()}
@@ -111,10 +111,10 @@ def test_an_animation_is_that_of_its_human_bones(tmp_path):
     notes = " ".join(clip.notes)
     assert "expressions (happy)" in notes
     assert "gaze" in notes
-    assert "2 nodes that are no human bones move" in notes
+    assert "2 nodes that are not human bones are animated" in notes
 
 
-def test_facing_is_undone_by_send_out_and_yields_to_a_forced_up_axis():
+def test_facing_is_undone_and_yields_to_a_forced_up_axis():
     motion = random_motion()
     for facing, ahead in (("-z", [0, 0, -1]), ("z", [0, 0, 1]), ("x", [1, 0, 0]), ("-x", [-1, 0, 0])):
         figure = RawCharacter("", motion.skeleton, (footplant.Take("a", len(motion), 30.0),), lambda _: motion,
@@ -128,7 +128,7 @@ def test_facing_is_undone_by_send_out_and_yields_to_a_forced_up_axis():
         np.testing.assert_allclose(rotation.rotate(forced.conversion.turn, [0, 0, 1]), [0, 1, 0], atol=1e-12)
 
 
-def test_the_figure_with_the_map_is_taken_before_larger_ones(tmp_path):
+def test_the_character_with_the_bone_map_is_preferred_to_larger_ones(tmp_path):
     content = made("0")
     nodes = content.json["nodes"]
     first = len(nodes)
@@ -222,7 +222,7 @@ def test_a_map_of_another_kind_is_refused(tmp_path, version, value):
         footplant.load(write(tmp_path, version, content))
 
 
-def test_what_a_map_leaves_out_is_said_and_found(tmp_path):
+def test_bones_missing_from_a_map_are_reported_and_found(tmp_path):
     content = made("0")
     bones = human(content)
     bones[:] = [entry for entry in bones if entry["bone"] != "rightFoot"]
@@ -238,11 +238,11 @@ def test_what_a_map_leaves_out_is_said_and_found(tmp_path):
     assert "left_toes" not in roles or roles.confidence["left_toes"] < 1.0
 
 
-def test_constraints_are_told(tmp_path):
+def test_node_constraints_are_reported(tmp_path):
     content = made("1")
     content.json["nodes"][5]["extensions"] = {"VRMC_node_constraint": {"specVersion": "1.0", "constraint": {}}}
     assert any(
-        "1 node follows another by constraints" in note for note in footplant.load(write(tmp_path, "1", content)).notes
+        "1 node is driven by node constraints" in note for note in footplant.load(write(tmp_path, "1", content)).notes
     )
 
 
@@ -258,7 +258,7 @@ def test_garbage_is_refused(tmp_path):
 # writing
 
 
-def test_a_file_that_nothing_changed_is_copied_to_the_byte(tmp_path, version):
+def test_an_unmodified_file_is_copied_byte_for_byte(tmp_path, version):
     path = write(tmp_path, version)
     out = footplant.save(tmp_path / f"out{path.suffix}", footplant.load(path))
     assert out.read_bytes() == path.read_bytes()
@@ -307,7 +307,7 @@ def test_an_edited_animation_keeps_expressions_and_gaze(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["walk", "turn-left", "kick"])
-def test_samples_come_back_from_vrma(tmp_path, name):
+def test_samples_round_trip_through_vrma(tmp_path, name):
     clip = footplant.load(f"sample:{name}")
     again = footplant.load(footplant.save(tmp_path / "out.vrma", clip))
     before, after = named_joints(clip.motion), named_joints(again.motion)
@@ -325,7 +325,7 @@ def test_samples_come_back_from_vrma(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", sorted(samples.CHARACTERS))
-def test_sample_characters_come_back_from_vrm(tmp_path, name):
+def test_sample_characters_round_trip_through_vrm(tmp_path, name):
     character = footplant.load_character(f"sample:{name}")
     again = footplant.load_character(footplant.save(tmp_path / "out.vrm", character))
     assert "animations" not in document(tmp_path / "out.vrm")
@@ -340,7 +340,7 @@ def test_sample_characters_come_back_from_vrm(tmp_path, name):
     np.testing.assert_allclose(theirs, ours, atol=1e-6)
 
 
-def test_a_new_vrm_says_whose_it_is(tmp_path):
+def test_a_new_vrm_has_metadata(tmp_path):
     clip = footplant.load("sample:stand")
     vrm.save(tmp_path / "a.vrm", clip)
     about = document(tmp_path / "a.vrm")["extensions"]["VRMC_vrm"]["meta"]
@@ -392,7 +392,7 @@ def test_joints_between_human_bones_are_folded_into_the_next(tmp_path):
     assert moved.max() < 0.2 * bent[-1]
     assert on_human_bones(clip, "out.vrma").lost == pytest.approx(moved.max(), abs=2e-3)
     (told,) = vrma.further_losses(clip)
-    assert told.startswith("4 joints that are no human bone of VRM ('Armature', 'neck2', ")
+    assert told.startswith("4 joints that are not a human bone of VRM ('Armature', 'neck2', ")
     assert told.endswith(" mm")
     assert vrma.further_losses(footplant.load("sample:walk")) == []
     assert vrma.further_losses(again) == []
@@ -418,7 +418,7 @@ def test_several_takes_are_written(tmp_path, suffix):
     assert [len(take.motion) for take in footplant.io.load_takes(own)] == [len(take.motion) for take in takes]
 
 
-def test_what_is_no_vrm_figure_is_refused_with_the_reason(tmp_path):
+def test_characters_unfit_for_vrm_are_refused_with_the_reason(tmp_path):
     for suffix in (".vrm", ".vrma"):
         path = tmp_path / f"out{suffix}"
         with pytest.raises(FormatError, match="no roles"):
@@ -443,9 +443,9 @@ def test_what_is_no_vrm_figure_is_refused_with_the_reason(tmp_path):
         vrm.save(tmp_path / "out.vrm", footplant.load("sample:walk"), mesh="cloth")
 
 
-def test_modules_say_what_they_hold():
+def test_modules_list_what_they_hold():
     assert (vrm.extensions, vrma.extensions) == ((".vrm",), (".vrma",))
-    assert vrm.holds | vrma.holds <= set(footplant.io.PARTS)
+    assert vrm.holds | vrma.holds <= set(footplant.io.FORMAT_FEATURES)
     assert "skin" not in vrma.holds
 
 
@@ -474,7 +474,7 @@ def figures(draw):
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(clip=figures())
-def test_any_frames_and_poses_come_back_from_vrma(tmp_path, clip):
+def test_random_motions_round_trip_through_vrma(tmp_path, clip):
     again = footplant.load(footplant.save(tmp_path / "any.vrma", clip))
     before, after = named_joints(clip.motion), named_joints(again.motion)
     assert max(np.abs(after[joint] - before[joint]).max() for joint in after) < 1e-5

@@ -86,7 +86,7 @@ def played_on(animation: Clip, figure: Clip, frames: list[int]) -> list[dict[str
 
 
 @needs_models
-def test_maps_rest_poses_and_facing_are_those_of_three_vrm():
+def test_bone_maps_rest_poses_and_facing_match_three_vrm():
     for path, answer in zip(MODELS, ask(*((path, None, []) for path in MODELS)), strict=True):
         clip = footplant.load(path)
         names = {bone: clip.motion.skeleton.names[joint] for bone, joint in bones_of(clip).items()}
@@ -154,7 +154,7 @@ def test_motions_of_characters_play_the_same_as_animations_and_as_their_own_file
         assert np.abs(ours - theirs).max() < 1e-5, path.name
 
 
-def test_samples_play_on_a_character_as_they_were(tmp_path):
+def test_samples_play_on_a_character(tmp_path):
     """Clips whose rest pose is no T-pose: what three-vrm plays is what our own reading of the file gives."""
     (tmp_path / "figure.vrm").write_bytes(made("1").glb())
     figure = footplant.load(tmp_path / "figure.vrm")
@@ -202,7 +202,7 @@ def test_new_characters_are_vrm_to_three_vrm(tmp_path):
 
 
 @needs_models
-def test_what_we_write_is_as_valid_as_its_source(tmp_path):
+def test_written_files_are_as_valid_as_their_source(tmp_path):
     written, sources = [], []
     for number, path in enumerate([*MODELS, *ANIMATIONS]):
         clip = footplant.load(path)

@@ -105,7 +105,7 @@ def take_of(figure: RawCharacter, take: int = 0) -> Motion:
 
 def frame_codes(figure: RawCharacter) -> np.ndarray:
     """The time codes of the first take's frames."""
-    animations = figure.source.figure.animations
+    animations = figure.source.character.animations
     if not animations:
         return np.zeros(1)
     return animations[0].start + animations[0].step * np.arange(animations[0].frames)
@@ -161,7 +161,7 @@ def judge_skin(path: Path, skeleton: str, codes: np.ndarray) -> np.ndarray:
 
 def worst_joint(path: Path, figure: RawCharacter, motion: Motion) -> float:
     """How far our joints are from usd-core's at most, over all frames, metres as the file has them."""
-    own = figure.source.figure
+    own = figure.source.character
     judged = judge_joints(path, own.raw.path, frame_codes(figure))
     positions, places = Kinematics(motion).positions, own.joint_paths()
     worst = [np.abs(positions[:, places[name]] - matrix[:, :3, 3]).max() for name, matrix in judged.items()]
@@ -170,7 +170,7 @@ def worst_joint(path: Path, figure: RawCharacter, motion: Motion) -> float:
 
 def worst_turn(path: Path, figure: RawCharacter, motion: Motion) -> float:
     """How far our joints' axes are from usd-core's at most, radians; for figures without mirrors or shear."""
-    own = figure.source.figure
+    own = figure.source.character
     turns, worst = Kinematics(motion).rotations, 0.0
     for name, matrix in judge_joints(path, own.raw.path, frame_codes(figure)).items():
         unit = matrix[:, :3, :3] / np.linalg.norm(matrix[:, :3, :3], axis=1, keepdims=True)
@@ -181,7 +181,7 @@ def worst_turn(path: Path, figure: RawCharacter, motion: Motion) -> float:
 def worst_vertex(path: Path, figure: RawCharacter, motion: Motion, every: int = 1) -> float:
     """How far our skinned vertices are from usd-core's at most, metres as the file has them."""
     assert figure.skin is not None
-    judged = judge_skin(path, figure.source.figure.raw.path, frame_codes(figure)[::every])
+    judged = judge_skin(path, figure.source.character.raw.path, frame_codes(figure)[::every])
     ours = skinning.linear_blend(figure.skin, Kinematics(motion[::every]))
     return float(np.abs(judged - ours).max()) * figure.source.scale
 

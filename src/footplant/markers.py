@@ -1,4 +1,4 @@
-"""Points that cameras saw: markers with names, moving, and hidden now and then."""
+"""Optical markers: named points over time, with gaps where they are occluded."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ from footplant.skeleton import frozen
 
 @dataclass(frozen=True)
 class Event:
-    """A moment that somebody marked in a trial, such as a foot strike."""
+    """A moment that was marked in a trial, such as a foot strike."""
 
     label: str
     """What happened: "Foot Strike" …"""
     seconds: float
-    """When, from the first frame of the markers; negative when it was before."""
+    """Time from the first frame of the markers; negative if before."""
     context: str = ""
-    """Which side: "Left", "Right", "General" …; "" when the file does not say."""
+    """Side: "Left", "Right", "General" …; "" if unknown."""
     subject: str = ""
-    """Whose event it is; "" when the file does not say."""
+    """The person; "" if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Markers:
-    """Named points over time, sampled at a constant rate, with NaN where a point is hidden."""
+    """Named points over time, sampled at a constant rate, with NaN where a point is occluded."""
 
     names: tuple[str, ...]
-    """M names, each once; with the subject's name before a colon where the file writes it so ("Ann:LKNE")."""
+    """M unique names; prefixed with the subject and a colon if the file does so ("Ann:LKNE")."""
     positions: NDArray
-    """(F, M, 3) metres, y up; all three coordinates are NaN where a marker is hidden."""
+    """(F, M, 3) metres, y up; all three coordinates are NaN where a marker is occluded."""
     fps: float = 100.0
-    """Frames a second."""
+    """Frames per second."""
     residuals: NDArray | None = None
-    """(F, M) metres; how well the cameras agreed about each point, 0 for points that were made, not seen; NaN where
-    hidden. None when the file does not say."""
+    """(F, M) metres; reconstruction residual of each point, 0 for points that were interpolated; NaN where occluded.
+    None if unknown."""
     subjects: tuple[str, ...] = ()
-    """M names of the persons or props that the markers are on, "" where unknown; empty stands for all unknown."""
+    """M names of the persons or props that the markers are on, "" if unknown; empty if all are unknown."""
     first_frame: int = 1
-    """The number that the recording gives to the first frame here."""
+    """Number of the first frame in the original recording."""
     events: tuple[Event, ...] = ()
     name: str = "markers"
     conversion: Conversion = field(default_factory=Conversion)
-    """What was done to bring the file's numbers into metres and y up."""
+    """The unit and axis conversion that was applied to the file's numbers."""
     notes: tuple[str, ...] = ()
-    """What the reader found odd and what it made of it, one sentence each."""
+    """Oddities that the reader found and how it handled them, one sentence each."""
 
     def __post_init__(self) -> None:
-        """Check names, shapes and values once."""
+        """Validate names, shapes and values."""
         names = tuple(self.names)
         positions = np.asarray(self.positions, float)
         if positions.ndim != 3 or positions.shape[1:] != (len(names), 3):
             raise MotionError(f"expected positions of shape (frames, {len(names)}, 3), got {positions.shape}")
         if len(set(names)) != len(names) or "" in names:
-            twice = next((name for place, name in enumerate(names) if name == "" or name in names[:place]), "")
-            raise MotionError(f"expected markers with names of their own, got {twice!r} more than once or empty")
+            bad = next((name for place, name in enumerate(names) if name == "" or name in names[:place]), "")
+            raise MotionError(f"expected unique marker names, got {bad!r} more than once or empty")
         if not (np.isfinite(self.fps) and self.fps > 0):
-            raise MotionError(f"expected a positive number of frames a second, got {self.fps}")
+            raise MotionError(f"expected a positive number of frames per second, got {self.fps}")
         subjects = tuple(self.subjects) or ("",) * len(names)
         if len(subjects) != len(names):
             raise MotionError(f"expected a subject for each of {len(names)} markers, got {len(subjects)}")
@@ -84,12 +84,12 @@ class Markers:
             object.__setattr__(self, "residuals", frozen(residuals))
 
     def __len__(self) -> int:
-        """How many frames."""
+        """Return the number of frames."""
         return len(self.positions)
 
     @property
     def frame_time(self) -> float:
-        """Seconds from one frame to the next."""
+        """Seconds per frame."""
         return 1.0 / self.fps
 
     @property
@@ -99,27 +99,27 @@ class Markers:
 
     @property
     def visible(self) -> NDArray:
-        """(F, M) bool; whether a marker was seen."""
+        """(F, M) bool; whether a marker is visible."""
         return ~np.isnan(self.positions[..., 0])
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names without the subjects' names before them: "LKNE" of "Ann:LKNE"."""
+        """Names without the subject prefix: "LKNE" for "Ann:LKNE"."""
         return tuple(name.rpartition(":")[2] or name for name in self.names)
 
     def index(self, name: str) -> int:
-        """The place of a marker, by its name or, where that tells it apart, by its label."""
+        """Return the index of a marker by its name or, if unique, by its label."""
         if name in self.names:
             return self.names.index(name)
         places = [place for place, label in enumerate(self.labels) if label == name]
         if len(places) != 1:
             known = ", ".join(self.names[:8]) + (" …" if len(self.names) > 8 else "")
-            found = "none" if not places else f"{len(places)}; say whose"
-            raise MotionError(f"expected a marker called {name!r}, got {found}; there are: {known}")
+            found = "none" if not places else f"{len(places)}; add the subject"
+            raise MotionError(f"expected a marker named {name!r}, got {found}; available: {known}")
         return places[0]
 
     def gaps(self) -> dict[str, tuple[tuple[int, int], ...]]:
-        """Marker → the frames [start, end) in which it is hidden; every marker is there, most with nothing."""
+        """Return marker → frame ranges [start, end) in which it is occluded, for every marker."""
         edges = np.zeros((len(self) + 2, len(self.names)), np.int8)
         edges[1:-1] = ~self.visible
         steps = np.diff(edges, axis=0)
@@ -130,10 +130,10 @@ class Markers:
         return found
 
     def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Markers:
-        """Some of the frames: m[3] is one frame, m[10:20] a cut; a step divides the rate.
+        """Return some of the frames: m[3] is one frame, m[10:20] a range; a step divides the frame rate.
 
-        A cut keeps the frames' numbers and the events. With a step the numbers start from 1 again; frames that are
-        picked one by one have no events.
+        A range keeps frame numbers and events. With a step, numbers start from 1 again; individually picked frames have
+        no events.
         """
         first, fps, events = 1, self.fps, self.events
         if isinstance(frames, int | np.integer):
@@ -159,7 +159,7 @@ class Markers:
         )
 
     def select(self, names: Sequence[str] | None = None, *, subject: str | None = None) -> Markers:
-        """Some of the markers: those that are named, in that order, or all of one subject, or both."""
+        """Return some of the markers: the named ones, in that order, or all of one subject, or both."""
         places = list(range(len(self.names))) if names is None else [self.index(name) for name in names]
         if subject is not None:
             places = [place for place in places if self.subjects[place] == subject]
@@ -175,18 +175,18 @@ class Markers:
         )
 
     def resample(self, fps: float) -> Markers:
-        """The same time at another rate, in straight lines; a point is hidden between frames where either hides it.
+        """Resample to another frame rate, linearly; a sample is occluded if either neighbouring frame is.
 
-        The last frame is kept when the new rate meets it, else the markers end at the last new sample before it.
+        The last frame is kept if it falls on a new sample, else the markers end at the last new sample before it.
         """
         if not (np.isfinite(fps) and fps > 0):
-            raise MotionError(f"expected a positive number of frames a second, got {fps}")
+            raise MotionError(f"expected a positive number of frames per second, got {fps}")
         if len(self) == 0:
             return replace(self, fps=float(fps), first_frame=1)
         count = int(np.floor(self.duration * fps + 1e-6)) + 1
         position = np.minimum(np.arange(count) / fps * self.fps, len(self) - 1)
         nearest = np.round(position)
-        # a time that was computed from a frame number must give back that frame, not NaN of a gap beside it
+        # a time computed from a frame number must give back that frame, not NaN from a gap beside it
         position = np.where(np.abs(position - nearest) < 1e-6, nearest, position)
         before = np.floor(position).astype(np.int64)
         share = position - before
@@ -205,10 +205,10 @@ class Markers:
         )
 
     def transformed(self, turn: ArrayLike, shift: ArrayLike = (0.0, 0.0, 0.0)) -> Markers:
-        """All markers turned about the world's origin by a quaternion, then shifted (metres)."""
+        """Return the markers rotated about the world origin by a quaternion, then translated (metres)."""
         return replace(self, positions=rotation.rotate(turn, self.positions) + np.asarray(shift, float))
 
     def scaled(self, factor: float) -> Markers:
-        """Every length times a factor."""
+        """Return the markers with every length multiplied by a factor."""
         residuals = None if self.residuals is None else self.residuals * abs(factor)
         return replace(self, positions=self.positions * factor, residuals=residuals)

@@ -27,7 +27,7 @@ def TARGET(data: bytes) -> None:
     """Read every figure and its first takes."""
     try:
         if data[:1] == b"a":
-            found = fbx.read_figures(process.read_answer(data[1:], _FILE), len(data))
+            found = fbx.read_characters(process.read_answer(data[1:], _FILE), len(data))
         elif zlib.crc32(data) % RARELY == 0:
             _FILE.write_bytes(data[1:])
             found = fbx.load(_FILE)

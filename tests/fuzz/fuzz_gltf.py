@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from footplant.errors import FormatError
-from footplant.io.gltf import read_figures
+from footplant.io.gltf import read_characters
 from footplant.io.gltf.document import Document
 from gltf_made import Made, figure
 
@@ -19,7 +19,7 @@ _NOWHERE = Path(__file__).resolve().parent / "no-such-folder" / "fuzz.gltf"
 def TARGET(data: bytes) -> None:
     """Read the bytes as a .gltf or .glb file, every figure and its takes."""
     try:
-        for found in read_figures(Document(_NOWHERE, data)):
+        for found in read_characters(Document(_NOWHERE, data)):
             for number in range(min(len(found.takes), 3)):
                 assert found.read_take is not None
                 motion = found.read_take(number)

@@ -27,7 +27,7 @@ def TARGET(data: bytes) -> None:
     if data.startswith(b"PXR-USDC") or data.count(b"{") + data.count(b"[") > 5000:
         return
     try:
-        for found in usd.read_figures(_NOWHERE, data, read_here(_NOWHERE, data, lambda size: None)):
+        for found in usd.read_characters(_NOWHERE, data, read_here(_NOWHERE, data, lambda size: None)):
             for number in range(min(len(found.takes), 3)):
                 assert found.read_take is not None
                 motion = found.read_take(number)

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.conversion import clip_from_raw
-from footplant.io.gltf import read_figures
+from footplant.io.gltf import read_characters
 from footplant.io.gltf.document import Document
 from vrm_made import PLACES, human, made
 
@@ -20,7 +20,7 @@ _FEW = tuple(bone for bone in PLACES if "Thumb" not in bone and "Index" not in b
 def TARGET(data: bytes) -> None:
     """Read the bytes as a .vrm file (JSON too, which is easier to mutate), with roles, contact points and masses."""
     try:
-        for figure in read_figures(Document(_NOWHERE / "fuzz.gltf", data)):
+        for figure in read_characters(Document(_NOWHERE / "fuzz.gltf", data)):
             if figure.takes and figure.takes[0].frames > 200:
                 continue
             clip = clip_from_raw(figure, "fuzz.vrm")

@@ -1,4 +1,4 @@
-"""Libraries of motion: one job over thousands of clips, on one machine or a cluster, that survives everything."""
+"""Batch processing of motion libraries: one job over thousands of clips, resumable, on one machine or a cluster."""
 
 from __future__ import annotations
 

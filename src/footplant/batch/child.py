@@ -1,7 +1,7 @@
-"""The process that does the work: one task a line on its standard input, one outcome a line on its output.
+"""The worker process: one task per line on standard input, one outcome per line on standard output.
 
-JSON both ways, so that nothing is ever unpickled. The process ends when its input does, hence also when whoever
-started it was killed.
+JSON both ways, so that nothing is ever unpickled. The process ends when its input does, hence also when its parent is
+killed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 
 def limit_memory(megabytes: float | None) -> None:
-    """Let the process take so much more than it has now; where the system has no such limit, do nothing."""
+    """Limit the process to this much memory beyond its present use; does nothing if the system has no such limit."""
     if megabytes is None:
         return
     try:
@@ -28,9 +28,9 @@ def limit_memory(megabytes: float | None) -> None:
 
 
 def main() -> None:
-    """Work until the input ends."""
+    """Perform tasks until the input ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # whatever a library prints must not get among the outcomes
+    # anything that a library prints must not be mixed with the outcomes
     os.dup2(2, 1)
     from footplant.batch.jobs import Task, perform
 

@@ -1,10 +1,10 @@
-"""The same batch on a Dask cluster: any `distributed.Client` address, or one of this machine.
+"""Run a batch on a Dask cluster: any `distributed.Client` address, or a local cluster.
 
-Tasks go out in chunks of about a second of work, so that the scheduler's few milliseconds do not count, and no more at
-a time than keep the workers busy: futures are let go as soon as they have ended, so that a worker that is killed costs
-only what it was doing. Each clip of a chunk runs in a process of its own beside the worker (`batch.worker`), which is
-what stops it at its limits. What a chunk has done it notes in a file of the output folder, so that the worker that
-takes it over does not do it again.
+Tasks are sent in chunks of about a second of work, so that the scheduler's few milliseconds do not matter, and only as
+many at a time as keep the workers busy: futures are released as soon as they end, so that a killed worker costs only
+what it was doing. Each clip of a chunk runs in its own process beside the worker (`batch.worker`), which enforces the
+limits. A chunk records its outcomes in a file in the output folder, so that a worker that takes it over does not repeat
+them.
 """
 
 from __future__ import annotations
@@ -20,26 +20,21 @@ from typing import Any
 
 from footplant.batch.jobs import Task
 from footplant.batch.ledger import open_journal
+from footplant.batch.settings import SETTINGS
 from footplant.batch.worker import Limits, Worker
 from footplant.errors import FormatError, MissingExtraError
 
-WORK = 1.5
-"""Seconds of work that a chunk should have."""
-LARGEST = 256
-"""Clips of a chunk at most."""
-AHEAD = 2
-"""Chunks that wait for each worker, besides the one that it does."""
-PARTS = ".parts"
-"""The folder, in that of the batch, of what chunks have done so far."""
+CHUNK_FOLDER = ".parts"
+"""Subfolder of the batch's folder with the outcomes of unfinished chunks."""
 
-_mine = threading.local()
+_thread = threading.local()
 
 
 def perform_chunk(tasks: list[dict[str, Any]], limits: dict[str, Any], notes: str) -> list[dict[str, Any]]:
-    """Do some tasks one after another, on a worker of the cluster; what `notes` has is not done again."""
-    worker: Worker | None = getattr(_mine, "worker", None)
+    """Perform tasks one after another on a cluster worker; those with an outcome in the file `notes` are skipped."""
+    worker: Worker | None = getattr(_thread, "worker", None)
     if worker is None or worker.limits != Limits(**limits):
-        worker = _mine.worker = Worker(Limits(**limits))
+        worker = _thread.worker = Worker(Limits(**limits))
     ended = {outcome["key"]: outcome for outcome in read_notes(Path(notes))}
     with open_journal(Path(notes)) as file:
         for task in tasks:
@@ -50,7 +45,7 @@ def perform_chunk(tasks: list[dict[str, Any]], limits: dict[str, Any], notes: st
 
 
 def read_notes(path: Path) -> list[dict[str, Any]]:
-    """What a chunk has done; a line that a crash cut off is passed over."""
+    """Return the recorded outcomes of a chunk; a line truncated by a crash is skipped."""
     found = []
     with contextlib.suppress(FileNotFoundError):
         for line in path.read_bytes().splitlines():
@@ -60,10 +55,10 @@ def read_notes(path: Path) -> list[dict[str, Any]]:
 
 
 class DaskCluster:
-    """Workers of a Dask cluster; keeps the contract of `batch.run.Engine`."""
+    """Workers of a Dask cluster; implements `batch.run.Engine`."""
 
     def __init__(self, address: str, folder: Path, limits: Limits, workers: int = 2) -> None:
-        """Connect to a scheduler ("tcp://host:8786"), or start one with some workers here ("local")."""
+        """Connect to a scheduler ("tcp://host:8786"), or start one with local workers ("local")."""
         try:
             import distributed
         except ImportError as error:
@@ -77,21 +72,21 @@ class DaskCluster:
             self._client: Any = distributed.Client(self._own or address, timeout=20, set_as_default=False)
         except (OSError, ValueError) as error:
             raise FormatError(f"cannot reach the scheduler: {error}", path=address) from error
-        self._folder, self._limits = folder / PARTS, {"seconds": limits.seconds, "memory": limits.memory}
+        self._folder, self._limits = folder / CHUNK_FOLDER, {"seconds": limits.seconds, "memory": limits.memory}
         self._threads = max(sum(self._client.nthreads().values()), 1)
-        self.capacity = LARGEST * self._threads * (1 + AHEAD)
+        self.capacity = SETTINGS.max_chunk * self._threads * (1 + SETTINGS.chunk_queue)
         self._waiting: deque[Task] = deque()
         self._ended: deque[dict[str, Any]] = deque()
         self._chunks: dict[Any, tuple[list[Task], Path]] = {}
         self._finished = distributed.as_completed(loop=self._client.loop)
-        self._clip_seconds = WORK
+        self._clip_seconds = SETTINGS.chunk_seconds
 
     def submit(self, task: Task) -> None:
-        """Take a task; it goes out with the next chunk."""
+        """Queue a task; it is sent with the next chunk."""
         self._waiting.append(task)
 
     def next(self) -> dict[str, Any]:
-        """The outcome of a task that has ended."""
+        """Wait for a task to end and return its outcome."""
         while not self._ended:
             self._send()
             future = next(self._finished)
@@ -99,8 +94,9 @@ class DaskCluster:
         return self._ended.popleft()
 
     def _send(self) -> None:
-        size = int(min(max(WORK / max(self._clip_seconds, 1e-3), 1), LARGEST))
-        while self._waiting and len(self._chunks) < self._threads * (1 + AHEAD):
+        """Send as many chunks as keep the workers busy, sized by the recent time per clip."""
+        size = int(min(max(SETTINGS.chunk_seconds / max(self._clip_seconds, 1e-3), 1), SETTINGS.max_chunk))
+        while self._waiting and len(self._chunks) < self._threads * (1 + SETTINGS.chunk_queue):
             tasks = [self._waiting.popleft() for _ in range(min(size, len(self._waiting)))]
             notes = self._folder / f"{uuid.uuid4().hex}.jsonl"
             future = self._client.submit(
@@ -110,25 +106,26 @@ class DaskCluster:
             self._finished.add(future)
 
     def _receive(self, future: Any) -> None:
+        """Take the outcomes of a finished chunk."""
         tasks, notes = self._chunks.pop(future.key)
         if future.status == "finished":
             outcomes = future.result()
         else:
-            # the chunk itself could not be done, as when its workers were killed again and again
+            # the chunk itself failed, e.g. because its workers were killed repeatedly
             ended = {outcome["key"]: outcome for outcome in read_notes(notes)}
-            reason = " ".join(f"the cluster gave it up: {future.exception()}".split())[:500]
+            reason = " ".join(f"the cluster abandoned it: {future.exception()}".split())[:500]
             outcomes = [
                 ended.get(task.key, {"key": task.key, "status": "failed", "reason": reason, "seconds": 0.0})
                 for task in tasks
             ]
         future.release()
         taken = sum(outcome["seconds"] for outcome in outcomes) / len(outcomes)
-        self._clip_seconds += 0.5 * (taken - self._clip_seconds)
+        self._clip_seconds += SETTINGS.clip_seconds_smoothing * (taken - self._clip_seconds)
         self._ended.extend(outcomes)
         notes.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the cluster; one that was started here is stopped."""
+        """Disconnect from the cluster; stop one that was started here."""
         for future in list(self._finished.futures):
             future.cancel()
         self._client.close()
@@ -138,11 +135,11 @@ class DaskCluster:
             os.rmdir(self._folder)
 
 
-def left_behind(folder: Path) -> list[dict[str, Any]]:
-    """What chunks had done when their driver was killed; their files are removed."""
+def recover_outcomes(folder: Path) -> list[dict[str, Any]]:
+    """Return the outcomes of chunks whose driver was killed, and remove their files."""
     found = []
-    for path in sorted((folder / PARTS).glob("*.jsonl")):
-        # a worker may still be at it: what it has done since is done again, no more
+    for path in sorted((folder / CHUNK_FOLDER).glob("*.jsonl")):
+        # a worker may still be running: at worst, what it has done since is repeated
         found += read_notes(path)
         path.unlink(missing_ok=True)
     return found

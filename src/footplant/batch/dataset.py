@@ -1,8 +1,9 @@
-"""Many motions of one skeleton as a few memory-mapped arrays: what learning pipelines read at random.
+"""Many motions of one skeleton as a few memory-mapped arrays, for random access by learning pipelines.
 
-A dataset is a folder: `index.json` says which clip begins where, `root.npy` (N, 3) and `rotations.npy` (N, J, 4) hold
-all frames of all clips one after another, `contacts.npy` (N, 4) which of left heel, left ball, right heel, right ball
-stands. Metres, y up, quaternions (w, x, y, z), all clips at one rate. NumPy alone reads it, with `mmap_mode="r"`.
+A dataset is a folder: `index.json` lists where each clip starts, `root.npy` (N, 3) and `rotations.npy` (N, J, 4) hold
+the frames of all clips one after another, `contacts.npy` (N, 4) whether left heel, left ball, right heel and right ball
+are in contact. Metres, y up, quaternions (w, x, y, z), all clips at one frame rate. NumPy alone reads it, with
+`mmap_mode="r"`.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ INDEX = "index.json"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A folder of frames, opened without reading them. `dataset[i]` is a clip's arrays; nothing is copied.
+    """A folder of frames, opened without reading them. `dataset[i]` gives a clip's arrays as views.
 
-    It has a length and takes numbers, which is all that a PyTorch DataLoader asks of a map-style dataset.
+    It has a length and takes integer indices, as a PyTorch DataLoader requires of a map-style dataset.
     """
 
     folder: Path
@@ -40,14 +41,14 @@ class Dataset:
 
     @classmethod
     def open(cls, folder: str | Path) -> Dataset:
-        """Open a dataset; what its index says is checked against its arrays."""
+        """Open a dataset; its index is checked against its arrays."""
         path = Path(folder) / INDEX
         try:
             index = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             raise FormatError(f"expected a dataset, got a folder without {INDEX}", path=folder) from None
         except ValueError as error:
-            raise FormatError(f"expected JSON, got a mistake: {error}", path=path) from error
+            raise FormatError(f"expected JSON, got a syntax error: {error}", path=path) from error
         if not isinstance(index, dict) or index.get("dataset") != VERSION:
             raise FormatError(f"expected a dataset of version {VERSION}, got {index.get('dataset')!r}"
                               if isinstance(index, dict) else "expected an object", path=path)  # fmt: skip
@@ -55,7 +56,7 @@ class Dataset:
         total = sum(clip["frames"] for clip in index["clips"])
         for name, shape in (("root", (3,)), ("rotations", (len(index["joints"]), 4)), ("contacts", (len(FEET),))):
             if getattr(found, name).shape != (total, *shape):
-                raise FormatError(f"expected {(total, *shape)} numbers, got {getattr(found, name).shape}",
+                raise FormatError(f"expected an array of shape {(total, *shape)}, got {getattr(found, name).shape}",
                                   path=Path(folder) / f"{name}.npy")  # fmt: skip
         return found
 
@@ -64,11 +65,11 @@ class Dataset:
         try:
             return np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise FormatError(f"expected an array of NumPy, got {error}", path=path) from error
+            raise FormatError(f"expected a NumPy array, got {error}", path=path) from error
 
     @cached_property
     def root(self) -> NDArray:
-        """(N, 3) float32, metres: where the root is, over all frames of all clips."""
+        """(N, 3) float32, metres: root positions, over all frames of all clips."""
         return self._array("root")
 
     @cached_property
@@ -78,17 +79,17 @@ class Dataset:
 
     @cached_property
     def contacts(self) -> NDArray:
-        """(N, 4) uint8: 1 where left heel, left ball, right heel, right ball stands."""
+        """(N, 4) uint8: 1 where left heel, left ball, right heel, right ball is in contact."""
         return self._array("contacts")
 
     @property
     def fps(self) -> float:
-        """Frames a second of all clips."""
+        """Frames per second of all clips."""
         return self.index["fps"]
 
     @cached_property
     def skeleton(self) -> Skeleton:
-        """The one skeleton of all clips."""
+        """The common skeleton of all clips."""
         joints = self.index["joints"]
         return Skeleton(
             tuple(joint["name"] for joint in joints),
@@ -98,28 +99,28 @@ class Dataset:
         )
 
     def __len__(self) -> int:
-        """How many clips."""
+        """Return the number of clips."""
         return len(self.index["clips"])
 
     def __getitem__(self, number: int) -> dict[str, NDArray]:
-        """A clip's root, rotations and contacts, as views of the files."""
+        """Return a clip's root, rotations and contacts, as views of the files."""
         if not -len(self) <= number < len(self):
             raise IndexError(f"expected a clip in 0..{len(self) - 1}, got {number}")
         clip = self.index["clips"][number]
         return self.frames(clip["start"], clip["frames"])
 
     def frames(self, start: int, count: int) -> dict[str, NDArray]:
-        """So many frames from one on, counted over all clips."""
+        """Return `count` frames from `start` on, counted over all clips."""
         part = slice(start, start + count)
         return {"root": self.root[part], "rotations": self.rotations[part], "contacts": self.contacts[part]}
 
     def motion(self, number: int) -> Motion:
-        """A clip as a motion."""
+        """Return a clip as a motion."""
         arrays = self[number]
         return Motion(self.skeleton, np.array(arrays["root"], float), np.array(arrays["rotations"], float), self.fps)
 
     def windows(self, length: int, stride: int = 1) -> NDArray:
-        """(W,) first frames of all windows of a length that lie inside one clip, `stride` frames apart."""
+        """Return (W,) first frames of all windows of a length inside one clip, `stride` frames apart."""
         if length < 1 or stride < 1:
             raise MotionError(f"expected a length and a stride of 1 or more, got {length} and {stride}")
         found = [
@@ -130,7 +131,7 @@ class Dataset:
 
 
 def pack(clips: Iterable[Clip], folder: str | Path, *, fps: float) -> Dataset:
-    """Write clips of one skeleton as a dataset, resampled to one rate; frames are streamed, never all in memory."""
+    """Write clips of one skeleton as a dataset, resampled to one rate; frames are streamed, not held in memory."""
     from footplant.contacts.detection import find_contacts
 
     folder = Path(folder)
@@ -158,10 +159,10 @@ def pack(clips: Iterable[Clip], folder: str | Path, *, fps: float) -> Dataset:
                                   "retarget all of them to one character first")  # fmt: skip
             found = find_contacts((motion, clip.character))
             none = np.zeros(len(motion), bool)
-            stands = np.stack([found.mask(name) if name in found.points else none for name in FEET], axis=1)
+            in_contact = np.stack([found.mask(name) if name in found.points else none for name in FEET], axis=1)
             root.write(motion.root.astype("<f4").tobytes())
             rotations.write(motion.rotations.astype("<f4").tobytes())
-            contacts.write(stands.astype("|u1").tobytes())
+            contacts.write(in_contact.astype("|u1").tobytes())
             entries.append({"name": clip.name, "start": total, "frames": len(motion)})
             total += len(motion)
         if skeleton is None:
@@ -175,13 +176,13 @@ def pack(clips: Iterable[Clip], folder: str | Path, *, fps: float) -> Dataset:
         )
     ]
     index = {"dataset": VERSION, "fps": float(fps), "contacts": list(FEET), "joints": joints, "clips": entries}
-    # the index last: a folder without one is no dataset yet
+    # the index is written last: a folder without one is not a dataset
     write_atomic(folder / INDEX, json.dumps(index))
     return Dataset.open(folder)
 
 
 def _write_header(file: Any, rows: int, shape: tuple[int, ...], kind: str) -> None:
-    """A .npy header of a fixed length at the beginning, so that the number of rows can be put in at the end."""
+    """Write an .npy header of fixed length at the start of the file, so that the number of rows can be set later."""
     described = {"descr": kind, "fortran_order": False, "shape": (rows, *shape)}
     text = repr(described).encode("latin1")
     length = 128 - 10

@@ -1,4 +1,4 @@
-"""What is done to one clip, in a worker: read, work, write, and say in plain numbers how it went."""
+"""The jobs that a worker performs on one clip: load, process, save, and report measures."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """One clip's work, in words and numbers that any wire carries."""
+    """The work on one clip, in JSON-serialisable values."""
 
     key: str
-    """What it is of: the hash of input, character, parameters and version."""
+    """Hash of input, character, parameters and version."""
     job: str
     """One of `JOBS`."""
     source: str
-    """The input's file, or sample:NAME."""
+    """The input file, or sample:NAME."""
     out: str | None = None
-    """Where the result goes; None for jobs that only measure."""
+    """Path of the result; None for jobs that only measure."""
     character: str | None = None
-    """The file (or sample:NAME) of the character to put it on, for jobs that need one."""
+    """The target character's file (or sample:NAME), for jobs that need one."""
     parameters: Mapping[str, Any] | None = None
     """Options of the job."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The task as JSON has it."""
+        """Return the task as a JSON-ready dict."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A kind of work."""
+    """A kind of job."""
 
     summary: str
-    """What it does, for people."""
+    """What it does, for help texts."""
     perform: Callable[[Task], dict[str, Any]]
-    """Does it, and returns what is worth keeping of it."""
+    """Does it, and returns the facts to record."""
     suffix: str | None
-    """The ending of what it writes unless another is asked for; "" keeps the input's; None: it writes nothing."""
+    """Default extension of its results; "" keeps the input's; None: it writes nothing."""
     parameters: tuple[str, ...] = ()
-    """Options that it takes."""
+    """Names of its options."""
     needs_character: bool = False
     motion: bool = True
-    """Whether what it writes is a motion file, whose format may be chosen."""
+    """Whether its results are motion files, whose format can be chosen."""
 
 
 def perform(task: Task) -> dict[str, Any]:
-    """Do a task; an input that cannot be worked on is an outcome with its reason, not an exception."""
+    """Perform a task; an input that cannot be processed gives an outcome with a reason, not an exception."""
     started = time.perf_counter()
     try:
         found = JOBS[task.job].perform(task)
@@ -67,13 +67,14 @@ def perform(task: Task) -> dict[str, Any]:
     except FootplantError as error:
         outcome = {"status": "failed", "reason": " ".join(str(error).split())}
     except MemoryError:
-        outcome = {"status": "failed", "reason": "ran out of the memory that one clip may take", "memory": True}
-    except Exception as error:  # a defect of ours must cost one clip, not the batch
+        outcome = {"status": "failed", "reason": "exceeded the memory limit of one clip", "memory": True}
+    except Exception as error:  # a bug must cost one clip, not the batch
         outcome = {"status": "failed", "reason": f"unexpected {type(error).__name__}: {error}"[:500]}
     return {"key": task.key, **outcome, "seconds": round(time.perf_counter() - started, 4)}
 
 
 def _load(task: Task) -> Clip:
+    """Load the input; markers are solved for a motion."""
     from footplant.io import holds_markers, load, load_markers
 
     if holds_markers(task.source):
@@ -95,6 +96,7 @@ def _character(path: str) -> Character:
 
 
 def _write(task: Task, clip: Clip, motion: Motion, character: Character) -> None:
+    """Save a motion of a character to the task's result."""
     from footplant.conversion import Conversion
     from footplant.io import save
 
@@ -118,12 +120,13 @@ def _write(task: Task, clip: Clip, motion: Motion, character: Character) -> None
 
 
 def _facts(clip: Clip, motion: Motion | None = None) -> dict[str, Any]:
+    """Return length, frame rate and joint count."""
     motion = motion or clip.motion
     return {"frames": len(motion), "fps": round(float(motion.fps), 4), "joints": len(motion.skeleton)}
 
 
-def figures(quality: Quality | None) -> dict[str, float | int | None] | None:
-    """The few measures of a clip that a library is judged by; millimetres, and ratios to the source."""
+def key_measures(quality: Quality | None) -> dict[str, float | int | None] | None:
+    """Return the few measures that summarise a clip: millimetres, mm/s, and ratios to the source."""
     if quality is None:
         return None
     skate, worst = quality.skate_speed, quality.worst_plant
@@ -141,13 +144,14 @@ def figures(quality: Quality | None) -> dict[str, float | int | None] | None:
 
 
 def _solved(clip: Clip, solution: Solution) -> dict[str, Any]:
+    """Return the facts to record about a solution."""
     report = solution.report
     return {
         **_facts(clip, solution.motion),
         "solution": solution.status.name.lower(),
         "unmet": len(report.unmet),
-        "before": figures(report.before),
-        "after": figures(report.after),
+        "before": key_measures(report.before),
+        "after": key_measures(report.after),
         "notes": list(report.notes),
     }
 
@@ -183,7 +187,7 @@ def _measure(task: Task) -> dict[str, Any]:
     from footplant.quality.measure import measure
 
     clip = _load(task)
-    return {**_facts(clip), "after": figures(measure(clip))}
+    return {**_facts(clip), "after": key_measures(measure(clip))}
 
 
 def _convert(task: Task) -> dict[str, Any]:
@@ -233,15 +237,18 @@ def _thumbnail(task: Task) -> dict[str, Any]:
 
 JOBS: dict[str, Job] = {
     "retarget": Job(
-        "put every clip on each character", _retarget, ".glb", ("method", "keep_footsteps"), needs_character=True
+        "retarget every clip to each character", _retarget, ".glb", ("method", "keep_footsteps"), needs_character=True
     ),
-    "repair": Job("put right feet that skate, float or sink", _repair, ""),
-    "measure": Job("judge every clip", _measure, None),
+    "repair": Job("fix foot skating, floating and ground penetration", _repair, ""),
+    "measure": Job("measure the quality of every clip", _measure, None),
     "convert": Job("write every clip in another format", _convert, ".glb"),
-    "contacts": Job("find the footplants of every clip", _contacts, ".json", ("hands",), motion=False),
+    "contacts": Job("detect the footplants of every clip", _contacts, ".json", ("hands",), motion=False),
     "normalize": Job(
-        "take every figure's lengths out of its motion, plants kept", _normalize, ".footplant", motion=False
+        "convert every clip to a morphology-independent motion with its footplants",
+        _normalize,
+        ".footplant",
+        motion=False,
     ),
     "thumbnail": Job("draw every clip as a small picture", _thumbnail, ".png", motion=False),
 }
-"""Every job by its name."""
+"""All jobs by name."""

@@ -1,7 +1,7 @@
-"""The ledger of a batch: what was done, so that a batch that was killed goes on where it was.
+"""The ledger of a batch: a record of each finished clip, so that an interrupted batch can be resumed.
 
-A line of JSON for every clip that has ended, appended; a line that was cut off by a crash is passed over when it is
-read. A record counts only while the file that it speaks of is there in the size that it says.
+One JSON line per finished clip, appended; a line truncated by a crash is skipped when read. A record is valid only
+while its result file exists with the recorded size.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from footplant.batch.settings import SETTINGS
 from footplant.errors import FormatError
 from footplant.io.atomic import write_atomic
 
 NAME = "ledger.jsonl"
-SYNC = 0.5
-"""Seconds after which what was appended is on the disk at the latest; a crash of the machine loses so much."""
 
 
 class Ledger:
     """The records of one output folder, by key."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Read what is there; nothing is written yet."""
+        """Read the existing ledger; nothing is written yet."""
         self.folder = Path(folder)
         self.path = self.folder / NAME
         self.records: dict[tuple[str, str], dict[str, Any]] = {}
-        """What ended how, by key and source; the last word on each counts."""
+        """(key, source) → outcome; later records replace earlier ones."""
         self._done: dict[str, dict[str, Any]] = {}
         self._stamps: dict[str, tuple[tuple[int, int], str]] = {}
         self._file: io.FileIO | None = None
@@ -42,6 +41,7 @@ class Ledger:
             self._take(record)
 
     def _take(self, record: dict[str, Any]) -> None:
+        """Index a record."""
         self.records[record["key"], record["source"]] = record
         if record["status"] == "done":
             self._done.setdefault(record["key"], record)
@@ -49,51 +49,51 @@ class Ledger:
             self._stamps[record["source"]] = (tuple(record["stamp"]), record["hash"])
 
     def open(self) -> None:
-        """Begin to append."""
+        """Open the file for appending."""
         self._file = open_journal(self.path)
 
     def append(self, record: dict[str, Any]) -> None:
-        """Keep a record; on the disk within `SYNC` seconds."""
+        """Append a record; it is flushed to disk within `sync_seconds`."""
         assert self._file is not None, "open() first"
         self._take(record)
         self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
         now = time.monotonic()
-        if now - self._synced > SYNC:
+        if now - self._synced > SETTINGS.sync_seconds:
             os.fsync(self._file.fileno())
             self._synced = now
 
     def close(self) -> None:
-        """Put everything on the disk."""
+        """Flush everything to disk and close the file."""
         if self._file is not None:
             os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
 
     def state(self, key: str, source: str) -> str | None:
-        """ "done" or "failed"; None for a clip that was not tried, or whose file is gone or of another size."""
+        """ "done" or "failed"; None for a clip that was not tried, or whose result is missing or of another size."""
         record = self.records.get((key, source))
-        return None if record is None or not self._stands(record) else record["status"]
+        return None if record is None or not self._is_valid(record) else record["status"]
 
-    def twin(self, key: str) -> dict[str, Any] | None:
-        """The record of the same work on the same bytes under another name, if it was done."""
+    def duplicate(self, key: str) -> dict[str, Any] | None:
+        """Return the record of the same work on the same bytes under another name, if it was done."""
         record = self._done.get(key)
-        return record if record is not None and self._stands(record) else None
+        return record if record is not None and self._is_valid(record) else None
 
-    def _stands(self, record: dict[str, Any]) -> bool:
+    def _is_valid(self, record: dict[str, Any]) -> bool:
+        """Return whether a record's result, if it has one, still exists with the recorded size."""
         if record["status"] != "done" or record.get("out") is None:
             return True
         return _size(self.folder / record["out"]) == record.get("size")
 
     def digest(self, path: str) -> tuple[tuple[int, int], str]:
-        """Size and time of an input, and the hash of its bytes, which is taken from the ledger while both are as they
-        were."""
+        """Return size and modification time of an input, and its hash: from the ledger if both are unchanged."""
         found = os.stat(path)
         stamp = (found.st_size, found.st_mtime_ns)
         known = self._stamps.get(path)
         return (stamp, known[1]) if known is not None and known[0] == stamp else (stamp, file_hash(path))
 
     def write_failures(self) -> int:
-        """failures.csv beside the ledger: a line for each clip that could not be done, and why. Returns how many."""
+        """Write failures.csv beside the ledger: one line per failed clip, with the reason. Returns how many."""
         failed = [record for record in self.records.values() if record["status"] == "failed"]
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
@@ -105,7 +105,7 @@ class Ledger:
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole records of a ledger's file; what a crash left half-written is passed over."""
+    """Yield the complete records of a ledger file; truncated lines are skipped."""
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
         for line in file:
             with contextlib.suppress(ValueError):
@@ -115,13 +115,13 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def file_hash(path: str) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def key_of(parts: Iterable[str]) -> str:
-    """One key of several parts, whose borders count."""
+    """Return one hash of several parts; ("ab", "c") and ("a", "bc") differ."""
     found = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -130,7 +130,7 @@ def key_of(parts: Iterable[str]) -> str:
 
 
 def _size(path: Path) -> int | None:
-    """A file's size; None where there is none."""
+    """Return a file's size, or None if it does not exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -138,7 +138,7 @@ def _size(path: Path) -> int | None:
 
 
 def open_journal(path: Path) -> io.FileIO:
-    """A file of lines to append to; a line that a crash cut off is ended first, so that the next one is whole."""
+    """Open a file of lines for appending; a line truncated by a crash is terminated first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+b", buffering=0)  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""What a batch is to do: every input with every character, and where each result goes."""
+"""Plan a batch: every input with every character, and where each result is written."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 from footplant.batch.jobs import JOBS, Job, Task
 from footplant.batch.ledger import Ledger, file_hash, key_of
 from footplant.errors import FormatError
-from footplant.io import SAMPLE, formats, writer_of
+from footplant.io import SAMPLE, find_format, writer_of
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One clip on one character."""
+    """One clip for one character."""
 
     source: str
     out: str | None
-    """Relative to the batch's folder; None for jobs that write nothing."""
+    """Path of the result relative to the batch's folder; None for jobs that write nothing."""
     character: str | None = None
 
 
@@ -34,14 +34,14 @@ class Batch:
     inputs: Sequence[str]
     """Files, folders (all clips below them) and sample:NAME."""
     folder: Path
-    """Where the results and the ledger go."""
+    """Folder of the results and the ledger."""
     characters: Sequence[str] = ()
     format: str | None = None
-    """The ending of what is written, with or without its dot; None: what is usual for the job."""
+    """Extension of the results, with or without the dot; None: the job's default."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what can be checked before any work is done."""
+        """Validate everything that can be checked before the work starts."""
         if self.job not in JOBS:
             raise FormatError(f"expected a job among {', '.join(JOBS)}; got {self.job!r}")
         kind = self.kind
@@ -63,19 +63,19 @@ class Batch:
 
     @property
     def kind(self) -> Job:
-        """What the job is."""
+        """The job's definition."""
         return JOBS[self.job]
 
     @property
     def suffix(self) -> str | None:
-        """The ending of what is written: "" keeps the input's, None writes nothing."""
+        """Extension of the results: "" keeps the input's, None writes nothing."""
         if self.format is None:
             return self.kind.suffix
         return f".{self.format.lower().lstrip('.')}"
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """Every piece of work, in order; no two write to the same file."""
+        """All work items, in order; no two write to the same file."""
         found: list[Entry] = []
         taken: set[str] = set()
         folders = _folder_names(self.characters) if len(self.characters) > 1 else dict.fromkeys(self.characters, "")
@@ -89,7 +89,7 @@ class Batch:
         return tuple(found)
 
     def task(self, entry: Entry, ledger: Ledger) -> tuple[Task, dict[str, Any]]:
-        """The task of an entry, with its key, and what the ledger keeps of its input."""
+        """Return the task of an entry, with its key, and the facts about its input for the ledger."""
         facts: dict[str, Any] = {"source": entry.source, "character": entry.character, "out": entry.out}
         digest = entry.source
         if not entry.source.startswith(SAMPLE):
@@ -102,6 +102,7 @@ class Batch:
 
     @cached_property
     def _common(self) -> tuple[str, ...]:
+        """Parts of the key that all tasks share."""
         from footplant import __version__
 
         return ("footplant", __version__, self.job, json.dumps(dict(self.parameters), sort_keys=True))
@@ -114,17 +115,14 @@ class Batch:
         return "" if character is None else self._hashes[character]
 
     def _ending(self, source: str) -> str:
-        """What a result's name ends in; an input whose own format cannot be written becomes GLB."""
+        """Return the extension of a result; an input whose own format is read-only is written as GLB."""
         if self.suffix:
             return self.suffix
         ending = Path(source).suffix.lower()
-        return ending if hasattr(formats().get(ending), "save") else ".glb"
+        return ending if hasattr(find_format(source), "save") else ".glb"
 
     def _sources(self) -> Iterator[tuple[str, Path]]:
-        """Every input with the name of its result, without an ending."""
-        able = ("load", "load_markers")
-        readable = {ending for ending, module in formats().items() if any(hasattr(module, name) for name in able)}
-        readable -= {".asf"}
+        """Yield every input with the path of its result, without extension."""
         inside = self.folder.resolve()
         for given in self.inputs:
             path = Path(given)
@@ -133,11 +131,11 @@ class Batch:
             elif path.is_dir():
                 for parent, folders, files in os.walk(path):
                     folders.sort()
-                    # a folder of results among the inputs is not worked on again
+                    # a result folder among the inputs is not processed again
                     folders[:] = [name for name in folders if (Path(parent) / name).resolve() != inside]
                     for name in sorted(files):
                         file = Path(parent) / name
-                        if file.suffix.lower() in readable and not name.startswith("."):
+                        if not name.startswith(".") and _is_readable(file):
                             yield str(file), file.relative_to(path).with_suffix("")
             elif path.exists():
                 yield given, Path(path.stem)
@@ -145,10 +143,16 @@ class Batch:
                 raise FormatError("no such file or folder", path=given)
 
 
+def _is_readable(path: Path) -> bool:
+    """Return whether a file's format can be loaded; an .asf file is the skeleton of .amc files and not a clip."""
+    module = find_format(path)
+    return path.suffix.lower() != ".asf" and (hasattr(module, "load") or hasattr(module, "load_markers"))
+
+
 def _free_name(stem: Path, ending: str, taken: set[str]) -> str:
-    """A result's name that no other result has: a number is put behind it where two inputs are called the same."""
+    """Return a result's name that no other result has: a number is appended if two inputs have the same name."""
     name, number = f"{stem}{ending}", 2
-    # systems that do not tell upper from lower case must not lose one of two
+    # case-insensitive file systems must not lose one of two names
     while name.lower() in taken:
         name, number = f"{stem}-{number}{ending}", number + 1
     taken.add(name.lower())
@@ -156,7 +160,7 @@ def _free_name(stem: Path, ending: str, taken: set[str]) -> str:
 
 
 def _folder_names(characters: Sequence[str]) -> dict[str, str]:
-    """A folder for each of several characters."""
+    """Return a folder name for each of several characters."""
     taken: set[str] = set()
     return {
         character: _free_name(Path(Path(character).stem.removeprefix(SAMPLE)), "", taken) for character in characters
@@ -164,7 +168,7 @@ def _folder_names(characters: Sequence[str]) -> dict[str, str]:
 
 
 def _companions(source: str) -> list[str]:
-    """Files that belong to an input and are not in it: the buffers of a glTF file, the skeleton of an AMC file."""
+    """Return the files that an input depends on: the buffers of a glTF file, the skeleton of an AMC file."""
     path = Path(source)
     if path.suffix.lower() == ".amc":
         return sorted(str(other) for other in path.parent.iterdir() if other.suffix.lower() == ".asf")

@@ -1,4 +1,4 @@
-"""A library's report: one HTML file that loads nothing, distributions before and after, the worst clips first."""
+"""A library's report: one self-contained HTML file with distributions before and after, the worst clips first."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from footplant.plot.report import AFTER, BEFORE
 MEASURES = (
     ("worst_drift", "worst plant's drift, mm"),
     ("mean_drift", "mean drift, mm"),
-    ("skate", "skating, mm/s"),
-    ("penetration", "deepest below the ground, mm"),
+    ("skate", "foot skating, mm/s"),
+    ("penetration", "worst ground penetration, mm"),
     ("jerk", "jerk, heights/s³"),
-    ("jerk_ratio", "jerk over the source's"),
-    ("acceleration_ratio", "peak acceleration over the source's"),
+    ("jerk_ratio", "jerk relative to the source"),
+    ("acceleration_ratio", "peak acceleration relative to the source"),
 )
-"""What is shown of each clip."""
+"""Measures shown for each clip."""
 DRAWN = ("worst_drift", "skate", "penetration", "jerk")
-"""What distributions are drawn of."""
+"""Measures whose distributions are plotted."""
 PICTURES = 12
-"""Clips that get a picture."""
+"""Number of worst clips that get a picture."""
 
 
 def library_report(ledger: Ledger, path: str | Path, title: str, *, worker: Worker | None = None) -> Path:
-    """Write the report of a batch. worker: draws the worst clips, apart from this process; None draws none."""
+    """Write the report of a batch. worker: draws the worst clips in another process; None omits pictures."""
     records = worst_first(ledger)
     failed = [record for record in ledger.records.values() if record["status"] == "failed"]
     measured = [record for record in records if record.get("after")]
@@ -53,14 +53,14 @@ def library_report(ledger: Ledger, path: str | Path, title: str, *, worker: Work
     body.append("<h2>Every clip</h2><p>Click a heading to sort.</p>" + _clip_table(records))
     if failed:
         rows = sorted((record["source"], record["reason"]) for record in failed)
-        body.append("<h2>Failed</h2>" + _table(("clip", "why"), rows))
+        body.append("<h2>Failed</h2>" + _table(("clip", "reason"), rows))
     path = Path(path)
     write_atomic(path, _PAGE.replace("{title}", html.escape(title)).replace("{body}", "\n".join(body)))
     return path
 
 
 def _distributions(records: Sequence[dict[str, Any]]) -> str:
-    """Histograms of what counts, before and after, as a PNG in base64."""
+    """Return histograms of the main measures, before and after, as a PNG in base64."""
     mpl = require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ def _distributions(records: Sequence[dict[str, Any]]) -> str:
 
 
 def _draw_worst(folder: Path, records: Sequence[dict[str, Any]], worker: Worker) -> dict[str, str]:
-    """Record key → PNG in base64, for those that can be drawn."""
+    """Return record key → PNG in base64, for those that can be drawn."""
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as place:
         for number, record in enumerate(records):
@@ -109,7 +109,7 @@ def _draw_worst(folder: Path, records: Sequence[dict[str, Any]], worker: Worker)
 
 
 def _worst_cards(records: Sequence[dict[str, Any]], pictures: dict[str, str]) -> str:
-    """The worst clips with their pictures."""
+    """Return HTML with the worst clips and their pictures."""
     cards = []
     for record in records:
         if record["key"] in pictures:
@@ -123,7 +123,7 @@ def _worst_cards(records: Sequence[dict[str, Any]], pictures: dict[str, str]) ->
 
 
 def _clip_table(records: Sequence[dict[str, Any]]) -> str:
-    """One row a clip: what it is, and each measure before and after."""
+    """Return HTML with one row per clip: name, length, status, and each measure before and after."""
     shown = [
         (part, key, name)
         for key, name in MEASURES
@@ -146,7 +146,7 @@ def _clip_table(records: Sequence[dict[str, Any]]) -> str:
 
 
 def _common_folder(sources: Sequence[str]) -> str:
-    """What all names of files begin with, up to a folder's end."""
+    """Return the common folder of all file names, with a trailing separator; "" if there is none."""
     try:
         common = os.path.commonpath([os.path.dirname(source) for source in sources])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The driver of a batch: it plans, hands out work, keeps the ledger, and goes on whatever happens to a clip."""
+"""The driver of a batch: plans, distributes tasks, keeps the ledger, and continues whatever happens to a clip."""
 
 from __future__ import annotations
 
@@ -12,43 +12,41 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from footplant.batch.cluster import left_behind
+from footplant.batch.cluster import recover_outcomes
 from footplant.batch.jobs import Task
 from footplant.batch.ledger import Ledger
 from footplant.batch.plan import Batch
+from footplant.batch.settings import SETTINGS
 from footplant.batch.worker import Limits, Worker
 from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
 
-AHEAD = 4
-"""Tasks that wait for each worker, so that none waits for the driver."""
-
 
 class Engine(Protocol):
-    """Who does tasks: processes of this machine, or a cluster."""
+    """What performs tasks: local processes, or a cluster."""
 
     capacity: int
-    """Tasks that it may hold at a time."""
+    """Maximum tasks held at a time."""
 
     def submit(self, task: Task) -> None:
-        """Take a task; it ends some time, in any order."""
+        """Queue a task; tasks end in any order."""
         ...
 
     def next(self) -> dict[str, Any]:
-        """The outcome of a task that has ended; waits for one."""
+        """Wait for a task to end and return its outcome."""
         ...
 
     def close(self) -> None:
-        """End, also in the middle of work."""
+        """Stop, even if tasks are running."""
         ...
 
 
 class LocalPool:
-    """Worker processes of this machine, each guarded by a thread."""
+    """Local worker processes, each supervised by a thread."""
 
     def __init__(self, workers: int, limits: Limits) -> None:
-        """So many workers, started when they have something to do."""
-        self.capacity = AHEAD * workers
+        """Create the workers; their processes start on first use."""
+        self.capacity = SETTINGS.local_queue * workers
         self.workers = [Worker(limits) for _ in range(workers)]
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._outcomes: SimpleQueue[dict[str, Any]] = SimpleQueue()
@@ -58,9 +56,10 @@ class LocalPool:
             threading.Thread(target=self._work, args=(worker,), daemon=True, name="footplant-batch").start()
 
     def _work(self, worker: Worker) -> None:
+        """Perform tasks with one worker until the queue ends."""
         while (task := self._tasks.get()) is not None:
             if not self._compiled.is_set():
-                # the first clip compiles what the job needs, once; the others find it in the cache
+                # the first clip alone compiles the kernels of the job; the others load them from the cache
                 with self._first:
                     outcome = worker.do(task)
                     if outcome["status"] == "done":
@@ -70,11 +69,11 @@ class LocalPool:
             self._outcomes.put(outcome)
 
     def submit(self, task: Task) -> None:
-        """Take a task."""
+        """Queue a task."""
         self._tasks.put(task)
 
     def next(self) -> dict[str, Any]:
-        """The outcome of a task that has ended."""
+        """Wait for a task to end and return its outcome."""
         return self._outcomes.get()
 
     def close(self) -> None:
@@ -87,26 +86,26 @@ class LocalPool:
 
 @dataclass
 class Summary:
-    """How a batch went."""
+    """The result of a batch."""
 
     total: int
-    """Clips that it is about."""
+    """Clips in the batch."""
     done: int = 0
-    """Done now."""
+    """Done in this run."""
     kept: int = 0
-    """Done before, by the ledger."""
+    """Done before, according to the ledger."""
     same: int = 0
-    """Equal to another input; its result was copied."""
+    """Identical to another input; its result was copied."""
     failed: int = 0
-    """Could not be done, now or before."""
+    """Failed, in this run or before."""
     frames: int = 0
-    """Frames of what was done now."""
+    """Frames done in this run."""
     work: float = 0.0
-    """Seconds that workers worked, added up."""
+    """Total working time of all workers, seconds."""
     seconds: float = 0.0
-    """Seconds that passed."""
+    """Elapsed time, seconds."""
     reasons: dict[str, str] = field(default_factory=dict)
-    """Why each clip failed that did."""
+    """Clip → why it failed."""
 
     @property
     def ended(self) -> int:
@@ -114,7 +113,8 @@ class Summary:
         return self.done + self.kept + self.same + self.failed
 
 
-Told = Callable[[Summary, str], None]
+ProgressCallback = Callable[[Summary, str], None]
+"""Called with the summary so far and the source of each clip that has ended."""
 
 
 def run(
@@ -123,22 +123,22 @@ def run(
     *,
     resume: bool = False,
     retry_failed: bool = False,
-    told: Told | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Summary:
-    """Do a batch and keep its ledger; `told` hears of each clip that has ended.
+    """Run a batch and keep its ledger; `progress` is called for each clip that has ended.
 
-    resume: go on with a folder that has a ledger. retry_failed: try again what could not be done before.
+    resume: continue in a folder that has a ledger. retry_failed: try again what failed before.
     """
     ledger = Ledger(batch.folder)
     if ledger.path.exists() and not (resume or retry_failed):
-        raise FormatError("a batch was begun here; add --resume to go on with it, or take another folder",
+        raise FormatError("a batch was started here; add --resume to continue it, or use another folder",
                           path=batch.folder)  # fmt: skip
     started = time.perf_counter()
     summary = Summary(len(batch.entries))
     ledger.open()
-    driver = _Driver(batch, engine, ledger, summary, retry_failed, told or (lambda summary, name: None))
+    driver = _Driver(batch, engine, ledger, summary, retry_failed, progress or (lambda summary, name: None))
     try:
-        driver.drive()
+        driver.run()
     finally:
         ledger.write_failures()
         ledger.close()
@@ -147,32 +147,40 @@ def run(
 
 
 class _Driver:
-    """The loop of `run`, with what it keeps between two clips."""
+    """The loop of `run` and its state."""
 
     def __init__(
-        self, batch: Batch, engine: Engine, ledger: Ledger, summary: Summary, retry_failed: bool, told: Told
+        self,
+        batch: Batch,
+        engine: Engine,
+        ledger: Ledger,
+        summary: Summary,
+        retry_failed: bool,
+        progress: ProgressCallback,
     ) -> None:
         self.batch, self.engine, self.ledger, self.summary = batch, engine, ledger, summary
-        self.retry_failed, self.told = retry_failed, told
-        self.flying: dict[str, deque[dict[str, Any]]] = {}
-        self.earlier = {outcome["key"]: outcome for outcome in left_behind(batch.folder)}
+        self.retry_failed, self.progress = retry_failed, progress
+        self.pending: dict[str, deque[dict[str, Any]]] = {}
+        """Key of a submitted task → facts about all inputs that it covers."""
+        self.recovered = {outcome["key"]: outcome for outcome in recover_outcomes(batch.folder)}
 
-    def drive(self) -> None:
+    def run(self) -> None:
+        """Submit tasks and record outcomes until nothing is left."""
         waiting = self._needed()
         exhausted = False
         while True:
-            while not exhausted and len(self.flying) < self.engine.capacity:
+            while not exhausted and len(self.pending) < self.engine.capacity:
                 task = next(waiting, None)
                 if task is None:
                     exhausted = True
                 else:
                     self.engine.submit(task)
-            if not self.flying:
+            if not self.pending:
                 return
             self._end(self.engine.next())
 
     def _needed(self) -> Iterator[Task]:
-        """Tasks that the ledger does not hold yet; the same work on the same bytes is asked for once."""
+        """Yield tasks that are not in the ledger; the same work on the same bytes is submitted once."""
         for entry in self.batch.entries:
             try:
                 task, facts = self.batch.task(entry, self.ledger)
@@ -182,24 +190,24 @@ class _Driver:
             state = self.ledger.state(task.key, entry.source)
             if state == "done":
                 self.summary.kept += 1
-                self.told(self.summary, entry.source)
+                self.progress(self.summary, entry.source)
             elif state == "failed" and not self.retry_failed:
                 self._fail(facts, self.ledger.records[task.key, entry.source]["reason"], keep=False)
-            elif task.key in self.flying:
-                self.flying[task.key].append(facts)
-            elif (twin := self.ledger.twin(task.key)) is not None:
-                self._copy(facts, twin)
+            elif task.key in self.pending:
+                self.pending[task.key].append(facts)
+            elif (duplicate := self.ledger.duplicate(task.key)) is not None:
+                self._copy(facts, duplicate)
             else:
-                self.flying[task.key] = deque([facts])
-                earlier = self.earlier.get(task.key)
-                if earlier is not None and (task.out is None or Path(task.out).exists()):
-                    self._end(earlier)
+                self.pending[task.key] = deque([facts])
+                recovered = self.recovered.get(task.key)
+                if recovered is not None and (task.out is None or Path(task.out).exists()):
+                    self._end(recovered)
                 else:
                     yield task
 
     def _end(self, outcome: dict[str, Any]) -> None:
-        """A task has ended: its record, and those of the inputs that are the same."""
-        first, *others = self.flying.pop(outcome["key"])
+        """Record a task that has ended, and the inputs that are identical to its own."""
+        first, *others = self.pending.pop(outcome["key"])
         if outcome["status"] == "failed":
             for facts in (first, *others):
                 self._fail(facts, outcome["reason"], more=outcome)
@@ -208,27 +216,28 @@ class _Driver:
         self.summary.frames += outcome.get("frames", 0)
         self.summary.work += outcome.get("seconds", 0.0)
         record = self._record(first, outcome)
-        self.told(self.summary, first["source"])
+        self.progress(self.summary, first["source"])
         for facts in others:
             self._copy(facts, record)
 
     def _record(self, facts: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+        """Append the record of a finished clip to the ledger and return it."""
         record = outcome | facts
         if facts["out"] is not None:
             record["size"] = (self.batch.folder / facts["out"]).stat().st_size
         self.ledger.append(record)
         return record
 
-    def _copy(self, facts: dict[str, Any], twin: dict[str, Any]) -> None:
-        """The result of an equal input once more, under its own name."""
-        if facts["out"] is not None and facts["out"] != twin["out"]:
+    def _copy(self, facts: dict[str, Any], duplicate: dict[str, Any]) -> None:
+        """Copy the result of an identical input to this input's own result."""
+        if facts["out"] is not None and facts["out"] != duplicate["out"]:
             target = self.batch.folder / facts["out"]
             target.parent.mkdir(parents=True, exist_ok=True)
-            with open(self.batch.folder / twin["out"], "rb") as source, open_atomic(target) as file:
+            with open(self.batch.folder / duplicate["out"], "rb") as source, open_atomic(target) as file:
                 shutil.copyfileobj(source, file)
-        self._record(facts, twin | {"same": twin["source"]})
+        self._record(facts, duplicate | {"same": duplicate["source"]})
         self.summary.same += 1
-        self.told(self.summary, facts["source"])
+        self.progress(self.summary, facts["source"])
 
     def _fail(
         self, facts: dict[str, Any], reason: str, *, keep: bool = True, more: dict[str, Any] | None = None
@@ -238,16 +247,16 @@ class _Driver:
         self.summary.reasons[name] = reason
         if keep:
             self.ledger.append((more or {}) | {"status": "failed", "reason": reason} | facts)
-        self.told(self.summary, facts["source"])
+        self.progress(self.summary, facts["source"])
 
 
 def worst_first(ledger: Ledger, measure: str = "worst_drift") -> list[dict[str, Any]]:
-    """Records of clips that were done, those with the largest measure first."""
+    """Return the records of clips that were done, those with the largest measure first."""
     done = [record for record in ledger.records.values() if record["status"] == "done"]
     return sorted(done, key=lambda record: -((record.get("after") or {}).get(measure) or 0.0))
 
 
 def result_of(batch: Path, record: dict[str, Any]) -> str:
-    """The file that shows what a record speaks of: the result, or the input of jobs that write no motion."""
+    """Return the file that shows a record's motion: the result, or the input of jobs that write no motion."""
     out = record.get("out")
     return str(batch / out) if out and not out.endswith(".json") else record["source"]

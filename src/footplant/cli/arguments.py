@@ -52,10 +52,10 @@ class ReadOptions:
         given = {name: value for name, value in vars(self).items() if value is not None}
         if file.startswith(SAMPLE) and given:
             raise FormatError(f"a sample takes no --{next(iter(given))}; it is in metres and y up already", path=file)
-        readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
-        for name in ("fps", "skeleton"):
-            able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
-            if name in given and format_of(file).extensions[0] not in able:
+        for name in {"fps", "skeleton"} & given.keys():
+            if name not in signature(format_of(file).load).parameters:
+                readers = {ending: module.load for ending, module in formats().items() if hasattr(module, "load")}
+                able = sorted(ending for ending, load in readers.items() if name in signature(load).parameters)
                 raise FormatError(f"--{name} is for {', '.join(able)} files, got {Path(file).suffix}", path=file)
         return given | ({} if self.units is None else {"units": unit(self.units)})
 

@@ -16,7 +16,7 @@ from footplant.cli.output import console, note, print_facts, print_json, print_t
 
 if TYPE_CHECKING:
     from footplant.batch.ledger import Ledger
-    from footplant.batch.run import Summary, Told
+    from footplant.batch.run import ProgressCallback, Summary
 
 SHOWN = 10
 """Failures that are printed; all are in failures.csv."""
@@ -81,8 +81,8 @@ def batch(
 
         engine = DaskCluster(cluster, out, limits, workers or os.cpu_count() or 1)
     try:
-        with _bar(job, len(plan.entries)) as told:
-            summary = run(plan, engine, resume=resume, retry_failed=retry_failed, told=told)
+        with _bar(job, len(plan.entries)) as report_progress:
+            summary = run(plan, engine, resume=resume, retry_failed=retry_failed, progress=report_progress)
     finally:
         engine.close()
     ledger = Ledger(out)
@@ -133,7 +133,7 @@ def _pack(ledger: Ledger, character: str, fps: float) -> str:
 
 
 @contextlib.contextmanager
-def _bar(job: str, total: int) -> Iterator[Told]:
+def _bar(job: str, total: int) -> Iterator[ProgressCallback]:
     """Show a progress bar with rate, remaining time and failures; only on a terminal."""
     if not sys.stderr.isatty():
         yield lambda summary, name: None
@@ -160,9 +160,9 @@ def _bar(job: str, total: int) -> Iterator[Told]:
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(job, total=total, rate="–", failed=0)
 
-        def told(summary: Summary, name: str) -> None:
+        def report_progress(summary: Summary, name: str) -> None:
             elapsed = bar.tasks[0].elapsed or 1e-9
             rate = (summary.ended - summary.kept) / elapsed
             bar.update(task, completed=summary.ended, rate=f"{rate:.1f}", failed=summary.failed)
 
-        yield told
+        yield report_progress

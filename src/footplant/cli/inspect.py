@@ -155,7 +155,7 @@ def formats(json: Json = False) -> None:
     """
     from importlib.util import find_spec
 
-    from footplant.io import PARTS
+    from footplant.io import FORMAT_FEATURES
     from footplant.io import formats as installed
 
     modules: dict[ModuleType, list[str]] = {}
@@ -169,13 +169,13 @@ def formats(json: Json = False) -> None:
             "content": "markers" if hasattr(module, "load_markers") else "motion",
             "reads": hasattr(module, "load") or hasattr(module, "load_markers"),
             "writes": hasattr(module, "save") or hasattr(module, "save_markers"),
-            "holds": [part for part in PARTS if part in module.holds],
+            "holds": [part for part in FORMAT_FEATURES if part in module.holds],
             "extra": extra,
             "installed": library is None or find_spec(library) is not None,
             "about": (module.__doc__ or "").strip().partition("\n")[0],
         }
     if json:
-        print_json({"formats": found, "parts": PARTS})
+        print_json({"formats": found, "parts": FORMAT_FEATURES})
         return
     columns = ("name", "files", "reads", "writes", "needs", "holds besides joints and one motion")
     rows = [

@@ -144,14 +144,14 @@ def _read_folder(folder: str) -> tuple[list[Clip], list[str]]:
     from dataclasses import replace
 
     from footplant.errors import FootplantError, FormatError
-    from footplant.io import formats
+    from footplant.io import find_format
 
     place = Path(folder)
     if not place.is_dir():
         raise FormatError("there is no such folder", path=place)
     clips, left_out = [], []
     for file in sorted(place.iterdir()):
-        if not file.is_file() or not hasattr(formats().get(file.suffix.lower()), "load"):
+        if not file.is_file() or not hasattr(find_format(file), "load"):
             continue
         try:
             clip = load_clip(str(file))

@@ -1,4 +1,4 @@
-"""What a conversion loses, from what the formats can hold (`footplant.io.PARTS`)."""
+"""What a conversion loses, from what the formats can hold (`footplant.io.FORMAT_FEATURES`)."""
 
 from __future__ import annotations
 

@@ -1,74 +1,27 @@
-"""One door for every file: `load`, `load_character`, `save`; for markers `load_markers`, `save_markers`.
+"""Load and save motion, character and marker files of any format.
 
-A format is a module with `extensions` (lower case, with the dot), `load(path) → tuple of RawCharacter` and, when it can
-write, `save(path, clip, **options)`. It registers itself under the entry point group "footplant.formats". What its
-files can carry beside a skeleton and one motion it says in `holds`, a frozenset of words from `PARTS`; one that holds
-"takes" has an option `takes` of `save`. It may have `requires`, the extra of Footplant and the module that it needs,
-and `further_losses(clip) → list of str`, what of a clip it cannot write beside what the words tell.
-
-A format of markers has `load_markers(path) → RawMarkers` and `save_markers(path, markers, **options)` instead.
+`load`, `load_character`, `save` for motions and characters; `load_markers`, `save_markers` for optical markers. The
+format is chosen by file name extension: see `footplant.io.registry`, which also says how to add one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 from footplant.clip import Clip, Conversion, Take
 from footplant.errors import FormatError, MotionError, SkeletonError
+from footplant.io.registry import FORMAT_FEATURES, find_format, format_of, formats, writer_of
+from footplant.io.source import unpack_for
 from footplant.markers import Markers
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character
 
 SAMPLE = "sample:"
-_POINTER = b"version https://git-lfs"
-"""How the small files begin that stand in a checkout for large ones that were not fetched."""
-PARTS = {
-    "skin": "the mesh with its weights",
-    "takes": "several takes",
-    "figures": "several figures",
-    "moving bones": "bones that change their length with time",
-    "roles": "which joint is what",
-    "contacts": "contact points, masses and limits of the character",
-    "constraints": "constraints and edits",
-}
-"""What a file may carry beside a skeleton and one motion; a format says in `holds` which of these its `save` writes."""
-
-
-@cache
-def formats() -> dict[str, ModuleType]:
-    """Extension → format module, for all installed formats."""
-    from importlib.metadata import entry_points
-
-    found: dict[str, ModuleType] = {}
-    for entry in sorted(entry_points(group="footplant.formats"), key=lambda entry: entry.name):
-        module = entry.load()
-        for extension in module.extensions:
-            found.setdefault(extension, module)
-    return found
-
-
-def format_of(path: str | Path) -> ModuleType:
-    """The format module for a file name."""
-    extension = Path(path).suffix.lower()
-    known = formats()
-    if extension not in known:
-        raise FormatError(f"expected one of {', '.join(sorted(known))}, got {extension or 'no extension'!r}", path=path)
-    return known[extension]
-
-
-def writer_of(path: str | Path) -> ModuleType:
-    """The format module for a file name to be written; one that only reads is an error that lists those that write."""
-    module = format_of(path)
-    if not hasattr(module, "save"):
-        able = ", ".join(sorted(extension for extension, other in formats().items() if hasattr(other, "save")))
-        raise FormatError(
-            f"{Path(path).suffix} files can be read but not written; what can be written: {able}", path=path
-        )
-    return module
+"""Prefix of the name of a sample that ships with the package, in place of a file name."""
+_GIT_LFS_POINTER = b"version https://git-lfs"
+"""First bytes of the pointer that stands in a Git checkout for a large file that was not fetched."""
 
 
 def load(
@@ -81,11 +34,14 @@ def load(
     roles: str | Path | None = None,
     **options,
 ) -> Clip:
-    """Read a motion and its character from any file, or a sample by "sample:NAME".
+    """Load one take of a file as a clip in metres, y up; or a sample by "sample:NAME".
 
-    take: which animation, by number or name (default the first). figure: which of several persons, by number or name
-    (default the largest). units ("cm", 0.01 …) and up ("z" …) force what would be detected. roles: a TOML file of
-    corrections, see `humanoid.read_corrections`. Further options belong to the format.
+    take: which animation, by number or name (default: the first).
+    figure: which of several characters, by number or name (default: the one with declared humanoid bones, else the one
+        with the most joints). The others are in `Clip.others`.
+    units: "cm", 0.01 (metres per unit) …, and up: "z", "-y" …: override the file's units and vertical axis.
+    roles: a TOML file that corrects the detected joint roles, see `humanoid.read_corrections`.
+    Other options are passed to the format.
     """
     return next(_read(path, [0 if take is None else take], figure, units, up, roles, options))
 
@@ -99,16 +55,16 @@ def load_takes(
     roles: str | Path | None = None,
     **options,
 ) -> Iterator[Clip]:
-    """Read every take of a figure, one after another; the options are those of `load`.
+    """Load every take of a character lazily, one clip at a time; the options are those of `load`.
 
-    All have the units, the up axis and the roles of the first. `save(path, clip, takes=…)` writes them where the format
-    holds takes.
+    All takes share the units, up axis and roles of the first. `save(path, clip, takes=…)` writes them to formats that
+    hold several takes.
     """
     return _read(path, None, figure, units, up, roles, options)
 
 
 def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, options: dict) -> Iterator[Clip]:
-    """Clips of the takes that are asked for, or of all of them."""
+    """Yield a clip for each requested take, or for all takes if `takes` is None."""
     if str(path).startswith(SAMPLE):
         yield _load_sample(str(path)[len(SAMPLE) :])
         return
@@ -120,36 +76,36 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
     if not hasattr(module, "load"):
         raise FormatError(
             "the file holds markers, not the motion of a skeleton; footplant.load_markers reads it, "
-            '"footplant info" shows it and "footplant convert" writes it as .trc', path=path,
+            '"footplant info" describes it and "footplant convert" writes it as .trc', path=path,
         )  # fmt: skip
     corrections = None if roles is None else humanoid.read_corrections(roles)
     try:
-        figures = module.load(path, **options)
-        # the one that the file itself calls human, else the largest
-        order = sorted(range(len(figures)), key=lambda n: (figures[n].roles is None, -len(figures[n].skeleton)))
-        chosen = order[0] if figure is None else _choose("figure", figure, [f.name for f in figures], path)
+        raws = module.load(path, **options)
+        # characters with declared humanoid bones first, then by number of joints
+        order = sorted(range(len(raws)), key=lambda n: (raws[n].roles is None, -len(raws[n].skeleton)))
+        chosen = order[0] if figure is None else _choose("figure", figure, [f.name for f in raws], path)
         order = [number for number in order if number != chosen]
-        names = [take.name for take in figures[chosen].takes]
+        names = [take.name for take in raws[chosen].takes]
         numbers = range(max(len(names), 1)) if takes is None else [_choose_take(take, names, path) for take in takes]
         firsts: dict[int, Clip] = {}
         further: dict[tuple[int, int], Clip] = {}
         for number in numbers:
             clip = clip_from_raw(
-                figures[chosen], path, take=number, units=units, up=up, corrections=corrections, like=firsts.get(chosen)
+                raws[chosen], path, take=number, units=units, up=up, corrections=corrections, like=firsts.get(chosen)
             )
             firsts.setdefault(chosen, clip)
-            # a figure with fewer takes stands in for the others with its last
-            places = [(other, min(number, max(len(figures[other].takes) - 1, 0))) for other in order]
+            # a character with fewer takes contributes its last take
+            places = [(other, min(number, max(len(raws[other].takes) - 1, 0))) for other in order]
             for other, place in places:
                 if (other, place) not in further:
                     further[other, place] = clip_from_raw(
-                        figures[other], path, take=place, units=clip.conversion.scale, up=clip.conversion.up,
+                        raws[other], path, take=place, units=clip.conversion.scale, up=clip.conversion.up,
                         like=firsts.get(other),
                     )  # fmt: skip
                     firsts.setdefault(other, further[other, place])
             if order:
-                left = ", ".join(repr(figures[other].name) for other in order)
-                text = f"{len(figures)} figures; took {figures[chosen].name!r}, left {left}"
+                skipped = ", ".join(repr(raws[other].name) for other in order)
+                text = f"the file has {len(raws)} characters; loaded {raws[chosen].name!r}, not {skipped}"
                 clip = replace(clip, notes=(*clip.notes, text), others=tuple(further[place] for place in places))
             yield clip
     except (SkeletonError, MotionError) as error:
@@ -159,27 +115,27 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what no format can read, whatever its name says."""
+    """Raise `FormatError` for files that no format can read: missing ones and Git LFS pointers."""
     if not path.exists():
         raise FormatError("no such file", path=path)
     try:
         with open(path, "rb") as file:
-            start = file.read(len(_POINTER))
+            start = file.read(len(_GIT_LFS_POINTER))
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
-    if start == _POINTER:
+    if start == _GIT_LFS_POINTER:
         raise FormatError(
             f"expected a {path.suffix} file, got a Git LFS pointer: `git lfs pull` fetches the file", path=path
         )
 
 
 def _choose_take(take: int | str, names: list[str], path: Path) -> int:
-    """A take's number; the first one of a file without takes is its rest pose."""
+    """Return the number of a take; take 0 of a file without takes is its rest pose."""
     return 0 if take == 0 and not names else _choose("take", take, names, path)
 
 
 def _load_sample(name: str) -> Clip:
-    """A sample motion, or a sample character in its rest pose."""
+    """Return a sample motion, or a sample character in its rest pose, as a clip."""
     from footplant import samples
 
     if name in samples.CHARACTERS:
@@ -192,6 +148,7 @@ def _load_sample(name: str) -> Clip:
 
 
 def _choose(what: str, wanted: int | str, names: list[str], path: Path) -> int:
+    """Return the index of an entry given by name, by number or by a number in text; negative numbers count back."""
     if isinstance(wanted, str) and wanted in names:
         return names.index(wanted)
     if isinstance(wanted, str) and wanted.lstrip("-").isdigit():
@@ -203,19 +160,18 @@ def _choose(what: str, wanted: int | str, names: list[str], path: Path) -> int:
 
 
 def load_character(path: str | Path, **options) -> Character:
-    """Read a character from any file, or a sample by "sample:NAME"; takes what `load` takes."""
+    """Load a character from any file, or a sample by "sample:NAME"; the options are those of `load`."""
     if str(path).startswith(SAMPLE):
         return _load_sample(str(path)[len(SAMPLE) :]).character
     return load(path, **options).character
 
 
 def save(path: str | Path, clip: Clip | Motion | Character, *, character: Character | None = None, **options) -> Path:
-    """Write a clip, a bare motion or a character, in the format of the file name; whole or not at all.
+    """Save a clip, a motion or a character in the format of the file name; the file is written atomically.
 
-    Options belong to the format (see its module). `character` says whose skin to write a bare motion with.
+    character: the character, with its skin, that a bare motion is saved with. Other options are passed to the format's
+    `save`. Returns the path.
     """
-    from footplant.io.source import unpack_for
-
     path = Path(path)
     module = writer_of(path)
     if isinstance(clip, Character):
@@ -230,15 +186,15 @@ def save(path: str | Path, clip: Clip | Motion | Character, *, character: Charac
 
 
 def holds_markers(path: str | Path) -> bool:
-    """Whether a file is of a format of markers."""
+    """Return whether a file's format stores markers rather than the motion of a skeleton."""
     return not str(path).startswith(SAMPLE) and hasattr(format_of(path), "load_markers")
 
 
 def load_markers(path: str | Path, *, units: str | float | None = None, up: str | None = None, **options) -> Markers:
-    """Read the markers of a C3D or TRC file, in metres and y up.
+    """Load the markers of a C3D or TRC file, in metres, y up.
 
-    units ("mm", 0.001 …) and up ("z" …) force what the file states or what would be found. Further options belong to
-    the format.
+    units ("mm", 0.001 …) and up ("z" …) override what the file states or what would be detected. Other options are
+    passed to the format.
     """
     from footplant.io.marker_conversion import markers_from_raw
 
@@ -253,23 +209,26 @@ def load_markers(path: str | Path, *, units: str | float | None = None, up: str 
 
 
 def save_markers(path: str | Path, markers: Markers, **options) -> Path:
-    """Write markers in the format of the file name; whole or not at all. Options belong to the format."""
+    """Save markers in the format of the file name, atomically. Options are passed to the format; returns the path."""
     path = Path(path)
     module = format_of(path)
     if not hasattr(module, "save_markers"):
         known = sorted(extension for extension, other in formats().items() if hasattr(other, "save_markers"))
         raise FormatError(
-            f"expected a file of markers that can be written ({', '.join(known)}), got {path.suffix}", path=path
+            f"expected a marker format that can be written ({', '.join(known)}), got {path.suffix}", path=path
         )
     module.save_markers(path, markers, **options)
     return path
 
 
 __all__ = [
+    "FORMAT_FEATURES",
+    "SAMPLE",
     "Clip",
     "Conversion",
     "Markers",
     "Take",
+    "find_format",
     "format_of",
     "formats",
     "holds_markers",
@@ -279,4 +238,5 @@ __all__ = [
     "load_takes",
     "save",
     "save_markers",
+    "writer_of",
 ]

@@ -1,6 +1,6 @@
-"""Tables in text: rows of fields with a separator between them, where a field may be empty.
+"""Parse tables in text: rows of separated fields, which may be empty.
 
-Numbers are read as in `footplant.kernels.text`: rounded to the nearest double, or left to the caller.
+Numbers are parsed as in `footplant.kernels.text`: rounded to the nearest double, or left to the caller.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from footplant.kernels import jit
 from footplant.kernels.text import FIVES, POWERS, long_number
 
 BLANKS = -1
-"""As a separator: any run of blanks and tabs stands between two fields, and no field is empty."""
+"""Separator value: fields are separated by any run of spaces and tabs, and no field is empty."""
 HEAD = 2
-"""Fields of each row that go into an array of their own."""
+"""Leading fields of each row that go into a separate array."""
 
 
 @jit
 def read_number(data, first, stop, powers, fives):
-    """The number in the bytes [first, stop), none of them blank: (value, whether that is certain). "nan" is one too."""
+    """Parse the number in the bytes [first, stop), without spaces: (value, whether it is certain). "nan" is valid."""
     i = first
     byte = np.int64(data[i])
     negative = byte == 45
@@ -64,9 +64,9 @@ def read_number(data, first, stop, powers, fives):
 
 @jit
 def count_fields(data, start, separator, found):
-    """Count the rows from `start`, lines that are not blank; `found` (3,) int64: rows, fields, most fields in a row.
+    """Count non-blank lines from `start`; `found` (3,) int64: rows, fields, maximum fields per row.
 
-    Trailing separators make no field; with the separator `BLANKS`, every run of visible letters is one.
+    Trailing separators add no field; with the separator `BLANKS`, every run of visible characters is one.
     """
     size = data.shape[0]
     rows, total, most = 0, 0, 0
@@ -92,17 +92,17 @@ def count_fields(data, start, separator, found):
 
 @jit
 def parse_fields(data, start, separator, powers, fives, head, body, left):
-    """Read rows of fields into `head` (F, 2) and `body` (F, C); empty fields and those that a row lacks become NaN.
+    """Parse rows of fields into `head` (F, 2) and `body` (F, C); empty and missing fields become NaN.
 
-    Stops when F rows are read, the bytes end, or `left` might not hold what the next row leaves over. Returns (rows,
-    where to go on, left over, fields beyond the last column): fields that are no number, or cannot be rounded here,
-    are NaN and listed in `left` (N, 3) int64 as (place, first byte, byte after the last), where places count along the
-    rows of 2 + C fields.
+    Stops after F rows, at the end of the data, or if `left` might not hold the next row. Returns (rows, offset to
+    continue at, entries in `left`, fields beyond the last column). Fields that are not numbers, or that cannot be
+    rounded here, become NaN and are listed in `left` (N, 3) int64 as (index, first byte, byte after the last), with
+    indices counted along rows of 2 + C fields.
     """
     size, wanted, columns = data.shape[0], head.shape[0], HEAD + body.shape[1]
     row, kept, beyond, i = 0, 0, 0, start
     while row < wanted and kept + columns <= left.shape[0]:
-        # skip lines without anything visible; then i is at the start of a line that has something
+        # skip blank lines, so that i is at the start of a line with visible characters
         line, j = i, i
         while j < size and data[j] <= 32:
             if data[j] == 10 or data[j] == 13:

@@ -1,8 +1,8 @@
-"""Zip files of .npy arrays, read with bounds and written alike every time; what .npz and project files share.
+"""Zip archives of .npy arrays, read defensively and written reproducibly; shared by .npz and project files.
 
-Nothing is believed before it is checked: how many members there are, how large they claim to be beside the file's own
-size (a deflated megabyte can claim a gigabyte), the header of every array before memory is taken for it. Objects are
-never unpickled. Written files have fixed times, so that the same content gives the same bytes.
+Everything is checked before memory is allocated: the number of members, their claimed size relative to the file's (a
+deflated megabyte can claim a gigabyte), and the header of every array. Objects are never unpickled. Written files
+have fixed time stamps, so that the same content gives the same bytes.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from numpy.typing import NDArray
 from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
 
-MOST_MEMBERS = 10_000
-"""More members than any motion file has."""
+MAX_MEMBERS = 10_000
+"""Maximum members of an archive."""
 UNPACKED_FACTOR = 10
-"""Members that are read may take this many times the file's size together …"""
+"""Maximum total size of the members read, as a multiple of the file's size …"""
 UNPACKED_FLOOR = 64 << 20
-"""… but always this many bytes: arrays that repeat themselves are deflated to almost nothing."""
-LONGEST_NAME = 1024
+"""… but never below this many bytes: repetitive arrays deflate to almost nothing."""
+MAX_NAME_LENGTH = 1024
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error, ValueError, OverflowError)
-"""What the standard library raises for damaged or unusual zip files."""
+"""Exceptions that the standard library raises for damaged or unusual zip files."""
 _END_OF_DIRECTORY = b"PK\x05\x06"
 _NPY_MAGIC = b"\x93NUMPY"
-LONGEST_HEADER = 10_000
-"""Bytes of an .npy header, as NumPy allows."""
+MAX_NPY_HEADER = 10_000
+"""Bytes of an .npy header, NumPy's own limit."""
 _NPY_TYPE = re.compile(r"[<>|=]?(?:f[248]|[iu][1248]|b1|[US]\d{1,6})")
 _NPY_HEADER = re.compile(
     r"\s*+\{\s*+(?:['\"]descr['\"]\s*+:\s*+['\"](?P<type>[^'\"\\]*+)['\"]\s*+,?+\s*+"
     r"|['\"]fortran_order['\"]\s*+:\s*+(?P<order>True|False)\s*+,?+\s*+"
     r"|['\"]shape['\"]\s*+:\s*+\((?P<shape>[\dL,\s]*+)\)\s*+,?+\s*+)*+\}\s*+"
 )
-"""The header is a Python literal; it is matched rather than evaluated, and without ever trying twice."""
-_MOST_AXES = 8
+"""The header is a Python literal; it is matched, never evaluated. Possessive quantifiers prevent backtracking."""
+_MAX_AXES = 8
 
 
 class Archive:
-    """An open zip file whose directory was checked; its members are read one by one, within a budget of memory."""
+    """An open zip file with a checked directory; members are read one by one within a memory budget."""
 
     def __init__(self, path: str | Path | None, file: zipfile.ZipFile, budget: int) -> None:
-        """Check the directory; budget: bytes that may be unpacked together."""
+        """Check the directory; budget: bytes that may be unpacked in total."""
         self.path = path
         self._zip = file
         self._members: dict[str, zipfile.ZipInfo] = {}
         self._budget = budget
         found = file.infolist()
-        if len(found) > MOST_MEMBERS:
-            self._fail("directory", f"expected at most {MOST_MEMBERS} members, got {len(found)}")
+        if len(found) > MAX_MEMBERS:
+            self._fail("directory", f"expected at most {MAX_MEMBERS} members, got {len(found)}")
         for info in found:
             name = info.filename
             _check_name(path, name)
@@ -70,19 +70,19 @@ class Archive:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every member, in the file's order."""
+        """All member names, in the file's order."""
         return tuple(self._members)
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a member of that name."""
+        """Return whether there is a member of that name."""
         return name in self._members
 
     def size(self, name: str) -> int:
-        """How many bytes a member claims to have, unpacked."""
+        """Return the uncompressed size that a member claims, bytes."""
         return self._member(name).file_size
 
     def read(self, name: str) -> bytes:
-        """A member's bytes, whole and with the right checksum; an error when everything read takes too much memory."""
+        """Return a member's bytes, with size and checksum verified; raise `FormatError` beyond the memory budget."""
         size = self.size(name)
         if size > self._budget:
             self._fail(
@@ -95,24 +95,24 @@ class Archive:
         return data
 
     def head(self, name: str, most: int) -> bytes:
-        """The first bytes of a member, unchecked: enough to see what it is."""
+        """Return the first bytes of a member without verification, to identify it."""
         return self._unpack(name, min(most, self.size(name)))
 
     def _unpack(self, name: str, size: int) -> bytes:
         info = self._member(name)
         if info.flag_bits & 1:
-            self._fail(name, "expected plain data, got an encrypted member")
+            self._fail(name, "expected unencrypted data, got an encrypted member")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             self._fail(name, f"expected a stored or deflated member, got compression method {info.compress_type}")
         try:
             with self._zip.open(info) as member:
-                # without a number it would unpack all there is before it looks at the size that is claimed
+                # without a size, all data would be unpacked before the claimed size is checked
                 return member.read(size)
         except _DAMAGE as error:
-            self._fail(name, f"expected a sound member, got damage: {error}")
+            self._fail(name, f"expected an intact member, got damage: {error}")
 
     def array(self, name: str) -> NDArray:
-        """A member that is an .npy file: see `read_npy`."""
+        """Return a member that is an .npy file: see `read_npy`."""
         return read_npy(self.read(name), self.path, name)
 
     def _member(self, name: str) -> zipfile.ZipInfo:
@@ -127,7 +127,7 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(path: str | Path, data: bytes | None = None) -> Iterator[Archive]:
-    """Open a zip file, or its bytes when they are given; damage is a `FormatError`."""
+    """Open a zip file, or its bytes if given; damage raises `FormatError`."""
     try:
         with io.BytesIO(data) if data is not None else open(path, "rb") as file:
             yield read_archive(file, path)
@@ -136,9 +136,9 @@ def open_archive(path: str | Path, data: bytes | None = None) -> Iterator[Archiv
 
 
 def read_archive(file: IO[bytes], path: str | Path | None, budget: int | None = None) -> Archive:
-    """The archive in an open file, which has to stay open; budget: bytes that may be unpacked together.
+    """Return the archive in an open file, which must stay open; budget: bytes that may be unpacked in total.
 
-    By default that is UNPACKED_FACTOR times the file's size, and no less than UNPACKED_FLOOR.
+    By default UNPACKED_FACTOR times the file's size, at least UNPACKED_FLOOR.
     """
     size = _check_end(path, file)
     try:
@@ -149,27 +149,27 @@ def read_archive(file: IO[bytes], path: str | Path | None, budget: int | None = 
 
 
 def _check_end(path: str | Path | None, file: IO[bytes]) -> int:
-    """The file's size, once it is known to end like a zip file whose directory is not out of proportion."""
+    """Return the file's size after checking that it ends with a zip directory of plausible size."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - (1 << 16) - 22))
     tail = file.read()
     place = tail.rfind(_END_OF_DIRECTORY)
     if place < 0 or place + 22 > len(tail):
-        raise FormatError("expected a zip directory at the end of the file, got none; it may be cut", path=path)
+        raise FormatError("expected a zip directory at the end of the file, got none; is it truncated?", path=path)
     count, directory = struct.unpack_from("<HI", tail, place + 10)
-    if count > MOST_MEMBERS or directory > MOST_MEMBERS * LONGEST_NAME:
+    if count > MAX_MEMBERS or directory > MAX_MEMBERS * MAX_NAME_LENGTH:
         found = f"{count} members in a directory of {directory} bytes"
-        raise FormatError(f"expected at most {MOST_MEMBERS} members, got {found}", path=path, where="directory")
+        raise FormatError(f"expected at most {MAX_MEMBERS} members, got {found}", path=path, where="directory")
     file.seek(0)
     return size
 
 
 def _check_name(path: str | Path | None, name: str) -> None:
-    """Refuse names that would lead out of a folder, should anybody unpack the file."""
+    """Raise `FormatError` for names that would lead out of a folder if the file were unpacked."""
     parts = name.rstrip("/").split("/")
     if (
         not name
-        or len(name) > LONGEST_NAME
+        or len(name) > MAX_NAME_LENGTH
         or any(part in ("", ".", "..") for part in parts)
         or re.search(r"[\x00-\x1f\\]", name)
     ):
@@ -178,26 +178,26 @@ def _check_name(path: str | Path | None, name: str) -> None:
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What an .npy file says of its array."""
+    """The header of an .npy file."""
 
     dtype: np.dtype
     fortran: bool
-    """Whether the first axis runs fastest."""
+    """Whether the array is in Fortran order."""
     shape: tuple[int, ...]
     start: int
-    """Bytes before the numbers."""
+    """Offset of the data, bytes."""
 
     @property
     def size(self) -> int:
-        """Bytes of the numbers."""
+        """Size of the data, bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
-        """Shape and kind of number, for messages."""
+        """Return shape and dtype, for messages."""
         return f"{self.shape} of {self.dtype.name if self.dtype.kind not in 'US' else 'text'}"
 
     def array(self, data: bytes | memoryview) -> NDArray:
-        """The array of the numbers that follow the header: a read-only view."""
+        """Return the array of the data that follows the header, as a read-only view."""
         count = math.prod(self.shape)
         flat = np.frombuffer(data, self.dtype, count) if self.size else np.zeros(count, self.dtype)
         array = flat.reshape(self.shape, order="F" if self.fortran else "C")
@@ -206,30 +206,30 @@ class NpyHeader:
 
 
 def read_npy_header(data: bytes, size: int) -> NpyHeader:
-    """The header of an .npy file of that many bytes, of which `data` are the first; a ValueError says what is wrong."""
+    """Parse the header of an .npy file of `size` bytes that starts with `data`; raise ValueError if it is invalid."""
     if data[:6] != _NPY_MAGIC or len(data) < 12:
         raise ValueError("expected a .npy file, got other bytes")
     if data[6] not in (1, 2, 3):
         raise ValueError(f"expected .npy version 1, 2 or 3, got {data[6]}")
     start = 10 if data[6] == 1 else 12
     length = int.from_bytes(data[8:start], "little")
-    if length > LONGEST_HEADER or start + length > len(data):
-        raise ValueError(f"expected a .npy header of at most {LONGEST_HEADER} bytes inside the file, got {length}")
+    if length > MAX_NPY_HEADER or start + length > len(data):
+        raise ValueError(f"expected a .npy header of at most {MAX_NPY_HEADER} bytes inside the file, got {length}")
     text = data[start : start + length].decode("latin-1")
     found = _NPY_HEADER.fullmatch(text)
     if re.search(r"['\"]descr['\"]\s*+:\s*+\[", text):
-        raise ValueError("expected a plain array, got a table of named columns")
+        raise ValueError("expected a simple array, got a structured dtype")
     if found is None or None in found.groups():
         raise ValueError(f"expected descr, fortran_order and shape in the .npy header, got {text[:60]!r}")
     if "O" in found["type"]:
-        raise ValueError("expected a plain array, got pickled Python objects, which can run code and are not read")
+        raise ValueError("expected a simple array, got pickled Python objects, which can run code and are not read")
     if not _NPY_TYPE.fullmatch(found["type"]):
         raise ValueError(f"expected numbers or text, got {found['type'][:40]!r}")
     numbers = re.findall(r"\d+", found["shape"])
-    if len(numbers) > _MOST_AXES or any(len(number) > 15 for number in numbers):
-        raise ValueError(f"expected a shape of at most {_MOST_AXES} numbers, got ({found['shape'][:60]})")
+    if len(numbers) > _MAX_AXES or any(len(number) > 15 for number in numbers):
+        raise ValueError(f"expected a shape of at most {_MAX_AXES} numbers, got ({found['shape'][:60]})")
     header = NpyHeader(np.dtype(found["type"]), found["order"] == "True", tuple(map(int, numbers)), start + length)
-    # empty axes count as 1, and so do empty texts: NumPy refuses shapes that no memory could hold
+    # empty axes and empty strings count as 1: NumPy rejects shapes that exceed the address space
     if math.prod(max(number, 1) for number in header.shape) > max(size, 1) * (1 if header.size else 1 << 20):
         raise ValueError(f"expected an array of at most {size} bytes, got the shape {header.shape}")
     if header.start + header.size > size:
@@ -238,7 +238,7 @@ def read_npy_header(data: bytes, size: int) -> NpyHeader:
 
 
 def read_npy(data: bytes, path: str | Path | None, where: str) -> NDArray:
-    """An array from the bytes of an .npy file: a read-only view of them, numbers or texts, in their stored type."""
+    """Return the array in the bytes of an .npy file, as a read-only view in its stored type."""
     try:
         header = read_npy_header(data, len(data))
     except ValueError as error:
@@ -247,7 +247,7 @@ def read_npy(data: bytes, path: str | Path | None, where: str) -> NDArray:
 
 
 def write_npy(array: NDArray) -> bytes:
-    """The bytes of an .npy file (version 1): row after row, little-endian."""
+    """Return the bytes of an .npy file (version 1): C order, little-endian."""
     array = np.asarray(array, order="C")
     out = io.BytesIO()
     np.lib.format.write_array(out, array.astype(array.dtype.newbyteorder("<"), copy=False), (1, 0), allow_pickle=False)
@@ -255,7 +255,7 @@ def write_npy(array: NDArray) -> bytes:
 
 
 def write_archive(path: str | Path, members: Mapping[str, bytes], *, compress: bool = False) -> None:
-    """Write a zip file of those members in their order, whole or not at all; the same members give the same bytes."""
+    """Write a zip file of the members in their order, atomically; equal members give equal bytes."""
     with open_atomic(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, data in members.items():
             _check_name(path, name)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic file writing: a file is written completely or left unchanged."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from footplant.errors import FormatError
 
 @contextlib.contextmanager
 def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
-    """Open a temporary file beside `path`; when the block ends well, flush, fsync and rename it over `path`.
+    """Open a temporary file beside `path`; when the block succeeds, flush, fsync and rename it over `path`.
 
-    When the block raises, or the process is killed, `path` is as it was.
+    If the block raises, or the process is killed, `path` is unchanged.
     """
     path = Path(path)
     try:
@@ -41,7 +41,7 @@ def open_atomic(path: str | Path, mode: str = "wb") -> Iterator[IO]:
 
 
 def sync_folder(folder: str | Path) -> None:
-    """Put the names of a folder's files on the disk, where the system can."""
+    """Flush a folder's directory entries to disk, if the system supports it."""
     if hasattr(os, "O_DIRECTORY"):
         with contextlib.suppress(OSError):
             descriptor = os.open(folder, os.O_DIRECTORY)
@@ -52,6 +52,6 @@ def sync_folder(folder: str | Path) -> None:
 
 
 def write_atomic(path: str | Path, data: bytes | str) -> None:
-    """Write a whole file, or none of it."""
+    """Write a whole file atomically."""
     with open_atomic(path, "wb" if isinstance(data, bytes) else "w") as file:
         file.write(data)

@@ -1,4 +1,4 @@
-"""What a format module hands to the conversion: a figure in its file's own units and axes."""
+"""The result of a format reader: a character in its file's own units and axes."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from footplant.skeleton import Character, Skeleton, Skin
 
 @dataclass(frozen=True, eq=False)
 class RawCharacter:
-    """One skeleton of a file with its takes, nothing converted yet."""
+    """One skeleton of a file with its takes, before unit and axis conversion."""
 
     name: str
-    """What the file calls the figure; "" when it says nothing."""
+    """The character's name in the file, or ""."""
     skeleton: Skeleton
     """In file units and axes."""
     takes: tuple[Take, ...] = ()
-    """Every animation of the figure; empty for a character that does not move."""
+    """Every animation of the character; empty for a static character."""
     read_take: Callable[[int], Motion] | None = None
-    """Decode one take, in file units and axes; called for the takes that are asked for only."""
+    """Decodes one take, in file units and axes; called only for requested takes."""
     take_notes: Callable[[int], tuple[str, ...]] | None = None
-    """What was odd in a take and what was made of it; asked after `read_take`."""
+    """Oddities of a take and how they were handled; called after `read_take`."""
     read_character: Callable[[int], Character] | None = None
-    """The finished character of a take, in metres and y up, where the file has all of it (a project); else None: roles,
-    contact points, masses and limits are found."""
+    """Returns the finished character of a take, in metres, y up, if the file stores it (a project). If None, roles,
+    contact points, masses and joint limits are detected."""
     scale: float | None = None
-    """Metres per file unit where the format states it, else None: the figure's own size tells."""
+    """Metres per file unit if the format states it, else None: it is estimated from the character's size."""
     up: str | None = None
-    """The vertical axis ("x", "y", "z", "-x" …) where the format states it, else None: the figure's posture tells."""
+    """The vertical axis ("x", "y", "z", "-x" …) if the format states it, else None: it is detected from the pose."""
     facing: str | None = None
-    """The axis that figures of the file face at rest ("z", "-z" …) where the format states it (VRM), else None: they
-    come in as they stand."""
+    """The forward axis of characters at rest ("z", "-z" …) if the format states it (VRM), else None: the facing
+    direction is left unchanged."""
     skin: Skin | None = None
     roles: Mapping[str, tuple[str, ...]] | None = None
-    """Role → joint names where the file states them (VRM), else None."""
+    """Role → joint names if the file states them (VRM), else None."""
     layout: Any = None
     """See `Clip.layout`."""
     source: Any = None
     """See `Character.source`."""
     notes: tuple[str, ...] = field(default=())
-    """What was odd in the file and what was made of it."""
+    """Oddities of the file and how they were handled, one sentence each."""

@@ -1,4 +1,4 @@
-"""Files of constraints: TOML, JSON, and the constraints of project files. docs/constraints.md describes them."""
+"""Read and write constraint files: TOML, JSON, and the constraints of project files. See docs/constraints.md."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from footplant.io.atomic import write_atomic
 from footplant.skeleton import Character
 
 EXTENSIONS = (".toml", ".json", ".footplant")
-"""Endings of files that constraints are read from."""
-LARGEST_FILE = 256 * 2**20
-"""Bytes; a larger file is no list of constraints."""
+"""Extensions of files that constraints are read from."""
+MAX_FILE_BYTES = 256 * 2**20
+"""A larger file is rejected."""
 
 
 def read_constraints(
@@ -26,9 +26,9 @@ def read_constraints(
     frames: int | None = None,
     fps: float | None = None,
 ) -> tuple[Constraint, ...]:
-    """Constraints on a character from a file (.toml, .json, .footplant) or from plain values.
+    """Return constraints on a character from a file (.toml, .json, .footplant) or from parsed TOML or JSON values.
 
-    frames: how many the clip has, so that frames beyond it are an error; fps: its rate, for what is told in seconds.
+    frames: length of the clip, to reject frames beyond its end. fps: its frame rate, for times given in seconds.
     """
     if not isinstance(source, str | Path):
         return from_data(source, character, frames=frames, fps=fps)
@@ -44,8 +44,8 @@ def _load(path: Path) -> Any:
 
         return list(load_project(path).constraints)
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise FormatError(f"expected at most {LARGEST_FILE >> 20} MiB of constraints, got more", path=path)
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise FormatError(f"expected at most {MAX_FILE_BYTES >> 20} MiB of constraints, got more", path=path)
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise FormatError("no such file", path=path) from None
@@ -57,15 +57,15 @@ def _load(path: Path) -> Any:
         return tomllib.loads(text) if ending == ".toml" else json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise FormatError(f"expected JSON, got a mistake: {error.msg}", path=path, where=where) from None
+        raise FormatError(f"expected JSON, got a syntax error: {error.msg}", path=path, where=where) from None
     except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from None
+        raise FormatError(f"expected TOML, got a syntax error: {error}", path=path) from None
     except (RecursionError, ValueError) as error:
-        raise FormatError(f"expected plain tables and numbers, got a mistake: {error}", path=path) from None
+        raise FormatError(f"expected tables and numbers, got a syntax error: {error}", path=path) from None
 
 
 def write_constraints(path: str | Path, constraints: Sequence[Constraint], character: Character) -> None:
-    """Write constraints as TOML or JSON, by the file's ending; whole or not at all."""
+    """Write constraints as TOML or JSON, by the file's extension, atomically."""
     path, data = Path(path), to_data(constraints, character)
     if path.suffix.lower() == ".json":
         write_atomic(path, json.dumps({"constraints": data}, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
@@ -76,7 +76,7 @@ def write_constraints(path: str | Path, constraints: Sequence[Constraint], chara
 
 
 def _toml(tables: Sequence[Mapping[str, Any]]) -> str:
-    """A TOML text with one [[constraints]] for each table."""
+    """Return a TOML text with one [[constraints]] per table."""
     blocks = (
         "[[constraints]]\n" + "".join(f"{key} = {_toml_value(value)}\n" for key, value in table.items())
         for table in tables
@@ -88,7 +88,7 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # a string of JSON is one of TOML but for the delete character, which TOML wants escaped
+        # JSON strings are valid TOML except for the delete character, which TOML requires to be escaped
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml_value(entry)}" for key, entry in value.items()) + " }"

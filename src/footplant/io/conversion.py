@@ -1,8 +1,8 @@
-"""The conversion: a file's figure becomes metres and y up, and the conversion says what it did."""
+"""Convert a file's character to metres and y up, and back: units and the up axis as stated, detected or forced."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048, "cmu": 0.0254 / 0.45}
-"""Metres per unit, by the names that `units=` takes."""
+"""Metres per unit, by unit name."""
 UP_TURNS = {
     "y": rotation.IDENTITY,
     "-y": np.array([0.0, 1.0, 0.0, 0.0]),
@@ -28,13 +28,26 @@ UP_TURNS = {
     "x": rotation.from_axis_angle([0, 0, 1.0], np.pi / 2),
     "-x": rotation.from_axis_angle([0, 0, 1.0], -np.pi / 2),
 }
-"""The turn that brings each vertical axis to +y."""
-BELIEVABLE = (0.2, 12.0)
-"""Standing heights of toys and giants, metres; beyond them stated units are doubted."""
+"""The rotation (4,) that takes each vertical axis to +y."""
+
+
+@dataclass(frozen=True)
+class UnitSettings:
+    """When a file's stated units are questioned. No experiment is on record; subject to the ablation benchmark."""
+
+    plausible_heights: tuple[float, float] = (0.2, 12.0)
+    """Metres. Standing heights from toys to giants; outside this range a note suggests other units."""
+    human_heights: tuple[float, float] = (1.2, 2.2)
+    """Metres. Other units are suggested only if they give a standing height in this range."""
+    sampled_frames: int = 200
+    """Frames used to find the up axis and the reference pose. Doubled, loading long clips takes longer."""
+
+
+SETTINGS = UnitSettings()
 
 
 def clip_from_raw(
-    figure: RawCharacter,
+    raw: RawCharacter,
     path: str | Path,
     *,
     take: int = 0,
@@ -43,58 +56,59 @@ def clip_from_raw(
     corrections: dict[str, tuple[str, ...]] | None = None,
     like: Clip | None = None,
 ) -> Clip:
-    """Convert one figure of a file into a clip: roles found, units and up axis found or forced.
+    """Convert one character of a file into a clip, in metres and y up, with its roles found.
 
-    like: another take of the same figure; what was found of it holds for this one too.
+    units, up: override what the file states or what would be detected. corrections: role → joint names.
+    like: another take of the same character, whose conversion and roles are reused.
     """
-    notes = list(figure.notes)
-    motion = figure.read_take(take) if figure.takes and figure.read_take else rest_motion(figure.skeleton)
-    if figure.takes and figure.take_notes:
-        notes.extend(figure.take_notes(take))
-    if figure.read_character is not None and units in (None, "m", 1.0) and up in (None, "y") and not corrections:
-        return _make_clip(figure, take, motion, figure.read_character(take), Conversion(declared=True), notes)
+    notes = list(raw.notes)
+    motion = raw.read_take(take) if raw.takes and raw.read_take else rest_motion(raw.skeleton)
+    if raw.takes and raw.take_notes:
+        notes.extend(raw.take_notes(take))
+    if raw.read_character is not None and units in (None, "m", 1.0) and up in (None, "y") and not corrections:
+        return _make_clip(raw, take, motion, raw.read_character(take), Conversion(declared=True), notes)
     if like is not None:
         motion = _convert(motion, like.conversion.scale, np.array(like.conversion.turn))
-        return _make_clip(figure, take, motion, _same_person(like.character, motion.skeleton), like.conversion, notes)
-    figure = replace(figure, skeleton=same_skeleton(figure.skeleton))
+        return _make_clip(raw, take, motion, _with_skeleton(like.character, motion.skeleton), like.conversion, notes)
+    raw = replace(raw, skeleton=same_skeleton(raw.skeleton))
     positions = Kinematics(_some_frames(motion)).positions
     try:
         roles = same_roles(
-            humanoid.find_roles(figure.skeleton, declared=figure.roles, corrections=corrections, positions=positions)
+            humanoid.find_roles(raw.skeleton, declared=raw.roles, corrections=corrections, positions=positions)
         )
     except HumanoidError as error:
         if corrections:
             raise
         roles = None
         notes.append(str(error))
-    conversion = _find_conversion(figure, path, positions, roles, units, up, notes)
+    conversion = _find_conversion(raw, path, positions, roles, units, up, notes)
     turn = np.array(conversion.turn)
     motion = _convert(motion, conversion.scale, turn)
     if roles is not None:
         roles = humanoid.with_reference(motion.skeleton, roles, _some_frames(motion).rotations)
-    skin = None if figure.skin is None else _convert_skin(figure.skin, conversion.scale, turn)
-    name = figure.name or Path(path).stem
-    character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=figure.source)
-    return _make_clip(figure, take, motion, character, conversion, notes)
+    skin = None if raw.skin is None else _convert_skin(raw.skin, conversion.scale, turn)
+    name = raw.name or Path(path).stem
+    character = humanoid.make_character(motion.skeleton, roles, name=name, skin=skin, source=raw.source)
+    return _make_clip(raw, take, motion, character, conversion, notes)
 
 
 def _make_clip(
-    figure: RawCharacter, take: int, motion: Motion, character: Character, conversion: Conversion, notes: list[str]
+    raw: RawCharacter, take: int, motion: Motion, character: Character, conversion: Conversion, notes: list[str]
 ) -> Clip:
     return Clip(
         motion=motion,
         character=character,
-        name=figure.takes[take].name if figure.takes else character.name,
-        takes=figure.takes,
+        name=raw.takes[take].name if raw.takes else character.name,
+        takes=raw.takes,
         take=take,
         conversion=conversion,
         notes=tuple(notes),
-        layout=figure.layout,
+        layout=raw.layout,
     )
 
 
-def _same_person(character: Character, skeleton: Skeleton) -> Character:
-    """The character with the skeleton of another take, which may hold joints at other places."""
+def _with_skeleton(character: Character, skeleton: Skeleton) -> Character:
+    """Return the character with the skeleton of another take, whose bone offsets may differ."""
     if skeleton.same_as(character.skeleton):
         return character
     return humanoid.make_character(
@@ -103,7 +117,7 @@ def _same_person(character: Character, skeleton: Skeleton) -> Character:
 
 
 def _find_conversion(
-    figure: RawCharacter,
+    raw: RawCharacter,
     path: str | Path,
     positions: NDArray,
     roles: Roles | None,
@@ -111,34 +125,35 @@ def _find_conversion(
     up: str | None,
     notes: list[str],
 ) -> Conversion:
+    """Return the conversion: the caller's units and up axis, else the file's, else detected ones."""
     forced_up, forced_units = up is not None, units is not None
     if up is None:
-        up = figure.up or humanoid.find_up(figure.skeleton, roles, positions)
+        up = raw.up or humanoid.find_up(raw.skeleton, roles, positions)
     upright = turn_of(up, path)
     if units is not None:
         scale = metres_per_unit(units, path)
         name = units if isinstance(units, str) else unit_name(scale)
-    elif figure.scale is not None:
-        name, scale = unit_name(figure.scale), figure.scale
+    elif raw.scale is not None:
+        name, scale = unit_name(raw.scale), raw.scale
         if roles is not None:
-            notes.extend(_doubt_units(humanoid.standing_height(figure.skeleton, roles), scale))
+            notes.extend(_doubt_units(humanoid.standing_height(raw.skeleton, roles), scale))
     else:
-        name, scale, note = humanoid.find_units(figure.skeleton, roles, UNITS)
+        name, scale, note = humanoid.find_units(raw.skeleton, roles, UNITS)
         if note:
             notes.append(note)
     if not (np.isfinite(scale) and scale > 0):
         raise FormatError(f"expected a positive number of metres per unit, got {scale}", path=path)
-    declared = (forced_up or figure.up is not None) and (forced_units or figure.scale is not None)
-    turn = upright if figure.facing is None else _facing_turn(upright, figure.facing)
+    declared = (forced_up or raw.up is not None) and (forced_units or raw.scale is not None)
+    turn = upright if raw.facing is None else _facing_turn(upright, raw.facing)
     w, x, y, z = (float(value) for value in turn)
-    return Conversion(name, scale, up, declared, (w, x, y, z), figure.facing)
+    return Conversion(name, scale, up, declared, (w, x, y, z), raw.facing)
 
 
 def _facing_turn(upright: NDArray, facing: str) -> NDArray:
-    """The turn that brings a file's figure upright and then, about the vertical, to face +z."""
+    """Return the rotation that takes a file's character upright and then, about the vertical, to face +z."""
     axis = rotation.AXES[facing[-1]] * (-1.0 if facing.startswith("-") else 1.0)
     x, y, z = np.round(rotation.rotate(upright, axis))
-    # who was told another up axis than the file states may have made the figure face the sky: that way is left alone
+    # with a forced up axis, the forward axis may end up vertical: then the heading is left unchanged
     if y or z > 0:
         return upright
     about = [0.0, 0.0, 1.0, 0.0] if z < 0 else rotation.from_axis_angle([0.0, 1.0, 0.0], -x * np.pi / 2)
@@ -146,19 +161,20 @@ def _facing_turn(upright: NDArray, facing: str) -> NDArray:
 
 
 def _doubt_units(height: float, scale: float) -> list[str]:
-    """A note when the units that a file states make a giant or a dwarf of a figure that other units make human."""
-    low, high = BELIEVABLE
-    better = [name for name in ("cm", "mm", "m") if 1.2 <= height * UNITS[name] <= 2.2]
+    """Return a note if the stated units give an implausible height and others a human one. height: file units."""
+    low, high = SETTINGS.plausible_heights
+    shortest, tallest = SETTINGS.human_heights
+    better = [name for name in ("cm", "mm", "m") if shortest <= height * UNITS[name] <= tallest]
     if low <= height * scale <= high or not better:
         return []
     return [
-        f"the figure stands {height * scale:.3g} m by the units its format states; it may have been meant in "
-        f'{better[0]}: units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m'
+        f"the character is {height * scale:.3g} m tall in the units that its format states; they may be wrong: "
+        f'units="{better[0]}" (--units {better[0]}) makes it {height * UNITS[better[0]]:.2f} m'
     ]
 
 
 def metres_per_unit(units: str | float, path: str | Path | None = None) -> float:
-    """Metres of a unit, by its name in `UNITS` or as a number already."""
+    """Return metres per unit, for a name in `UNITS` or a number of metres."""
     if isinstance(units, str) and units not in UNITS:
         known = ", ".join(UNITS)
         raise FormatError(f"expected units among {known} or a number of metres per unit, got {units!r}", path=path)
@@ -169,26 +185,27 @@ def metres_per_unit(units: str | float, path: str | Path | None = None) -> float
 
 
 def turn_of(up: str, path: str | Path | None = None) -> NDArray:
-    """The turn that brings a vertical axis to +y, by the axis' name in `UP_TURNS`."""
+    """Return the rotation (4,) that takes a vertical axis to +y; up: a key of `UP_TURNS`."""
     if up not in UP_TURNS:
         raise FormatError(f"expected an up axis among {', '.join(UP_TURNS)}, got {up!r}", path=path)
     return UP_TURNS[up]
 
 
 def unit_name(scale: float) -> str:
-    """The name of a unit by its metres; "unknown" when it has none."""
+    """Return the name of a unit of that many metres, or "unknown"."""
     for name, value in UNITS.items():
         if np.isclose(scale, value, rtol=1e-3):
             return name
     return "unknown"
 
 
-def _some_frames(motion: Motion, count: int = 200) -> Motion:
-    """At most about `count` frames, evenly spread: enough to see which way is up."""
-    return motion[:: max(1, len(motion) // count)]
+def _some_frames(motion: Motion) -> Motion:
+    """Return a subset of about `sampled_frames` frames, evenly spaced."""
+    return motion[:: max(1, len(motion) // SETTINGS.sampled_frames)]
 
 
 def _convert(motion: Motion, scale: float, turn: NDArray) -> Motion:
+    """Return the motion scaled, then rotated as a whole."""
     skeleton = _converted(SkeletonKey(motion.skeleton), float(scale), tuple(turn.tolist()))
     root, rotations = motion.root * scale, motion.rotations
     if not np.array_equal(turn, rotation.IDENTITY):
@@ -200,11 +217,12 @@ def _convert(motion: Motion, scale: float, turn: NDArray) -> Motion:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _converted(key: SkeletonKey, scale: float, turn: tuple[float, ...]) -> Skeleton:
+    """Return the skeleton scaled, then rotated; cached, since many clips share one skeleton."""
     return key.skeleton.scaled(scale).turned(np.array(turn))
 
 
 def _convert_skin(skin: Skin, scale: float, turn) -> Skin:
-    """Bind matrices take mesh space to joint frames: lengths scale, and the turn of mesh space is undone first."""
+    """Return the skin scaled and rotated: bind matrices B, with translations scaled, become B·R⁻¹."""
     back = np.eye(4)
     back[:3, :3] = rotation.to_matrix(rotation.inverse(turn))
     inverse_bind = np.array(skin.inverse_bind)
@@ -218,6 +236,6 @@ def _convert_skin(skin: Skin, scale: float, turn) -> Skin:
 
 
 def undo_conversion(motion: Motion, conversion: Conversion) -> Motion:
-    """The motion in a file's own units and axes again: the inverse of what `clip_from_raw` did."""
+    """Return the motion in its file's own units and axes: the inverse of `clip_from_raw`."""
     turn = rotation.inverse(np.array(conversion.turn))
     return _convert(motion, 1.0 / conversion.scale, turn)

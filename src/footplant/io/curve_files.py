@@ -1,4 +1,4 @@
-"""Curves over the floor by name or from files: "line", "circle:2", "s:6,1.5", "points:0,0;0,3;2,6", CSV, JSON, TOML."""
+"""Ground curves by name or from files: "line", "circle:2", "s:6,1.5", "points:0,0;0,3;2,6", CSV, JSON, TOML."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from footplant.curves import Curve
 from footplant.errors import ConstraintError, FormatError
 
 EXTENSIONS = (".csv", ".txt", ".json", ".toml")
-"""Endings of files that curves are read from."""
-LARGEST_FILE = 16 * 2**20
-"""Bytes; a larger file is no curve."""
+"""Extensions of files that curves are read from."""
+MAX_FILE_BYTES = 16 * 2**20
+"""A larger file is rejected."""
 
 
 def load_curve(text: str) -> tuple[Curve, bool]:
-    """A curve by name or from a file, and whether it starts where the clip does (shapes) or is in the world (points).
+    """Return a curve by name or from a file, and whether it starts at the clip's start (shapes) or is in world space.
 
-    "line": straight on. "circle:RADIUS": round and round to the left, to the right where RADIUS is negative.
-    "s:LENGTH,WIDTH": an S that swings WIDTH metres from side to side over LENGTH metres. "points:X,Z;X,Z;…": a smooth
-    curve through points of the floor, closed where the last is the first. Files: CSV with x and z in the first two
-    columns (or in columns of that name), JSON or TOML with a list `points` of [x, z] or {x = …, z = …}; metres.
+    "line": straight ahead. "circle:RADIUS": turning left, or right if RADIUS is negative. "s:LENGTH,WIDTH": an S that
+    swings WIDTH metres from side to side over LENGTH metres. "points:X,Z;X,Z;…": a smooth curve through ground points,
+    closed if the last equals the first. Files: CSV with x and z in the first two columns (or in columns of these
+    names), JSON or TOML with a list `points` of [x, z] or {x = …, z = …}; metres.
     """
     name, colon, rest = text.partition(":")
     path = Path(text)
@@ -45,7 +45,7 @@ def load_curve(text: str) -> tuple[Curve, bool]:
         raise FormatError(f"{error}; see footplant path --help", path=text) from None
     if not path.exists():
         raise FormatError(
-            "no such file, and no curve of that name; there are line, circle:R, s:L,W and points:…", path=path
+            "no such file, and no curve of that name; expected line, circle:R, s:L,W or points:…", path=path
         )
     try:
         return curves.through(_points(path)), False
@@ -87,8 +87,8 @@ def _points(path: Path) -> np.ndarray:
     if ending not in EXTENSIONS:
         raise FormatError(f"expected a file ending in {', '.join(EXTENSIONS)}, got {path.suffix or 'none'}", path=path)
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise FormatError(f"expected at most {LARGEST_FILE >> 20} MiB of points, got more", path=path)
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise FormatError(f"expected at most {MAX_FILE_BYTES >> 20} MiB of points, got more", path=path)
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from error
@@ -100,14 +100,14 @@ def _points(path: Path) -> np.ndarray:
         data = tomllib.loads(text) if ending == ".toml" else json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise FormatError(f"expected JSON, got a mistake: {error.msg}", path=path, where=where) from None
+        raise FormatError(f"expected JSON, got a syntax error: {error.msg}", path=path, where=where) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FormatError(f"expected {ending[1:].upper()}, got a mistake: {error}", path=path) from None
+        raise FormatError(f"expected {ending[1:].upper()}, got a syntax error: {error}", path=path) from None
     return _list(data, path)
 
 
 def _table(text: str, path: Path) -> np.ndarray:
-    """Points of a CSV file: numbers in the columns x and z, or in the first two."""
+    """Return the points (N, 2) of a CSV file: columns x and z, or the first two."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.split("#")[0].strip()]
     if not lines:
         raise FormatError("expected lines of x and z in metres, got none", path=path)
@@ -133,7 +133,7 @@ def _table(text: str, path: Path) -> np.ndarray:
 
 
 def _list(data: Any, path: Path) -> np.ndarray:
-    """Points of JSON or TOML: a list of [x, z] or {x, z}, by itself or under `points`."""
+    """Return the points (N, 2) of JSON or TOML: a list of [x, z] or {x, z}, at the top level or under `points`."""
     listed = data.get("points") if isinstance(data, Mapping) else data
     if not isinstance(listed, list) or not listed:
         raise FormatError('expected a list of points under "points", got none', path=path)

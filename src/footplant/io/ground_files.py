@@ -1,4 +1,4 @@
-"""Grounds by name or from files: "noise:3", "stairs:0.17:0.3", "slope:10", a picture, heights, a mesh."""
+"""Ground geometry by name or from files: "noise:3", "stairs:0.17:0.3", "slope:10", an image, heights, a mesh."""
 
 from __future__ import annotations
 
@@ -18,46 +18,66 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 
-CELL = 0.1
-"""Metres between two pixels or heights of a file that does not say it."""
-AHEAD = 0.7
-"""Body heights from where the figure starts to the first step of stairs."""
-MOST_PIXELS = grounds.MOST_CELLS
+
+@dataclass(frozen=True)
+class GroundSettings:
+    """Defaults of grounds. No experiment is on record; subject to the ablation benchmark."""
+
+    cell: float = 0.1
+    """Metres between pixels or height samples if not given. Doubled, the ground is twice as large."""
+    mesh_cell: float = 0.02
+    """Metres between the height samples that a mesh is rasterised to. Halved: four times the memory, finer edges."""
+    stairs_distance: float = 0.7
+    """Body heights from the start of the motion to the first step of stairs."""
+    stairs_count: int = 10
+    """Steps of stairs if not given."""
+    image_relief: float = 0.4
+    """Body heights between black and white pixels if not given."""
+    margin: float = 0.5
+    """Body heights of ground around the region that the motion covers."""
+    min_travel: float = 0.2
+    """Body heights. A motion that travels less is headed where the character faces at the start."""
+    default_height: float = 1.7
+    """Metres. Body height of a character whose own is unknown."""
+
+
+SETTINGS = GroundSettings()
+MAX_PIXELS = grounds.MOST_CELLS
 
 
 @dataclass(frozen=True)
 class Course:
-    """What of a motion a ground that is made for it needs to know."""
+    """The facts about a motion that a ground made for it depends on."""
 
     start: tuple[float, float]
-    """(x, z) where the figure starts, metres."""
+    """(x, z) of the character at the start, metres."""
     low: tuple[float, float]
-    """Corner (x, z) of the floor that it may touch, metres."""
+    """Minimum corner (x, z) of the ground region that the motion may touch, metres."""
     high: tuple[float, float]
-    """The other corner."""
+    """Maximum corner (x, z), metres."""
     heading: float
-    """The way it goes, radians: see `footplant.grounds.direction`."""
+    """Direction of travel, radians: see `footplant.grounds.direction`."""
     height: float
-    """The body's, metres."""
+    """Body height, metres."""
 
     @classmethod
     def of(cls, motion: Motion, character: Character, scale: float = 1.0) -> Course:
-        """The course of a motion; scale: how much longer its way gets on the figure that will do it."""
+        """Return the course of a motion; scale: path length on the target character relative to the source."""
         places = Kinematics(motion).positions[..., ::2].reshape(-1, 2)
         start = places.reshape(len(motion), -1, 2)[0, 0]
         root = motion.root[:, ::2]
         way = root[-1] - root[0]
-        if np.linalg.norm(way) < 0.2 * character.height:
+        if np.linalg.norm(way) < SETTINGS.min_travel * character.height:
             way = _facing(motion, character)
         places = start + (places - start) * max(scale, 1.0)
-        height = character.height or 1.7
-        low, high = places.min(axis=0) - 0.5 * height, places.max(axis=0) + 0.5 * height
+        height = character.height or SETTINGS.default_height
+        low, high = places.min(axis=0) - SETTINGS.margin * height, places.max(axis=0) + SETTINGS.margin * height
         corners = [(float(x), float(z)) for x, z in (start, low, high)]
         return cls(corners[0], corners[1], corners[2], float(np.arctan2(*way)), height)
 
 
 def _facing(motion: Motion, character: Character) -> NDArray:
-    """(2,) which way a figure that stays in place looks at first."""
+    """Return (2,) the horizontal direction that the character faces in the first frame."""
     if character.roles is None:
         return np.array([0.0, 1.0])
     places = Kinematics(motion[:1]).positions[0]
@@ -67,40 +87,41 @@ def _facing(motion: Motion, character: Character) -> NDArray:
 
 @dataclass(frozen=True)
 class GroundOptions:
-    """What a file of heights or a mesh leaves open."""
+    """Parameters of a height file or a mesh that the file does not define."""
 
     cell: float | None = None
-    """Metres between two pixels or heights; None: `CELL` (a mesh: 2 cm)."""
+    """Metres between two pixels or height samples; None: the default of `GroundSettings`."""
     relief: float | None = None
-    """Metres from the lowest to the highest; None: as the file has it, 40 % of the body's height for pictures."""
+    """Metres from the lowest to the highest point; None: as in the file, or 40 % of the body height for images."""
     up: str = "y"
     """The vertical axis of a mesh: x, y, z, -x …"""
     center: tuple[float, float] | None = None
-    """(x, z) where the middle of the ground is put, metres; None: a mesh as it stands, else the middle of the way."""
+    """(x, z) of the ground's centre, metres; None: a mesh keeps its position, others are centred on the path."""
 
 
 def load_ground(text: str, course: Course, options: GroundOptions | None = None) -> Ground:
-    """A ground by name or from a file.
+    """Return a ground by name or from a file.
 
-    "noise:SEED[:AMPLITUDE[:SPACING]]": rough country, its control points up to AMPLITUDE metres high and SPACING
-    metres apart (20 % and 80 % of the body's height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT]": COUNT (10)
-    steps ahead of the start, metres; a negative RISE goes down. "slope:DEGREES[:HEADING]": a plane that rises along
-    the way, or along HEADING degrees to its left. Files: a picture (white is high, the figure walks up the page),
-    a .npy array of heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the highest triangle counts.
+    "noise:SEED[:AMPLITUDE[:SPACING]]": rough terrain with control points up to AMPLITUDE metres high and SPACING metres
+    apart (20 % and 80 % of the body height, as in Lee & Shin 1999). "stairs:RISE:RUN[:COUNT]": COUNT (10) steps ahead
+    of the start, metres; a negative RISE descends. "slope:DEGREES[:HEADING]": a plane that rises along the direction of
+    travel, or HEADING degrees to its left. Files: an image (white is high, up in the image is ahead), a .npy array
+    of heights (along x, along z), or a mesh (.obj, .glb, .gltf), of which the topmost surface is used.
     """
     name, _, rest = text.partition(":")
-    if name in _MADE and not Path(text).exists():
+    if name in _GENERATORS and not Path(text).exists():
         try:
-            return _MADE[name](rest.split(":") if rest else [], course)
+            return _GENERATORS[name](rest.split(":") if rest else [], course)
         except ValueError as error:
             raise FormatError(f"{error}; see footplant terrain --help", path=text) from None
     path = Path(text)
     if not path.exists():
-        raise FormatError(f"no such file, and no ground of that name; there are {', '.join(_MADE)}", path=path)
+        raise FormatError(f"no such file, and no ground of that name; expected {', '.join(_GENERATORS)}", path=path)
     return _read(path, course, options or GroundOptions())
 
 
 def _numbers(values: list[str], form: str, least: int, most: int) -> list[float]:
+    """Return `least` to `most` finite numbers; form: the expected syntax, for messages."""
     if not least <= len(values) <= most:
         raise ValueError(f"expected {form}, got {len(values)} values")
     try:
@@ -123,9 +144,9 @@ def _noise(values: list[str], course: Course) -> Ground:
 
 def _stairs(values: list[str], course: Course) -> Ground:
     rise, run, *count = _numbers(values, "stairs:RISE:RUN[:COUNT]", 2, 3)
-    ahead = AHEAD * course.height * grounds.direction(course.heading)
+    ahead = SETTINGS.stairs_distance * course.height * grounds.direction(course.heading)
     start = (course.start[0] + float(ahead[0]), course.start[1] + float(ahead[1]))
-    return grounds.Stairs(rise, run, int(count[0]) if count else 10, start, course.heading)
+    return grounds.Stairs(rise, run, int(count[0]) if count else SETTINGS.stairs_count, start, course.heading)
 
 
 def _slope(values: list[str], course: Course) -> Ground:
@@ -134,7 +155,7 @@ def _slope(values: list[str], course: Course) -> Ground:
     return grounds.slope(degrees, heading, (course.start[0], 0.0, course.start[1]))
 
 
-_MADE: dict[str, Callable[[list[str], Course], Ground]] = {"noise": _noise, "stairs": _stairs, "slope": _slope}
+_GENERATORS: dict[str, Callable[[list[str], Course], Ground]] = {"noise": _noise, "stairs": _stairs, "slope": _slope}
 
 
 def _read(path: Path, course: Course, options: GroundOptions) -> HeightField:
@@ -146,16 +167,17 @@ def _read(path: Path, course: Course, options: GroundOptions) -> HeightField:
             if options.center is not None:
                 middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))[::2]
                 vertices = vertices + np.insert(np.asarray(options.center) - middle, 1, 0.0)
-            ground = grounds.rasterized(vertices, faces, options.cell or 0.02)
+            ground = grounds.rasterized(vertices, faces, options.cell or SETTINGS.mesh_cell)
             heights = _relief(ground.heights, options.relief)
             return HeightField(heights, ground.spacing, ground.origin, ground.basis)
         if ending == ".npy":
             heights = _relief(_read_array(path), options.relief)
         else:
-            # the page's top is ahead and its left is to the left of who walks along +z
+            # image rows run top to bottom and columns left to right: up is +z (ahead) and left is +x
             pixels = _read_picture(path)
-            heights = (0.4 * course.height if options.relief is None else options.relief) * pixels[::-1, ::-1].T
-        spacing = options.cell or CELL
+            relief = SETTINGS.image_relief * course.height if options.relief is None else options.relief
+            heights = relief * pixels[::-1, ::-1].T
+        spacing = options.cell or SETTINGS.cell
         center = options.center or tuple(0.5 * (np.array(course.low) + course.high))
         x, z = (float(at - 0.5 * spacing * (size - 1)) for at, size in zip(center, heights.shape))
         return HeightField(heights, spacing, (x, z))
@@ -164,7 +186,7 @@ def _read(path: Path, course: Course, options: GroundOptions) -> HeightField:
 
 
 def _relief(heights: NDArray, relief: float | None) -> NDArray:
-    """Heights stretched so that they span so many metres; as they are for None."""
+    """Return heights rescaled to span that many metres from 0; unchanged if relief is None."""
     span = float(np.ptp(heights))
     return heights if relief is None or span == 0 else (heights - heights.min()) * (relief / span)
 
@@ -183,20 +205,20 @@ def _read_array(path: Path) -> NDArray:
 
 
 def _read_picture(path: Path) -> NDArray:
-    """(rows, columns) brightness, 0 to 1."""
+    """Return (rows, columns) brightness, 0 to 1."""
     try:
         from matplotlib import image
         from PIL import Image
     except ImportError as error:
-        raise MissingExtraError("matplotlib", "plot", "reading pictures as grounds") from error
+        raise MissingExtraError("matplotlib", "plot", "reading images as grounds") from error
     try:
         with Image.open(path) as opened:
             width, height = opened.size
-        if width * height > MOST_PIXELS:
-            raise FormatError(f"expected at most {MOST_PIXELS:,} pixels, got {width} × {height}", path=path)
+        if width * height > MAX_PIXELS:
+            raise FormatError(f"expected at most {MAX_PIXELS:,} pixels, got {width} × {height}", path=path)
         pixels = np.asarray(image.imread(path))
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise FormatError(f"expected a picture, an array (.npy) or a mesh (.obj, .glb): {error}", path=path) from error
+        raise FormatError(f"expected an image, an array (.npy) or a mesh (.obj, .glb): {error}", path=path) from error
     values = pixels.astype(float) / (255.0 if pixels.dtype == np.uint8 else 1.0)
     return values if values.ndim == 2 else values[..., : min(values.shape[2], 3)].mean(axis=2)
 
@@ -211,7 +233,7 @@ def _read_mesh(path: Path, ending: str) -> tuple[NDArray, NDArray]:
 
 
 def read_obj(path: Path) -> tuple[NDArray, NDArray]:
-    """Vertices (V, 3) and triangles (T, 3) of a Wavefront OBJ file; polygons as fans, everything else left out."""
+    """Return vertices (V, 3) and triangles (T, 3) of a Wavefront OBJ file; polygons become triangle fans."""
     vertices: list[list[float]] = []
     faces: list[tuple[int, int, int]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
@@ -223,7 +245,7 @@ def read_obj(path: Path) -> tuple[NDArray, NDArray]:
                     raise ValueError(f"expected 3 numbers, got {len(values)}")
             elif word == "f":
                 corners = [int(value.split("/")[0]) for value in values]
-                # −1 is the vertex before this line, 1 the first of the file
+                # OBJ indices: 1 is the first vertex, −1 the latest one
                 corners = [corner - 1 if corner > 0 else len(vertices) + corner for corner in corners]
                 if len(corners) < 3 or not all(0 <= corner < len(vertices) for corner in corners):
                     raise ValueError(f"expected corners among the {len(vertices)} vertices so far, got {values}")
@@ -236,7 +258,7 @@ def read_obj(path: Path) -> tuple[NDArray, NDArray]:
 
 
 def _upright(up: str, path: Path) -> NDArray:
-    """(4,) the turn that brings an axis of a mesh upright."""
+    """Return (4,) the rotation that takes a mesh's vertical axis to +y."""
     sign, axis = (-1.0, up[1:]) if up.startswith("-") else (1.0, up)
     if axis not in rotation.AXES:
         raise FormatError(f"expected an axis x, y, z, -x, -y or -z as up, got {up!r}", path=path)

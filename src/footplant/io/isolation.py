@@ -1,7 +1,7 @@
-"""Reading in a process of its own: libraries that damaged files can crash, hang or blow up must not take us along.
+"""Run a file reader in a child process, because damaged files can crash, hang or exhaust native libraries.
 
-The child limits itself (see `fbx.child`, `usd.child`): memory and time follow the size of the file. Here is what the
-parent does: it waits, but not for ever, and makes one `FormatError` of every way in which the child can end.
+The child limits its own memory and time in proportion to the size of the file (see `fbx.child`, `usd.child`). The
+parent waits with a timeout and raises one `FormatError` for every way the child can end.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any, NoReturn
 from footplant.errors import FormatError
 
 MEMORY, MEMORY_FACTOR = 192 << 20, 10
-"""The child may take this many bytes, and so many times the size of the files that it opens."""
+"""Memory limit of the child: this many bytes, plus so many times the size of the files that it opens."""
 WAIT_FACTOR = 3
-"""How much longer than the child may work the parent waits for it, because other processes work, too."""
+"""How many times the child's CPU time limit the parent waits: other processes compete for the CPU."""
 
 
 def interpreter(what: str) -> str:
-    """The program that runs the child; what: what for, as the error says it."""
+    """Return the Python executable that runs the child; what: what is read, for the error message."""
     if not sys.executable:
-        raise FormatError(f"reading {what} starts a Python process of its own, and sys.executable does not say which")
+        raise FormatError(f"reading {what} needs a separate Python process, but sys.executable is not set")
     return sys.executable
 
 
 def run(command: Sequence[str], path: str | Path, seconds: int, **streams: Any) -> subprocess.CompletedProcess:
-    """Run a child that may work for so many seconds, and stop it when it hangs; the streams are those of Popen."""
+    """Run a child with a CPU time limit in seconds, killing it if it hangs; streams: arguments of `subprocess.run`."""
     limit = WAIT_FACTOR * seconds
     try:
         return subprocess.run(
@@ -39,12 +39,12 @@ def run(command: Sequence[str], path: str | Path, seconds: int, **streams: Any) 
 
 
 def fail(path: str | Path, code: int, seconds: int) -> NoReturn:
-    """Say how a child ended that could not say it itself."""
+    """Raise the error for a child that ended without an error message."""
     import signal
 
     name = next((known.name for known in signal.Signals if known.value == -code), f"exit code {code}")
     if name == "SIGXCPU":
-        raise FormatError(f"the reader worked for {seconds} s and was stopped; the file may be damaged", path=path)
+        raise FormatError(f"the reader used {seconds} s of CPU and was stopped; the file may be damaged", path=path)
     if name in ("SIGKILL", "SIGXFSZ"):
         raise FormatError(f"the reader took too much memory and was stopped ({name})", path=path)
     raise FormatError(f"the reader crashed ({name}); the file may be damaged", path=path)

@@ -1,4 +1,4 @@
-"""JSON read with the types that are expected: a wrong type is a `FormatError` that says the place, never a crash."""
+"""Type-checked access to JSON: a wrong type raises a `FormatError` that names the JSON path."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, NoReturn
 from footplant.errors import FormatError
 
 REQUIRED: Any = object()
-"""Stands for "no default": an absent key is an error."""
-LARGEST = 3.5e38
-"""Numbers beyond what a 32-bit float holds are taken for damage."""
+"""Marks "no default": a missing key is an error."""
+MAX_NUMBER = 3.5e38
+"""Numbers beyond the range of a 32-bit float are treated as damage."""
 
 
 def read_json(data: bytes | memoryview, path: str | Path, notes: list[str] | None = None) -> dict[str, Any]:
-    """The object that a JSON text in UTF-8 holds; NaN and infinity are refused, a byte order mark is noted."""
+    """Return the object in a UTF-8 JSON text; NaN and infinity are rejected, a byte order mark is noted."""
 
     def refuse(token: str) -> NoReturn:
-        raise ValueError(f"{token} is no JSON number")
+        raise ValueError(f"{token} is not a JSON number")
 
     def fail(where: str, message: str) -> NoReturn:
         raise FormatError(message, path=path, where=where)
@@ -28,44 +28,44 @@ def read_json(data: bytes | memoryview, path: str | Path, notes: list[str] | Non
         if content.startswith("\ufeff"):
             content = content[1:]
             if notes is not None:
-                notes.append("the JSON starts with a byte order mark, which does not belong there; it was skipped")
+                notes.append("the JSON starts with a byte order mark, which is not allowed; it was skipped")
         parsed = json.loads(content, parse_constant=refuse)
     except UnicodeDecodeError as error:
         fail(f"byte {error.start}", "expected JSON in UTF-8, got other bytes")
     except json.JSONDecodeError as error:
-        fail(f"line {error.lineno}, column {error.colno}", f"expected JSON, got a mistake: {error.msg}")
+        fail(f"line {error.lineno}, column {error.colno}", f"expected JSON, got a syntax error: {error.msg}")
     except RecursionError:
-        fail("JSON", "expected sane nesting, got lists or objects nested too deep")
+        fail("JSON", "expected JSON, got lists or objects nested too deeply")
     except ValueError as error:
-        fail("JSON", f"expected JSON, got a mistake: {error}")
+        fail("JSON", f"expected JSON, got a syntax error: {error}")
     return Json(parsed, "", path).data
 
 
 class Json:
-    """One object of the file's JSON with its place, read key by key with the type that is expected."""
+    """One object of a JSON file with its path, read key by key with the expected type."""
 
     __slots__ = ("data", "path", "where")
 
     def __init__(self, data: Any, where: str, path: str | Path) -> None:
-        """Take the object; anything else is an error."""
+        """Wrap an object; anything else raises `FormatError`."""
         self.where, self.path = where, path
         if not isinstance(data, dict):
             raise FormatError(f"expected an object, got {describe(data)}", path=path, where=where or None)
         self.data: dict[str, Any] = data
 
     def place(self, key: str) -> str:
-        """How an error names a value of this object."""
+        """Return the JSON path of a key, for messages."""
         return f"{self.where}.{key}" if self.where else key
 
     def fail(self, key: str, message: str) -> NoReturn:
-        """Raise the error for the value under a key."""
+        """Raise `FormatError` for the value under a key."""
         raise FormatError(message, path=self.path, where=self.place(key))
 
     def _expect(self, key: str, expected: str, value: Any) -> NoReturn:
         self.fail(key, f"expected {expected}, got {describe(value)}")
 
     def integer(self, key: str, default: Any = REQUIRED, *, low: int = 0, high: int | None = None) -> Any:
-        """A whole number (2.0 counts) from `low` to `high`; the default when the key is absent."""
+        """Return an integer (2.0 counts) from `low` to `high`; the default if the key is missing."""
         value = self.data.get(key)
         if value is None and default is not REQUIRED:
             return default
@@ -76,7 +76,7 @@ class Json:
         return number
 
     def index(self, key: str, count: int, default: Any = REQUIRED) -> Any:
-        """A reference to one of `count` things."""
+        """Return an index below `count`; the default if the key is missing."""
         value = self.data.get(key)
         if value is None and default is not REQUIRED:
             return default
@@ -86,7 +86,7 @@ class Json:
         return number
 
     def indices(self, key: str, count: int) -> list[int]:
-        """References to some of `count` things; an absent list is empty."""
+        """Return a list of indices below `count`; empty if the key is missing."""
         out = []
         for number, value in enumerate(self.array(key)):
             index = whole(value)
@@ -96,7 +96,7 @@ class Json:
         return out
 
     def numbers(self, key: str, count: int) -> list[float] | None:
-        """That many finite numbers, or None when the key is absent."""
+        """Return exactly `count` finite numbers, or None if the key is missing."""
         value = self.data.get(key)
         if value is None:
             return None
@@ -104,22 +104,22 @@ class Json:
             self._expect(key, f"{count} numbers", value)
         out = []
         for number in value:
-            if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= LARGEST:
+            if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= MAX_NUMBER:
                 self._expect(key, f"{count} finite numbers", number)
             out.append(float(number))
         return out
 
-    def number(self, key: str, default: Any = REQUIRED, *, low: float = -LARGEST) -> Any:
-        """A finite number from `low`; the default when the key is absent."""
+    def number(self, key: str, default: Any = REQUIRED, *, low: float = -MAX_NUMBER) -> Any:
+        """Return a finite number of at least `low`; the default if the key is missing."""
         value = self.data.get(key)
         if value is None and default is not REQUIRED:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= LARGEST:
-            self._expect(key, "a finite number" + ("" if low == -LARGEST else f" from {low:g}"), value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= MAX_NUMBER:
+            self._expect(key, "a finite number" + ("" if low == -MAX_NUMBER else f" from {low:g}"), value)
         return float(value)
 
     def text(self, key: str, default: Any = REQUIRED) -> Any:
-        """A string; the default when the key is absent."""
+        """Return a string; the default if the key is missing."""
         value = self.data.get(key)
         if value is None and default is not REQUIRED:
             return default
@@ -128,14 +128,14 @@ class Json:
         return value
 
     def flag(self, key: str) -> bool:
-        """True or false; false when the key is absent."""
+        """Return a boolean; False if the key is missing."""
         value = self.data.get(key, False)
         if not isinstance(value, bool):
             self._expect(key, "true or false", value)
         return value
 
     def array(self, key: str) -> list[Any]:
-        """A list; an absent one is empty."""
+        """Return a list; empty if the key is missing."""
         value = self.data.get(key)
         if value is None:
             return []
@@ -144,23 +144,23 @@ class Json:
         return value
 
     def object(self, key: str) -> Json | None:
-        """An object, or None when the key is absent."""
+        """Return an object, or None if the key is missing."""
         value = self.data.get(key)
         return None if value is None else Json(value, self.place(key), self.path)
 
     def objects(self, key: str) -> list[Json]:
-        """A list of objects; an absent one is empty."""
+        """Return a list of objects; empty if the key is missing."""
         place = self.place(key)
         return [Json(value, f"{place}[{number}]", self.path) for number, value in enumerate(self.array(key))]
 
     def extension(self, name: str) -> Json | None:
-        """An extension's object, or None when it is absent."""
+        """Return the object of a glTF extension, or None if it is absent."""
         extensions = self.object("extensions")
         return None if extensions is None else extensions.object(name)
 
 
 def whole(value: Any) -> int | None:
-    """A JSON number without fraction as an int, else None; exporters write indices as 1.0 too."""
+    """Return a JSON number without fraction as an int, else None; some exporters write indices as 1.0."""
     if type(value) is int:
         return value
     if type(value) is float and value.is_integer():
@@ -169,7 +169,7 @@ def whole(value: Any) -> int | None:
 
 
 def describe(value: Any) -> str:
-    """A JSON value in a few words, for error messages."""
+    """Return a short description of a JSON value, for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The conversion of markers: a file's points become metres and y up, and the conversion says what it did."""
+"""Convert a file's markers to metres and y up, and back: units and the up axis as stated, detected or forced."""
 
 from __future__ import annotations
 
@@ -21,31 +21,44 @@ SPELLINGS = {
     "inch": ("in", "inch", "inches"),
     "foot": ("ft", "foot", "feet"),
 }
-"""How files spell their units."""
-PART_POINTS = 1 << 14
-"""Points that are converted at a time, so that what is only needed meanwhile stays small."""
-SOME = (200, 1000)
-"""Frames and markers that are enough to tell which way is up and how tall."""
-BELIEVABLE = (0.05, 4.0)
-"""Metres; how far markers on a body, or a part of one, reach upwards."""
+"""Unit names as files spell them."""
+CHUNK_POINTS = 1 << 14
+"""Points converted at a time, to keep temporary arrays small."""
+
+
+@dataclass(frozen=True)
+class MarkerUnitSettings:
+    """How markers' units are estimated and checked. No experiment is on record; subject to the ablation benchmark."""
+
+    sampled_frames: int = 200
+    """Frames used to find the up axis and the height. Doubled, loading long captures takes longer."""
+    sampled_markers: int = 1000
+    """Markers used for the same."""
+    plausible_heights: tuple[float, float] = (0.05, 4.0)
+    """Metres. Vertical extents of markers on a body or a body part; outside this range the unit is questioned."""
+    usual_height: float = 1.6
+    """Metres. Vertical extent of markers on a standing person; the unit that comes closest is assumed."""
+
+
+SETTINGS = MarkerUnitSettings()
 
 
 @dataclass
 class RawMarkers:
-    """What a format module hands to the conversion: markers in their file's own units and axes."""
+    """The result of a marker format's reader: markers in their file's own units and axes."""
 
     names: tuple[str, ...]
     positions: NDArray
-    """(F, M, 3) file units and axes, NaN where hidden; becomes the markers' own array, so nobody else may keep it."""
+    """(F, M, 3) file units and axes, NaN where occluded. Converted in place: the reader must not keep it."""
     fps: float
     units: str | None = None
-    """The unit as the file spells it; None or "" when it does not say."""
+    """The unit as the file spells it; None or "" if it states none."""
     up: str | None = None
-    """The vertical axis ("z", "-y" …) as the file states it; None when it does not say."""
+    """The vertical axis ("z", "-y" …) if the file states it, else None."""
     likely_up: str = "z"
-    """The vertical axis that files of this format mostly have, for points whose own posture tells nothing."""
+    """The usual vertical axis of this format, used if neither names nor posture show one."""
     residuals: NDArray | None = None
-    """(F, M) file units; as `Markers.residuals`."""
+    """(F, M) file units; see `Markers.residuals`."""
     subjects: tuple[str, ...] = ()
     first_frame: int = 1
     events: tuple[Event, ...] = ()
@@ -53,7 +66,7 @@ class RawMarkers:
 
 
 def unit_of(spelling: str | None) -> str | None:
-    """The name in `UNITS` of a unit as a file spells it; None when it says nothing that is a length."""
+    """Return the name in `UNITS` of a unit as a file spells it; None if it is not a known length unit."""
     word = (spelling or "").strip().strip(".").lower()
     return next((name for name, words in SPELLINGS.items() if word in words), None)
 
@@ -61,10 +74,10 @@ def unit_of(spelling: str | None) -> str | None:
 def markers_from_raw(
     raw: RawMarkers, path: str | Path, *, units: str | float | None = None, up: str | None = None
 ) -> Markers:
-    """Convert a file's points into markers: units and up axis as stated, found or forced."""
+    """Convert a file's points into markers in metres and y up; units and up override what is stated or detected."""
     notes = list(raw.notes)
     frames, count = raw.positions.shape[:2]
-    every, each = max(1, frames // SOME[0]), max(1, count // SOME[1])
+    every, each = max(1, frames // SETTINGS.sampled_frames), max(1, count // SETTINGS.sampled_markers)
     some = raw.positions[::every, ::each]
     forced_up, forced_units = up is not None, units is not None
     if up is not None:
@@ -72,20 +85,21 @@ def markers_from_raw(
     if units is None:
         units = unit_of(raw.units)
         if units is None and raw.units:
-            notes.append(f"the file states the unit {raw.units!r}, which is none that is known")
+            notes.append(f"the file states the unknown unit {raw.units!r}")
     stated_units = units is not None
     stated_up = forced_up or raw.up is not None
     if up is None:
         up, doubt = find_up(raw.names[::each], some, stated=raw.up, likely=raw.likely_up)
         stated_up = stated_up and not doubt
         notes.extend(doubt)
-    height = _reach(some, up)
+    height = _vertical_extent(some, up)
     if units is None:
         units = _likely_unit(height)
-        notes.append(f"the file does not say its unit; the markers reach {height:.4g} upwards, taken for {units}")
+        notes.append(f"the file states no unit; the markers extend {height:.4g} vertically, so {units} was assumed")
     scale = metres_per_unit(units, path)
-    if not forced_units and height and not BELIEVABLE[0] <= height * scale <= BELIEVABLE[1]:
-        notes.append(f"the markers reach {height * scale:.3g} m upwards by the unit {units}; units= forces another")
+    low, high = SETTINGS.plausible_heights
+    if not forced_units and height and not low <= height * scale <= high:
+        notes.append(f"the markers extend {height * scale:.3g} m vertically in the unit {units}; units= overrides it")
     conversion = Conversion(
         units=units if isinstance(units, str) else _name_of(scale),
         scale=scale,
@@ -113,11 +127,12 @@ def markers_from_raw(
 
 
 def _name_of(scale: float) -> str:
+    """Return the name of a unit of that many metres, or "unknown"."""
     return next((name for name, metres in UNITS.items() if np.isclose(scale, metres, rtol=1e-3)), "unknown")
 
 
-def _reach(positions: NDArray, up: str) -> float:
-    """How far the points reach along the vertical, file units: the median over frames; 0 when nothing is seen."""
+def _vertical_extent(positions: NDArray, up: str) -> float:
+    """Return the vertical extent of the points in file units: the median over frames; 0 if none is visible."""
     heights = positions[..., "xyz".index(up[-1])]
     seen = ~np.isnan(heights)
     frames = seen.any(axis=1)
@@ -129,12 +144,13 @@ def _reach(positions: NDArray, up: str) -> float:
 
 
 def _likely_unit(height: float) -> str:
-    """The unit that makes points which reach so far nearest to a standing person with markers up to the head."""
-    return min(("mm", "cm", "m"), key=lambda name: abs(np.log(max(height, 1e-9) * UNITS[name] / 1.6)))
+    """Return the unit in which points of that vertical extent come closest to a standing person's."""
+    usual = SETTINGS.usual_height
+    return min(("mm", "cm", "m"), key=lambda name: abs(np.log(max(height, 1e-9) * UNITS[name] / usual)))
 
 
 def axes_to_y_up(up: str) -> tuple[tuple[int, int], ...]:
-    """The turn of `UP_TURNS` as (axis, sign) for each of x, y, z: turns by quarters only exchange axes."""
+    """Return the rotation of `UP_TURNS` as (source axis, sign) for each of x, y, z: quarter turns permute axes."""
     return {
         "y": ((0, 1), (1, 1), (2, 1)),
         "-y": ((0, 1), (1, -1), (2, -1)),
@@ -146,20 +162,20 @@ def axes_to_y_up(up: str) -> tuple[tuple[int, int], ...]:
 
 
 def _convert(positions: NDArray, scale: float, up: str) -> None:
-    """Metres and y up, in place and without rounding twice."""
+    """Convert positions to metres and y up, in place and with a single rounding."""
     axes = axes_to_y_up(up)
     order, signs = [axis for axis, _ in axes], np.array([sign * scale for _, sign in axes])
-    rows = max(1, PART_POINTS // positions.shape[1])
+    rows = max(1, CHUNK_POINTS // positions.shape[1])
     for at in range(0, len(positions), rows):
         part = positions[at : at + rows]
         part[...] = part[..., order] * signs
 
 
-def send_out_markers(markers: Markers, scale: float, up: str) -> NDArray:
-    """Positions (F, M, 3) in units of `scale` metres and with another vertical axis: `markers_from_raw` undone.
+def undo_marker_conversion(markers: Markers, scale: float, up: str) -> NDArray:
+    """Return positions (F, M, 3) in units of `scale` metres with another vertical axis: inverts `markers_from_raw`.
 
-    Dividing rounds; of the doubles beside the quotient the one is taken that gives back the very position when it is
-    multiplied by the scale again, if there is one, and of those a short decimal number.
+    Division rounds. Of the quotient and its neighbouring doubles, the one is chosen that multiplies back to exactly
+    the position, if there is one, with a preference for short decimal numbers.
     """
     axes = axes_to_y_up(up)
     out = np.empty_like(markers.positions)
@@ -169,9 +185,10 @@ def send_out_markers(markers: Markers, scale: float, up: str) -> NDArray:
 
 
 def _undo_product(wanted: NDArray, scale: float) -> NDArray:
+    """Return x such that x · scale == wanted exactly where such a double exists near wanted / scale."""
     quotient = wanted / scale
     found = np.array(quotient)
-    # the last that fits wins, so the plainest comes last
+    # later candidates take precedence: the shortest decimal comes last
     for guess in (np.nextafter(quotient, np.inf), np.nextafter(quotient, -np.inf), quotient, np.round(quotient, 9)):
         fits = guess * scale == wanted
         found[fits] = guess[fits]

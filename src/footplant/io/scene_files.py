@@ -1,4 +1,4 @@
-"""Files of scenes: the things that hands and feet may touch, in TOML. docs/live.md describes them."""
+"""Read scene files: TOML that lists the objects that hands and feet may touch. See docs/live.md."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from footplant.contacts.importance import PerformanceScene, SceneObject, Shape
 from footplant.errors import FormatError
 from footplant.geometry import Plane
 
-LARGEST_FILE = 16 * 2**20
-"""Bytes; a larger file is no scene."""
-MOST_THINGS = 256
+MAX_FILE_BYTES = 16 * 2**20
+"""A larger file is rejected."""
+MAX_THINGS = 256
 
 
 def read_scene(path: str | Path) -> PerformanceScene:
-    """The scene of a file: a floor at height 0 (or at `floor` metres; false: none), and the `things` that it lists."""
+    """Return the scene of a file: a floor at height 0 (or at `floor` metres; none if false), and its `things`."""
     try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise FormatError(f"expected at most {LARGEST_FILE >> 20} MiB of a scene, got more", path=path)
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise FormatError(f"expected at most {MAX_FILE_BYTES >> 20} MiB of a scene, got more", path=path)
         data = tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"expected TOML, got a mistake: {error}", path=path) from None
+        raise FormatError(f"expected TOML, got a syntax error: {error}", path=path) from None
     fields = Fields(data, "", path)
     things: list[SceneObject] = []
     if fields.get("floor", True) is not False:
         level = 0.0 if fields.get("floor", True) is True else fields.number("floor")
         things.append(SceneObject(Plane((0.0, level, 0.0)), "floor"))
     tables = fields.tables("things") if "things" in fields else []
-    if len(tables) > MOST_THINGS:
-        fields.fail("things", f"expected at most {MOST_THINGS} things, got {len(tables)}")
+    if len(tables) > MAX_THINGS:
+        fields.fail("things", f"expected at most {MAX_THINGS} things, got {len(tables)}")
     for number, table in enumerate(tables):
         reach = table.number("reach", None, low=0.0)
         solid = read_region(table, "solid")

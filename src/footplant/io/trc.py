@@ -1,7 +1,7 @@
-"""TRC in and out (Track Row Column, Motion Analysis and OpenSim): markers as a table of text.
+"""TRC files (Track Row Column, Motion Analysis and OpenSim), read and written: markers as a text table.
 
-Three lines of facts, a line of names, a line of axes, then a row for each frame: number, seconds, and x, y, z of each
-marker, with empty fields where it is hidden.
+Three header lines, a line of names, a line of axes, then a row for each frame: number, seconds, and x, y, z of each
+marker, with empty fields where it is occluded.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from numpy.typing import NDArray
 from footplant.errors import FormatError
 from footplant.io.atomic import open_atomic
 from footplant.io.conversion import UNITS, turn_of
-from footplant.io.marker_conversion import RawMarkers, send_out_markers
+from footplant.io.marker_conversion import RawMarkers, undo_marker_conversion
 from footplant.markers import Markers
 
 extensions = (".trc",)
 holds: frozenset[str] = frozenset()
 
 TAB, BLANKS = 9, -1
-"""What stands between fields: see `kernels.fields`."""
-MOST_HEADER_LINES = 40
-"""Lines within which the names have to stand."""
+"""Field separators: see `_trc_fields`."""
+MAX_HEADER_LINES = 40
+"""Lines within which the line of names must be."""
 MAX_GROWTH = 9
-"""Most bytes of positions a byte of the file may become: an empty field is one byte and becomes eight."""
-MOST_MARKERS = 65535
-"""As many as a C3D file can have."""
-FARTHEST = 1e9
-"""File units; a coordinate beyond it is no measurement."""
-PART_POINTS = 1 << 16
-"""Points that are looked at at a time, so that what is only needed meanwhile stays small."""
-STEADY = 0.01
-"""Share of the time by which the stated rate and the column of times must differ before the times are believed."""
+"""Limit on the positions' size as a multiple of the file's: an empty field is one byte and becomes eight."""
+MAX_MARKERS = 65535
+"""The limit of C3D files."""
+MAX_COORDINATE = 1e9
+"""File units; a larger coordinate is invalid."""
+CHUNK_POINTS = 1 << 16
+"""Points processed at a time, to keep temporary arrays small."""
+DEFAULT_RATE = 100.0
+"""Hz; used if a file states no frame rate."""
+RATE_TOLERANCE = 0.01
+"""Relative. If the stated rate and the time column differ by more, the times are used."""
 
 
 def load_markers(path: str | Path) -> RawMarkers:
@@ -57,17 +59,17 @@ def parse(data: bytes, path: str | Path | None = None) -> RawMarkers:
     facts, names, separator, start = _read_header(data, path)
     notes: list[str] = []
     head, positions = _read_table(data, start, separator, names, facts, path, notes)
-    names = _named(names, positions.shape[1], facts, notes)
-    _hide(positions, notes)
+    names = _unique_names(names, positions.shape[1], facts, notes)
+    _mark_occluded(positions, notes)
     if np.isnan(positions[..., 0]).all():
-        hidden = f"{len(names)} that are hidden in all {len(head)} frames"
-        raise FormatError(f"expected markers that are seen, got {hidden}", path=path)
+        occluded = f"{len(names)} that are occluded in all {len(head)} frames"
+        raise FormatError(f"expected visible markers, got {occluded}", path=path)
     stated = _number(facts, "NumFrames")
     if stated is not None and stated != len(head):
-        notes.append(f"the header states {stated:g} frames, {len(head)} rows follow and were read")
+        notes.append(f"the header states {stated:g} frames; {len(head)} rows follow and were read")
     first = head[0, 0] if np.isfinite(head[0, 0]) else _number(facts, "OrigDataStartFrame")
     if len(head) > 1 and not np.all(np.diff(head[:, 0]) == 1):
-        notes.append("the frames are not numbered one after another; they were read as they stand")
+        notes.append("the frame numbers are not consecutive; frames were read in file order")
     return RawMarkers(
         names=tuple(names),
         positions=positions,
@@ -81,12 +83,12 @@ def parse(data: bytes, path: str | Path | None = None) -> RawMarkers:
 
 
 def _read_header(data: bytes, path: str | Path | None) -> tuple[dict[str, str], list[str], int, int]:
-    """The facts by name, the markers' names, what separates fields, and the byte where the rows start."""
+    """Return header values by name, marker names, the field separator, and the offset of the rows."""
     ends = re.compile(rb"\r\n|\n|\r")
     lines: list[str] = []
     at = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     start = None
-    while at < len(data) and len(lines) < MOST_HEADER_LINES:
+    while at < len(data) and len(lines) < MAX_HEADER_LINES:
         found = ends.search(data, at)
         stop, after = (found.start(), found.end()) if found else (len(data), len(data))
         text = _decode(data[at:stop])
@@ -106,17 +108,17 @@ def _read_header(data: bytes, path: str | Path | None) -> tuple[dict[str, str], 
     for keys, values in pairwise(lines):
         if re.match(r"\s*datarate", keys, re.IGNORECASE):
             facts = dict(zip((word.lower() for word in keys.split()), values.split(), strict=False))
-    if lines[-1].count("\t") > 4 * MOST_MARKERS or len(lines[-1]) > 64 * MOST_MARKERS:
-        raise FormatError(f"expected at most {MOST_MARKERS} markers, got a longer line of names", path=path)
+    if lines[-1].count("\t") > 4 * MAX_MARKERS or len(lines[-1]) > 64 * MAX_MARKERS:
+        raise FormatError(f"expected at most {MAX_MARKERS} markers, got a longer line of names", path=path)
     names = lines[-1].split("\t") if separator == TAB else lines[-1].split()
     names = [name.strip() for name in names]
-    # the first field is "Frame#", the second "Time"; a name stands over the first of its three columns
+    # the first field is "Frame#", the second "Time"; a name is above the first of its three columns
     names = [name for name in names[1:] if name and name.lower() != "time"]
     return facts, names, separator, _after_axes(data, start)
 
 
 def _after_axes(data: bytes, start: int) -> int:
-    """The byte after the line of axes (X1 Y1 Z1 …), when there is one."""
+    """Return the offset after the line of axes (X1 Y1 Z1 …), if there is one."""
     found = re.compile(rb"\s*[xX]\d*\s+[yY]\d*\s+[zZ]\d*[^\r\n]*").match(data, start)
     return found.end() if found else start
 
@@ -131,7 +133,7 @@ def _decode(text: bytes) -> str:
 def _read_table(
     data: bytes, start: int, separator: int, names: list[str], facts: dict[str, str], path, notes: list[str]
 ) -> tuple[NDArray, NDArray]:
-    """Numbers and times (F, 2) and positions (F, M, 3) as they stand, NaN where a field is empty."""
+    """Return frame numbers and times (F, 2), and positions (F, M, 3) with NaN for empty fields."""
     from footplant.io import _trc_fields as fields
     from footplant.kernels.text import FIVES, POWERS
 
@@ -141,10 +143,10 @@ def _read_table(
     rows, total, widest = found.tolist()
     stated = _number(facts, "NumMarkers")
     count = len(names) or int(min(max(stated or 0, 0), widest))
-    # a marker of which no row has anything still has its column, but only as many as the bytes can pay for
+    # a marker without any data still has its columns, within the growth limit
     columns = 3 * count
-    if count > MOST_MARKERS:
-        raise FormatError(f"expected at most {MOST_MARKERS} markers, got {count}", path=path)
+    if count > MAX_MARKERS:
+        raise FormatError(f"expected at most {MAX_MARKERS} markers, got {count}", path=path)
     if rows == 0 or count == 0:
         raise FormatError(f"expected rows of markers, got {rows} rows and {count} names", path=path)
     if rows * columns * 8 > MAX_GROWTH * len(data) + (1 << 24):
@@ -178,29 +180,29 @@ def _read_table(
             odd += value is not None and not np.isfinite(value)
         at, beyond = at + done, beyond + more
     if odd:
-        notes.append(f"{odd} values are not finite and were taken for hidden")
+        notes.append(f"{odd} values are not finite and were treated as occluded")
     if beyond:
-        notes.append(f"{beyond} values stand in columns without a name (unidentified points) and were left out")
+        notes.append(f"{beyond} values are in columns without a name (unidentified points) and were dropped")
     return head, positions
 
 
 def _slow_number(token: bytes) -> float | None:
-    """A number that the kernel left over; None when it is none."""
+    """Return a number that the kernel could not parse; None if it is not a number."""
     try:
-        # some languages write a comma for the point
+        # some locales write a decimal comma
         return float(token.replace(b",", b".") if token.count(b",") == 1 else token) if b"_" not in token else None
     except ValueError:
         return None
 
 
-def _named(names: list[str], count: int, facts: dict[str, str], notes: list[str]) -> list[str]:
-    """A name of its own for each marker."""
+def _unique_names(names: list[str], count: int, facts: dict[str, str], notes: list[str]) -> list[str]:
+    """Return a unique name for each marker."""
     stated = _number(facts, "NumMarkers")
     if not names:
         names = [f"point{number + 1}" for number in range(count)]
-        notes.append("the markers have no names; numbers stand in for them")
+        notes.append("the markers have no names; numbers were used instead")
     elif stated is not None and stated != len(names):
-        notes.append(f"the header states {stated:g} markers and names {len(names)}; those were read")
+        notes.append(f"the header states {stated:g} markers and names {len(names)}; the named ones were read")
     used: dict[str, int] = {}
     unique: list[str] = []
     for place, name in enumerate(names):
@@ -209,28 +211,29 @@ def _named(names: list[str], count: int, facts: dict[str, str], notes: list[str]
         used[name] = place
         unique.append(name)
     if unique != names:
-        notes.append("some names stand more than once; their places were added to tell the markers apart")
+        notes.append("some names are duplicates; their numbers were added")
     return unique
 
 
-def _hide(positions: NDArray, notes: list[str]) -> None:
-    """Hidden are points without all three coordinates, and points at exactly (0, 0, 0), as some writers have it."""
-    rows, partly, zeros = max(1, PART_POINTS // positions.shape[1]), 0, 0
+def _mark_occluded(positions: NDArray, notes: list[str]) -> None:
+    """Set points without all three coordinates, or at exactly (0, 0, 0) as some writers store it, to NaN."""
+    rows, partly, zeros = max(1, CHUNK_POINTS // positions.shape[1]), 0, 0
     for at in range(0, len(positions), rows):
         part = positions[at : at + rows]
-        missing = ~(np.abs(part) <= FARTHEST)
+        missing = ~(np.abs(part) <= MAX_COORDINATE)
         hidden = missing.any(axis=2)
         partly += int(np.count_nonzero(hidden & ~missing.all(axis=2)))
         zero = ~hidden & ~part.any(axis=2)
         zeros += int(np.count_nonzero(zero))
         part[hidden | zero] = np.nan
     if partly:
-        notes.append(f"{partly} points have less than three coordinates and were taken for hidden")
+        notes.append(f"{partly} points have fewer than three coordinates and were treated as occluded")
     if zeros:
-        notes.append(f"{zeros} samples are exactly (0, 0, 0) and were taken for hidden")
+        notes.append(f"{zeros} samples are exactly (0, 0, 0) and were treated as occluded")
 
 
 def _number(facts: dict[str, str], name: str) -> float | None:
+    """Return a finite header value, or None."""
     try:
         value = float(facts.get(name.lower(), "").replace(",", "."))
     except ValueError:
@@ -239,32 +242,32 @@ def _number(facts: dict[str, str], name: str) -> float | None:
 
 
 def _rate(facts: dict[str, str], times: NDArray, notes: list[str]) -> float:
-    """Frames a second: DataRate, unless the times steadily say otherwise; CameraRate may be that of the cameras."""
+    """Return frames per second: DataRate, unless evenly spaced times disagree; CameraRate may be another rate."""
     span = float(times[-1] - times[0]) if len(times) > 1 else np.nan
     by_times = (len(times) - 1) / span if np.isfinite(span) and span > 0 else None
     if by_times is not None and not 1e-3 < by_times < 1e6:
         by_times = None
     stated = next((r for r in (_number(facts, key) for key in ("DataRate", "CameraRate")) if r and 0 < r < 1e6), None)
     if stated is None and by_times is None:
-        notes.append("the file does not say how many frames a second it has; took 100")
-        return 100.0
+        notes.append(f"the file states no frame rate; {DEFAULT_RATE:g} frames per second were assumed")
+        return DEFAULT_RATE
     if stated is None:
         return float(f"{by_times:.6g}")
-    # times are mostly rounded to milliseconds
-    if by_times is not None and abs(span - (len(times) - 1) / stated) > STEADY * span + 0.0015:
+    # times are usually rounded to milliseconds
+    if by_times is not None and abs(span - (len(times) - 1) / stated) > RATE_TOLERANCE * span + 0.0015:
         steps = np.diff(times)
         if np.all(np.abs(steps - span / len(steps)) <= 0.1 * span / len(steps) + 1e-3):
-            notes.append(f"the header states {stated:g} frames a second, the times say {by_times:.6g}; took the times")
+            notes.append(f"the header states {stated:g} frames per second, the times {by_times:.6g}; used the times")
             return float(f"{by_times:.6g}")
     return stated
 
 
 def save_markers(path: str | Path, markers: Markers, *, units: str | None = None, up: str = "y") -> None:
-    """Write markers as a table, whole or not at all.
+    """Save markers as a table, atomically.
 
-    units: "m", "mm" …; default as the markers' own file had it. up: the vertical axis; y as most readers of this format
-    expect. Numbers have all their digits: what is read again is what was written, to the last bit in metres and for
-    what came from a file of the same units, else to the last but one.
+    units: "m", "mm" …; default: as in the markers' own file. up: the vertical axis; y, as most readers of this format
+    expect. Numbers are written with all digits: positions are restored bit for bit in metres and in the units of the
+    original file, otherwise within one unit in the last place.
     """
     units = units or (markers.conversion.units if markers.conversion.units in UNITS else "mm")
     if units not in UNITS:
@@ -278,7 +281,7 @@ def save_markers(path: str | Path, markers: Markers, *, units: str | None = None
         "OrigDataRate": rate, "OrigDataStartFrame": markers.first_frame, "OrigNumFrames": frames,
     }  # fmt: skip
     axes = "\t".join(f"X{n}\tY{n}\tZ{n}" for n in range(1, count + 1))
-    rows = send_out_markers(markers, UNITS[units], up).reshape(frames, -1)
+    rows = undo_marker_conversion(markers, UNITS[units], up).reshape(frames, -1)
     with open_atomic(path, "w") as file:
         file.write(f"PathFileType\t4\t(X/Y/Z)\t{Path(path).name}\n")
         file.write("\t".join(facts) + "\n" + "\t".join(str(value) for value in facts.values()) + "\n")
@@ -289,6 +292,6 @@ def save_markers(path: str | Path, markers: Markers, *, units: str | None = None
 
 
 _SHORT = {"inch": "in", "foot": "ft"}
-"""Units as files spell them, where that is not their name here."""
+"""Units as files spell them, if different from the name here."""
 
 __all__ = ["extensions", "holds", "load_markers", "parse", "save_markers"]

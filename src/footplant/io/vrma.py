@@ -1,7 +1,7 @@
-"""VRM animations, .vrma: motions of human bones for any VRM character, in and out.
+"""VRM animations, .vrma: motions of human bones for any VRM character, read and written.
 
-The file is glTF with a map of human bones (VRMC_vrm_animation). Only turns of human bones and the way of the hips
-count; expressions and gaze are not read, and kept when an edited animation is written back onto its own file.
+The file is glTF with a humanoid bone map (VRMC_vrm_animation). Only rotations of human bones and the translation of the
+hips are used; expressions and gaze are not read, but preserved when an edited animation is written onto its own file.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ holds = frozenset({"roles", "takes"})
 
 
 def load(path: str | Path) -> tuple[RawCharacter, ...]:
-    """Read the figure of a .vrma file: its human bones, a take per animation."""
+    """Read the character of a .vrma file: its human bones, one take per animation."""
     document = read_document(path)
     if document.top.extension(ANIMATION) is None:
-        document.notes.append(f"the file has no extension {ANIMATION}; it was read as plain glTF")
-    return gltf.read_figures(document)
+        document.notes.append(f"the file has no {ANIMATION} extension; it was read as plain glTF")
+    return gltf.read_characters(document)
 
 
 def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes: Sequence[Clip] = ()) -> None:
-    """Write a clip of a human-like figure as .vrma.
+    """Save a clip of a humanoid character as .vrma.
 
-    The figure's human bones are written, at rest in a T-pose, so that any VRM character can take the motion over. Other
-    joints are lost: what they turn is given to the next human bone. An animation that came from a .vrma file keeps that
+    The human bones are written with a T-pose as rest pose, so that any VRM character can use the motion. Other joints
+    are dropped; their rotation is applied to the next human bone. An animation that came from a .vrma file keeps that
     file, with expressions and gaze. keep_takes and takes: see `gltf.save`.
     """
     clips = clips_to_write(clip, takes)
@@ -51,22 +51,22 @@ def save(path: str | Path, clip: Clip, *, keep_takes: bool | None = None, takes:
         gltf.save(path, clip, keep_takes=keep_takes, takes=takes)
         return
     with np.errstate(all="ignore"):
-        told = [on_human_bones(take, path) for take in clips]
+        converted = [on_human_bones(take, path) for take in clips]
     place = min(clip.take, len(clips) - 1)
-    first = told[place]
+    first = converted[place]
     bones = {bone: {"node": joint} for bone, joint in first.joints.items()}
-    figure = Character(first.motion.skeleton, name=clip.character.name)
-    # nothing but the hips may move on its bone, so all takes are told on the bones of one
+    character = Character(first.motion.skeleton, name=clip.character.name)
+    # only the hips may be translated, so all takes are written on the bones of one
     posed = [
-        replace(take, motion=replace(human.motion, skeleton=first.motion.skeleton), character=figure)
-        for take, human in zip(clips, told, strict=True)
+        replace(take, motion=replace(human.motion, skeleton=first.motion.skeleton), character=character)
+        for take, human in zip(clips, converted, strict=True)
     ]
     extension = {ANIMATION: {"specVersion": "1.0", "humanoid": {"humanBones": bones}}}
     write_new(path, posed[place], "none", extension, posed)
 
 
 def further_losses(clip: Clip) -> list[str]:
-    """What VRM animations cannot say of a clip's figure, one phrase each."""
+    """Return what a VRM animation cannot represent of a clip's character, one phrase each."""
     source = stated_by(clip)
     if source is not None and _is_own(source, clip.motion.skeleton):
         return []
@@ -74,19 +74,19 @@ def further_losses(clip: Clip) -> list[str]:
         with np.errstate(all="ignore"):
             human = on_human_bones(replace(clip, motion=replace(clip.motion, offsets=None)), "")
     except FormatError:
-        # it will not be written at all, and saving says why
+        # it cannot be written at all, and `save` says why
         return []
     names = [name for name in clip.motion.skeleton.names if name not in human.motion.skeleton.names]
     if not names:
         return []
     shown = ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
-    moved = f", which moves human bones by up to {1000.0 * human.lost:.3g} mm" if human.lost > 1e-5 else ""
-    joints = "1 joint that is" if len(names) == 1 else f"{len(names)} joints that are"
-    return [f"{joints} no human bone of VRM ({shown}){moved}"]
+    moved = f", which displaces human bones by up to {1000.0 * human.lost:.3g} mm" if human.lost > 1e-5 else ""
+    joints = "1 joint that is not" if len(names) == 1 else f"{len(names)} joints that are not"
+    return [f"{joints} a human bone of VRM ({shown}){moved}"]
 
 
 def _is_own(source: GltfSource, skeleton: Skeleton) -> bool:
-    """Whether a motion of that skeleton can be written onto the .vrma file it came from: its bones are the same."""
+    """Return whether a motion of that skeleton can be written onto its .vrma file: the bones are the same."""
     return (
         source.bones is not None
         and source.bones.extension == ANIMATION

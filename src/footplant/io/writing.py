@@ -1,4 +1,4 @@
-"""What the writers of several formats have in common: which clips they write, and who they say wrote them."""
+"""Helpers shared by the writers of several formats: which clips to write, validity checks, the generator name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from footplant.skeleton import Character
 
 
 def clips_to_write(clip: Clip, takes: Sequence[Clip]) -> tuple[Clip, ...]:
-    """Every take of a clip's figure, the clip in the place of its own; the clip alone where no takes are given."""
+    """Return every take with the clip in place of its own take; the clip alone if no takes are given."""
     return tuple(clip if number == clip.take else take for number, take in enumerate(takes)) or (clip,)
 
 
 def check_motions(path: str | Path, character: Character, clips: Sequence[Clip]) -> None:
-    """Refuse motions without frames, and those of other joints than the character's."""
+    """Raise `FormatError` for motions without frames or with joints that are not the character's."""
     if not all(len(clip.motion) for clip in clips):
         raise FormatError("expected a motion with frames, got an empty one", path=path)
     if any(character.skeleton.names != clip.motion.skeleton.names for clip in clips):
@@ -30,7 +30,7 @@ def check_motions(path: str | Path, character: Character, clips: Sequence[Clip])
 
 @cache
 def generator() -> str:
-    """What files say wrote them. (Of the package's metadata: formats may not import one another by the front door.)"""
+    """Return the program name and version that files state; from package metadata, to avoid an import cycle."""
     try:
         return f"Footplant {version('footplant')}"
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Angles about the axes, in degrees and in any order, to quaternions and back."""
+"""Convert Euler angles in degrees, of any axis order, to quaternions and back."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from footplant.kernels import jit
 
-LOCKED = 1e-12
-"""Cosine of the middle angle below which the first and the last angle turn about the same axis: gimbal lock."""
+GIMBAL_LOCK = 1e-12
+"""Cosine of the middle angle below which the first and last angle rotate about the same axis: gimbal lock."""
 
 
 @jit
 def half_turn(degrees):
-    """Cosine and sine of half an angle given in degrees, to the last digit or two.
+    """Return cosine and sine of half an angle given in degrees, accurate to the last digit or two.
 
-    The angle is brought within ±90° of a multiple of 180° while it still is in degrees, where that is exact, and the
-    Taylor series of the rest (at most π/4) are summed to their last term above 1e-17.
+    The angle is reduced to within ±90° of a multiple of 180° in degrees, where that is exact, and the Taylor series of
+    the remainder (half of it is at most π/4) are summed to their last term above 1e-17.
     """
     if abs(degrees) > 1e6:
         degrees = np.fmod(degrees, 720.0)
@@ -38,9 +38,9 @@ def half_turn(degrees):
 
 @jit
 def euler_to_quaternions(values, spans, columns, axes, out):
-    """Turn rows of angles (F, C), degrees, into quaternions (F, J, 4), the product in channel order.
+    """Convert rows of angles (F, C), degrees, to quaternions (F, J, 4), multiplied in channel order.
 
-    Joint j turns about `axes[k]` (0, 1, 2 for x, y, z) by the angle in `columns[k]`, for k from spans[j] to
+    Joint j rotates about `axes[k]` (0, 1, 2 for x, y, z) by the angle in `columns[k]`, for k from spans[j] to
     spans[j + 1]: `rotation.from_euler` for any number of angles.
     """
     for f in range(values.shape[0]):
@@ -69,16 +69,16 @@ def _component(w, x, y, z, axis):
 
 @jit
 def _nearest(angle, previous):
-    """The angle plus the whole turns that bring it nearest to the previous one, radians."""
+    """Return the angle plus the multiple of 2π that brings it closest to the previous one, radians."""
     return angle + 2.0 * math.pi * np.rint((previous - angle) / (2.0 * math.pi))
 
 
 @jit
 def first_two(w, x, y, z, a, b):
-    """Angles of q = turn about axis a · turn about axis b, and how far q is from being such a product.
+    """Return angles of q = rotation about axis a · rotation about axis b, and the distance of q from such a product.
 
-    With half angles: q = (cos α + sin α·a)(cos β + sin β·b), so w and the a part share cos β, the b part and the part
-    along a × b share sin β; the larger pair gives α, and turning α back gives β.
+    With half angles: q = (cos α + sin α·a)(cos β + sin β·b), so w and the a component share the factor cos β, the b
+    component and the component along a × b share sin β; the larger pair gives α, and undoing α gives β.
     """
     c = 3 - a - b
     sign = 1.0 if (b - a) % 3 == 1 else -1.0
@@ -95,14 +95,14 @@ def first_two(w, x, y, z, a, b):
 
 @jit
 def quaternions_to_euler(rotations, orders, counts, out, lost):
-    """Angles (F, J, 3) in degrees of quaternions (F, J, 4): `rotation.to_euler` for orders (J, 3) of different axes.
+    """Return angles (F, J, 3) in degrees of quaternions (F, J, 4): `rotation.to_euler` for orders (J, 3) of three axes.
 
-    The last angle is found first and turned back, so that the other two make up for its error: near gimbal lock the
-    three are exact together though none is by itself. Of the two sets of angles that mean the same rotation the one
-    nearer to the previous frame is taken, with whole turns added so that no curve jumps.
+    The last angle is found first and undone, so that the other two compensate its error: near gimbal lock the three
+    are exact together although none is by itself. Of the two sets of angles for the same rotation, the one closer to
+    the previous frame is chosen, and multiples of 360° are added so that curves are continuous.
 
-    `counts` (J,) says how many axes a joint has: with 2 (or 1, or 0) the others stay 0, and lost (J,) becomes how far
-    its quaternions are from what is left.
+    counts: (J,) number of axes of each joint; with fewer than 3, the other angles are 0, and lost (J,) becomes the
+    distance of its quaternions from what the remaining angles represent.
     """
     degrees = 180.0 / math.pi
     for f in range(rotations.shape[0]):
@@ -117,10 +117,10 @@ def quaternions_to_euler(rotations, orders, counts, out, lost):
             if counts[j] == 3:
                 sign = 1.0 if (b - a) % 3 == 1 else -1.0
                 qa, qb, qc = _component(w, x, y, z, a), _component(w, x, y, z, b), _component(w, x, y, z, c)
-                # the rotation matrix's entries (a, a) and (a, b)
+                # entries (a, a) and (a, b) of the rotation matrix
                 along, across = w * w + qa * qa - qb * qb - qc * qc, 2.0 * (qa * qb - sign * w * qc)
                 third = before_c
-                if abs(along) + abs(across) > LOCKED:
+                if abs(along) + abs(across) > GIMBAL_LOCK:
                     third = math.atan2(-sign * across, along)
                 k, s = math.cos(0.5 * third), -math.sin(0.5 * third)
                 if c == 0:
@@ -137,16 +137,16 @@ def quaternions_to_euler(rotations, orders, counts, out, lost):
                 rest += abs(math.sin(0.5 * first))
                 first = 0.0
             lost[j] = max(lost[j], rest)
-            plain_a, plain_b, plain_c = _nearest(first, before_a), _nearest(second, before_b), _nearest(third, before_c)
+            angle_a, angle_b, angle_c = _nearest(first, before_a), _nearest(second, before_b), _nearest(third, before_c)
             if counts[j] == 3 and f > 0:
                 other_a = _nearest(first + math.pi, before_a)
                 other_b = _nearest(math.pi - second, before_b)
                 other_c = _nearest(third + math.pi, before_c)
-                here = abs(plain_a - before_a) + abs(plain_b - before_b) + abs(plain_c - before_c)
+                here = abs(angle_a - before_a) + abs(angle_b - before_b) + abs(angle_c - before_c)
                 there = abs(other_a - before_a) + abs(other_b - before_b) + abs(other_c - before_c)
                 if there < here:
-                    plain_a, plain_b, plain_c = other_a, other_b, other_c
-            out[f, j, 0], out[f, j, 1], out[f, j, 2] = plain_a * degrees, plain_b * degrees, plain_c * degrees
+                    angle_a, angle_b, angle_c = other_a, other_b, other_c
+            out[f, j, 0], out[f, j, 1], out[f, j, 2] = angle_a * degrees, angle_b * degrees, angle_c * degrees
 
 
 def _read_only():

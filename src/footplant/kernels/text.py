@@ -1,9 +1,9 @@
-"""Numbers in text: reading the rows of a motion file straight from its bytes, and writing them.
+"""Parse and format numbers in text: the rows of a motion file, directly from its bytes.
 
-A decimal number is m·10ᵉ with a whole m. When m < 2⁵³ and |e| ≤ 22 both are exact doubles, so one multiplication or
+A decimal number is m·10ᵉ with an integer m. If m < 2⁵³ and |e| ≤ 22, both are exact doubles, so one multiplication or
 division rounds once and gives the nearest double (Clinger 1990, "How to read floating point numbers accurately",
-section 3). Up to 19 digits and |e| ≤ 55 the product with a 128-bit power of five tells the nearest double all the same
-(Lemire 2021, "Number parsing at a gigabyte per second", sections 5 and 6). The rest is left to the caller.
+section 3). For up to 19 digits and |e| ≤ 55, the product with a 128-bit power of five determines the nearest double
+(Lemire 2021, "Number parsing at a gigabyte per second", sections 5 and 6). Other numbers are left to the caller.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from footplant.kernels import jit
 POWERS = 10.0 ** np.arange(23)
 """Powers of ten that are exact doubles."""
 POWERS.setflags(write=False)
-LARGEST_FIVE = 55
-"""Powers of five are tabled from minus this to plus this, the largest that fits into 128 bits."""
+MAX_FIVE = 55
+"""Powers of five are tabulated from minus this to plus this, the largest that fits into 128 bits."""
 
 
 def _fives():
-    """Rows (high 64 bits, low 64 bits, shift) of 5^q·2^shift as a number of 128 bits; rounded up for q < 0."""
+    """Return rows (high 64 bits, low 64 bits, shift) of 5^q·2^shift as a 128-bit integer; rounded up for q < 0."""
     rows = []
-    for q in range(-LARGEST_FIVE, LARGEST_FIVE + 1):
+    for q in range(-MAX_FIVE, MAX_FIVE + 1):
         five = 5 ** abs(q)
         if q >= 0:
             shift = 128 - five.bit_length()
@@ -37,7 +37,7 @@ def _fives():
 
 
 FIVES = _fives()
-"""See `_fives`; row q + LARGEST_FIVE."""
+"""See `_fives`; row q + MAX_FIVE."""
 FIVES.setflags(write=False)
 ZERO, ONE, NINE, TEN, HALF, ALL = (np.uint64(value) for value in (0, 1, 9, 10, 32, 2**64 - 1))
 LOW_HALF, LOW_NINE = np.uint64(2**32 - 1), np.uint64(0x1FF)
@@ -45,7 +45,7 @@ LOW_HALF, LOW_NINE = np.uint64(2**32 - 1), np.uint64(0x1FF)
 
 @jit
 def multiply_wide(a, b):
-    """The product of two whole numbers of 64 bits as (high, low)."""
+    """Return the product of two 64-bit integers as (high, low)."""
     a1, a0, b1, b0 = a >> HALF, a & LOW_HALF, b >> HALF, b & LOW_HALF
     low, middle = a0 * b0, a1 * b0
     middle += low >> HALF
@@ -55,10 +55,10 @@ def multiply_wide(a, b):
 
 @jit
 def nearest_double(mantissa, exponent, fives):
-    """The double nearest to mantissa·10^exponent, and whether that is certain; mantissa is a uint64 above 0."""
-    if not -LARGEST_FIVE <= exponent <= LARGEST_FIVE:
+    """Return the double nearest to mantissa·10^exponent, and whether it is certain; mantissa is a uint64 above 0."""
+    if not -MAX_FIVE <= exponent <= MAX_FIVE:
         return 0.0, False
-    row = exponent + LARGEST_FIVE
+    row = exponent + MAX_FIVE
     zeros, w = 0, mantissa
     while w >> np.uint64(63) == ZERO:
         w <<= ONE
@@ -73,7 +73,7 @@ def nearest_double(mantissa, exponent, fives):
             return 0.0, False
     upper = high >> np.uint64(63)
     bits = high >> (upper + NINE)
-    # exactly between two doubles: to the even one
+    # exactly halfway between two doubles: round to even
     if low <= ONE and bits & np.uint64(3) == ONE and -4 <= exponent <= 23 and bits << (upper + NINE) == high:
         bits -= ONE
     bits = (bits + (bits & ONE)) >> ONE
@@ -83,9 +83,9 @@ def nearest_double(mantissa, exponent, fives):
 
 @jit
 def long_number(data, first, stop, exponent, fives):
-    """A plain decimal number of many digits between two bytes, without its sign: (value, certain).
+    """Parse an unsigned decimal number of many digits in bytes [first, stop): (value, certain).
 
-    `exponent` is that of the last digit. Digits beyond the 19th only matter when the next mantissa rounds elsewhere.
+    exponent: that of the last digit. Digits beyond the 19th matter only if mantissa and mantissa + 1 round differently.
     """
     mantissa, digits, beyond = ZERO, 0, 0
     for i in range(first, stop):
@@ -112,9 +112,9 @@ def long_number(data, first, stop, exponent, fives):
 def count_numbers(data, start, columns, found):
     """Count tokens and check that every line has `columns` of them, or none.
 
-    `data` holds the bytes. `found` (7,) int64 becomes: tokens; lines with tokens; lines with another count than
-    `columns`; where the first such line starts; how many tokens it has; how many tokens the last line has; 1 when no
-    row starts amidst a line that began with another one's end, so that rows may be broken over lines, else 0.
+    data: the bytes. `found` (7,) int64 becomes: tokens; lines with tokens; lines with another count than `columns`;
+    where the first such line starts; its number of tokens; the number of tokens in the last line; and 1 if rows may be
+    wrapped over lines, i.e. no row starts in the middle of a line that began with the end of another, else 0.
     """
     size = data.shape[0]
     tokens, lines, ragged, ragged_at, ragged_count, last = 0, 0, 0, -1, 0, 0
@@ -152,12 +152,12 @@ def count_numbers(data, start, columns, found):
 
 @jit
 def parse_numbers(data, start, columns, powers, fives, out, left):
-    """Read tokens into `out` (N,) until it is full or the bytes end.
+    """Parse tokens into `out` (N,) until it is full or the data end.
 
-    The last byte of `data` must be white space. Returns (tokens read, where to go on, left over, regular): tokens
-    that are no plain decimal number, or cannot be rounded here, are written as 0 and listed in `left` (N, 3) int64 as
-    (place in `out`, first byte, byte after the last). `regular` says that line ends stand before each row of `columns`
-    tokens and nowhere else.
+    The last byte of `data` must be white space. Returns (tokens parsed, offset to continue at, entries in `left`,
+    regular). Tokens that are not decimal numbers, or that cannot be rounded here, become 0 and are listed in `left`
+    (N, 3) int64 as (index in `out`, first byte, byte after the last). `regular` is True if line ends come before each
+    row of `columns` tokens and nowhere else.
     """
     size, wanted = data.shape[0], out.shape[0]
     done, kept, i, column, regular = 0, 0, start, 0, True
@@ -195,7 +195,7 @@ def parse_numbers(data, start, columns, powers, fives, out, left):
                 byte = np.int64(data[np.uintp(i)])
             exponent = point - i
             digits -= exponent
-        plain = digits > 0
+        valid = digits > 0
         if byte == 101 or byte == 69:
             i += 1
             byte = np.int64(data[np.uintp(i)])
@@ -208,19 +208,19 @@ def parse_numbers(data, start, columns, powers, fives, out, left):
                 power = power * 10 + (byte - 48)
                 i += 1
                 byte = np.int64(data[np.uintp(i)])
-            plain = plain and 0 < i - begin_power < 9
+            valid = valid and 0 < i - begin_power < 9
             exponent += -power if down else power
         if byte > 32:
-            plain = False
+            valid = False
             while data[np.uintp(i)] > 32:
                 i += 1
         value = 0.0
-        if plain and digits <= 18 and mantissa < 9007199254740992 and -22 <= exponent <= 22:
+        if valid and digits <= 18 and mantissa < 9007199254740992 and -22 <= exponent <= 22:
             value = np.float64(mantissa)
             value = value / powers[-exponent] if exponent < 0 else value * powers[exponent]
-        elif plain:
-            value, plain = long_number(data, begin, i, exponent, fives)
-        if not plain:
+        elif valid:
+            value, valid = long_number(data, begin, i, exponent, fives)
+        if not valid:
             left[kept, 0], left[kept, 1], left[kept, 2] = done, first, i
             kept += 1
         out[done] = -value if negative else value
@@ -230,10 +230,10 @@ def parse_numbers(data, start, columns, powers, fives, out, left):
 
 @jit
 def format_numbers(values, decimals, powers, out):
-    """Write rows of numbers (F, C) as text into `out`: blanks between, a line end after each row; return the length.
+    """Format rows of numbers (F, C) as text into `out`, separated by spaces, one row per line; return the length.
 
     Each number has at most `decimals` digits after the point, rounded to nearest, without trailing zeros. Values must
-    be below 1e15, and `out` must have room for 20 + decimals bytes a number.
+    be below 1e15, and `out` must have room for 20 + decimals bytes per number.
     """
     at = 0
     scale = powers[decimals]

@@ -1,13 +1,13 @@
-"""ASF/AMC in (Acclaim): a skeleton in one file, its motions in others, as CMU's database has them.
+"""ASF/AMC files (Acclaim), read only: a skeleton in one file, its motions in others, as in CMU's database.
 
-`load("35_01.amc")` finds its skeleton beside it: the .asf of the same name, else of the part before an underscore
-or a number (35.asf), else the only one of the folder; `skeleton=PATH` names another. A .asf alone is a character.
+`load("35_01.amc")` finds the skeleton in the same folder: the .asf of the same name, else of the part before an
+underscore or a number (35.asf), else the only one; `skeleton=PATH` names another. A .asf alone is a static character.
 
-Joints stand where bones start, and the tips of the last bones are end sites. Every joint's frame stands like the
-world's axes at rest; a bone that turns by M about its own axes C (`axis` in the file) turns by C·M·C⁻¹ in it. Turns are
-written innermost first: `dof rx ry rz` is M = Rz·Ry·Rx. Lengths are in inches times 0.45 where the file states CMU's
-unit (`length 0.45`); other units mean nothing outside the program that wrote them, and the figure's size tells. An AMC
-file does not say how fast it runs: 120 frames a second, as CMU's, unless `fps=` says otherwise.
+Joints are at the start of bones, and the tips of leaf bones are end sites. At rest, every joint's frame is aligned with
+the world axes; a bone that rotates by M about its own axes C (`axis` in the file) rotates by C·M·C⁻¹. Rotations are
+listed innermost first: `dof rx ry rz` is M = Rz·Ry·Rx. Lengths are in inches times 0.45 if the file states CMU's unit
+(`length 0.45`); other units have no common meaning, so the scale is estimated from the character's size. AMC files
+state no frame rate: 120 Hz, as at CMU, unless `fps=` is given.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ holds: frozenset[str] = frozenset()
 def load(path: str | Path, *, skeleton: str | Path | None = None, fps: float | None = None) -> tuple[RawCharacter, ...]:
     """Read a motion (.amc) with its skeleton, or a skeleton (.asf) alone, in file units and axes.
 
-    skeleton names the .asf file of a motion; fps says how fast the motion runs (default 120 frames a second).
+    skeleton: the .asf file of a motion. fps: frames per second of the motion (default 120).
     """
     path = Path(path)
     if path.suffix.lower() == ".asf":
         if skeleton is not None or fps is not None:
-            raise FormatError("is a skeleton alone, which takes neither skeleton= nor fps=", path=path)
+            raise FormatError("expected neither skeleton= nor fps= for an .asf file, which has no motion", path=path)
         return parse(_read(path), None, path)
     source = find_skeleton(path) if skeleton is None else Path(skeleton)
     return parse(_read(source), _read(path), path, asf_path=source, fps=fps)
 
 
 def find_skeleton(path: Path) -> Path:
-    """The .asf file of a motion: of the same name, of the longest beginning of it, or the only one beside it.
+    """Return the .asf file of a motion: of the same name, of its longest matching prefix, or the only one.
 
-    A beginning counts where the name goes on with a mark (35_01: 35) or with a number (dance1: dance).
+    A prefix matches if the name continues with a separator (35_01: 35) or a number (dance1: dance).
     """
     beside = sorted(other for other in path.parent.iterdir() if other.suffix.lower() == ".asf")
     name = path.stem.lower()
@@ -63,6 +63,7 @@ def find_skeleton(path: Path) -> Path:
 
 
 def _begins(name: str, stem: str) -> bool:
+    """Return whether a skeleton's name is a prefix of a motion's name."""
     rest = name[len(stem) :]
     if not stem or not name.startswith(stem):
         return False
@@ -79,17 +80,17 @@ def parse(
 ) -> tuple[RawCharacter, ...]:
     """Read the bytes of an ASF file and, unless None, of an AMC file: see `load`."""
     if fps is not None and not (np.isfinite(fps) and fps > 0):
-        raise FormatError(f"expected a positive number of frames a second, got {fps}", path=path)
-    figure = read_asf(asf, path if amc is None else asf_path)
+        raise FormatError(f"expected a positive number of frames per second, got {fps}", path=path)
+    skeleton = read_asf(asf, path if amc is None else asf_path)
     name = Path(path).stem if path else ""
     if amc is None:
-        return (_figure(figure, name, ()),)
-    motion, notes = make_motion(figure, read_amc(amc, figure.bones, path), len(amc), fps, path)
+        return (_raw_character(skeleton, name, ()),)
+    motion, notes = make_motion(skeleton, read_amc(amc, skeleton.bones, path), len(amc), fps, path)
     take = Take(name or "motion", len(motion), motion.fps)
-    return (_figure(figure, name, tuple(notes), takes=(take,), read_take=lambda take: motion),)
+    return (_raw_character(skeleton, name, tuple(notes), takes=(take,), read_take=lambda take: motion),)
 
 
-def _figure(asf: Asf, name: str, notes: tuple[str, ...], **take) -> RawCharacter:
+def _raw_character(asf: Asf, name: str, notes: tuple[str, ...], **take) -> RawCharacter:
     layout = AsfLayout(
         tuple(bone.name for bone in asf.bones),
         tuple(bone.dof for bone in asf.bones),

@@ -1,7 +1,7 @@
-"""The frames of an AMC file (Acclaim Motion Capture): a number, then a line for each bone that moves.
+"""The frames of an AMC file (Acclaim Motion Capture): a number, then a line for each animated bone.
 
-Nearly all files repeat the same bones in the same order, so the first frame tells what every word of the others is and
-the numbers are read in one go. Files that do not are read line by line.
+Nearly all files repeat the same bones in the same order, so the first frame defines the meaning of every word and all
+numbers are parsed in bulk. Other files are read line by line.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.errors import FormatError
-from footplant.io.asf.lines import MAX_LENGTH, finite, plain_text, show, text_of, words_of
+from footplant.io.asf.lines import MAX_LENGTH, finite, normalise_text, show, text_of, words_of
 from footplant.io.asf.skeleton import MAX_BONES, ROOT, Bone
 
 BLOCK_WORDS = 1 << 15
-"""Words that are read at a time."""
+"""Words parsed at a time."""
 MAX_GROWTH = 3
-"""Most bytes of numbers a byte of the file may become: a frame that names few bones still gets a row of all."""
+"""Limit on the numbers' size as a multiple of the file's: a frame that lists few bones still takes a full row."""
 
 
 @dataclass
 class Frames:
-    """What an AMC file says."""
+    """The contents of an AMC file."""
 
     values: NDArray
-    """(F, C) numbers of all bones' channels in the order of the bones; where a frame leaves a bone out, NaN."""
+    """(F, C) numbers of all bones' channels in the order of the bones; NaN where a frame omits a bone."""
     numbers: NDArray
-    """(F,) what the file calls its frames."""
+    """(F,) frame numbers in the file."""
     degrees: bool | None
-    """Whether :DEGREES or :RADIANS stands above the frames; None when neither does."""
+    """Whether :DEGREES or :RADIANS precedes the frames; None if neither does."""
     unknown: tuple[str, ...]
-    """Bones of the motion that the skeleton does not have."""
+    """Bones of the motion that the skeleton lacks."""
     cut: bool = False
-    """Whether the file ends inside its last frame, which was left out."""
+    """Whether the file ends inside its last frame, which was dropped."""
 
 
 def read_amc(data: bytes, bones: list[Bone], path: str | Path | None) -> Frames:
     """Read the bytes of an AMC file for the bones of its skeleton."""
-    data = plain_text(data, path)
+    data = normalise_text(data, path)
     start, degrees = _read_head(data, path)
     columns = _columns(bones)
     fast = _read_regular(data, start, bones, columns)
@@ -50,7 +50,7 @@ def read_amc(data: bytes, bones: list[Bone], path: str | Path | None) -> Frames:
 
 
 def _columns(bones: list[Bone]) -> dict[str, slice]:
-    """Bone → its columns in a row of values; bones without channels have none."""
+    """Return bone → its columns in a row of values; bones without channels have an empty slice."""
     columns, at = {}, 0
     for bone in bones:
         columns[bone.name] = slice(at, at + len(bone.dof))
@@ -59,7 +59,7 @@ def _columns(bones: list[Bone]) -> dict[str, slice]:
 
 
 def _read_head(data: bytes, path: str | Path | None) -> tuple[int, bool | None]:
-    """Where the first frame starts (a line of one whole number), and the unit of angle."""
+    """Return the offset of the first frame (a line with one integer), and the unit of angle."""
     degrees: bool | None = None
     for line, words in words_of(data, 0, path):
         if words[0].startswith(b":"):
@@ -75,6 +75,7 @@ def _read_head(data: bytes, path: str | Path | None) -> tuple[int, bool | None]:
 
 
 def _line_start(data: bytes, line: int) -> int:
+    """Return the offset of a line, numbered from 1."""
     at = 0
     for _ in range(line - 1):
         at = data.index(b"\n", at) + 1
@@ -82,7 +83,7 @@ def _line_start(data: bytes, line: int) -> int:
 
 
 def _first_frame(data: bytes, start: int) -> list[list[bytes]]:
-    """The words of the first frame, line by line."""
+    """Return the words of the first frame, line by line."""
     lines: list[list[bytes]] = []
     for _, words in words_of(data, start, None):
         if len(words) == 1 and lines and words[0].isdigit():
@@ -96,7 +97,7 @@ def _first_frame(data: bytes, start: int) -> list[list[bytes]]:
 def _read_regular(
     data: bytes, start: int, bones: list[Bone], columns: dict[str, slice]
 ) -> tuple[NDArray, NDArray] | None:
-    """Values and numbers of the frames where all have the words of the first one; None where they do not."""
+    """Return values and numbers of the frames if all have the words of the first one, else None."""
     from footplant.kernels import text
 
     lines = _first_frame(data, start)
@@ -110,9 +111,9 @@ def _read_regular(
         names[at] = line[0]
         sources[columns[text_of(line[0])]] = at + 1 + np.arange(len(line) - 1)
         at += len(line)
-    # the kernel looks one byte beyond a number
+    # the kernel reads one byte beyond a number
     array = np.frombuffer(data if data[-1] <= 32 else data + b"\n", np.uint8)
-    # a word and the blank behind it take two bytes or more
+    # a word and the space behind it take at least two bytes
     most = min(1 + data.count(b"\n", start), len(array) // 2) // len(lines) + 1
     values, numbers = np.empty((most, width)), np.empty(most, np.int64)
     rows = max(1, BLOCK_WORDS // size)
@@ -139,7 +140,7 @@ def _read_regular(
 
 
 def _same_names(array: NDArray, left: NDArray, names: dict[int, bytes], size: int) -> bool:
-    """Whether the words that are no numbers are the bones' names, each where the first frame has it."""
+    """Return whether the words that are not numbers are the bones' names, at the same places as in the first frame."""
     left = left.reshape(-1, len(names), 3)
     for number, (place, name) in enumerate(names.items()):
         column = left[:, number]
@@ -153,7 +154,7 @@ def _same_names(array: NDArray, left: NDArray, names: dict[int, bytes], size: in
 def _read_any(
     data: bytes, start: int, bones: list[Bone], columns: dict[str, slice], degrees: bool | None, path: str | Path | None
 ) -> Frames:
-    """Line by line: bones may be left out, come in any order, or be unknown to the skeleton."""
+    """Read line by line: bones may be missing, in any order, or unknown to the skeleton."""
     width = sum(len(bone.dof) for bone in bones)
     values, numbers = np.full((64, width), np.nan), np.zeros(64, np.int64)
     count, unknown, broken = 0, {}, None
@@ -166,7 +167,7 @@ def _read_any(
             if count == len(values):
                 if 2 * values.nbytes > MAX_GROWTH * len(data) + (1 << 20):
                     raise FormatError(
-                        f"expected frames that name most bones, got {count} frames of {width} channels "
+                        f"expected frames that list most bones, got {count} frames of {width} channels "
                         f"in {len(data)} bytes", path=path, where=f"line {line}"
                     )  # fmt: skip
                 values = np.concatenate([values, np.full_like(values, np.nan)])
@@ -181,7 +182,7 @@ def _read_any(
                 unknown[name[:80]] = None
             continue
         if len(words) - 1 != span.stop - span.start:
-            # the last line may be cut: an error only where another follows
+            # the last line may be truncated: an error only if another line follows
             broken = FormatError(
                 f"expected {span.stop - span.start} numbers for {name!r}, got {len(words) - 1}",
                 path=path, where=f"line {line}, frame {numbers[count - 1]}",

@@ -1,4 +1,4 @@
-"""Lines of words: what ASF and AMC files are made of, comments and odd spacing left behind."""
+"""Read the lines of words that ASF and AMC files consist of, without comments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from footplant.errors import FormatError
 
 MAX_LINE = 1 << 16
 MAX_LENGTH = 1e12
-"""Largest length taken for one, in file units; beyond it squares lose their meaning."""
+"""Largest valid number, in file units; beyond it squares overflow precision."""
 
 
-def plain_text(data: bytes, path: str | Path | None) -> bytes:
-    """The bytes of a text file with LF at the end of each line: no byte order mark, no UTF-16, no CR."""
+def normalise_text(data: bytes, path: str | Path | None) -> bytes:
+    """Return a text file's bytes with LF line ends and without byte order mark, UTF-16 or CR."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
             data = data.decode("utf-16").encode()
@@ -26,7 +26,7 @@ def plain_text(data: bytes, path: str | Path | None) -> bytes:
 
 
 def words_of(data: bytes, start: int, path: str | Path | None) -> Iterator[tuple[int, list[bytes]]]:
-    """Every line from a byte on that says something: its number from 1, and its words up to a "#"."""
+    """Yield every non-empty line from an offset on: its number from 1, and its words up to a "#"."""
     file = io.BytesIO(data)
     file.seek(start)
     number = data.count(b"\n", 0, start)
@@ -42,7 +42,7 @@ def words_of(data: bytes, start: int, path: str | Path | None) -> Iterator[tuple
 
 
 def number_of(word: bytes) -> float | None:
-    """A number, or None where the word is none."""
+    """Return a number, or None if the word is not one."""
     if b"_" in word or len(word) > 400:
         return None
     try:
@@ -52,7 +52,7 @@ def number_of(word: bytes) -> float | None:
 
 
 def finite(word: bytes, what: str, path: str | Path | None, line: int) -> float:
-    """A finite number that can be a length or an angle, or an error that says what was expected where."""
+    """Return a finite number of plausible size; raise `FormatError` with what was expected otherwise."""
     value = number_of(word)
     if value is None or not math.isfinite(value) or abs(value) > MAX_LENGTH:
         raise FormatError(f"expected {what}, got {show(word)}", path=path, where=f"line {line}")
@@ -60,7 +60,7 @@ def finite(word: bytes, what: str, path: str | Path | None, line: int) -> float:
 
 
 def text_of(word: bytes) -> str:
-    """A name as text: UTF-8 where it is valid, else what Western programs write."""
+    """Return a name as text: UTF-8 if valid, else Latin-1."""
     try:
         return word.decode("utf-8")
     except UnicodeDecodeError:
@@ -68,5 +68,5 @@ def text_of(word: bytes) -> str:
 
 
 def show(word: bytes) -> str:
-    """A word for an error message: quoted, short, printable."""
+    """Return a word for an error message: quoted, short, printable."""
     return repr(word[:40].decode("latin-1") + ("…" if len(word) > 40 else ""))

@@ -1,4 +1,4 @@
-"""From the numbers of an AMC file to a motion: bones' own axes, gaps in the frames, bones that stretch."""
+"""Convert the numbers of an AMC file to a motion: bone axes, missing frames, stretching bones."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from footplant.io.asf.skeleton import Asf, Bone
 from footplant.motion import Motion
 
 DEFAULT_FPS = 120.0
-"""CMU's rate; an AMC file states none."""
+"""CMU's frame rate, Hz; AMC files state none."""
 MAX_GROWTH = 4
-"""Most bytes of rotations a byte of the file may become: a bone that moves has 32 bytes for 6 or more."""
+"""Limit on the rotations' size as a multiple of the file's: an animated bone takes 32 bytes for 6 or more there."""
 MAX_FILLED = 1.0
-"""Most frames that gaps may add, relative to the frames that there are; with wider ones the frames are closed up."""
+"""Maximum frames interpolated in gaps, as a fraction of the frames in the file; otherwise gaps are closed."""
 
 
 def make_motion(
     asf: Asf, frames: Frames, size: int, fps: float | None, path: str | Path | None
 ) -> tuple[Motion, list[str]]:
-    """The motion in file units, and what was odd about it; `size` is that of the file in bytes."""
+    """Return the motion in file units, and notes on oddities; size: of the file, bytes."""
     notes = _notes(asf, frames)
     values = _fill_bones(asf.bones, frames.values, notes)
     if not len(values):
@@ -45,13 +45,14 @@ def make_motion(
 
 
 def _notes(asf: Asf, frames: Frames) -> list[str]:
+    """Return notes on a truncated file, unknown bones and mixed angle units."""
     notes = []
     if frames.cut:
-        notes.append("the file ends inside its last frame, which was left out")
+        notes.append("the file ends inside its last frame, which was dropped")
     if frames.unknown:
         few = len(frames.unknown) == 1
         bones = "1 bone of the motion is" if few else f"{len(frames.unknown)} bones of the motion are"
-        notes.append(f"{bones} not in the skeleton and left out (first {frames.unknown[0]!r})")
+        notes.append(f"{bones} not in the skeleton and ignored (first {frames.unknown[0]!r})")
     if frames.degrees is not None and frames.degrees != asf.degrees:
         words = {True: "degrees", False: "radians"}
         notes.append(f"angles are in {words[frames.degrees]} in the motion, in {words[asf.degrees]} in the skeleton")
@@ -59,7 +60,7 @@ def _notes(asf: Asf, frames: Frames) -> list[str]:
 
 
 def _fill_bones(bones: list[Bone], values: NDArray, notes: list[str]) -> NDArray:
-    """Numbers for the bones that frames leave out: on a line from the last to the next frame that has them, or 0."""
+    """Return values with bones that frames omit filled in: interpolated linearly between frames, or 0."""
     missing = np.isnan(values)
     if not missing.any():
         return values
@@ -77,15 +78,15 @@ def _fill_bones(bones: list[Bone], values: NDArray, notes: list[str]) -> NDArray
     gaps = int(missing.any(axis=1).sum()) if len(never) == 0 else 0
     if never:
         some = "1 bone" if len(never) == 1 else f"{len(never)} bones"
-        notes.append(f"{some} of the skeleton never moves in the file and stays at rest (first {never[0]!r})")
+        notes.append(f"{some} of the skeleton has no data in the file and stays at rest (first {never[0]!r})")
     if gaps:
-        some = "1 frame leaves" if gaps == 1 else f"{gaps} frames leave"
-        notes.append(f"{some} bones out; they were filled from the frames around")
+        some = "1 frame omits" if gaps == 1 else f"{gaps} frames omit"
+        notes.append(f"{some} some bones; these were interpolated")
     return values
 
 
 def _pose(asf: Asf, values: NDArray, degrees: bool) -> tuple[NDArray, dict[int, NDArray]]:
-    """Local rotations (F, J, 4), and shifts (F, 3) in the parent's frame of the joints that have them."""
+    """Return local rotations (F, J, 4), and translations (F, 3) in the parent's frame of joints that have them."""
     from footplant.kernels import euler
 
     spans, columns, axes = [0], [], []
@@ -95,7 +96,7 @@ def _pose(asf: Asf, values: NDArray, degrees: bool) -> tuple[NDArray, dict[int, 
         place = {channel: at + number for number, channel in enumerate(bone.dof)}
         turns = [channel for channel in bone.dof if channel.startswith("r")]
         if joint == 0:
-            # the root states the order of its turns apart from the order of its numbers
+            # the root states its rotation order separately from the order of its numbers
             turns.sort(key=lambda channel: asf.root.order.index(channel[1]))
         for channel in reversed(turns):
             columns.append(place[channel])
@@ -129,15 +130,15 @@ def _pose(asf: Asf, values: NDArray, degrees: bool) -> tuple[NDArray, dict[int, 
 def _moving_offsets(
     asf: Asf, values: NDArray, offsets: NDArray, shifts: dict[int, NDArray], notes: list[str]
 ) -> NDArray | None:
-    """Places of joints (F, J, 3) that change with time, because a bone slides (tx, ty, tz) or stretches (l)."""
+    """Return bone offsets (F, J, 3) if they vary, because a bone slides (tx, ty, tz) or stretches (l), else None."""
     stretch: dict[int, NDArray] = {}
     at = 0
     for joint, bone in enumerate(asf.bones):
         if "l" in bone.dof:
             length = values[:, at + bone.dof.index("l")]
-            # the format leaves open whether it is the length or what is added to it: the values tell
-            whole = bone.length > 0 and np.median(np.abs(length - bone.length)) < np.median(np.abs(length))
-            stretch[joint] = length - bone.length if whole else length
+            # the format does not define whether l is the length or an extension; the values decide
+            is_length = bone.length > 0 and np.median(np.abs(length - bone.length)) < np.median(np.abs(length))
+            stretch[joint] = length - bone.length if is_length else length
         at += len(bone.dof)
     sliding = [joint for joint in shifts if joint]
     if not sliding and not any(np.any(extra) for extra in stretch.values()):
@@ -148,25 +149,25 @@ def _moving_offsets(
     for joint, parent in enumerate(asf.parents):
         if parent in stretch:
             out[:, joint] += stretch[parent][:, None] * np.array(asf.bones[parent].direction)
-    notes.append("some bones change their length or slide; they were kept as bones that move")
+    notes.append("some bones slide or change length; this was kept as moving bone offsets")
     return out
 
 
 def _fill_frames(motion: Motion, numbers: NDArray, notes: list[str]) -> Motion:
-    """The frames that the file leaves out, between those around them."""
+    """Return the motion with frames that the file omits interpolated."""
     steps = np.diff(numbers)
     if not len(steps) or (steps == 1).all():
         return motion
     if (steps <= 0).any():
-        notes.append("the numbers of the frames do not rise; they were taken in the order of the file")
+        notes.append("the frame numbers do not increase; frames were read in file order")
         return motion
     every = int(steps.min())
     if (steps == every).all():
         return motion
     count = int(numbers[-1] - numbers[0]) // every + 1
     if count > (1.0 + MAX_FILLED) * len(numbers) or (steps % every).any():
-        notes.append("the numbers of the frames have wide gaps; the frames were closed up")
+        notes.append("the frame numbers have large gaps, which were closed")
         return motion
     place = np.interp(numbers[0] + every * np.arange(count), numbers, np.arange(len(numbers)))
-    notes.append(f"{count - len(numbers)} frames are left out in the file; they were filled from those around")
+    notes.append(f"{count - len(numbers)} frames are missing in the file; they were interpolated")
     return motion.at(place / motion.fps)

@@ -1,7 +1,7 @@
-"""The skeleton of an ASF file (Acclaim Skeleton File): bones with a direction and a length, and which hangs on which.
+"""The skeleton of an ASF file (Acclaim Skeleton File): bones with a direction and a length, and their hierarchy.
 
-A bone starts where its parent ends. It turns about axes of its own, which `axis` states as turns from the world's axes;
-`dof` lists about and along which of them it moves, in the order in which the motion's numbers come.
+A bone starts at its parent's end. It rotates about its own axes, which `axis` states as rotations from the world axes;
+`dof` lists its channels in the order of the motion's numbers.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.errors import FormatError
-from footplant.io.asf.lines import finite, number_of, plain_text, show, text_of, words_of
+from footplant.io.asf.lines import finite, normalise_text, number_of, show, text_of, words_of
 from footplant.skeleton import Skeleton
 
 MAX_BONES = 5_000
 ROOT = "root"
-"""What the hierarchy and the motion call the first joint."""
+"""Name of the first joint in the hierarchy and in motions."""
 CHANNELS = ("tx", "ty", "tz", "rx", "ry", "rz", "l")
-"""What a bone may do: move along its axes, turn about them, stretch."""
+"""Channels of a bone: translation along its axes, rotation about them, stretch."""
 CMU_LENGTH = 0.45
 """The length unit that CMU's files state; their numbers are inches times this."""
 
 
 @dataclass
 class Bone:
-    """One bone as the file has it, or the root (of no length)."""
+    """One bone as in the file, or the root (of length 0)."""
 
     name: str
     line: int
     direction: tuple[float, ...] = (0.0, 0.0, 0.0)
     length: float = 0.0
     axis: tuple[float, ...] = (0.0, 0.0, 0.0)
-    """Turns about the letters of `order`, one after another, in the file's unit of angle."""
+    """Rotations about the axes in `order`, one after another, in the file's unit of angle."""
     order: str = "xyz"
     dof: tuple[str, ...] = ()
     limits: tuple[tuple[float, float], ...] = ()
-    """Lower and upper limit of each of `dof` where the file states them, in the file's units."""
+    """Lower and upper limit of each of `dof` if stated, in the file's units."""
 
 
 @dataclass
 class Asf:
-    """A whole ASF file."""
+    """The contents of an ASF file."""
 
     name: str = ""
     degrees: bool = True
-    """Whether angles are in degrees, else in radians."""
+    """True for degrees, False for radians."""
     length_unit: float | None = None
-    """What `length` under :units says."""
+    """The value of `length` under :units."""
     root: Bone = field(default_factory=lambda: Bone(ROOT, 0, dof=("tx", "ty", "tz", "rx", "ry", "rz")))
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     bones: list[Bone] = field(default_factory=list)
@@ -61,17 +61,17 @@ class Asf:
 
     @property
     def scale(self) -> float | None:
-        """Metres per unit for CMU's unit; None for others, which are written without a common meaning."""
+        """Metres per unit for CMU's unit; None for others, which have no common meaning."""
         known = self.length_unit is not None and math.isclose(self.length_unit, CMU_LENGTH, rel_tol=1e-6)
         return 0.0254 / CMU_LENGTH if known else None
 
     def axes(self) -> NDArray:
-        """(J, 4) each bone's own axes in the world's; the root's are how it stands at rest."""
+        """Return (J, 4) each bone's own axes in world space; the root's are its rest orientation."""
         unit = math.pi / 180.0 if self.degrees else 1.0
-        return np.stack([_turns(bone.axis, bone.order, unit) for bone in self.bones])
+        return np.stack([_rotation(bone.axis, bone.order, unit) for bone in self.bones])
 
     def skeleton(self) -> Skeleton:
-        """Joints where bones start, in file units; frames stand like the world's axes at rest, below the root's."""
+        """Return the skeleton in file units: joints at the start of bones, frames below the root aligned with it."""
         tips = np.array([np.array(bone.direction) * bone.length for bone in self.bones])
         parents = np.array(self.parents, np.int64)
         offsets = np.array(tips[parents])
@@ -83,8 +83,8 @@ class Asf:
         return Skeleton(names, parents, offsets, rest, leaves, tips[leaves])
 
 
-def _turns(angles: tuple[float, ...], order: str, unit: float) -> NDArray:
-    """Turns about the world's axes, the first letter first: the product has it last."""
+def _rotation(angles: tuple[float, ...], order: str, unit: float) -> NDArray:
+    """Return rotations about fixed world axes, the first letter applied first, as one quaternion."""
     return rotation.from_euler(np.array(angles)[::-1] * unit, order[::-1])
 
 
@@ -94,14 +94,14 @@ def read_asf(data: bytes, path: str | Path | None) -> Asf:
 
 
 class _Reader:
-    """Goes through the lines of a file; `self.section` is the keyword with a colon that stands above them."""
+    """Reads the lines of a file, section by section (a section starts with a keyword like :bonedata)."""
 
     def __init__(self, data: bytes, path: str | Path | None) -> None:
         self.path = path
-        self.lines = words_of(plain_text(data, path), 0, path)
+        self.lines = words_of(normalise_text(data, path), 0, path)
         self.asf = Asf()
         self.bone: Bone | None = None
-        """The bone whose block is being read."""
+        """The bone whose block is being read, if any."""
         self.last_id = 0
         self.by_name: dict[str, Bone] = {}
         self.branches: list[tuple[int, list[bytes]]] = []
@@ -131,7 +131,7 @@ class _Reader:
             if section not in seen:
                 found = ", ".join(f":{word}" for word in list(seen)[:10]) or "no section at all"
                 raise FormatError(f"expected a section :{section}, got {found}; is this an ASF file?", path=self.path)
-        self._grow()
+        self._build_tree()
         return self.asf
 
     def _units(self, words: list[bytes], line: int) -> None:
@@ -216,7 +216,7 @@ class _Reader:
 
     @staticmethod
     def _limits(words: list[bytes]) -> tuple[tuple[float, float], ...]:
-        """Pairs in brackets; what is none (a word, half a pair) says nothing about the motion and is passed over."""
+        """Return the pairs in brackets; anything else does not affect the motion and is skipped."""
         values = b" ".join(words).replace(b"(", b" ").replace(b")", b" ").replace(b",", b" ").split()
         numbers = [number_of(value) for value in values]
         pairs = zip(numbers[0::2], numbers[1::2])
@@ -229,8 +229,8 @@ class _Reader:
             raise self.error(f"expected at most {2 * MAX_BONES} lines in the hierarchy, got more", line)
         self.branches.append((line, words))
 
-    def _grow(self) -> None:
-        """Hang the bones on one another: lines of the hierarchy come in any order."""
+    def _build_tree(self) -> None:
+        """Connect the bones and sort them parents first: lines of the hierarchy come in any order."""
         children: dict[str, list[str]] = {}
         parent_of: dict[str, str] = {}
         for line, words in self.branches:
@@ -242,9 +242,7 @@ class _Reader:
             for name in names[1:]:
                 if name == ROOT or name in parent_of:
                     above = parent_of.get(name, "no bone")
-                    raise self.error(
-                        f"expected {name!r} on one parent, got {names[0]!r} when it hangs on {above!r}", line
-                    )
+                    raise self.error(f"expected one parent of {name!r}, got {names[0]!r} besides {above!r}", line)
                 parent_of[name] = names[0]
             children.setdefault(names[0], []).extend(names[1:])
         asf = self.asf
@@ -264,10 +262,10 @@ class _Reader:
             )
         if self.last_id > len(self.by_name):
             raise FormatError(
-                f"expected the {self.last_id} bones that are numbered, got {len(self.by_name)}: the file was cut down",
+                f"expected {self.last_id} bones according to their ids, got {len(self.by_name)}: the file is truncated",
                 path=self.path,
             )
         left = [name for name in self.by_name if name not in parent_of]
         if left:
             some = "1 bone is" if len(left) == 1 else f"{len(left)} bones are"
-            asf.notes.append(f"{some} not in the hierarchy and left out (first {left[0]!r})")
+            asf.notes.append(f"{some} not in the hierarchy and ignored (first {left[0]!r})")

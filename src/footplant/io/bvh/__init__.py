@@ -1,7 +1,7 @@
-"""BVH in and out (Biovision Hierarchy): a tree of joints with OFFSETs, and rows of channel values, angles in degrees.
+"""BVH files (Biovision Hierarchy), read and written: a joint tree with OFFSETs, and rows of channel values in degrees.
 
-What the format leaves open is decided from the file itself and said in the notes: whether position channels replace a
-joint's OFFSET or are added to it, how many rows there really are, and how fast they run.
+What the format leaves open is decided from the file itself and reported in notes: whether position channels replace a
+joint's OFFSET or are added to it, how many rows there are, and the frame rate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from footplant.clip import Take
 from footplant.errors import FormatError
 from footplant.io.bvh.header import Header, Joint, read_header
 from footplant.io.bvh.layout import BvhLayout, decode, unique_names
-from footplant.io.bvh.positions import find_added, place_of, settle_offsets
+from footplant.io.bvh.positions import find_added, place_of, split_offsets
 from footplant.io.bvh.rows import Plan, read_rows
 from footplant.io.bvh.write import further_losses, save
 from footplant.io.character import RawCharacter
@@ -31,10 +31,10 @@ holds = frozenset({"figures", "moving bones"})
 
 
 def load(path: str | Path, *, positions: Literal["auto", "replace", "add"] = "auto") -> tuple[RawCharacter, ...]:
-    """Read every ROOT of a file as a figure of its own, in file units and axes.
+    """Read every ROOT of a file as a character of its own, in file units and axes.
 
-    positions says what position channels mean for a joint with an OFFSET: "replace" it, "add" to it, or "auto": what
-    the values of each joint say.
+    positions: the meaning of position channels for a joint with an OFFSET: "replace" it, "add" to it, or "auto":
+    decided per joint from the values.
     """
     if positions not in ("auto", "replace", "add"):
         raise FormatError(f"expected positions to be 'auto', 'replace' or 'add', got {positions!r}", path=path)
@@ -59,12 +59,12 @@ def parse(data: bytes, path: str | Path | None = None, *, positions: str = "auto
         plans.append(Plan(header.joints, first, last, plans[-1].next_column if plans else 0))
     read_rows(data, path, header, plans)
     take = Path(path).stem if path else ""
-    figures = [_figure(plan, header, number, positions, take) for number, plan in enumerate(plans)]
-    # a root's name only tells figures apart: alone it is nearly always "Hips", and the file's own name says more
-    return tuple(figures) if len(figures) > 1 else (replace(figures[0], name=take),)
+    characters = [_raw_character(plan, header, number, positions, take) for number, plan in enumerate(plans)]
+    # root names only distinguish characters: a single root is nearly always "Hips", so the file's name is better
+    return tuple(characters) if len(characters) > 1 else (replace(characters[0], name=take),)
 
 
-def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawCharacter:
+def _raw_character(plan: Plan, header: Header, number: int, positions: str, take: str) -> RawCharacter:
     notes = list(header.notes)
     joints = plan.joints
     raw_names = tuple(joint.raw_name for joint in joints)
@@ -72,11 +72,11 @@ def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) 
     offsets = np.array([joint.offset for joint in joints])
     rests = [joint.rest for joint in joints]
     rest = None
-    if all(turns is not None for turns in rests):
+    if all(angles is not None for angles in rests):
         rest = np.stack([_rest_rotation(joint) for joint in joints])
-        notes.append("OFFSET has six numbers; the last three were taken for the turns of the rest pose")
-    elif any(turns is not None for turns in rests):
-        notes.append("some OFFSETs have six numbers; the last three were left out")
+        notes.append("OFFSET has six numbers; the last three were read as rotations of the rest pose")
+    elif any(angles is not None for angles in rests):
+        notes.append("some OFFSETs have six numbers; the last three were ignored")
     frames = len(plan.rotations)
     root = np.broadcast_to(offsets[0], (frames, 3))
     moving: NDArray | None = None
@@ -84,7 +84,7 @@ def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) 
     if plan.places and frames:
         added = find_added(plan, offsets, names, positions, notes)
         root = place_of(plan, 0, offsets[0], bool(added[0])) if 0 in plan.places else root
-        offsets, moving = settle_offsets(plan, offsets, added, names, notes)
+        offsets, moving = split_offsets(plan, offsets, added, names, notes)
     skeleton = Skeleton(
         names,
         np.array([max(joint.parent - plan.first, -1) for joint in joints]),
@@ -97,16 +97,16 @@ def _figure(plan: Plan, header: Header, number: int, positions: str, take: str) 
         names, raw_names, tuple(joint.channels for joint in joints), tuple(added.tolist()), rest is not None,
         header.frame_time, number,
     )  # fmt: skip
-    figure = RawCharacter(names[0], skeleton, layout=layout, notes=tuple(notes))
+    character = RawCharacter(names[0], skeleton, layout=layout, notes=tuple(notes))
     if not frames:
-        return figure
+        return character
     motion = Motion(skeleton, root, plan.rotations, header.fps, moving)
-    return replace(figure, takes=(Take(take or names[0], frames, header.fps),), read_take=lambda take: motion)
+    return replace(character, takes=(Take(take or names[0], frames, header.fps),), read_take=lambda take: motion)
 
 
 def _rest_rotation(joint: Joint) -> NDArray:
-    """Turns about x, y, z, multiplied in the order of the joint's own rotation channels."""
-    order = [axis for axis, turns in joint.kinds if turns]
+    """Return the rest rotation (4,) from angles about x, y, z, multiplied in the order of the rotation channels."""
+    order = [axis for axis, is_rotation in joint.kinds if is_rotation]
     order += [axis for axis in (2, 1, 0) if axis not in order]
     angles = np.radians([joint.rest[axis] for axis in order])  # type: ignore[index]
     return rotation.from_euler(angles, "".join("xyz"[axis] for axis in order))

@@ -1,7 +1,7 @@
-"""The HIERARCHY section of a BVH file and the head of its MOTION section.
+"""The HIERARCHY section of a BVH file and the start of its MOTION section.
 
-Real files differ in everything but the order of the keywords, so this reads words, not lines: only a joint's name
-reaches to the end of its line (it may hold blanks).
+Real files vary in everything but the order of keywords, so this reads words, not lines: only a joint's name extends to
+the end of its line (it may contain spaces).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MAX_ROOTS = 256
 MAX_CHANNELS = 12
 """Per joint; real files have 0 to 6 (9 with scales)."""
 MAX_LENGTH = 1e12
-"""Largest length taken for one, in file units; beyond it squares lose their meaning."""
-MAX_REMEMBERED = 1 << 18
-"""Bytes of a HIERARCHY that is worth remembering: that of any figure, but not of a file made to fill the memory."""
+"""Largest valid number, in file units; beyond it squares lose precision."""
+MAX_CACHED = 1 << 18
+"""Largest HIERARCHY that is cached, bytes: larger than any character's, but small enough for the cache."""
 DEFAULT_FPS = 30.0
-"""Taken where a file states no frame time, or 0."""
+"""Hz; used if a file states no frame time, or 0."""
 
 _MOTION = re.compile(rb"MOTION(?=[\x00-\x20])")
 _WORD = re.compile(rb"[\x00-\x20]*([{}]|[^\x00-\x20{}]+)")
@@ -36,16 +36,16 @@ _FRAME_TIME = re.compile(rb"[\x00-\x20]*frame[ \t_]*time[ \t]*(?::[ \t]*|[ \t]+)
 
 @dataclass
 class Joint:
-    """One ROOT or JOINT block as the file has it."""
+    """One ROOT or JOINT block of the file."""
 
     raw_name: bytes
     parent: int
     """Index among all joints of the file, −1 for a ROOT."""
     offset: tuple[float, ...] = (0.0, 0.0, 0.0)
     rest: tuple[float, ...] | None = None
-    """Three further numbers after OFFSET (some exporters put the rest pose's turns about x, y, z there), degrees."""
+    """Three further numbers after OFFSET (some exporters write rest rotations about x, y, z there), degrees."""
     channels: tuple[str, ...] = ()
-    """The words as written, e.g. "Xposition"."""
+    """The keywords as written, e.g. "Xposition"."""
     kinds: tuple[tuple[int, bool], ...] = ()
     """Per channel: axis (0, 1, 2 for x, y, z) and whether it is a rotation."""
     ends: list[tuple[float, ...]] = field(default_factory=list)
@@ -53,21 +53,21 @@ class Joint:
 
 @dataclass
 class Header:
-    """What stands before the numbers."""
+    """Everything before the rows of numbers."""
 
     joints: list[Joint]
     declared: int | None
-    """Number of frames as stated; None when it is not."""
+    """Number of frames as stated, or None."""
     frame_time: str
-    """Seconds as written; "" when it is not, or 0."""
+    """Seconds as written; "" if missing or 0."""
     fps: float
     data_start: int
-    """Where the rows of numbers start, in bytes."""
+    """Offset of the rows of numbers, bytes."""
     notes: list[str]
 
 
 class Scanner:
-    """Walks over the bytes of a file word by word and knows how to say where it is."""
+    """Reads the bytes of a file word by word and reports positions for errors."""
 
     def __init__(self, data: bytes, path: str | Path | None) -> None:
         self.data = data
@@ -76,18 +76,18 @@ class Scanner:
         self.word_at = self.at
 
     def line(self, at: int) -> int:
-        """The number of the line of a byte; CR, LF and CRLF each end one line."""
+        """Return the line number of a byte; CR, LF and CRLF each end one line."""
         data = self.data
         pairs = data.count(b"\r\n", 0, at)
         return 1 + data.count(b"\n", 0, at) + data.count(b"\r", 0, at) - pairs
 
     def error(self, message: str, at: int | None = None) -> FormatError:
-        """An error that names file and line."""
+        """Return an error that names file and line."""
         place = min(self.word_at if at is None else at, len(self.data))
         return FormatError(message, path=self.path, where=f"line {self.line(place)}")
 
     def word(self) -> bytes | None:
-        """The next word or brace; None at the end."""
+        """Return the next word or brace; None at the end."""
         match = _WORD.match(self.data, self.at)
         if match is None:
             self.word_at = len(self.data)
@@ -96,31 +96,31 @@ class Scanner:
         return match[1]
 
     def expect(self, what: str) -> bytes:
-        """The next word; the end of the file is an error that says what was expected."""
+        """Return the next word; raise `FormatError` at the end of the file."""
         word = self.word()
         if word is None:
             raise self.error(f"expected {what}, got the end of the file")
         return word
 
     def peek(self) -> bytes | None:
-        """The next word, left where it is."""
+        """Return the next word without consuming it."""
         match = _WORD.match(self.data, self.at)
         return None if match is None else match[1]
 
     def name(self) -> bytes:
-        """The rest of the line, up to an opening brace."""
+        """Return the rest of the line, up to an opening brace."""
         match = _NAME.match(self.data, self.at)
         self.at = match.end()  # type: ignore[union-attr]
         return match[0].strip()  # type: ignore[union-attr]
 
     def open_brace(self, what: bytes) -> None:
-        """Step over the brace that opens a block."""
+        """Consume the brace that opens a block."""
         word = self.expect(f"'{{' after {show(what)}")
         if word != b"{":
             raise self.error(f"expected '{{' after {show(what)}, got {show(word)}")
 
     def numbers(self, what: str) -> tuple[float, ...]:
-        """All numbers from here to the next word that is none; at least three, finite, no more than six."""
+        """Return all numbers up to the next word that is not one: three to six, finite."""
         found: list[float] = []
         while (value := _number(self.peek())) is not None:
             self.word()
@@ -136,7 +136,7 @@ class Scanner:
 
 
 def show(word: bytes | None) -> str:
-    """A word for an error message: quoted, short, printable."""
+    """Return a word for an error message: quoted, short, printable."""
     if word is None:
         return "the end of the file"
     return repr(word[:40].decode("latin-1") + ("…" if len(word) > 40 else ""))
@@ -154,8 +154,8 @@ def _number(word: bytes | None) -> float | None:
 def read_header(data: bytes, path: str | Path | None) -> Header:
     """Read everything up to the rows of numbers."""
     scanner = Scanner(data, path)
-    end = _MOTION.search(data, 0, MAX_REMEMBERED)
-    known = _remembered(data[: end.end()]) if end else None
+    end = _MOTION.search(data, 0, MAX_CACHED)
+    known = _cached_hierarchy(data[: end.end()]) if end else None
     if known and end:
         scanner.at = end.end()
     joints, notes = known or _read_hierarchy(scanner)
@@ -163,8 +163,8 @@ def read_header(data: bytes, path: str | Path | None) -> Header:
 
 
 @lru_cache(maxsize=16)
-def _remembered(hierarchy: bytes) -> tuple[list[Joint], list[str]] | None:
-    """The joints of a HIERARCHY, with which all clips of a figure begin; None when it is none, or not whole."""
+def _cached_hierarchy(hierarchy: bytes) -> tuple[list[Joint], list[str]] | None:
+    """Return the joints of a HIERARCHY, which all clips of a character share; None if it is invalid."""
     try:
         return _read_hierarchy(Scanner(hierarchy, None))
     except FormatError:
@@ -172,7 +172,7 @@ def _remembered(hierarchy: bytes) -> tuple[list[Joint], list[str]] | None:
 
 
 def _read_hierarchy(scanner: Scanner) -> tuple[list[Joint], list[str]]:
-    """The joints of all ROOTs, up to and with the word MOTION, and what was odd about them."""
+    """Return the joints of all ROOTs, reading up to and including MOTION, and notes."""
     notes: list[str] = []
     joints: list[Joint] = []
     word = scanner.expect("HIERARCHY")
@@ -185,7 +185,7 @@ def _read_hierarchy(scanner: Scanner) -> tuple[list[Joint], list[str]]:
         roots += 1
         if roots > MAX_ROOTS:
             raise scanner.error(f"expected at most {MAX_ROOTS} ROOTs, got more")
-        _read_figure(scanner, joints, notes)
+        _read_root(scanner, joints, notes)
         word = scanner.expect("MOTION after the joints")
     if word.upper() != b"MOTION":
         raise scanner.error(f"expected MOTION or another ROOT after the joints, got {show(word)}")
@@ -194,8 +194,8 @@ def _read_hierarchy(scanner: Scanner) -> tuple[list[Joint], list[str]]:
     return joints, notes
 
 
-def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> None:
-    """One ROOT with all that is below it. `open_joints` is the way from the root to the block that is being read."""
+def _read_root(scanner: Scanner, joints: list[Joint], notes: list[str]) -> None:
+    """Read one ROOT with its descendants. `open_joints` is the path from the root to the current block."""
     first = len(joints)
     joints.append(Joint(scanner.name(), -1))
     scanner.open_brace(b"ROOT")
@@ -234,10 +234,11 @@ def _read_figure(scanner: Scanner, joints: list[Joint], notes: list[str]) -> Non
             raise scanner.error(f"expected OFFSET, CHANNELS, JOINT, End Site or '}}', got {show(word)}")
     if bare:
         have = "1 joint has" if len(bare) == 1 else f"{len(bare)} joints have"
-        notes.append(f"{have} no OFFSET (first {show(bare[0].raw_name)}); 0 0 0 was taken")
+        notes.append(f"{have} no OFFSET (first {show(bare[0].raw_name)}); 0 0 0 was assumed")
 
 
 def _only_once(scanner: Scanner, seen: set[str], what: str, joint: Joint) -> None:
+    """Raise `FormatError` if a keyword occurs twice in a block."""
     if what in seen:
         raise scanner.error(f"expected one {what.upper()} in the block of {show(joint.raw_name)}, got a second")
     seen.add(what)
@@ -259,7 +260,7 @@ def _read_channels(scanner: Scanner, joint: Joint) -> None:
 
 
 def _read_end(scanner: Scanner, joint: Joint) -> None:
-    """`End Site { OFFSET x y z }`; what stands on the line after "End" does not matter, nor do channels of count 0."""
+    """Read `End Site { OFFSET x y z }`; the rest of the line after "End" and CHANNELS 0 are ignored."""
     scanner.name()
     scanner.open_brace(b"End Site")
     offset: tuple[float, ...] | None = None
@@ -278,6 +279,7 @@ def _read_end(scanner: Scanner, joint: Joint) -> None:
 
 
 def _read_motion_head(scanner: Scanner, joints: list[Joint], notes: list[str]) -> Header:
+    """Read "Frames:" and "Frame Time:", in either order and both optional."""
     declared: int | None = None
     text: str | None = None
     while True:
@@ -294,13 +296,13 @@ def _read_motion_head(scanner: Scanner, joints: list[Joint], notes: list[str]) -
         scanner.at = match.end()
     fps = DEFAULT_FPS
     if text is None:
-        notes.append(f"no frame time is stated; {DEFAULT_FPS:g} frames a second were taken")
+        notes.append(f"no frame time is stated; {DEFAULT_FPS:g} frames per second were assumed")
     else:
         seconds = _number(text.encode("latin-1"))
         if seconds is None or not math.isfinite(seconds) or seconds < 0 or 0 < seconds < 1e-12 or seconds > 1e12:
-            raise scanner.error(f"expected the time of a frame in seconds, got {text!r}", time_at)
+            raise scanner.error(f"expected a frame time in seconds, got {text!r}", time_at)
         if seconds == 0:
-            notes.append(f"the frame time is stated as {text}; {DEFAULT_FPS:g} frames a second were taken")
+            notes.append(f"the frame time is stated as {text}; {DEFAULT_FPS:g} frames per second were assumed")
             text = ""
         else:
             fps = 1.0 / seconds

@@ -1,4 +1,4 @@
-"""How a BVH file wrote a figure, and what its joints are called."""
+"""How a BVH file stores a character, and joint names."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ _CHANNEL = re.compile(r"([xyz])[_.]?(pos|rot)[a-z]*", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class BvhLayout:
-    """How a BVH file wrote one figure, so that it can be written alike."""
+    """How a BVH file stores one character, so that it can be written in the same way."""
 
     names: tuple[str, ...]
-    """The figure's joints as read; a motion with other joints does not fit this layout."""
+    """Joint names as read; a motion with other joints does not match this layout."""
     raw_names: tuple[bytes, ...]
-    """The same as bytes of the file, not decoded and perhaps not unique."""
+    """The names as bytes in the file, which may not be unique."""
     channels: tuple[tuple[str, ...], ...]
-    """The channel words of each joint as written, in order."""
+    """Channel keywords of each joint as written, in order."""
     added: tuple[bool, ...]
     """Per joint, whether its position channels are added to OFFSET instead of replacing it."""
     rest_in_offset: bool
-    """Whether three further numbers after each OFFSET state the rest pose's turns about x, y and z, degrees."""
+    """Whether three further numbers after each OFFSET state rest rotations about x, y and z, degrees."""
     frame_time: str
-    """Seconds of a frame as written; "" when the file stated none."""
+    """Frame time in seconds as written; "" if the file states none."""
     number: int
-    """Which of the file's ROOTs this is."""
+    """Index among the file's ROOTs."""
 
 
 def channel_kind(word: str) -> tuple[int, bool]:
-    """Axis (0, 1, 2 for x, y, z) of a channel and whether it turns (else it moves); ValueError when it is none."""
+    """Return a channel's axis (0, 1, 2 for x, y, z) and whether it is a rotation; raise ValueError if it is invalid."""
     match = _CHANNEL.fullmatch(word)
     if match is None:
         raise ValueError(f"expected a channel such as Xposition or Zrotation, got {word[:40]!r}")
@@ -37,7 +37,7 @@ def channel_kind(word: str) -> tuple[int, bool]:
 
 
 def decode(raw: bytes) -> str:
-    """A name as text: UTF-8 where it is valid, else what Western Windows programs write."""
+    """Return a name as text: UTF-8 if valid, else Windows-1252 or Latin-1."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return raw.decode(encoding)
@@ -47,7 +47,7 @@ def decode(raw: bytes) -> str:
 
 
 def unique_names(names: list[str], notes: list[str]) -> tuple[str, ...]:
-    """The same names with a number behind those that come again, and one for joints that have none."""
+    """Return the names with a number added to duplicates and to empty ones."""
     taken, numbers = set(names), {}
     out, changed, seen = [], 0, set()
     for joint, name in enumerate(names):
@@ -65,5 +65,5 @@ def unique_names(names: list[str], notes: list[str]) -> tuple[str, ...]:
         out.append(unique)
     if changed:
         some = "1 joint" if changed == 1 else f"{changed} joints"
-        notes.append(f"{some} without a name, or with that of another, got a number")
+        notes.append(f"{some} with an empty or duplicate name got a number")
     return tuple(out)

@@ -1,4 +1,4 @@
-"""The rows of numbers of a BVH file: how many there are, and what they say."""
+"""The rows of numbers of a BVH file: count and parse them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from footplant.io.bvh.header import MAX_LENGTH, Header, Joint, Scanner, show
 from footplant.io.bvh.layout import decode
 
 BLOCK_NUMBERS = 1 << 15
-"""Numbers that are parsed at a time: they stay in the processor's cache until they have become quaternions."""
+"""Numbers parsed at a time: they stay in the CPU cache until they are converted to quaternions."""
 MAX_GROWTH = 8
-"""Most bytes of rotations a byte of the file may become (three angles of one digit each become 32 bytes out of 6)."""
+"""Limit on the rotations' size as a multiple of the file's (three one-digit angles, 6 bytes, become 32 bytes)."""
 
 
 class Plan:
-    """Which columns of a row go where, for one figure, and the arrays they go into."""
+    """Which columns of a row go where, for one character, and the arrays that receive them."""
 
     def __init__(self, joints: list[Joint], first: int, last: int, column: int) -> None:
         self.first = first
         self.joints = joints[first:last]
         spans, columns, axes, place_columns = [0], [], [], []
         self.places: dict[int, list[tuple[int, int]]] = {}
-        """Joints with position channels: which column of `values` is which axis."""
+        """Joints with position channels → list of (column of `values`, axis)."""
         for number, joint in enumerate(self.joints):
-            for axis, turns in joint.kinds:
-                if turns:
+            for axis, is_rotation in joint.kinds:
+                if is_rotation:
                     columns.append(column)
                     axes.append(axis)
                 else:
@@ -41,12 +41,13 @@ class Plan:
         self.place_columns = np.array(place_columns, np.int64)
 
     def allocate(self, frames: int) -> None:
+        """Allocate the arrays for a number of frames."""
         self.rotations = np.empty((frames, len(self.joints), 4))
         self.values = np.empty((frames, len(self.place_columns)))
         """Values of the position channels, (F, P)."""
 
     def trim(self, frames: int) -> None:
-        """Keep the frames that there really are; a copy only where much would be kept for nothing."""
+        """Cut the arrays to the actual number of frames; copy only if much memory would be wasted."""
         whole = len(self.rotations)
         self.rotations.setflags(write=False)
         self.rotations, self.values = self.rotations[:frames], self.values[:frames]
@@ -55,6 +56,7 @@ class Plan:
         self.rotations.setflags(write=False)
 
     def take(self, block: NDArray, at: int) -> None:
+        """Convert a block of rows, of which the first is frame `at`."""
         from footplant.kernels import euler
 
         rows = slice(at, at + len(block))
@@ -63,12 +65,12 @@ class Plan:
 
 
 def read_rows(data: bytes, path: str | Path | None, header: Header, plans: list[Plan]) -> None:
-    """Fill the plans' arrays. Lines of one row each need no counting beforehand; if they are not, all is counted."""
+    """Fill the plans' arrays. If every line is one row, rows need not be counted first; otherwise they are."""
     from footplant.kernels import text
 
     scanner = Scanner(data, path)
     columns = sum(len(joint.channels) for joint in header.joints)
-    # the kernel looks one byte beyond a number; every number and the blank behind it take two bytes or more
+    # the kernel reads one byte beyond a number; every number and the space behind it take at least two bytes
     array = np.frombuffer(data if data[-1] <= 32 else data + b"\n", np.uint8)
     lines = 1 + max(int(np.count_nonzero(array[header.data_start :] == end)) for end in (b"\n"[0], b"\r"[0]))
     likely = min(lines, (len(array) - header.data_start) // (2 * columns)) if columns else 0
@@ -88,7 +90,7 @@ def read_rows(data: bytes, path: str | Path | None, header: Header, plans: list[
 def _parse_rows(
     scanner: Scanner, array: NDArray, header: Header, plans: list[Plan], columns: int, frames: int, *, check: bool
 ) -> int | None:
-    """Read up to `frames` rows and return how many there were; with `check`, None when lines are not rows."""
+    """Parse up to `frames` rows and return how many there were; with `check`, None if lines are not rows."""
     from footplant.kernels import text
 
     if frames * len(header.joints) * 32 > MAX_GROWTH * len(array) + (1 << 24):
@@ -127,7 +129,7 @@ def _parse_rows(
 
 
 def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray) -> int:
-    """How many whole rows there are; what does not fit the header is noted, what cannot be told is an error."""
+    """Return the number of complete rows; note mismatches with the header, raise `FormatError` if it is ambiguous."""
     tokens, lines, ragged, ragged_at, ragged_count, last, aligned = found.tolist()
     declared, notes, end = header.declared, header.notes, len(scanner.data)
     if columns == 0:
@@ -141,18 +143,18 @@ def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray
         notes.append("the motion has no frames; the rest pose is all there is")
         return 0
     if ragged and aligned and tokens == (tokens // columns if declared is None else declared) * columns:
-        notes.append(f"rows of {columns} numbers do not stand on a line each")
+        notes.append(f"rows of {columns} numbers are not on one line each")
         return tokens // columns
     if ragged > 1 or (ragged == 1 and last >= columns):
         raise scanner.error(f"expected {columns} numbers in each row, got {ragged_count}", ragged_at)
     frames = lines - ragged
-    # a file that was cut while its last number was written still has all numbers of that row
+    # a file that was truncated inside its last number still has all numbers of that row
     cut = ragged == 0 and declared is not None and frames < declared and scanner.data[-1] > 32
     if ragged:
-        notes.append(f"the last row has {last} of {columns} numbers and was left out")
+        notes.append(f"the last row has {last} of {columns} numbers and was dropped")
     elif cut:
         frames -= 1
-        notes.append("the file ends inside its last row, which was left out")
+        notes.append("the file ends inside its last row, which was dropped")
     if frames == 0:
         raise scanner.error(f"expected rows of {columns} numbers, got {last - cut} and then the end of the file", end)
     if declared is not None and frames != declared:
@@ -161,7 +163,7 @@ def _count_frames(scanner: Scanner, header: Header, columns: int, found: NDArray
 
 
 def _slow_number(token: bytes) -> float | None:
-    """A number that the kernel left over; None when it is none, or not finite."""
+    """Return a number that the kernel could not parse; None if it is not a finite number."""
     try:
         value = float(token) if b"_" not in token else np.nan
     except ValueError:
@@ -170,6 +172,7 @@ def _slow_number(token: bytes) -> float | None:
 
 
 def _bad_number(scanner: Scanner, header: Header, start: int, stop: int, frame: int, column: int) -> FormatError:
+    """Return the error for a number, naming frame, channel and joint."""
     for joint in header.joints:
         if column < len(joint.channels):
             break
@@ -179,6 +182,7 @@ def _bad_number(scanner: Scanner, header: Header, start: int, stop: int, frame: 
 
 
 def _check_lengths(plans: list[Plan], path: str | Path | None) -> None:
+    """Raise `FormatError` if a position is too large."""
     for plan in plans:
         if plan.values.size and max(-plan.values.min(), plan.values.max()) > MAX_LENGTH:
             frame, bad = np.argwhere(np.abs(plan.values) > MAX_LENGTH)[0]

@@ -1,4 +1,4 @@
-"""BVH out: like the BVH file that a clip came from, else in centimetres, y up, rotations in the order z, x, y."""
+"""Write BVH: in the layout of the BVH file that a clip came from, else in cm, y up, rotation order z, x, y."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from footplant.io.bvh.positions import judge_positions
 from footplant.motion import Motion
 
 PRECISION = 7
-"""Digits after the point: three angles rounded there turn a joint by less than 2e-7 degrees."""
+"""Decimals: three angles rounded there change a joint's rotation by less than 2e-7 degrees."""
 ROTATIONS = ("Zrotation", "Xrotation", "Yrotation")
 POSITIONS = ("Xposition", "Yposition", "Zposition")
 BLOCK_ROWS = 4096
 MAX_INDENT = 40
-"""Tabs before a line; deeper blocks are not indented further, so that a long chain stays short on disk."""
-UNTURNED = 1e-9
-"""Largest part of a quaternion that may be left out with an angle, and largest turn of a rest pose that is none."""
+"""Maximum tabs before a line; deeper blocks are not indented further, which limits the size of long chains."""
+NEGLIGIBLE = 1e-9
+"""Largest quaternion component lost by dropping an angle, and largest rest rotation that counts as none."""
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f{}\x85\u2028\u2029]+")
 
 
 @dataclass(frozen=True, eq=False)
-class _Figure:
-    """One ROOT, in file units and axes, ready to be written."""
+class _Root:
+    """One ROOT, in file units and axes, ready for writing."""
 
     names: tuple[bytes, ...]
     children: tuple[tuple[int, ...], ...]
     offsets: list[tuple[float, ...]]
-    """Per joint the numbers after OFFSET."""
+    """Numbers after OFFSET, per joint."""
     ends: list[list[tuple[float, ...]]]
     channels: list[list[str]]
     values: list[list[NDArray]]
-    """Per joint and channel (F,): what goes into the rows."""
+    """(F,) per joint and channel: the columns of the rows."""
 
 
 def save(
@@ -52,14 +52,14 @@ def save(
     up: str | None = None,
     precision: int = PRECISION,
 ) -> None:
-    """Write a clip and its further figures (each a ROOT).
+    """Save a clip and the further characters of its file (each a ROOT).
 
     A clip that was read from a BVH file keeps its channels, names, frame time, units and axes. Others get six channels
-    on the root and three below, in centimetres and y up; their root's OFFSET is 0 because programs do not agree on
-    whether the root's positions replace it or are added. The rest pose is written as it stands, with all frames
-    parallel to the world's axes, for BVH has no rest rotations; the motion comes out the same.
+    on the root and three below, in centimetres and y up; the root's OFFSET is 0 because programs disagree on whether
+    the root's positions replace it or are added. BVH has no rest rotations, so the rest pose is written with the same
+    joint positions and all frames parallel to the world axes; the motion is unchanged.
 
-    units ("cm", 0.01 …) and up ("z" …) force others; precision is the number of digits after the point, 0 to 15.
+    units ("cm", 0.01 …) and up ("z" …) override these. precision: number of decimals, 0 to 15.
     """
     if not 0 <= precision <= 15:
         raise FormatError(f"expected a precision of 0 to 15 digits, got {precision}", path=path)
@@ -67,14 +67,14 @@ def save(
     for other in clip.others:
         if len(other.motion) != len(clip.motion) or not np.isclose(other.motion.fps, clip.motion.fps, rtol=1e-9):
             raise FormatError(
-                f"expected {len(clip.motion)} frames at {clip.motion.fps:g} fps in all figures, got "
+                f"expected {len(clip.motion)} frames at {clip.motion.fps:g} fps for all characters, got "
                 f"{len(other.motion)} at {other.motion.fps:g} for {other.name!r}; save without others", path=path
             )  # fmt: skip
-    figures = [_prepare(path, part, units, up, precision) for part in clips]
+    roots = [_prepare(path, part, units, up, precision) for part in clips]
     lines = [b"HIERARCHY"]
     columns: list[NDArray] = []
-    for figure in figures:
-        _write_joints(figure, lines, columns, precision)
+    for root in roots:
+        _write_joints(root, lines, columns, precision)
     for column in columns:
         if len(column) and not max(-column.min(), column.max()) <= MAX_LENGTH:
             raise FormatError(f"expected numbers below {MAX_LENGTH:g}, got {np.abs(column).max():g}", path=path)
@@ -85,24 +85,25 @@ def save(
 
 
 def further_losses(clip: Clip) -> list[str]:
-    """What a BVH file of the clip does not say beside what `holds` tells: how the rest pose's frames are turned."""
+    """Return what a BVH file of the clip would lose besides what `holds` implies: rest rotations of joint frames."""
     layout = _layout_of(clip)
-    turned = rotation.angle(clip.motion.skeleton.rest, rotation.IDENTITY) > UNTURNED
+    turned = rotation.angle(clip.motion.skeleton.rest, rotation.IDENTITY) > NEGLIGIBLE
     if (layout is not None and layout.rest_in_offset) or not turned.any():
         return []
     return [
-        f"how the frames of {turned.sum()} joints are turned at rest: .bvh files have places only for the rest pose; "
-        "the motion stays the same"
+        f"the rest rotations of {turned.sum()} joint frames: .bvh files store only positions of the rest pose; "
+        "the motion is unchanged"
     ]
 
 
 def _layout_of(clip: Clip) -> BvhLayout | None:
-    """The clip's layout when it is one of ours and of the same joints."""
+    """Return the clip's layout if it is a BVH layout of the same joints, else None."""
     layout = clip.layout
     return layout if isinstance(layout, BvhLayout) and layout.names == clip.motion.skeleton.names else None
 
 
 def _frame_time(clip: Clip) -> str:
+    """Return the frame time: as in the clip's file if it is unchanged."""
     layout = _layout_of(clip)
     seconds = 1.0 / clip.motion.fps
     if layout and layout.frame_time and abs(float(layout.frame_time) - seconds) <= 1e-12 * seconds:
@@ -111,7 +112,7 @@ def _frame_time(clip: Clip) -> str:
 
 
 def _conversion_for(path: str | Path, clip: Clip, units: str | float | None, up: str | None) -> Conversion:
-    """The units and axes of the file to be: the clip's own ones if it was a BVH, else centimetres and y."""
+    """Return the units and axes to write: the clip's own if it came from a BVH file, else centimetres and y up."""
     from footplant.io.conversion import UNITS, metres_per_unit, turn_of
 
     conversion = clip.conversion if _layout_of(clip) else Conversion("cm", UNITS["cm"], "y")
@@ -123,13 +124,13 @@ def _conversion_for(path: str | Path, clip: Clip, units: str | float | None, up:
 
 
 def _without_rest(motion: Motion) -> Motion:
-    """The same motion on a skeleton whose rest pose stands the same with no joint turned.
+    """Return the same motion on a skeleton with the same rest positions and no rest rotations.
 
-    With G the world rotations of the rest pose, a joint's frame becomes W·G⁻¹: parallel to the world at rest.
+    With G the world rotations of the rest pose, a joint's world rotation W becomes W·G⁻¹.
     """
     skeleton = motion.skeleton
     turned = skeleton.rest_world[1]
-    if np.abs(turned[:, 1:]).max() < UNTURNED:
+    if np.abs(turned[:, 1:]).max() < NEGLIGIBLE:
         return motion
     above = np.concatenate([rotation.identity(1), turned[skeleton.parents[1:]]])
     rotations = rotation.multiply(rotation.multiply(above, motion.rotations), rotation.inverse(turned))
@@ -146,7 +147,8 @@ def _without_rest(motion: Motion) -> Motion:
     )
 
 
-def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | None, precision: int) -> _Figure:
+def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | None, precision: int) -> _Root:
+    """Convert a clip to the file's units, axes and channels."""
     from footplant.io.conversion import undo_conversion
 
     layout = _layout_of(clip)
@@ -172,7 +174,7 @@ def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | 
     for joint in range(count):
         _complete_positions(words[joint], places[joint], offsets[joint], precision)
     if len(motion):
-        _make_unmistakable(words, places, offsets, added, precision)
+        _make_unambiguous(words, places, offsets, added, precision)
     angles = _angles(motion, words)
     ends: list[list[tuple[float, ...]]] = [[] for _ in range(count)]
     for joint, end in zip(skeleton.end_parents.tolist(), skeleton.end_offsets.tolist()):
@@ -185,26 +187,27 @@ def _prepare(path: str | Path, clip: Clip, units: str | float | None, up: str | 
         values.append([_column(word, written, angles[joint]) for word in words[joint]])
         extra = _rest_angles(skeleton.rest[joint], words[joint]) if keep_rest else ()
         numbers.append((*offsets[joint].tolist(), *extra))
-    return _Figure(_names(clip, layout), skeleton.children, numbers, ends, words, values)
+    return _Root(_names(clip, layout), skeleton.children, numbers, ends, words, values)
 
 
 def _column(word: str, places: NDArray, angles: dict[int, NDArray]) -> NDArray:
-    axis, turns = channel_kind(word)
-    return angles[axis] if turns else places[:, axis]
+    """Return the values (F,) of a channel."""
+    axis, is_rotation = channel_kind(word)
+    return angles[axis] if is_rotation else places[:, axis]
 
 
-def _make_unmistakable(
+def _make_unambiguous(
     words: list[list[str]], places: list[NDArray], offsets: NDArray, added: NDArray, precision: int
 ) -> None:
-    """Change OFFSETs and channels of joints that a reader would take wrongly: replacing for added, or the reverse.
+    """Change OFFSETs and channels of joints whose position channels a reader would misinterpret (replace or add).
 
-    This leaves alone what comes unchanged from a file. A joint that moves far from its OFFSET gets the middle of its
-    places for one, and if that does not help, 0, which can be neither replaced nor added wrongly.
+    What comes unchanged from a file is never changed. A joint that moves far from its OFFSET gets its mean position as
+    OFFSET, and if that does not help, 0, for which both interpretations agree.
     """
     for attempt in range(2):
         channels = {}
         for joint, place in enumerate(places):
-            axes = [axis for axis, turns in map(channel_kind, words[joint]) if not turns]
+            axes = [axis for axis, is_rotation in map(channel_kind, words[joint]) if not is_rotation]
             if axes:
                 written = place - offsets[joint] if added[joint] else place
                 channels[joint] = [(axis, written[:, axis]) for axis in axes]
@@ -218,21 +221,21 @@ def _make_unmistakable(
 
 
 def _complete_positions(words: list[str], places: NDArray, still: NDArray, precision: int) -> None:
-    """Add the position channels that a joint needs because it is not where it stays without them."""
-    have = {axis for axis, turns in map(channel_kind, words) if not turns}
+    """Add the position channels that a joint needs because it leaves its OFFSET (`still`)."""
+    have = {axis for axis, is_rotation in map(channel_kind, words) if not is_rotation}
     for axis in range(3):
         if axis not in have and len(places) and np.abs(places[:, axis] - still[axis]).max() > 0.5 * 10.0**-precision:
             words.append(POSITIONS[axis])
 
 
 def _angles(motion: Motion, words: list[list[str]]) -> list[dict[int, NDArray]]:
-    """Per joint: axis → angles (F,), degrees. Joints get the rotation channels that their motion needs."""
+    """Return per joint: axis → angles (F,), degrees; missing rotation channels are added to `words`."""
     from footplant.kernels import euler
 
     count = len(words)
     orders, counts = np.empty((count, 3), np.int64), np.empty(count, np.int64)
     for joint in range(count):
-        axes = [axis for axis, turns in map(channel_kind, words[joint]) if turns]
+        axes = [axis for axis, is_rotation in map(channel_kind, words[joint]) if is_rotation]
         if len(set(axes)) != len(axes):
             words[joint] = [word for word in words[joint] if not channel_kind(word)[1]] + list(ROTATIONS)
             axes = [2, 0, 1]
@@ -242,7 +245,7 @@ def _angles(motion: Motion, words: list[list[str]]) -> list[dict[int, NDArray]]:
     lost = np.zeros(count)
     rotations = np.ascontiguousarray(motion.rotations)
     euler.quaternions_to_euler(rotations, orders, counts, out, lost)
-    short = np.flatnonzero((counts < 3) & (lost > UNTURNED))
+    short = np.flatnonzero((counts < 3) & (lost > NEGLIGIBLE))
     if len(short):
         for joint in short:
             words[joint] += [ROTATIONS[(2, 0, 1).index(axis)] for axis in orders[joint, counts[joint] :]]
@@ -252,10 +255,10 @@ def _angles(motion: Motion, words: list[list[str]]) -> list[dict[int, NDArray]]:
 
 
 def _rest_angles(rest: NDArray, words: list[str]) -> tuple[float, ...]:
-    """The rest pose's turns about x, y and z in degrees, for the order in which the joint's channels multiply."""
+    """Return the rest rotation as angles about x, y and z, degrees, for the order of the joint's channels."""
     from footplant.kernels import euler
 
-    axes = [axis for axis, turns in map(channel_kind, words) if turns]
+    axes = [axis for axis, is_rotation in map(channel_kind, words) if is_rotation]
     order = (axes + [axis for axis in (2, 1, 0) if axis not in axes])[:3]
     out = np.empty((1, 1, 3))
     euler.quaternions_to_euler(rest.reshape(1, 1, 4), np.array([order]), np.full(1, 3), out, np.zeros(1))
@@ -263,6 +266,7 @@ def _rest_angles(rest: NDArray, words: list[str]) -> tuple[float, ...]:
 
 
 def _names(clip: Clip, layout: BvhLayout | None) -> tuple[bytes, ...]:
+    """Return the joint names as bytes: as in the file, else without characters that BVH cannot represent."""
     names = clip.motion.skeleton.names
     raw = layout.raw_names if layout else (b"",) * len(names)
     return tuple(
@@ -271,10 +275,10 @@ def _names(clip: Clip, layout: BvhLayout | None) -> tuple[bytes, ...]:
     )
 
 
-def _write_joints(figure: _Figure, lines: list[bytes], columns: list[NDArray], precision: int) -> None:
-    """The blocks of one ROOT, from a stack of joints to open (≥ 0) and of closing braces (−1).
+def _write_joints(root: _Root, lines: list[bytes], columns: list[NDArray], precision: int) -> None:
+    """Append the blocks of one ROOT and its columns, using a stack of joints to open (≥ 0) and closing braces (−1).
 
-    Joints come out depth first, whatever their order in the skeleton, and their columns with them.
+    Joints are written depth first, whatever their order in the skeleton, and their columns likewise.
     """
     digits = max(precision, 9)
 
@@ -291,12 +295,12 @@ def _write_joints(figure: _Figure, lines: list[bytes], columns: list[NDArray], p
             continue
         tabs = b"\t" * min(depth, MAX_INDENT)
         inner = b"\t" * min(depth + 1, MAX_INDENT)
-        lines += [tabs + (b"JOINT " if depth else b"ROOT ") + figure.names[joint], tabs + b"{"]
-        lines.append(inner + b"OFFSET " + b" ".join(map(number, figure.offsets[joint])))
-        words = figure.channels[joint]
-        columns += figure.values[joint]
+        lines += [tabs + (b"JOINT " if depth else b"ROOT ") + root.names[joint], tabs + b"{"]
+        lines.append(inner + b"OFFSET " + b" ".join(map(number, root.offsets[joint])))
+        words = root.channels[joint]
+        columns += root.values[joint]
         lines.append(inner + b" ".join([b"CHANNELS", b"%d" % len(words), *(word.encode() for word in words)]))
-        for end in figure.ends[joint]:
+        for end in root.ends[joint]:
             lines += [
                 inner + b"End Site",
                 inner + b"{",
@@ -304,10 +308,11 @@ def _write_joints(figure: _Figure, lines: list[bytes], columns: list[NDArray], p
                 inner + b"}",
             ]
         depth += 1
-        stack += [-1, *reversed(figure.children[joint])]
+        stack += [-1, *reversed(root.children[joint])]
 
 
 def _write_rows(file, columns: list[NDArray], frames: int, precision: int) -> None:
+    """Write the rows of numbers in blocks."""
     from footplant.kernels import text
 
     block = np.empty((min(BLOCK_ROWS, frames), len(columns)))

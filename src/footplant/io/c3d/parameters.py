@@ -1,4 +1,4 @@
-"""The first block of a C3D file and its parameters, whatever the processor that wrote them.
+"""The header block and the parameters of a C3D file, for all processor types.
 
 The C3D User Guide (Motion Lab Systems, 2008): chapters "The C3D header section" and "The C3D parameter section".
 """
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from footplant.errors import FormatError
 
 BLOCK = 512
-"""Bytes; sections start at multiples of it, counted from 1."""
+"""Bytes; sections start at multiples of it, numbered from 1."""
 KEY = 0x50
 """The second byte of every C3D file."""
 INTEL, DEC, MIPS = 84, 85, 86
-"""Processors by the number that files state: little-endian IEEE, VAX, big-endian IEEE."""
+"""Processor types as files state them: little-endian IEEE, VAX, big-endian IEEE."""
 EVENTS_KEY = 12345
-"""Word 150 of the first block when it holds events."""
+"""Word 150 of the header block if it contains events."""
 SIZES = {-1: 1, 1: 1, 2: 2, 4: 4}
-"""Bytes of one value by the type of a parameter: text, byte, whole number, float."""
+"""Parameter type → bytes per value: text, byte, integer, float."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,22 @@ class Parameter:
     """One named array of the parameter section."""
 
     kind: int
-    """-1 text, 1 byte, 2 whole number of 16 bits, 4 float."""
+    """-1 text, 1 byte, 2 16-bit integer, 4 float."""
     shape: tuple[int, ...]
-    """Sizes, the fastest-running first; empty for a single value."""
+    """Dimensions, fastest-varying first; empty for a single value."""
     data: bytes
     processor: int
 
     def numbers(self) -> NDArray:
-        """All values as float64, whole numbers with their sign; empty for text."""
+        """Return all values as float64; empty for text."""
         if self.kind == 4:
             return read_floats(self.data, self.processor).astype(float)
         if self.kind == 2:
-            return np.frombuffer(self.data, whole_type(self.processor)).astype(float)
+            return np.frombuffer(self.data, integer_type(self.processor)).astype(float)
         return np.frombuffer(self.data, np.uint8).astype(float) if self.kind == 1 else np.zeros(0)
 
     def texts(self) -> list[str]:
-        """One text for each run of the first size, without the blanks and zeros that fill it up; empty for numbers."""
+        """Return one string per run of the first dimension, without padding; empty for numbers."""
         if self.kind != -1:
             return []
         length = self.shape[0] if self.shape else 1
@@ -56,44 +56,44 @@ class Parameter:
 
 
 @dataclass
-class Head:
-    """What the first block and the parameter section say."""
+class C3dHeader:
+    """The contents of the header block and the parameter section."""
 
     processor: int
     points: int
-    """Points in each frame."""
+    """Points per frame."""
     analog: int
-    """Analog values in each frame."""
+    """Analog values per frame."""
     first: int
     last: int
     scale: float
-    """File units per whole number; negative: the data are floats."""
+    """File units per integer step; negative: the data are floats."""
     data_start: int
-    """Block where the data start, from 1; 0 when the file does not say."""
+    """Block where the data start, from 1; 0 if not stated."""
     rate: float
-    """Frames a second."""
+    """Frames per second."""
     parameters: dict[tuple[str, str], Parameter] = field(default_factory=dict)
-    """(group, name) → parameter; in capitals."""
+    """(group, name) → parameter; upper case."""
     parameters_end: int = 0
-    """Byte after the last parameter."""
+    """Offset after the last parameter, bytes."""
     events: list[tuple[str, float]] = field(default_factory=list)
-    """Labels and times, seconds, of the events in the first block."""
+    """Labels and times, seconds, of the events in the header block."""
     broken: str = ""
-    """Where the chain of parameters breaks off; "" when it is whole."""
+    """Where the chain of parameters breaks; "" if it is intact."""
     notes: list[str] = field(default_factory=list)
 
     def number(self, group: str, name: str) -> float | None:
-        """The first value of a numeric parameter; None when there is none, or it is not finite."""
+        """Return the first value of a numeric parameter; None if it is missing or not finite."""
         values = self.numbers(group, name)
         return float(values[0]) if len(values) and np.isfinite(values[0]) else None
 
     def numbers(self, group: str, name: str) -> NDArray:
-        """All values of a numeric parameter; empty when there is none."""
+        """Return all values of a numeric parameter; empty if it is missing."""
         found = self.parameters.get((group, name))
         return np.zeros(0) if found is None else found.numbers()
 
     def texts(self, group: str, name: str, most: int) -> list[str]:
-        """The first texts of a parameter and of its continuations NAME2, NAME3 … (255 fit into one); or none."""
+        """Return up to `most` strings of a parameter and its continuations NAME2, NAME3 … (one holds at most 255)."""
         found: list[str] = []
         number = 1
         while len(found) < most:
@@ -106,7 +106,7 @@ class Head:
 
 
 def decode(text: bytes) -> str:
-    """A name as text: UTF-8 where it is, else Latin-1; blanks and what follows a zero byte are filling."""
+    """Return a name as text: UTF-8 if valid, else Latin-1; without spaces and anything after a NUL byte."""
     text = text.partition(b"\0")[0].strip()
     try:
         return text.decode()
@@ -114,25 +114,25 @@ def decode(text: bytes) -> str:
         return text.decode("latin-1")
 
 
-def whole_type(processor: int) -> str:
-    """The type of whole numbers of 16 bits."""
+def integer_type(processor: int) -> str:
+    """Return the dtype of 16-bit integers."""
     return ">i2" if processor == MIPS else "<i2"
 
 
 def float_type(processor: int) -> str:
-    """The type of IEEE floats of 32 bits; VAX floats have none, see `from_vax`."""
+    """Return the dtype of 32-bit IEEE floats; VAX floats have none, see `from_vax`."""
     return ">f4" if processor == MIPS else "<f4"
 
 
 def read_floats(data: bytes | NDArray, processor: int) -> NDArray:
-    """Floats of 32 bits: a view for IEEE processors, converted for the VAX."""
+    """Return 32-bit floats: a view for IEEE processors, converted for the VAX."""
     if processor != DEC:
         return np.frombuffer(data, float_type(processor))
     return from_vax(np.frombuffer(data, "<u2").reshape(-1, 2))
 
 
 def from_vax(halves: NDArray) -> NDArray:
-    """VAX F floats (…, 2) of 16-bit halves as IEEE floats: the halves change places, the exponent falls by two."""
+    """Convert VAX F floats (…, 2) of 16-bit halves to IEEE: swap the halves and reduce the exponent by two."""
     bits = (halves[..., 0].astype(np.uint32) << 16) | halves[..., 1]
     small = (bits & 0x7F800000) < (3 << 23)
     bits -= np.uint32(2 << 23)
@@ -140,8 +140,8 @@ def from_vax(halves: NDArray) -> NDArray:
     return bits.view(np.float32)
 
 
-def read_head(data: bytes, path: str | Path | None) -> Head:
-    """Read the first block and all parameters; where a parameter section breaks off is in `Head.broken`."""
+def read_header(data: bytes, path: str | Path | None) -> C3dHeader:
+    """Read the header block and all parameters; damage to the parameter section is reported in `broken`."""
     if len(data) < BLOCK:
         raise FormatError(f"expected a C3D file of {BLOCK} bytes or more, got {len(data)}", path=path)
     if data[1] != KEY:
@@ -158,26 +158,26 @@ def read_head(data: bytes, path: str | Path | None) -> Head:
             f"expected processor 84 (Intel), 85 (DEC) or 86 (MIPS), got {processor}", path=path,
             where=f"byte {start + 3}",
         )  # fmt: skip
-    words = np.frombuffer(data, whole_type(processor).replace("i", "u"), count=12).tolist()
+    words = np.frombuffer(data, integer_type(processor).replace("i", "u"), count=12).tolist()
     scale, rate = read_floats(data[12:16] + data[20:24], processor).tolist()
-    head = Head(processor, words[1], words[2], words[3], words[4], scale, words[8], rate)
-    head.events = _first_block_events(data, processor)
+    head = C3dHeader(processor, words[1], words[2], words[3], words[4], scale, words[8], rate)
+    head.events = _header_events(data, processor)
     _read_parameters(data, start + 4, head)
     return head
 
 
-def _first_block_events(data: bytes, processor: int) -> list[tuple[str, float]]:
-    """Up to 18 events with labels of four letters, where words 150 and 151 say that there are any."""
-    key, count = np.frombuffer(data, whole_type(processor), count=2, offset=298).tolist()
+def _header_events(data: bytes, processor: int) -> list[tuple[str, float]]:
+    """Return up to 18 events with four-letter labels, if words 150 and 151 announce them."""
+    key, count = np.frombuffer(data, integer_type(processor), count=2, offset=298).tolist()
     if key != EVENTS_KEY or not 0 < count <= 18:
         return []
     times = read_floats(data[304 : 304 + 4 * count], processor).tolist()
     return [(decode(data[396 + 4 * n : 400 + 4 * n]), time) for n, time in enumerate(times) if np.isfinite(time)]
 
 
-def _read_parameters(data: bytes, start: int, head: Head) -> None:
-    """Walk the chain of groups and parameters; every step is checked against the bytes that are there."""
-    # data that start behind the parameters end them, whatever the parameters say of their length
+def _read_parameters(data: bytes, start: int, head: C3dHeader) -> None:
+    """Read the linked list of groups and parameters; every step is checked against the available bytes."""
+    # if the data section follows, its start ends the parameters, whatever they state
     data_at = (head.data_start - 1) * BLOCK
     limit = min(len(data), data_at) if data_at >= start else len(data)
     order = "big" if head.processor == MIPS else "little"
@@ -192,34 +192,34 @@ def _read_parameters(data: bytes, start: int, head: Head) -> None:
         name = decode(data[at + 2 : at + 2 + length]).upper()
         pointer = at + 2 + length
         if pointer + 3 > limit:
-            head.broken = f"the entry {name!r} at byte {at} runs out of the section"
+            head.broken = f"the entry {name!r} at byte {at} extends beyond the section"
             break
         step = int.from_bytes(data[pointer : pointer + 2], order)
         if group < 0:
             groups.setdefault(-group, name)
         else:
-            # its values end before the next entry starts: sizes that lie cannot make us read anything twice
+            # values end before the next entry: wrong sizes cannot make bytes be read twice
             end = min(limit, pointer + step) if step else limit
             parameter = _read_parameter(data, pointer + 2, end, head.processor)
             if parameter is None:
-                head.broken = f"the parameter {name!r} at byte {at} does not fit into its place"
+                head.broken = f"the parameter {name!r} at byte {at} does not fit"
                 break
             found.append((group, name, parameter))
         at = pointer + step
         if step == 0:
             break
         if step < 3:
-            head.broken = f"the entry {name!r} leads to itself"
+            head.broken = f"the entry {name!r} points to itself"
             break
     else:
-        head.broken = "its last entry leads out of it" if at > limit else ""
+        head.broken = "its last entry points beyond it" if at > limit else ""
     head.parameters_end = min(max(at, start), limit)
     for group, name, parameter in found:
         head.parameters.setdefault((groups.get(group, ""), name), parameter)
 
 
 def _read_parameter(data: bytes, at: int, limit: int, processor: int) -> Parameter | None:
-    """Type, sizes and values of a parameter; None when they cannot be."""
+    """Return type, dimensions and values of a parameter; None if they are invalid."""
     if at + 2 > limit:
         return None
     kind = int.from_bytes(data[at : at + 1], "little", signed=True)
@@ -227,7 +227,7 @@ def _read_parameter(data: bytes, at: int, limit: int, processor: int) -> Paramet
     if kind not in SIZES or at + 2 + sizes > limit:
         return None
     shape = tuple(data[at + 2 : at + 2 + sizes])
-    # exact whole numbers: 255 sizes of 255 each are a long number, not an overflow
+    # Python integers: 255 dimensions of 255 each do not overflow
     count = SIZES[kind] * prod(shape)
     begin = at + 2 + sizes
     if begin + count > limit:

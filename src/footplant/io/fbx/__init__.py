@@ -1,9 +1,9 @@
-"""FBX, .fbx: characters with skins and takes, read by ufbx in a process of its own, and written by our own hand.
+"""FBX files, .fbx: characters with skins and takes, read by ufbx in a child process and written by Footplant itself.
 
-Binary and text files of versions 6.1 to 7.7. What FBX has and our model has not (pivots, pre- and post-rotations,
-rotation orders, scale, layers, curves of any kind) is evaluated by ufbx, sampled at the file's rate and folded into
-offsets and rotations, so that joints stand where other readers put them: see `scene` and `pose`. The library can crash
-its process, on damaged files and by itself, so it never runs in ours: see `child` and `process`.
+Binary and text files of versions 6.1 to 7.7. What FBX has and the model lacks (pivots, pre- and post-rotations,
+rotation orders, scale, layers, curves of any kind) is evaluated by ufbx, sampled at the file's frame rate and folded
+into offsets and rotations, so that world positions match other readers: see `scene` and `pose`. The library can crash
+its process, on damaged files or by itself, so it never runs in ours: see `child` and `process`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from footplant.clip import Take
 from footplant.errors import FormatError, MotionError, SkeletonError
 from footplant.io.character import RawCharacter
-from footplant.io.fbx.characters import Joints, find_figures
-from footplant.io.fbx.pose import Stand, make_rest, read_motion, stand_up, take_curves
-from footplant.io.fbx.process import Answer, ask, most_samples
-from footplant.io.fbx.scene import Scene, read_scene
+from footplant.io.fbx.characters import Joints, find_characters
+from footplant.io.fbx.pose import StaticPose, make_rest, read_motion, static_pose, take_curves
+from footplant.io.fbx.process import Answer, ask, max_samples
+from footplant.io.fbx.scene import FbxScene, read_scene
 from footplant.io.fbx.skin import Mesh, bind_matrices, read_meshes, read_skin
 from footplant.io.fbx.write import save
 from footplant.motion import Motion
@@ -29,45 +29,45 @@ requires = ("fbx", "ufbx")
 
 
 def load(path: str | Path, *, fps: float | None = None) -> tuple[RawCharacter, ...]:
-    """Read every figure of an .fbx file.
+    """Read every character of an .fbx file.
 
-    fps: frames a second to sample the curves at; by default what the file states. Curves have keys at any times: where
-    they lie between frames a note says at which rate they would not.
+    fps: frames per second to sample the curves at; by default the file's own. Keys may be at any time: a note says so
+    if they lie between frames, and at which frame rate they would not.
     """
     if fps is not None and not 1.0 <= fps <= 1000.0:
-        raise FormatError(f"expected 1 to 1000 frames a second, got {fps}", path=path)
-    return read_figures(ask(path, take=0, rate=fps, structure=True), Path(path).stat().st_size, fps)
+        raise FormatError(f"expected 1 to 1000 frames per second, got {fps}", path=path)
+    return read_characters(ask(path, take=0, rate=fps, structure=True), Path(path).stat().st_size, fps)
 
 
-def read_figures(answer: Answer, size: int, fps: float | None = None) -> tuple[RawCharacter, ...]:
-    """Every figure of an answer of the child's about a file of `size` bytes, with its takes and its skin."""
+def read_characters(answer: Answer, size: int, fps: float | None = None) -> tuple[RawCharacter, ...]:
+    """Return every character in the child's answer about a file of `size` bytes, with its takes and its skin."""
     path = answer.header.path
-    # numbers that overflow end as infinities, which the checks of skeleton and motion refuse
+    # overflow gives infinities, which `Skeleton` and `Motion` reject
     with np.errstate(all="ignore"):
         try:
             scene = read_scene(answer)
             notes: list[str] = []
             meshes = read_meshes(answer, len(scene.names), notes)
-            found = find_figures(scene, [mesh.bones.tolist() for mesh in meshes], notes)
+            found = find_characters(scene, [mesh.bones.tolist() for mesh in meshes], notes)
             source = _Takes(scene, answer, size, fps)
-            stand = stand_up(scene)
-            return tuple(_figure(scene, joints, stand, meshes, source, size, list(notes)) for joints in found)
+            static = static_pose(scene)
+            return tuple(_raw_character(scene, joints, static, meshes, source, size, list(notes)) for joints in found)
         except (SkeletonError, MotionError) as error:
             raise FormatError(str(error), path=path) from error
 
 
 class _Takes:
-    """The curves of a file's takes: those of the first came with the file, others are asked for."""
+    """The curves of a file's takes: the first take's come with the file, others are requested from a child process."""
 
-    def __init__(self, scene: Scene, answer: Answer, size: int, fps: float | None) -> None:
+    def __init__(self, scene: FbxScene, answer: Answer, size: int, fps: float | None) -> None:
         self.scene, self.answer, self.size, self.fps = scene, answer, size, fps
         self.number = answer.header.index("sampled", max(len(scene.takes), 1), None)
 
     def read(self, number: int) -> Answer:
         take = self.scene.takes[number]
-        if take.frames * len(take.nodes) > most_samples(self.size):
+        if take.frames * len(take.nodes) > max_samples(self.size):
             raise FormatError(
-                f"expected at most {most_samples(self.size) // len(take.nodes)} frames, got {take.frames}",
+                f"expected at most {max_samples(self.size) // len(take.nodes)} frames, got {take.frames}",
                 path=self.scene.path,
                 where=f"take {take.name!r}",
             )
@@ -77,30 +77,30 @@ class _Takes:
         return self.answer
 
 
-def _figure(
-    scene: Scene,
+def _raw_character(
+    scene: FbxScene,
     joints: Joints,
-    stand: Stand,
+    static: StaticPose,
     meshes: list[Mesh],
     source: _Takes,
     size: int,
     notes: list[str],
 ) -> RawCharacter:
-    rest = make_rest(scene, joints, stand, bind_matrices(meshes), notes)
+    rest = make_rest(scene, joints, static, bind_matrices(meshes), notes)
     skin = read_skin(scene, rest, meshes, size, notes)
     inside = set(joints.nodes)
     own = [number for number, take in enumerate(scene.takes) if not inside.isdisjoint(take.nodes)]
     found: dict[int, tuple[str, ...]] = {}
 
     def read_take(number: int) -> Motion:
-        odd: list[str] = []
+        take_notes: list[str] = []
         with np.errstate(all="ignore"):
             try:
                 plan = scene.takes[own[number]]
-                motion = read_motion(scene, rest, plan, take_curves(scene, plan, source.read(own[number])), odd)
+                motion = read_motion(scene, rest, plan, take_curves(scene, plan, source.read(own[number])), take_notes)
             except (SkeletonError, MotionError) as error:
                 raise FormatError(str(error), path=scene.path, where=f"take {plan.name!r}") from error
-        found[number] = tuple(odd)
+        found[number] = tuple(take_notes)
         return motion
 
     above = scene.parents[joints.nodes[0]]
@@ -119,4 +119,4 @@ def _figure(
     )
 
 
-__all__ = ["extensions", "holds", "load", "read_figures", "save"]
+__all__ = ["extensions", "holds", "load", "read_characters", "save"]

@@ -1,16 +1,16 @@
-"""The process that reads FBX files: run as a script, `python -I -S child.py REQUEST < file.fbx > answer`.
+"""The child process that reads FBX files: run as a script, `python -I -S child.py REQUEST < file.fbx > answer`.
 
-It imports the standard library and `ufbx`, nothing else, so that it starts fast, and it never comes back: the binding
-counts the references of scene elements wrongly, so that letting go of one can crash the interpreter. Here nothing is
-ever let go of (`keep`), the collector is off, and the process ends by `os._exit`. What a damaged file may take is
-limited by the operating system.
+It imports only the standard library and `ufbx`, so that it starts fast, and it exits without cleanup: the binding
+miscounts the references of scene elements, so that releasing one can crash the interpreter. Therefore nothing is ever
+released (`keep`), the garbage collector is off, and the process ends by `os._exit`. The operating system limits the
+resources that a damaged file can use.
 
-REQUEST is a JSON object: folders (where ufbx is), memory and output (bytes), seconds (CPU), samples (frames × nodes of
-a take at most), mesh_bytes (of all meshes at most), take (whose curves to sample, or null), rate (frames a second, or
-null for what the file states), structure (whether nodes and meshes are wanted beside the takes).
+REQUEST is a JSON object: folders (where ufbx is), memory and output (bytes), seconds (CPU), samples (maximum frames ×
+nodes of a take), mesh_bytes (maximum of all meshes), take (index of the take to sample, or null), rate (frames per
+second, or null for the file's own), structure (whether nodes and meshes are wanted besides the takes).
 
-The answer is the bytes of arrays one after another, then a JSON object, its length in 8 bytes, and MAGIC. Its "arrays"
-lists name, type letter of `array.array` and count of each; "error" says what went wrong.
+The answer is the bytes of the arrays one after another, then a JSON object, its length in 8 bytes, and MAGIC. Its
+"arrays" lists name, `array.array` type code and count of each; "error" describes a failure.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from array import array
 
 MAGIC = b"FOOTPFBX"
 ALIGNED = 8
-"""Every array begins at a multiple of so many bytes."""
+"""Alignment of every array, bytes."""
 RATES = (24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 75.0, 90.0, 100.0, 120.0, 144.0, 150.0, 200.0, 240.0, 23.976, 29.97)
-"""Frames a second that keys may lie on when they do not lie on the rate that the file states."""
-ON_GRID = 0.02
-"""How far a key may lie from its frame, in frames."""
-USUAL_RATE = 30.0
-"""Frames a second when the file states nothing that can be meant."""
+"""Hz; rates that are tried if keys do not lie on the rate that the file states."""
+GRID_TOLERANCE = 0.02
+"""Frames; largest distance of a key from its frame. Doubled, slightly irregular keys count as uniform."""
+DEFAULT_RATE = 30.0
+"""Hz; used if the file states no valid rate."""
 STILL = 1e-6
-"""A curve that varies by less than this share of its values does not move anything."""
+"""Relative; a curve that varies by less is static."""
 FAR = 1e-2
-"""A node moves far if its place changes by more than this share of its distance from its parent."""
+"""A translation is large if it changes by more than this fraction of the node's distance from its parent."""
 PROPERTIES = {"Lcl Translation": 1, "Lcl Rotation": 2, "Lcl Scaling": 4}
-"""Bits that say what of a node a take moves; 8 says that it moves far."""
+"""Bits for what a take varies of a node; 8 is a large translation."""
 END_SITE = "footplantEndSite"
-"""Property of nodes that mark the tip of a bone, in files that Footplant wrote."""
+"""Property of end sites in files that Footplant wrote."""
 BONE, LIGHT, CAMERA, SWITCHER = 5, 3, 4, 14
-"""Kinds of nodes, as ufbx numbers them."""
-DEEPEST = 1024
-"""Nodes may be nested this deep; a deeper tree is taken for a damaged file."""
-MOST_KEYS, KEYS_A_CURVE = 4096, 64
-"""Keys that are looked at to tell whether they lie on frames, in all and of one curve."""
+"""Node kinds, ufbx's numbers."""
+MAX_DEPTH = 1024
+"""Maximum nesting depth of nodes; a deeper tree is treated as a damaged file."""
+MAX_KEYS, MAX_KEYS_PER_CURVE = 4096, 64
+"""Keys that are examined to see whether they lie on frames, in total and per curve."""
 KEPT = []
-"""Everything that ufbx gave out; see the docstring of the module."""
+"""Every object that ufbx returned; see the module docstring."""
 
 
 def keep(thing):
-    """Hold on to something of ufbx's for ever, because its references are miscounted."""
+    """Keep a reference to a ufbx object for the life of the process, because ufbx miscounts them."""
     KEPT.append(thing)
     return thing
 
 
 class Answer:
-    """Arrays that are written as they come, and the object that describes them."""
+    """Arrays, written as they are added, and the JSON object that describes them."""
 
     def __init__(self, file):
         """Write to an open binary file."""
         self.file, self.arrays = file, []
 
     def add(self, name, values, code):
-        """One array: an `array.array`, or a list of ufbx's that is a buffer of doubles or 32-bit numbers."""
+        """Add one array: an `array.array`, or a ufbx list that is a buffer of doubles or 32-bit integers."""
         try:
             data = memoryview(values)
         except TypeError:
@@ -74,14 +74,14 @@ class Answer:
         self.arrays.append([name, code, data.nbytes // array(code).itemsize])
 
     def finish(self, header):
-        """Write the object at the end."""
+        """Write the JSON object and the trailer."""
         text = json.dumps({**header, "arrays": self.arrays}).encode()
         self.file.write(text + struct.pack("<Q", len(text)) + MAGIC)
         self.file.flush()
 
 
 def limit(request):
-    """Have the operating system end this process before it takes too much; where it can."""
+    """Set operating system limits on this process, where supported."""
     try:
         import resource
     except ImportError:
@@ -91,7 +91,7 @@ def limit(request):
         ("RLIMIT_CPU", request["seconds"]),
         ("RLIMIT_FSIZE", request["output"]),
         ("RLIMIT_DATA", request["memory"]),
-        # libraries that are mapped and not written count here, too
+        # address space includes libraries that are mapped but never written
         ("RLIMIT_AS", request["memory"] + (512 << 20)),
     )
     for name, wanted in limits:
@@ -105,12 +105,12 @@ def limit(request):
 
 
 def matrix(value):
-    """The twelve numbers of an affine matrix, column by column."""
+    """Return the twelve numbers of an affine matrix, column by column."""
     return [number for column in value for number in column]
 
 
 def read_nodes(scene, answer):
-    """Names, tree, kinds and local transforms of all nodes, and the bind poses."""
+    """Add tree, kinds and local transforms of all nodes and the bind poses; return nodes and their names."""
     import ufbx
 
     nodes = keep(list(scene.nodes))
@@ -141,7 +141,7 @@ def read_nodes(scene, answer):
 
 
 def read_meshes(scene, answer, most):
-    """Geometry and skin clusters of every mesh that has faces; None when they take more bytes than allowed."""
+    """Add geometry and skin clusters of every mesh with faces; return None if they exceed `most` bytes."""
     found, size = [], 0
     meshes = [mesh for mesh in keep(list(scene.meshes)) if mesh.num_faces and len(mesh.instances)]
     for mesh in meshes:
@@ -188,14 +188,14 @@ def read_meshes(scene, answer, most):
 
 
 def boneless_clusters(scene):
-    """Names of skin clusters that hold vertices and have no bone."""
+    """Return the names of skin clusters that have weights and no bone."""
     return [c.name for c in keep(list(scene.skin_clusters)) if c.bone_node is None and c.num_weights]
 
 
 def read_curves(stack, nodes):
-    """What a take animates: node → bits of PROPERTIES that vary; first and last key time and some keys' times.
+    """Return what a take animates: node → bits of PROPERTIES that vary; first and last key time; some key times.
 
-    The times are those of bones, if it animates any: cameras have their own.
+    The times are those of bones, if any is animated: cameras have their own.
     """
     import ufbx
 
@@ -221,25 +221,25 @@ def read_curves(stack, nodes):
                 keys.setdefault(bone, []).append(keep(curve.keyframes))
     bone = True in spans
     lists, times = keys.get(bone, []), set()
-    for frames in lists[:: max(1, len(lists) * KEYS_A_CURVE // MOST_KEYS)]:
-        places = range(0, len(frames), max(1, len(frames) // KEYS_A_CURVE))
+    for frames in lists[:: max(1, len(lists) * MAX_KEYS_PER_CURVE // MAX_KEYS)]:
+        places = range(0, len(frames), max(1, len(frames) // MAX_KEYS_PER_CURVE))
         times.update(frames[place].time for place in places)
     return moves, spans.get(bone), sorted(times)
 
 
 def length(vector):
-    """How long a vector is."""
+    """Return the Euclidean norm of a vector."""
     return sum(part * part for part in vector) ** 0.5
 
 
-def strays(times, start, rate):
-    """How far keys lie from the frames of a rate at most, in frames."""
+def grid_error(times, start, rate):
+    """Return the largest distance of a key from the nearest frame at a rate, in frames."""
     places = [(time - start) * rate for time in times]
     return max((abs(place - round(place)) for place in places), default=0.0)
 
 
 def plan(scene, stack, nodes, wanted_rate):
-    """The take's frames: where it starts, at which rate, how many, which nodes it animates; None without curves."""
+    """Return the take's start, frame rate, length and animated nodes; None if it has no curves."""
     import ufbx
 
     moves, span, keys = read_curves(stack, nodes)
@@ -249,21 +249,21 @@ def plan(scene, stack, nodes, wanted_rate):
     notes, begin, end = [], stack.time_begin, stack.time_end
     if not (end > begin and begin <= last and end >= first):
         if end > begin:
-            notes.append("the take's keys lie outside of the time that it states; the keys' time was taken")
+            notes.append("the take's keys lie outside of its stated time range; the keys' range was used")
         begin, end = first, last
     stated = scene.settings.frames_per_second
-    rate = wanted_rate or (stated if 1.0 <= stated <= 1000.0 else USUAL_RATE)
-    inside = [time for time in keys if begin - ON_GRID / rate <= time <= end + ON_GRID / rate]
-    if wanted_rate is None and strays(inside, begin, rate) > ON_GRID:
-        better = next((other for other in RATES if strays(inside, begin, other) <= ON_GRID), None)
-        note = f"some keys of the take lie between the {rate:g} frames a second that the file states; it was sampled"
-        notes.append(note if better is None else f"{note}, and fps={better:g} would keep every key")
+    rate = wanted_rate or (stated if 1.0 <= stated <= 1000.0 else DEFAULT_RATE)
+    inside = [time for time in keys if begin - GRID_TOLERANCE / rate <= time <= end + GRID_TOLERANCE / rate]
+    if wanted_rate is None and grid_error(inside, begin, rate) > GRID_TOLERANCE:
+        better = next((other for other in RATES if grid_error(inside, begin, other) <= GRID_TOLERANCE), None)
+        note = f"some keys of the take lie between frames at the file's {rate:g} frames per second; it was resampled"
+        notes.append(note if better is None else f"{note}; fps={better:g} would keep every key")
     if first < begin - 0.5 / rate or last > end + 0.5 / rate:
         notes.append(
-            f"the take has keys from {first:.3f} to {last:.3f} s and states {begin:.3f} to {end:.3f} s, which was taken"
+            f"the take has keys from {first:.3f} to {last:.3f} s but states {begin:.3f} to {end:.3f} s, which was used"
         )
     places = (end - begin) * rate
-    frames = int(-(-(places - ON_GRID) // 1)) + 1 if places > ON_GRID else 1
+    frames = int(-(-(places - GRID_TOLERANCE) // 1)) + 1 if places > GRID_TOLERANCE else 1
     anim = keep(stack.anim)
     for node, bits in list(moves.items()):
         here = ufbx.evaluate_transform(anim, nodes[node], begin)
@@ -281,7 +281,7 @@ def plan(scene, stack, nodes, wanted_rate):
 
 
 def sample(take, anim, nodes, answer):
-    """Local transforms of the animated nodes at every frame; one row for those that stay."""
+    """Add local transforms of the animated nodes at every frame; a single row for constant ones."""
     from ufbx import evaluate_transform
 
     begin, end, rate = take["begin"], take["end"], take["rate"]
@@ -301,11 +301,11 @@ def sample(take, anim, nodes, answer):
 
 
 def read(request, answer):
-    """Answer a request about the file on the standard input."""
+    """Answer a request about the file on standard input; return the answer's JSON object."""
     import ufbx
 
     data = keep(sys.stdin.buffer.read())
-    scene = keep(ufbx.load_memory(data, file_format=ufbx.FileFormat.FBX, node_depth_limit=DEEPEST))
+    scene = keep(ufbx.load_memory(data, file_format=ufbx.FileFormat.FBX, node_depth_limit=MAX_DEPTH))
     header = {}
     if request["structure"]:
         nodes, header["names"] = read_nodes(scene, answer)
@@ -330,7 +330,7 @@ def read(request, answer):
 
 
 def main():
-    """Read, answer, and leave without cleaning up."""
+    """Read the file, write the answer, and exit without cleanup."""
     gc.disable()
     request = json.loads(sys.argv[1])
     answer = Answer(sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""The rest pose of a figure, from what its skin was bound to, and its takes as motions."""
+"""The rest pose of a character, from its skin's bind pose if there is one, and its takes as motions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from footplant.io.fbx.process import Answer
 from footplant.io.fbx.scene import (
     NOTABLE,
     Curves,
-    Placed,
-    Scene,
+    FbxScene,
+    NodeTransform,
     TakePlan,
+    fold_nodes,
     lineage,
-    place_nodes,
     rest_curves,
     scalar_factor,
     worlds,
@@ -28,16 +28,16 @@ from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 SAME_SIZE = (0.8, 1.25)
-"""Bones of a bind pose are at most so much shorter or longer than the nodes' own, else it is in other units."""
-SAME_PLACE = 1e-4
-"""Matrices that agree to this share of the figure's size are one."""
+"""Range of the ratio of bone lengths in the bind pose to the nodes' own; outside, the bind pose is in other units."""
+SAME_MATRIX = 1e-4
+"""Matrices are equal if they agree within this fraction of the character's size."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stand:
-    """All nodes as the file has them."""
+class StaticPose:
+    """All nodes with the file's static transforms."""
 
-    placed: dict[int, Placed]
+    placed: dict[int, NodeTransform]
     """Each in its parent's frame."""
     world: dict[int, tuple[NDArray, NDArray]]
     """World position (3,) and rotation (4,) of each."""
@@ -45,33 +45,32 @@ class Stand:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """A figure as its file stands, and as it was bound."""
+    """A character's rest pose, and the static transforms of the file's nodes."""
 
     joints: Joints
     skeleton: Skeleton
-    """In the pose that the skin was bound in, where there is one, else in that of the nodes."""
-    stand: Stand
+    """In the skin's bind pose if there is one, else in the static pose of the nodes."""
+    static: StaticPose
 
 
-def stand_up(scene: Scene) -> Stand:
-    """All nodes as the file has them."""
-    placed = place_nodes(scene, scene.order, rest_curves(scene))
-    return Stand(placed, {node: (place[0], turn[0]) for node, (place, turn) in worlds(scene, placed).items()})
+def static_pose(scene: FbxScene) -> StaticPose:
+    """Return all nodes with the file's static transforms."""
+    placed = fold_nodes(scene, scene.order, rest_curves(scene))
+    return StaticPose(placed, {node: (place[0], turn[0]) for node, (place, turn) in worlds(scene, placed).items()})
 
 
-def make_rest(scene: Scene, joints: Joints, stand: Stand, binds: dict[int, NDArray], notes: list[str]) -> Rest:
-    """The rest pose; binds: node → world matrix (4, 4) that skins were bound with."""
-    placed, world = stand.placed, stand.world
+def make_rest(scene: FbxScene, joints: Joints, static: StaticPose, binds: dict[int, NDArray], notes: list[str]) -> Rest:
+    """Return the rest pose; binds: node → world matrix (4, 4) of the skins' bind pose."""
+    placed, world = static.placed, static.world
     mirrored = sum(bool((scene.scales[node] < 0).any()) for node in joints.nodes)
     if mirrored:
         have = "1 joint is" if mirrored == 1 else f"{mirrored} joints are"
-        notes.append(f"{have} mirrored by a negative scale; the places of joints and vertices are kept")
+        notes.append(f"{have} mirrored by a negative scale; positions of joints and vertices are preserved")
     if any(scalar_factor(placed[node].above[0], NOTABLE) is None for node in joints.nodes):
         notes.append(
-            "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
-            "is taken from the rest pose"
+            "some joints have non-uniform scale; bone lengths follow it, the mesh keeps the scale of the rest pose"
         )
-    # nodes of our own files stand in the rest pose; others' may stand in any, and the pose of binding tells better
+    # nodes of our own files are in the rest pose; others may be in any pose, and the bind pose is a better choice
     bound = {} if scene.own else _bound(scene, joints, world, binds)
     positions, turns = np.empty((len(joints.nodes), 3)), np.empty((len(joints.nodes), 4))
     offsets, rest = np.empty_like(positions), np.empty_like(turns)
@@ -97,40 +96,41 @@ def make_rest(scene: Scene, joints: Joints, stand: Stand, binds: dict[int, NDArr
         end_parents=np.array([parent for parent, _ in joints.ends], np.int64),
         end_offsets=np.array([placed[node].offset[0] for _, node in joints.ends]).reshape(-1, 3),
     )
-    return Rest(joints, skeleton, stand)
+    return Rest(joints, skeleton, static)
 
 
-def _unique_names(scene: Scene, joints: Joints, notes: list[str]) -> tuple[str, ...]:
+def _unique_names(scene: FbxScene, joints: Joints, notes: list[str]) -> tuple[str, ...]:
+    """Return the joints' names; duplicates get a number."""
     names: list[str] = []
-    taken: dict[str, int] = {}  # name → the number that another joint of that name has tried last
-    twice: list[str] = []
+    taken: dict[str, int] = {}  # name → last number tried for a duplicate of it
+    duplicates: list[str] = []
     for node in joints.nodes:
         name = scene.names[node] or ("root" if node == 0 else f"node_{node}")
         if name in taken:
-            twice.append(name)
+            duplicates.append(name)
             base = name
             while name in taken:
                 taken[base] += 1
                 name = f"{base}_{taken[base]}"
         taken[name] = 0
         names.append(name)
-    if twice:
-        shown = ", ".join(repr(name) for name in list(dict.fromkeys(twice))[:5])
-        have = "1 joint has" if len(twice) == 1 else f"{len(twice)} joints have"
-        notes.append(f"{have} a name that another has too ({shown}); a number was added")
+    if duplicates:
+        shown = ", ".join(repr(name) for name in list(dict.fromkeys(duplicates))[:5])
+        have = "1 joint has" if len(duplicates) == 1 else f"{len(duplicates)} joints have"
+        notes.append(f"{have} a duplicate name ({shown}); a number was added")
     return tuple(names)
 
 
 def _bound(
-    scene: Scene, joints: Joints, stand: dict[int, tuple[NDArray, NDArray]], binds: dict[int, NDArray]
+    scene: FbxScene, joints: Joints, world: dict[int, tuple[NDArray, NDArray]], binds: dict[int, NDArray]
 ) -> dict[int, tuple[NDArray, NDArray]]:
-    """World position and rotation of joints in the pose they were bound in; none where that cannot be the figure's."""
+    """Return world positions and rotations of joints in the bind pose; {} if it cannot be the character's."""
     inside = set(joints.nodes)
     found = {node: binds[node] for node in joints.nodes if node in binds}
     if not found:
         return {}
-    # the file's list of bind poses fills in joints that bind no vertex, if it tells of the same pose
-    size = max(float(np.ptp([stand[node][0] for node in joints.nodes], axis=0).max()), 1e-9)
+    # the file's bind pose list adds joints that bind no vertex, if it describes the same pose
+    size = max(float(np.ptp([world[node][0] for node in joints.nodes], axis=0).max()), 1e-9)
     shared = [node for node in found if node in scene.poses]
     if shared and all(_close(found[node], scene.poses[node], size) for node in shared):
         found |= {node: pose for node, pose in scene.poses.items() if node in inside and node not in found}
@@ -142,23 +142,25 @@ def _bound(
         parent = scene.parents[node]
         if parent in split:
             lengths.append(float(np.linalg.norm(position - split[parent][0])))
-            others.append(float(np.linalg.norm(stand[node][0] - stand[parent][0])))
+            others.append(float(np.linalg.norm(world[node][0] - world[parent][0])))
     if sum(others) > 0 and not SAME_SIZE[0] <= sum(lengths) / sum(others) <= SAME_SIZE[1]:
         return {}
-    # a pose that is the nodes' own but seen from elsewhere (moved, or with another axis up) says nothing new
-    moves = [_affine(*stand[node]) @ np.linalg.inv(_affine(*split[node])) for node in split]
+    # a bind pose that is the static pose under one rigid transform (another place or up axis) adds nothing
+    moves = [_affine(*world[node]) @ np.linalg.inv(_affine(*split[node])) for node in split]
     if all(_close(move, moves[0], size) for move in moves):
         return {}
     return split
 
 
 def _close(a: NDArray, b: NDArray, size: float) -> bool:
+    """Return whether two matrices (4, 4) agree; size: the character's, file units."""
     scale = max(float(np.abs(a[:3, :3]).max()), 1e-12)
-    turned = float(np.abs(a[:3, :3] - b[:3, :3]).max()) <= SAME_PLACE * scale
-    return turned and float(np.abs(a[:3, 3] - b[:3, 3]).max()) <= SAME_PLACE * size
+    turned = float(np.abs(a[:3, :3] - b[:3, :3]).max()) <= SAME_MATRIX * scale
+    return turned and float(np.abs(a[:3, 3] - b[:3, 3]).max()) <= SAME_MATRIX * size
 
 
 def _affine(position: NDArray, turn: NDArray) -> NDArray:
+    """Return the matrix (4, 4) of a position and a rotation."""
     out = np.eye(4)
     out[:3, :3] = rotation.to_matrix(turn)
     out[:3, 3] = position
@@ -166,7 +168,7 @@ def _affine(position: NDArray, turn: NDArray) -> NDArray:
 
 
 def _split(matrix: NDArray) -> tuple[NDArray, NDArray]:
-    """Position and nearest rotation of a matrix; a mirror is undone along all axes, as `place_nodes` does it."""
+    """Return position and nearest rotation of a matrix; a mirror is undone along all axes, as in `fold_nodes`."""
     linear = matrix[:3, :3]
     if not np.isfinite(matrix).all():
         return matrix[:3, 3], np.full(4, np.nan)
@@ -174,8 +176,8 @@ def _split(matrix: NDArray) -> tuple[NDArray, NDArray]:
     return matrix[:3, 3], rotation.from_matrix(u @ np.diag([1.0, 1.0, np.linalg.det(u @ v)]) @ v)
 
 
-def take_curves(scene: Scene, take: TakePlan, answer: Answer) -> Curves:
-    """The curves of a take, as the child sampled them."""
+def take_curves(scene: FbxScene, take: TakePlan, answer: Answer) -> Curves:
+    """Return the curves of a take, as the child process sampled them."""
     rest = rest_curves(scene)
     animated = set(take.nodes)
 
@@ -191,15 +193,15 @@ def take_curves(scene: Scene, take: TakePlan, answer: Answer) -> Curves:
     return curves
 
 
-def read_motion(scene: Scene, rest: Rest, take: TakePlan, curves: Curves, notes: list[str]) -> Motion:
-    """One take as a motion of the figure."""
+def read_motion(scene: FbxScene, rest: Rest, take: TakePlan, curves: Curves, notes: list[str]) -> Motion:
+    """Return one take as a motion of the character."""
     joints, frames = rest.joints, take.frames
     notes.extend(take.notes)
     scaled = sum(_scales(scene, node, curves) for node in joints.nodes if node in take.nodes)
     if scaled:
         where = f"{scaled} {'joint' if scaled == 1 else 'joints'}"
-        notes.append(f"scales are animated (at {where}); bone lengths follow, the thickness of the mesh does not")
-    placed = place_nodes(scene, lineage(scene, joints.nodes), curves)
+        notes.append(f"scale is animated (at {where}); bone lengths follow it, the thickness of the mesh does not")
+    placed = fold_nodes(scene, lineage(scene, joints.nodes), curves)
     rotations = np.empty((frames, len(joints.nodes), 4))
     for joint, node in enumerate(joints.nodes):
         rotations[:, joint] = placed[node].turn
@@ -211,6 +213,7 @@ def read_motion(scene: Scene, rest: Rest, take: TakePlan, curves: Curves, notes:
     return Motion(skeleton, root, rotations, take.rate, offsets)
 
 
-def _scales(scene: Scene, node: int, curves: Curves) -> bool:
+def _scales(scene: FbxScene, node: int, curves: Curves) -> bool:
+    """Return whether a node's scale is noticeably animated."""
     scale, rest = curves(node)[2], scene.scales[node]
     return bool(np.abs(scale - rest).max() > NOTABLE * max(float(np.abs(rest).max()), 1e-9))

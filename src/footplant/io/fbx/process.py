@@ -1,4 +1,4 @@
-"""Asking the child process about a file: what it may take, how it may fail, and what of its answer is believed."""
+"""Request data about a file from the child process: resource limits, failure modes, and validation of its answer."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from footplant.io.json import Json, read_json
 
 CHILD = Path(__file__).with_name("child.py")
 MAGIC, ALIGNED = b"FOOTPFBX", 8
-CPU_SECONDS, CPU_SECONDS_A_MEGABYTE = 20, 5
-"""How long the child may work."""
-MOST_SAMPLES = 1_000_000
-"""Frames × nodes that one take may have when the file itself has fewer bytes."""
+CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 20, 5
+"""CPU time limit of the child."""
+MAX_SAMPLES = 1_000_000
+"""Maximum frames × nodes of a take, or the file's size in bytes if that is larger."""
 MESH_BYTES, MESH_FACTOR = 32 << 20, 5
-"""All meshes may take this many bytes, or so many times the file's size, on their way from the child."""
+"""Limit on the meshes in an answer: this many bytes, or so many times the file's size if that is more."""
 _TYPES = {"d": np.dtype("f8"), "i": np.dtype("i4"), "I": np.dtype("u4")}
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the child said."""
+    """The child's answer."""
 
     header: Json
     arrays: dict[str, NDArray]
     """By name; flat and read-only."""
 
     def array(self, name: str, kind: str, width: int = 0) -> NDArray:
-        """One of the arrays, as rows of `width` numbers (0: flat); a child that sends another is not believed."""
+        """Return one of the arrays as rows of `width` numbers (0: flat); raise `FormatError` if it does not match."""
         found = self.arrays.get(name)
         if found is None or found.dtype != _TYPES[kind] or (width and len(found) % width):
             got = "none" if found is None else f"{len(found)} of {found.dtype}"
@@ -52,12 +52,12 @@ class Answer:
 
 
 def command() -> list[str]:
-    """How the child is started: isolated from the environment, without the site's start-up files."""
+    """Return the child's command line: isolated from the environment, without site packages."""
     return [isolation.interpreter("FBX"), "-I", "-S", str(CHILD)]
 
 
 def folders() -> list[str]:
-    """Where the child finds ufbx."""
+    """Return the folders where the child finds ufbx."""
     try:
         spec = importlib.util.find_spec("ufbx")
     except ValueError:
@@ -68,9 +68,9 @@ def folders() -> list[str]:
 
 
 def ask(path: str | Path, *, take: int | None, rate: float | None, structure: bool) -> Answer:
-    """Have the child read a file: its nodes and meshes if `structure` is wanted, and the curves of one take."""
+    """Have the child read a file: its nodes and meshes if `structure`, and the curves of one take."""
     try:
-        # without a buffer, so that the child, which gets the descriptor, begins at the beginning
+        # unbuffered: the child inherits the descriptor and must read from the start
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if not size:
@@ -81,11 +81,12 @@ def ask(path: str | Path, *, take: int | None, rate: float | None, structure: bo
 
 
 def _ask(path: str | Path, file: FileIO, size: int, take: int | None, rate: float | None, structure: bool) -> Answer:
+    """Run the child on an open file of `size` bytes."""
     memory = isolation.MEMORY + isolation.MEMORY_FACTOR * size
-    seconds = CPU_SECONDS + CPU_SECONDS_A_MEGABYTE * math.ceil(size / 1e6)
+    seconds = CPU_SECONDS + CPU_SECONDS_PER_MEGABYTE * math.ceil(size / 1e6)
     request = {
         "folders": folders(), "memory": memory, "output": memory, "seconds": seconds, "take": take, "rate": rate,
-        "structure": structure, "samples": most_samples(size), "mesh_bytes": max(MESH_BYTES, MESH_FACTOR * size),
+        "structure": structure, "samples": max_samples(size), "mesh_bytes": max(MESH_BYTES, MESH_FACTOR * size),
     }  # fmt: skip
     with tempfile.TemporaryFile() as out:
         done = isolation.run(
@@ -99,23 +100,23 @@ def _ask(path: str | Path, file: FileIO, size: int, take: int | None, rate: floa
         return read_answer(out.read(), path)
 
 
-def most_samples(size: int) -> int:
-    """Frames × nodes that a take of a file of so many bytes may have."""
-    return max(MOST_SAMPLES, size)
+def max_samples(size: int) -> int:
+    """Return the maximum frames × nodes of a take in a file of that many bytes."""
+    return max(MAX_SAMPLES, size)
 
 
 def read_answer(data: bytes, path: str | Path) -> Answer:
-    """Take an answer apart; nothing in it is believed before it is checked."""
+    """Parse an answer; everything in it is checked, since a damaged file may have corrupted the child."""
     tail = len(MAGIC) + 8
     if len(data) < tail or data[-len(MAGIC) :] != MAGIC:
-        raise FormatError("the reader gave no whole answer", path=path)
+        raise FormatError("the reader gave an incomplete answer", path=path)
     (length,) = struct.unpack("<Q", data[-tail : -len(MAGIC)])
     if length > len(data) - tail:
-        raise FormatError("the reader gave no whole answer", path=path)
+        raise FormatError("the reader gave an incomplete answer", path=path)
     end = len(data) - tail - length
     header = Json(read_json(memoryview(data)[end : end + length], path), "", path)
     if "error" in header.data:
-        _refused(header, path)
+        _raise_error(header, path)
     arrays, place = {}, 0
     for entry in header.array("arrays"):
         if not _describes_array(entry) or entry[0] in arrays:
@@ -140,7 +141,8 @@ def _describes_array(entry: Any) -> bool:
     return isinstance(name, str) and isinstance(kind, str) and kind in _TYPES and type(count) is int and count >= 0
 
 
-def _refused(header: Json, path: str | Path) -> NoReturn:
+def _raise_error(header: Json, path: str | Path) -> NoReturn:
+    """Raise the error that the child reported."""
     kind, text = header.text("kind", ""), header.text("error", "")
     if kind == "import":
         raise MissingExtraError("ufbx", "fbx", "reading FBX")

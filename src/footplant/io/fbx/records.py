@@ -1,7 +1,7 @@
-"""The binary container of FBX 7.4: nested records of typed values, one after another, with an end nobody reads.
+"""The binary container of FBX 7.4: nested records of typed values, and a footer.
 
-A record is a name, a list of values and the records inside it. Autodesk publishes no description; this follows what the
-files of its own programs hold, which "FBX binary file format specification" (Blender's developers, 2013) sets down.
+A record is a name, a list of values and nested records. Autodesk publishes no specification; this follows the files of
+its own programs, as documented in "FBX binary file format specification" (Blender's developers, 2013).
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from footplant.io.atomic import open_atomic
 MAGIC = b"Kaydara FBX Binary  \x00\x1a\x00"
 VERSION = 7400
 SEPARATOR = "\x00\x01"
-"""Between the name of an object and its class: "Hips\\x00\\x01Model"."""
+"""Between an object's name and its class: "Hips\\x00\\x01Model"."""
 FILE_ID = bytes.fromhex("28b32aebb624ccc2bfc8b02aa92bfcf1")
 CREATION_TIME = "1970-01-01 10:00:00:000"
 FOOT_ID = bytes.fromhex("fabcab09d0c8d466b176fb831cf7267e")
-"""Readers of Autodesk want these three to agree by a rule of their own. This set does; it is the one that programs
-write who have no wish to tell the time, and it makes the same motion the same bytes."""
+"""Autodesk's readers require these three to be consistent. This set is; many other writers use it too, since it needs
+no clock and makes equal motions equal bytes."""
 FOOT_MAGIC = bytes.fromhex("f85a8c6adef5d97eece90ce3758f290b")
-NOTHING = bytes(13)
-"""The empty record that closes a list of records."""
-LARGEST = 2**32 - 1
-"""Places in a file of version 7.4 are 32-bit numbers."""
-WORTH_PACKING = 128
-"""Arrays of fewer bytes are not compressed."""
+NULL_RECORD = bytes(13)
+"""The empty record that terminates a list of records."""
+MAX_FILE_BYTES = 2**32 - 1
+"""Offsets in a file of version 7.4 are 32-bit."""
+MIN_COMPRESSED_BYTES = 128
+"""Smaller arrays are not compressed."""
 _ARRAYS = {"f4": b"f", "f8": b"d", "i4": b"i", "i8": b"l"}
 
 
 class Packed(bytes):
-    """A value that is encoded already, so that one that many records share is compressed once."""
+    """An encoded value; one that many records share is compressed only once."""
 
 
 Value = bool | int | np.int64 | float | str | bytes | NDArray | Packed
 
 
 def pack(value: Value) -> Packed:
-    """One value with its type letter. int is 32 bits, np.int64 is 64; bytes are raw data, str is text in UTF-8."""
+    """Encode one value with its type code. int is 32 bits, np.int64 is 64; bytes are raw data, str is UTF-8 text."""
     if isinstance(value, Packed):
         return value
     if isinstance(value, np.ndarray):
@@ -68,33 +68,33 @@ def pack(value: Value) -> Packed:
 def _pack_array(array: NDArray) -> Packed:
     letter = _ARRAYS[array.dtype.str[1:]]
     data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    small = zlib.compress(data, 1) if len(data) >= WORTH_PACKING else data
-    stored, is_small = (small, 1) if len(small) < len(data) else (data, 0)
-    return Packed(letter + struct.pack("<III", array.size, is_small, len(stored)) + stored)
+    compressed = zlib.compress(data, 1) if len(data) >= MIN_COMPRESSED_BYTES else data
+    stored, encoding = (compressed, 1) if len(compressed) < len(data) else (data, 0)
+    return Packed(letter + struct.pack("<III", array.size, encoding, len(stored)) + stored)
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One record with what is inside it."""
+    """One record with its nested records."""
 
     name: str
     values: tuple[Packed, ...] = ()
     inside: tuple[Record, ...] = ()
     scope: bool = False
-    """Close an empty list of inner records as well, for readers that ask whether there is a list."""
+    """Terminate an empty list of nested records as well, for readers that test whether there is a list."""
 
     @cached_property
     def size(self) -> int:
-        """Bytes in the file, inner records included."""
-        closing = len(NOTHING) if self.inside or self.scope else 0
+        """Size in the file including nested records, bytes."""
+        closing = len(NULL_RECORD) if self.inside or self.scope else 0
         return self._head_size + sum(map(len, self.values)) + sum(part.size for part in self.inside) + closing
 
     @property
     def _head_size(self) -> int:
-        return len(NOTHING) + len(self.name)
+        return len(NULL_RECORD) + len(self.name)
 
     def parts(self, place: int) -> Iterator[bytes]:
-        """The bytes of the record when it begins at `place`."""
+        """Yield the bytes of the record at file offset `place`."""
         name = self.name.encode()
         length = sum(map(len, self.values))
         yield struct.pack("<IIIB", place + self.size, len(self.values), length, len(name)) + name
@@ -104,30 +104,30 @@ class Record:
             yield from part.parts(at)
             at += part.size
         if self.inside or self.scope:
-            yield NOTHING
+            yield NULL_RECORD
 
 
 def record(name: str, *values: Value, inside: Sequence[Record] = (), scope: bool = False) -> Record:
-    """A record of values that are packed here."""
+    """Return a record, encoding its values."""
     return Record(name, tuple(map(pack, values)), tuple(inside), scope)
 
 
 def properties(*rows: tuple) -> Record:
-    """The table "Properties70": rows of (name, type, label, flags, values …)."""
+    """Return a "Properties70" table: rows of (name, type, label, flags, values …)."""
     return record("Properties70", inside=[record("P", *row) for row in rows])
 
 
 def write_records(path: str | Path, records: Sequence[Record]) -> None:
-    """Write a whole file: the top records between head and foot."""
+    """Write a whole file atomically: the top-level records between header and footer."""
     head = MAGIC + struct.pack("<I", VERSION)
-    end = len(head) + sum(part.size for part in records) + len(NOTHING) + len(FOOT_ID)
+    end = len(head) + sum(part.size for part in records) + len(NULL_RECORD) + len(FOOT_ID)
     padding = 16 - end % 16
-    if end + padding + 144 > LARGEST:
-        raise FormatError(f"expected at most {LARGEST:,} bytes, which FBX 7.4 can count, got {end:,}", path=path)
+    if end + padding + 144 > MAX_FILE_BYTES:
+        raise FormatError(f"expected at most {MAX_FILE_BYTES:,} bytes, the limit of FBX 7.4, got {end:,}", path=path)
     with open_atomic(path, "wb") as file:
         file.write(head)
         place = len(head)
         for part in records:
             file.writelines(part.parts(place))
             place += part.size
-        file.write(NOTHING + FOOT_ID + bytes(padding + 4) + struct.pack("<I", VERSION) + bytes(120) + FOOT_MAGIC)
+        file.write(NULL_RECORD + FOOT_ID + bytes(padding + 4) + struct.pack("<I", VERSION) + bytes(120) + FOOT_MAGIC)

@@ -1,11 +1,11 @@
-"""The nodes of an FBX file, as the child process tells them, and how their transforms become offsets and rotations.
+"""The nodes of an FBX file, as the child process reports them, and how transforms become offsets and rotations.
 
 A node has a translation t, a rotation R and a scale S; pivots, pre- and post-rotations and rotation orders are folded
-into these by ufbx. Our joints have an offset and a rotation only. Write a node's world matrix as T(p)·Q·M with a
-rotation Q and the rest M; a child stands at p + Q·(M t), so its offset is M t. Nodes that do not inherit their parent's
-scale (Maya's segment scale compensation) stand in the parent's frame without its own scale, Q·N with M = N·S. While
-every scale is uniform M and N are plain numbers (negative below a mirror) that never change, and offsets are constants.
-Otherwise they vary with the pose: the offsets vary too, and positions stay exact.
+into these by ufbx. A joint has only an offset and a rotation. Write a node's world matrix as T(p)·Q·M with a rotation
+Q and a remainder M; a child is at p + Q·(M t), so its offset is M t. Nodes that do not inherit their parent's scale
+(Maya's segment scale compensation) are in the parent's frame without its own scale, Q·N with M = N·S. If every scale
+is uniform, M and N are constant scalars (negative below a mirrored node) and offsets are constant. Otherwise they vary
+with the pose: the offsets vary too, and world positions stay exact.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ from footplant.io.fbx.process import Answer
 from footplant.io.json import Json
 
 MESH, BONE = 2, 5
-"""Kinds of nodes, as ufbx numbers them."""
+"""Node kinds, ufbx's numbers."""
 UNIFORM = 2e-5
-"""Scales that differ by less than this share are one uniform scale: exporters take them out of 32-bit matrices."""
+"""Relative. Scale factors that differ by less are one uniform scale: exporters extract them from 32-bit matrices."""
 NOTABLE = 1e-3
-"""Scales that differ by more are worth a note."""
+"""Relative. Scale factors that differ by more are reported in a note."""
 UPS = ("x", "-x", "y", "-y", "z", "-z")
-"""Axes, as ufbx numbers them."""
+"""Axes in the order of ufbx's numbers."""
 NORMAL, WITHOUT_PARENT, BY_COMPONENT = 0, 1, 2
-"""How a node inherits scale: all of it; not its parent's own; its parent's axis by axis."""
+"""How a node inherits scale: all of it; all but its parent's own; its parent's, component by component."""
 
 
 @dataclass(frozen=True, eq=False)
 class TakePlan:
-    """One animation of the file, as the child would sample it."""
+    """One animation of the file, and how the child process samples it."""
 
     name: str
     frames: int
     rate: float
-    """Frames a second."""
+    """Frames per second."""
     nodes: tuple[int, ...]
-    """Nodes that it animates."""
+    """Animated nodes."""
     moves: tuple[int, ...]
-    """For each of them what really changes: bits 1 place, 2 rotation, 4 scale, 8 place by far."""
+    """What varies for each of them, as bits: 1 translation, 2 rotation, 4 scale, 8 large translation."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """Every node of a file. Node 0 is the file's own root, which nothing moves."""
+class FbxScene:
+    """All nodes of a file. Node 0 is the file's own root, which is static."""
 
     path: str | Path
     names: tuple[str, ...]
     parents: tuple[int, ...]
-    """Each node's parent, −1 for node 0."""
+    """Parent of each node, −1 for node 0."""
     children: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
-    """All nodes, parents before children; in the order of the file where that allows."""
+    """All nodes, parents before children; in the file's order if that is possible."""
     kinds: NDArray
-    """(N,) what each node is: see MESH and BONE."""
+    """(N,) kind of each node: see MESH and BONE."""
     inherit: NDArray
-    """(N,) how each inherits scale."""
+    """(N,) scale inheritance of each node."""
     ends: NDArray
-    """(N,) bool; nodes that Footplant marked as the tip of a bone."""
+    """(N,) bool; nodes that Footplant flagged as end sites."""
     translations: NDArray
     """(N, 3) file units, in the parent's frame."""
     rotations: NDArray
@@ -76,16 +76,16 @@ class Scene:
     """Node → world matrix (4, 4) of the file's bind pose."""
     takes: tuple[TakePlan, ...]
     moves: NDArray
-    """(N,) what any take changes: bits 1 place, 2 rotation, 4 scale, 8 place by far."""
+    """(N,) what varies in any take; bits as in `TakePlan.moves`."""
     scale: float | None
     """Metres per file unit."""
     up: str | None
     own: bool
-    """Whether Footplant wrote the file, so that only marked nodes are tips."""
+    """Whether Footplant wrote the file, so that only flagged nodes are end sites."""
 
 
-def read_scene(answer: Answer) -> Scene:
-    """The nodes and takes of an answer, checked."""
+def read_scene(answer: Answer) -> FbxScene:
+    """Return the nodes and takes of the child's answer, checked."""
     header = answer.header
     names = header.array("names")
     count = len(names)
@@ -95,12 +95,12 @@ def read_scene(answer: Answer) -> Scene:
     columns = {name: answer.array(name, "i") for name in ("parents", "kinds", "inherit", "elements", "marked")}
     for name, values in (("local", local), *columns.items()):
         if len(values) != count:
-            raise FormatError(f"expected {count} values, one a node, got {len(values)}", path=header.path, where=name)
+            raise FormatError(f"expected {count} values, one per node, got {len(values)}", path=header.path, where=name)
     parents = columns["parents"]
     if parents[0] != -1 or (parents[1:] < 0).any() or (parents[1:] >= np.arange(1, count)).any():
         raise FormatError("expected a tree of nodes, parents first, got another", path=header.path, where="nodes")
     children: list[list[int]] = [[] for _ in names]
-    # the file's own order, so that what was written comes back alike; the child lists nodes by their depth
+    # the file's own order, so that a saved file is read back in the same order; the child lists nodes by depth
     ordered = np.argsort(columns["elements"], kind="stable").tolist()
     for node in ordered:
         if parents[node] >= 0:
@@ -116,8 +116,8 @@ def read_scene(answer: Answer) -> Scene:
     unit, up = header.data.get("unit"), header.integer("up", 6)
     posed, matrices = answer.array("posed", "i"), matrices_of(answer.array("poses", "d", 12))
     if len(posed) != len(matrices) or (len(posed) and not (posed.min() >= 0 and posed.max() < count)):
-        raise FormatError("expected one matrix a node, got another number", path=header.path, where="poses")
-    return Scene(
+        raise FormatError("expected one matrix per node, got another number", path=header.path, where="poses")
+    return FbxScene(
         path=header.path,
         names=tuple(names),
         parents=tuple(parents.tolist()),
@@ -139,6 +139,7 @@ def read_scene(answer: Answer) -> Scene:
 
 
 def _depth_first(children: list[list[int]]) -> list[int]:
+    """Return all nodes in depth-first order."""
     order, stack = [], [0]
     while stack:
         node = stack.pop()
@@ -148,18 +149,19 @@ def _depth_first(children: list[list[int]]) -> list[int]:
 
 
 def _take(entry: Json, count: int, number: int) -> TakePlan:
+    """Return a take from the child's description, checked."""
     nodes, moves = entry.indices("nodes", count), entry.indices("moves", 16)
     rate, frames = entry.data.get("rate"), entry.integer("frames", low=1)
     if len(nodes) != len(moves) or len(set(nodes)) != len(nodes):
-        entry.fail("nodes", "expected every node once, and what moves of it")
+        entry.fail("nodes", "expected every node once, with what varies")
     if not isinstance(rate, int | float) or not 0 < rate < 1e6:
-        entry.fail("rate", f"expected frames a second, got {rate}")
+        entry.fail("rate", f"expected frames per second, got {rate}")
     notes = tuple(str(note) for note in entry.array("notes"))
     return TakePlan(entry.text("name") or f"take_{number}", frames, float(rate), tuple(nodes), tuple(moves), notes)
 
 
 def matrices_of(columns: NDArray) -> NDArray:
-    """(n, 4, 4) matrices of (n, 12) numbers, four columns of three."""
+    """Return (n, 4, 4) matrices from (n, 12) numbers, four columns of three."""
     out = np.tile(np.eye(4), (len(columns), 1, 1))
     out[:, :3, :] = np.swapaxes(columns.reshape(-1, 4, 3), 1, 2)
     return out
@@ -170,31 +172,31 @@ Curves = Callable[[int], tuple[NDArray, NDArray, NDArray]]
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
-    """A node in a pose, each part (1, …) when constant or (F, …)."""
+class NodeTransform:
+    """A node's folded transform, each part (1, …) if constant, else (F, …)."""
 
     offset: NDArray
-    """Place in the frame of the parent, file units."""
+    """Translation in the parent's frame, file units."""
     turn: NDArray
-    """Rotation in the frame of the parent."""
+    """Rotation in the parent's frame."""
     within: NDArray
-    """(3, 3) N: what the node's own rotation leaves of the scales above it."""
+    """(3, 3) N: the scales above the node, in its own rotated frame."""
     stretch: NDArray
     """(3, 3) M: lengths in the node's own frame → file units."""
     scale: NDArray
-    """(3,) the scale that a child may inherit axis by axis."""
+    """(3,) the scale that a child may inherit component by component."""
     above: NDArray
-    """(3, 3) lengths in the frame that the node stands in → file units: M or N of the parent."""
+    """(3, 3) lengths in the frame that contains the node → file units: M or N of the parent."""
 
 
-def rest_curves(scene: Scene) -> Curves:
-    """The transforms that the file gives its nodes."""
+def rest_curves(scene: FbxScene) -> Curves:
+    """Return the static transforms of the file's nodes."""
     return lambda node: (scene.translations[[node]], scene.rotations[[node]], scene.scales[[node]])
 
 
-def place_nodes(scene: Scene, nodes: Iterable[int], curves: Curves) -> dict[int, Placed]:
-    """Fold the transforms of nodes; with a node its ancestors are wanted too, parents first."""
-    out: dict[int, Placed] = {}
+def fold_nodes(scene: FbxScene, nodes: Iterable[int], curves: Curves) -> dict[int, NodeTransform]:
+    """Fold the transforms of nodes as in the module docstring; nodes: with all their ancestors, parents first."""
+    out: dict[int, NodeTransform] = {}
     for node in nodes:
         move, turn, scale = curves(node)
         parent = out.get(scene.parents[node])
@@ -206,7 +208,7 @@ def place_nodes(scene: Scene, nodes: Iterable[int], curves: Curves) -> dict[int,
             above = parent.within
             heir = _inherited(scene, node)
             scale = scale * out[heir].scale if heir >= 0 else scale
-            # the parent's own scale does not reach the node, but it moves where the node stands
+            # the parent's own scale does not affect the node itself, but scales its translation
             move = move * parent.scale
         fix = _mirror_fix(scene.scales[node])
         local = rotation.normalize(rotation.multiply(turn, fix))
@@ -220,12 +222,12 @@ def place_nodes(scene: Scene, nodes: Iterable[int], curves: Curves) -> dict[int,
         if own is not None:
             stretch = np.eye(3)[None] * own
         offset = move * factor if factor is not None else (above @ move[..., None])[..., 0]
-        out[node] = Placed(offset, local, within, stretch, scale, above)
+        out[node] = NodeTransform(offset, local, within, stretch, scale, above)
     return out
 
 
-def _inherited(scene: Scene, node: int) -> int:
-    """The node whose scale is inherited axis by axis, −1 for none: that of the parent, or what the parent inherits."""
+def _inherited(scene: FbxScene, node: int) -> int:
+    """Return the node whose scale is inherited by component, −1 for none: the parent, or an ancestor via the parent."""
     while node > 0 and scene.inherit[node] != NORMAL:
         if scene.inherit[node] == BY_COMPONENT:
             return scene.parents[node]
@@ -234,21 +236,21 @@ def _inherited(scene: Scene, node: int) -> int:
 
 
 def scalar_factor(matrix: NDArray, tolerance: float = UNIFORM) -> float | None:
-    """The number g of a matrix g·I, else None."""
+    """Return g if the matrix is g·I, else None."""
     factor = float(np.mean(np.diagonal(matrix)))
     return factor if np.abs(matrix - np.eye(3) * factor).max() <= tolerance * abs(factor) else None
 
 
 def _mirror_fix(scale: NDArray) -> NDArray:
-    """The half turn (or none) that a mirroring scale leaves in a joint's rotation: det(D)·D as a quaternion."""
+    """Return the half turn (or identity) that a mirroring scale D adds to a joint's rotation: det(D)·D."""
     axes = np.where(scale < 0, -1.0, 1.0)
     if (axes > 0).all():
         return rotation.IDENTITY
     return rotation.from_matrix(np.diag(axes * np.prod(axes)))
 
 
-def lineage(scene: Scene, nodes: Iterable[int]) -> list[int]:
-    """Nodes and all their ancestors, parents first."""
+def lineage(scene: FbxScene, nodes: Iterable[int]) -> list[int]:
+    """Return nodes and all their ancestors, parents first."""
     wanted: set[int] = set()
     for node in nodes:
         while node >= 0 and node not in wanted:
@@ -257,8 +259,8 @@ def lineage(scene: Scene, nodes: Iterable[int]) -> list[int]:
     return [node for node in scene.order if node in wanted]
 
 
-def worlds(scene: Scene, placed: dict[int, Placed]) -> dict[int, tuple[NDArray, NDArray]]:
-    """World positions (1 or F, 3) and rotations (1 or F, 4) of placed nodes."""
+def worlds(scene: FbxScene, placed: dict[int, NodeTransform]) -> dict[int, tuple[NDArray, NDArray]]:
+    """Return world positions (1 or F, 3) and rotations (1 or F, 4) of folded nodes."""
     out: dict[int, tuple[NDArray, NDArray]] = {}
     for node, here in placed.items():
         above = out.get(scene.parents[node])

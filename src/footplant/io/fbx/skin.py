@@ -1,8 +1,9 @@
-"""FBX meshes as one skin: skinned and rigid meshes in one mesh space, triangulated, with one bind matrix a joint.
+"""FBX meshes as one skin: skinned and rigid meshes in one mesh space, triangulated, with one bind matrix per joint.
 
-A skinned vertex v stands at Σ w·W_j·G_j·v with the world matrix W_j of a bone and the matrix G_j that a cluster was
-bound with. With W_j = T(p_j)·Q_j·M_j (see `scene`) the bind matrix of our joint is M_j·G_j. Several meshes may bind one
-joint with different matrices; the vertices of the later ones are carried into the space of the first.
+A skinned vertex v is at Σ w·W_j·G_j·v with the world matrix W_j of a bone and the bind matrix G_j of its cluster. With
+W_j = T(p_j)·Q_j·M_j (see `scene`) the inverse bind matrix of our joint is M_j·G_j. Several meshes may bind one joint
+with different matrices; the vertices of the later ones are transformed into the mesh space of the first, the common
+space.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.fbx.pose import Rest
 from footplant.io.fbx.process import Answer
-from footplant.io.fbx.scene import Scene, matrices_of
+from footplant.io.fbx.scene import FbxScene, matrices_of
 from footplant.skeleton import Skin
 
-MOST_INFLUENCES = 8
-"""Joints that move one vertex; of more, the strongest."""
-LEAST_BYTES, SIZE_FACTOR = 1 << 25, 8
-"""A skin may take this much memory, or so many times its file."""
+MAX_INFLUENCES = 8
+"""Joints per vertex; of more, the strongest are kept."""
+MIN_SKIN_BYTES, SIZE_FACTOR = 1 << 25, 8
+"""Memory limit of a skin: this many bytes, or so many times its file's size if that is more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,33 +35,33 @@ class Mesh:
     vertices: NDArray
     """(V, 3) in the mesh's own space."""
     faces: NDArray
-    """(F, 2) first corner and number of corners of each face."""
+    """(F, 2) first corner and number of corners of each polygon."""
     corners: NDArray
-    """(C,) vertex of each corner."""
+    """(C,) vertex index of each corner."""
     normals: NDArray | None
-    """(n, 3), and …"""
+    """(n, 3) unit normals."""
     normal_corners: NDArray | None
-    """(C,) … which of them each corner has."""
+    """(C,) index into `normals` of each corner."""
     instances: NDArray
-    """(I,) nodes that show the mesh."""
+    """(I,) nodes that instance the mesh."""
     placed: NDArray
-    """(I, 4, 4) mesh space → node, for each."""
+    """(I, 4, 4) mesh space → node, per instance."""
     bones: NDArray
-    """(K,) node of each skin cluster; none for a rigid mesh."""
+    """(K,) bone node of each skin cluster; empty for a rigid mesh."""
     binds: NDArray
     """(K, 4, 4) mesh space → bone."""
     bind_worlds: NDArray
-    """(K, 4, 4) bone → world when it was bound."""
+    """(K, 4, 4) bone → world in the bind pose."""
     clusters: NDArray
-    """(n,) cluster, …"""
+    """(n,) cluster of each influence."""
     weighted: NDArray
-    """(n,) … vertex and …"""
+    """(n,) vertex of each influence."""
     weights: NDArray
-    """(n,) … weight of every influence."""
+    """(n,) weight of each influence."""
 
 
 def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
-    """Every mesh, checked. A skin that is bound to a bone that the file does not have is an error."""
+    """Return every mesh, checked. A skin cluster without a bone raises `FormatError`."""
     header = answer.header
     boneless = header.array("boneless")
     if boneless:
@@ -68,16 +69,18 @@ def read_meshes(answer: Answer, nodes: int, notes: list[str]) -> list[Mesh]:
             f"expected a bone for every skin cluster, got {len(boneless)} without", path=header.path, where="skin"
         )
     if header.data.get("meshes") is None:
-        notes.append("the meshes take more memory than a file of this size may; they were left out")
+        notes.append("the meshes take more memory than a file of this size may; they were skipped")
     entries = header.objects("meshes")
     several = sum(entry.integer("skins", 0) > 1 for entry in entries)
     if several:
         have = "1 mesh has" if several == 1 else f"{several} meshes have"
-        notes.append(f"{have} several skins; the first of them was taken")
+        notes.append(f"{have} several skins; the first was used")
     return [_read_mesh(answer, number, entry.text("name"), nodes) for number, entry in enumerate(entries)]
 
 
 def _read_mesh(answer: Answer, number: int, name: str, nodes: int) -> Mesh:
+    """Return one mesh of the child's answer, checked. nodes: number of nodes in the file."""
+
     def rows(key: str, kind: str, width: int = 0) -> NDArray:
         return answer.array(f"mesh{number}.{key}", kind, width)
 
@@ -102,21 +105,21 @@ def _read_mesh(answer: Answer, number: int, name: str, nodes: int) -> Mesh:
     instances, bones = within("instances", rows("instances", "i"), nodes), within("bones", rows("bones", "i"), nodes)
     counts, weighted, weights = rows("counts", "I"), rows("weighted", "I"), rows("weights", "d")
     if not (int(counts.sum(dtype=np.uint64)) == len(weighted) == len(weights)) or len(counts) != len(bones):
-        fail("weights", f"expected one weight a vertex, got {len(weights)} for {len(weighted)}")
+        fail("weights", f"expected one weight per vertex, got {len(weights)} for {len(weighted)}")
     placed, binds, bind_worlds = (matrices_of(rows(key, "d", 12)) for key in ("placed", "binds", "bind_worlds"))
     if not (len(placed) == len(instances) and len(binds) == len(bind_worlds) == len(bones)):
-        fail("bones", "expected one matrix a bone, got another number")
+        fail("bones", "expected one matrix per bone, got another number")
     clusters = np.repeat(np.arange(len(bones)), counts)
-    # some exporters leave weights of vertices that are gone, and weights of nothing
-    sound = (weighted < len(vertices)) & (weights > 0) & np.isfinite(weights)
+    # some exporters leave weights of deleted vertices, and zero weights
+    valid = (weighted < len(vertices)) & (weights > 0) & np.isfinite(weights)
     return Mesh(
         name, vertices, faces, corners, normals, normal_corners, instances, placed, bones, binds, bind_worlds,
-        clusters[sound], weighted[sound], weights[sound],
+        clusters[valid], weighted[valid], weights[valid],
     )  # fmt: skip
 
 
 def bind_matrices(meshes: Sequence[Mesh]) -> dict[int, NDArray]:
-    """Node → world matrix that it was bound with; of several meshes' the one that binds the most vertices."""
+    """Return node → world matrix in the bind pose; if meshes disagree, that of the mesh with the most vertices."""
     out: dict[int, NDArray] = {}
     for mesh in sorted(meshes, key=lambda mesh: -len(mesh.vertices)):
         for bone, matrix in zip(mesh.bones.tolist(), mesh.bind_worlds):
@@ -124,8 +127,8 @@ def bind_matrices(meshes: Sequence[Mesh]) -> dict[int, NDArray]:
     return out
 
 
-def read_skin(scene: Scene, rest: Rest, meshes: Sequence[Mesh], size: int, notes: list[str]) -> Skin | None:
-    """Every mesh that moves with the figure, as one skin; None when there is none."""
+def read_skin(scene: FbxScene, rest: Rest, meshes: Sequence[Mesh], size: int, notes: list[str]) -> Skin | None:
+    """Return every mesh that moves with the character as one skin, or None."""
     number = {node: joint for joint, node in enumerate(rest.joints.nodes)}
     binder = _Binder(scene, rest, number)
     parts: list[_Part] = []
@@ -136,45 +139,45 @@ def read_skin(scene: Scene, rest: Rest, meshes: Sequence[Mesh], size: int, notes
             if part is None:
                 continue
             memory += 24 * 3 * len(mesh.vertices) + 40 * len(mesh.corners) + 40 * len(mesh.weights)
-            if memory > max(LEAST_BYTES, SIZE_FACTOR * size):
-                notes.append("the meshes take more memory than a file of this size may; they were left out")
+            if memory > max(MIN_SKIN_BYTES, SIZE_FACTOR * size):
+                notes.append("the meshes take more memory than a file of this size may; they were skipped")
                 return None
             parts.append(part)
             if len(mesh.bones):
-                break  # a skinned mesh stands where its bones are, however often it is shown
+                break  # a skinned mesh follows its bones, so further instances would coincide
     return _join(scene, parts, binder.bind()) if parts else None
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A mesh at its place in the skin."""
+    """A mesh with its binding in the skin."""
 
     mesh: Mesh
     joints: NDArray
-    """(V, K) joints that move each vertex."""
+    """(V, K) joints that influence each vertex."""
     weights: NDArray
     """(V, K) each row summing to 1."""
-    carry: NDArray
-    """(J, 4, 4) or (1, 4, 4): from the mesh's own space into that of the whole skin, by joint."""
+    to_common: NDArray
+    """(J, 4, 4) or (1, 4, 4): from the mesh's own space to the common space, per joint."""
 
 
 class _Binder:
-    """Finds one bind matrix a joint, and what carries each mesh's vertices into their common space."""
+    """Finds one bind matrix per joint, and the matrices that take each mesh's vertices to the common space."""
 
-    def __init__(self, scene: Scene, rest: Rest, number: dict[int, int]) -> None:
+    def __init__(self, scene: FbxScene, rest: Rest, number: dict[int, int]) -> None:
         self.scene, self.rest, self.number = scene, rest, number
         positions, rotations = rest.skeleton.rest_world
         self.world = _affine(positions, rotation.to_matrix(rotations))
-        stretches = np.stack([rest.stand.placed[node].stretch[0] for node in rest.joints.nodes])
-        self.spread = _affine(np.zeros((len(stretches), 3)), stretches)
+        stretches = np.stack([rest.static.placed[node].stretch[0] for node in rest.joints.nodes])
+        self.scale_matrices = _affine(np.zeros((len(stretches), 3)), stretches)
         self.inverse: dict[int, NDArray] = {}
 
     def skinned(self, mesh: Mesh, notes: list[str]) -> _Part | None:
-        """A mesh with clusters; None when another figure's bones move it."""
+        """Return a mesh with clusters; None if another character's bones move it."""
         index = np.array([self.number.get(node, -1) for node in mesh.bones.tolist()])
         if (index < 0).all():
             return None
-        own = {int(joint): self.spread[joint] @ bind for joint, bind in zip(index, mesh.binds) if joint >= 0}
+        own = {int(joint): self.scale_matrices[joint] @ bind for joint, bind in zip(index, mesh.binds) if joint >= 0}
         shared = next((joint for joint in own if joint in self.inverse), None)
         if shared is None:
             top = min(own)
@@ -184,11 +187,11 @@ class _Binder:
         back = _invert(common)
         for joint, matrix in own.items():
             self.inverse.setdefault(joint, matrix @ back)
-        carry = np.tile(common, (len(self.world), 1, 1))
+        to_common = np.tile(common, (len(self.world), 1, 1))
         for joint, matrix in own.items():
-            carry[joint] = _invert(self.inverse[joint]) @ matrix
-        if np.abs(carry - common).max() <= 1e-5 * max(float(np.abs(common).max()), 1e-9):
-            carry = common[None]
+            to_common[joint] = _invert(self.inverse[joint]) @ matrix
+        if np.abs(to_common - common).max() <= 1e-5 * max(float(np.abs(common).max()), 1e-9):
+            to_common = common[None]
         inside = index[mesh.clusters] >= 0
         joints, weights, alone = influences(
             mesh.weighted[inside], index[mesh.clusters[inside]], mesh.weights[inside], len(mesh.vertices), min(own)
@@ -196,29 +199,29 @@ class _Binder:
         if alone:
             some = "1 vertex has" if alone == 1 else f"{alone} vertices have"
             notes.append(f"{some} no weights; they move with {self.rest.skeleton.names[min(own)]!r}")
-        return _Part(mesh, joints, weights, carry)
+        return _Part(mesh, joints, weights, to_common)
 
     def rigid(self, mesh: Mesh, node: int, placed: NDArray) -> _Part | None:
-        """A mesh without clusters, carried by the joint above its node; None for a mesh elsewhere."""
+        """Return a mesh without clusters, attached to the joint above its node; None if there is none."""
         place = node
         while place >= 0 and place not in self.number:
             place = self.scene.parents[place]
         if place < 0:
             return None
         joint = self.number[place]
-        position, turn = self.rest.stand.world[node]
-        stretch = self.rest.stand.placed[node].stretch[0]
+        position, turn = self.rest.static.world[node]
+        stretch = self.rest.static.placed[node].stretch[0]
         full = _affine(position[None], (rotation.to_matrix(turn) @ stretch)[None])[0] @ placed
-        position, turn = self.rest.stand.world[place]
-        stand = _affine(position[None], rotation.to_matrix(turn)[None])[0]
+        position, turn = self.rest.static.world[place]
+        joint_world = _affine(position[None], rotation.to_matrix(turn)[None])[0]
         if joint not in self.inverse:
             self.inverse[joint] = _invert(self.world[joint])
-        carry = _invert(self.inverse[joint]) @ _invert(stand) @ full
+        to_common = _invert(self.inverse[joint]) @ _invert(joint_world) @ full
         count = len(mesh.vertices)
-        return _Part(mesh, np.full((count, 1), joint), np.ones((count, 1)), carry[None])
+        return _Part(mesh, np.full((count, 1), joint), np.ones((count, 1)), to_common[None])
 
     def bind(self) -> NDArray:
-        """(J, 4, 4) one matrix a joint; those that bind nothing stand as in the rest pose."""
+        """Return (J, 4, 4) one inverse bind matrix per joint; that of the rest pose for joints that bind nothing."""
         out = np.linalg.inv(self.world)
         for joint, matrix in self.inverse.items():
             out[joint] = matrix
@@ -226,6 +229,7 @@ class _Binder:
 
 
 def _affine(positions: NDArray, linear: NDArray) -> NDArray:
+    """Return matrices (n, 4, 4) of positions (n, 3) and linear parts (n, 3, 3)."""
     out = np.tile(np.eye(4), (len(positions), 1, 1))
     out[:, :3, :3] = linear
     out[:, :3, 3] = positions
@@ -233,6 +237,7 @@ def _affine(positions: NDArray, linear: NDArray) -> NDArray:
 
 
 def _invert(matrix: NDArray) -> NDArray:
+    """Return the inverse, or the pseudo-inverse of a singular matrix."""
     try:
         return np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -242,9 +247,9 @@ def _invert(matrix: NDArray) -> NDArray:
 def influences(
     vertices: NDArray, joints: NDArray, weights: NDArray, count: int, fallback: int
 ) -> tuple[NDArray, NDArray, int]:
-    """Joints and weights (V, K) from a list of influences, the strongest of each vertex; and how many have none.
+    """Return joints and weights (V, K) with the strongest influences of each vertex, and how many vertices have none.
 
-    A vertex without any moves with the joint `fallback`. The same joint twice on a vertex is one influence.
+    A vertex without influences follows the joint `fallback`. Repeated influences of a joint on a vertex are summed.
     """
     span = int(joints.max(initial=0)) + 1
     pairs, place = np.unique(vertices.astype(np.int64) * span + joints, return_inverse=True)
@@ -254,28 +259,28 @@ def influences(
     vertices, joints, weights = vertices[order], joints[order], weights[order]
     starts = np.searchsorted(vertices, np.arange(count))
     rank = np.arange(len(vertices)) - starts[vertices] if len(vertices) else np.zeros(0, np.int64)
-    width = min(int(rank.max(initial=0)) + 1, MOST_INFLUENCES)
+    width = min(int(rank.max(initial=0)) + 1, MAX_INFLUENCES)
     kept = rank < width
-    out, much = np.zeros((count, width), np.int64), np.zeros((count, width))
+    out, shares = np.zeros((count, width), np.int64), np.zeros((count, width))
     out[vertices[kept], rank[kept]] = joints[kept]
-    much[vertices[kept], rank[kept]] = weights[kept]
-    total = much.sum(axis=1)
-    alone = ~(total > 0)
-    out[alone], much[alone] = fallback, np.eye(1, width)
-    much[~alone] /= total[~alone, None]
-    return out, much, int(alone.sum())
+    shares[vertices[kept], rank[kept]] = weights[kept]
+    total = shares.sum(axis=1)
+    unbound = ~(total > 0)
+    out[unbound], shares[unbound] = fallback, np.eye(1, width)
+    shares[~unbound] /= total[~unbound, None]
+    return out, shares, int(unbound.sum())
 
 
 def triangles(faces: NDArray, corners: NDArray) -> NDArray:
-    """(T, 3) vertices of triangles, fans of the faces; points and lines are left out."""
+    """Return (T, 3) vertex indices of triangles, fanning each polygon; points and lines are dropped."""
     count = np.maximum(faces[:, 1] - 2, 0)
     first = np.repeat(faces[:, 0], count)
     step = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
     return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)].astype(np.int64)
 
 
-def _join(scene: Scene, parts: list[_Part], bind: NDArray) -> Skin:
-    """All parts in one mesh space, one after the other."""
+def _join(scene: FbxScene, parts: list[_Part], bind: NDArray) -> Skin:
+    """Concatenate all parts in the common mesh space."""
     total, width = sum(len(part.mesh.vertices) for part in parts), max(part.joints.shape[1] for part in parts)
     vertices, joints, weights = np.empty((total, 3)), np.zeros((total, width), np.int64), np.zeros((total, width))
     normals = np.empty((total, 3)) if all(part.mesh.normals is not None for part in parts) else None
@@ -283,41 +288,42 @@ def _join(scene: Scene, parts: list[_Part], bind: NDArray) -> Skin:
     for part in parts:
         into = slice(start, start + len(part.mesh.vertices))
         joints[into, : part.joints.shape[1]], weights[into, : part.joints.shape[1]] = part.joints, part.weights
-        vertices[into] = _carry_points(part)
+        vertices[into] = _transform_points(part)
         if normals is not None:
-            normals[into] = _carry_normals(part)
+            normals[into] = _transform_normals(part)
         corners = triangles(part.mesh.faces, part.mesh.corners) + start
-        # a mirror turns triangles inside out
-        faces.append(corners[:, ::-1] if np.linalg.det(part.carry[0, :3, :3]) < 0 else corners)
+        # a mirror flips the winding of triangles
+        faces.append(corners[:, ::-1] if np.linalg.det(part.to_common[0, :3, :3]) < 0 else corners)
         start = into.stop
     if not (np.isfinite(vertices).all() and np.isfinite(bind).all()):
         raise FormatError("expected a mesh of finite size, got one that overflows", path=scene.path, where="meshes")
     return Skin(vertices, np.concatenate(faces), joints, weights, bind, normals)
 
 
-def _carry_points(part: _Part) -> NDArray:
-    points, carry = part.mesh.vertices, part.carry
-    if len(carry) == 1:
-        return points @ carry[0, :3, :3].T + carry[0, :3, 3]
+def _transform_points(part: _Part) -> NDArray:
+    """Return (V, 3) vertices in the common space, blended over their influences."""
+    points, to_common = part.mesh.vertices, part.to_common
+    if len(to_common) == 1:
+        return points @ to_common[0, :3, :3].T + to_common[0, :3, 3]
     out = np.zeros_like(points)
     for column in range(part.joints.shape[1]):
-        matrix = carry[part.joints[:, column]]
+        matrix = to_common[part.joints[:, column]]
         moved = np.einsum("vij,vj->vi", matrix[:, :3, :3], points) + matrix[:, :3, 3]
         out += part.weights[:, column, None] * moved
     return out
 
 
-def _carry_normals(part: _Part) -> NDArray:
-    """One normal a vertex, the mean of its corners'."""
+def _transform_normals(part: _Part) -> NDArray:
+    """Return (V, 3) unit vertex normals in the common space, each the mean of its corners'."""
     mesh, count = part.mesh, len(part.mesh.vertices)
     assert mesh.normals is not None
     assert mesh.normal_corners is not None
     given = mesh.normals[mesh.normal_corners]
     summed = np.stack([np.bincount(mesh.corners, given[:, axis], count) for axis in range(3)], axis=1)
-    # normals go with the inverse transpose; the cofactor matrix is the same without a division, but for the sign
-    lines = np.moveaxis(part.carry[:, :3, :3], 1, 0)
+    # normals transform by the inverse transpose = cofactor matrix / det; only the sign of det matters here
+    lines = np.moveaxis(part.to_common[:, :3, :3], 1, 0)
     cofactor = np.stack([np.cross(lines[a], lines[b]) for a, b in ((1, 2), (2, 0), (0, 1))], axis=1)
-    strongest = part.joints[:, 0] if len(part.carry) > 1 else np.zeros(count, np.int64)
-    turned = np.einsum("vij,vj->vi", cofactor[strongest], summed) * np.sign(np.linalg.det(part.carry[0, :3, :3]))
+    strongest = part.joints[:, 0] if len(part.to_common) > 1 else np.zeros(count, np.int64)
+    turned = np.einsum("vij,vj->vi", cofactor[strongest], summed) * np.sign(np.linalg.det(part.to_common[0, :3, :3]))
     length = np.linalg.norm(turned, axis=1, keepdims=True)
     return turned / np.where(length > 0, length, 1.0)

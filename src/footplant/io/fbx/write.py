@@ -1,7 +1,7 @@
-"""FBX out: binary 7.4, centimetres, y up, z to the front. Experimental: no program of Autodesk's has judged it.
+"""Write FBX: binary 7.4, centimetres, y up, z forward. Experimental: not validated with Autodesk's programs.
 
-The files hold the skeleton in its rest pose, one take, and the mesh with its weights. What they are like, and why, is
-said where it is written: `write_scene` (joints and curves), `write_skin` (mesh), `write_document` (all around it).
+The files hold the skeleton in its rest pose, one take, and the mesh with its weights: see `write_scene` (joints and
+curves), `write_skin` (mesh) and `write_document` (header and settings).
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from footplant.errors import FormatError
 from footplant.io.conversion import metres_per_unit
 from footplant.io.fbx.records import record, write_records
 from footplant.io.fbx.write_document import definitions, documents, head, settings, takes, ticks
-from footplant.io.fbx.write_scene import Scene, add_joints, add_motion, make_names
+from footplant.io.fbx.write_scene import FbxObjects, add_joints, add_motion, make_names
 from footplant.io.fbx.write_skin import add_skin
 from footplant.io.writing import check_motions, generator
 from footplant.skeleton import Skin
 
-LARGEST = 1e9
-"""Lengths beyond this many units are taken for damage; keys are 32-bit floats."""
+MAX_LENGTH = 1e9
+"""File units. Larger lengths are treated as damage; keys are 32-bit floats."""
 
 
 def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool = True) -> None:
-    """Write a clip: the skeleton with its end sites, the motion as one take, and the character's mesh if it has one.
+    """Save a clip: the skeleton with its end sites, the motion as one take, and the character's mesh if it has one.
 
-    units: "cm" as nearly all FBX files have it, another of `conversion.UNITS`, or metres a unit; the file states them.
-    mesh=False leaves the mesh out. The same clip gives the same bytes. Keys are 32-bit floats by definition: places
-    within 100 m of the origin come back to 1e-5 m.
+    units: "cm", as in nearly all FBX files, another of `conversion.UNITS`, or metres per unit; the file states it.
+    mesh: False omits the mesh. Equal clips give equal bytes. Keys are 32-bit floats by definition: positions within
+    100 m of the origin are accurate to 1e-5 m.
     """
     scale = metres_per_unit(units, path)
     check_motions(path, clip.character, [clip])
     skin = clip.character.skin if mesh else None
     largest = max(float(np.abs(array).max(initial=0.0)) for array in _lengths(clip, skin))
-    if not largest <= LARGEST * scale:
-        raise FormatError(f"expected lengths up to {LARGEST:g} units of {scale:g} m, got {largest:g} m", path=path)
+    if not largest <= MAX_LENGTH * scale:
+        raise FormatError(f"expected lengths up to {MAX_LENGTH:g} units of {scale:g} m, got {largest:g} m", path=path)
     motion = clip.motion.scaled(1.0 / scale)
     names = make_names(motion.skeleton, clip.character.name, clip.name)
-    scene = Scene()
+    scene = FbxObjects()
     bones = add_joints(scene, motion.skeleton, names)
     if skin is not None and len(skin.vertices) and len(skin.faces):
         add_skin(scene, _scaled(skin, 1.0 / scale), motion.skeleton, bones, names)
@@ -59,6 +59,7 @@ def save(path: str | Path, clip: Clip, *, units: str | float = "cm", mesh: bool 
 
 
 def _lengths(clip: Clip, skin: Skin | None) -> list:
+    """Return all arrays of the clip that hold lengths."""
     skeleton = clip.motion.skeleton
     lengths = [skeleton.offsets, skeleton.end_offsets, clip.motion.root]
     lengths += [] if clip.motion.offsets is None else [clip.motion.offsets]

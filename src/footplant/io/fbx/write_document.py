@@ -1,4 +1,4 @@
-"""What stands around the objects of an FBX file: who wrote it, units, axes, rate, and the lists of what follows."""
+"""Header, global settings and definitions of an FBX file: creator, units, axes, frame rate, object counts."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import numpy as np
 from footplant.io.fbx.records import CREATION_TIME, FILE_ID, SEPARATOR, VERSION, Record, properties, record
 
 TICKS = 46_186_158_000
-"""FBX counts time in these parts of a second."""
+"""FBX time units per second."""
 TIME_MODES = {
     120.0: 1, 100.0: 2, 60.0: 3, 50.0: 4, 48.0: 5, 30.0: 6, 25.0: 10, 24.0: 11, 1000.0: 12, 96.0: 15, 72.0: 16,
 }  # fmt: skip
-"""Frames a second → number of the rate in FBX; every other rate is CUSTOM and stated beside it. So are those of
-television (30000/1001 and the like), for readers do not agree on how many frames their numbers mean."""
+"""Frame rate → FBX time mode; every other rate is CUSTOM and stated explicitly. So are the NTSC rates (30000/1001
+etc.), because readers disagree on which rate their modes mean."""
 CUSTOM = 14
 SAME_RATE = 1e-9
-"""Rates that differ by a smaller share are the same."""
+"""Relative. Rates that differ by less are equal."""
 DOCUMENT = np.int64(1_000_000)
-"""Number of the document; the objects' numbers follow it. All stay below 2^53, where JavaScript counts exactly."""
+"""Id of the document; object ids follow it. All are below 2^53, the limit of exact integers in JavaScript."""
 
 
 def time_mode(fps: float) -> int:
-    """The number of a rate in FBX."""
+    """Return the FBX time mode of a frame rate."""
     return next((mode for rate, mode in TIME_MODES.items() if abs(fps - rate) <= SAME_RATE * rate), CUSTOM)
 
 
 def ticks(frames: int, fps: float) -> np.ndarray:
-    """Times of the frames 0 … frames − 1, (F,) int64, each rounded by itself so that no error adds up."""
+    """Return times of the frames 0 … frames − 1 in ticks, (F,) int64, each rounded separately to avoid drift."""
     return np.rint(np.arange(frames) * (TICKS / fps)).astype(np.int64)
 
 
 def head(creator: str) -> list[Record]:
-    """Who wrote the file and when; see `records.CREATION_TIME` for the latter."""
+    """Return the records for creator and creation time; see `records.CREATION_TIME`."""
     date, clock = CREATION_TIME.split(" ")
     stamp = [int(part) for part in (*date.split("-"), *clock.split(":"))]
     words = ("Year", "Month", "Day", "Hour", "Minute", "Second", "Millisecond")
@@ -69,7 +69,7 @@ def head(creator: str) -> list[Record]:
 
 
 def settings(centimetres: float, fps: float, last: np.int64) -> Record:
-    """Units (centimetres a unit), axes (y up, z to the front, x to the right of a viewer) and rate; last in ticks."""
+    """Return units (centimetres per unit), axes (y up, z forward, x to the viewer's right) and rate; last in ticks."""
     mode = time_mode(fps)
     integers = {
         "UpAxis": 1, "UpAxisSign": 1, "FrontAxis": 2, "FrontAxisSign": 1, "CoordAxis": 0, "CoordAxisSign": 1,
@@ -89,14 +89,14 @@ def settings(centimetres: float, fps: float, last: np.int64) -> Record:
 
 
 def documents(take: str) -> list[Record]:
-    """The one document with its root, and the references that it has not."""
+    """Return the single document with its root, and an empty list of references."""
     rows = properties(("SourceObject", "object", "", ""), ("ActiveAnimStackName", "KString", "", "", take))
     document = record("Document", DOCUMENT, "", "Scene", inside=[rows, record("RootNode", np.int64(0))])
     return [record("Documents", inside=[record("Count", 1), document]), record("References", scope=True)]
 
 
 def definitions(objects: Sequence[Record]) -> Record:
-    """How many objects there are of each kind, and the values that they have where they state none."""
+    """Return the number of objects of each kind, and their default property values."""
     counts = Counter(part.name for part in objects)
     kinds = [record("ObjectType", "GlobalSettings", inside=[record("Count", 1)])]
     for kind, count in counts.items():
@@ -110,7 +110,7 @@ def definitions(objects: Sequence[Record]) -> Record:
 
 
 def takes(name: str, last: np.int64) -> Record:
-    """The list of takes that older readers look for."""
+    """Return the list of takes, for older readers."""
     times = [record("LocalTime", np.int64(0), last), record("ReferenceTime", np.int64(0), last)]
     take = record("Take", name, inside=[record("FileName", f"{name}.tak"), *times])
     return record("Takes", inside=[record("Current", name), take])
@@ -183,4 +183,4 @@ _TEMPLATES: dict[str, tuple[str, list[tuple]]] = {
     ]),
     "AnimationCurveNode": ("FbxAnimCurveNode", [("d", "Compound", "", "")]),
 }  # fmt: skip
-"""Kind of object → class of Autodesk's library and its properties as that library has them by itself."""
+"""Object kind → Autodesk's class name and its default properties."""

@@ -1,4 +1,4 @@
-"""Objects of an FBX file and who belongs to whom; the joints and the curves that move them."""
+"""Objects of an FBX file and their connections; joints and animation curves."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 ROOT = np.int64(0)
-"""Number of the node above everything, which is not written."""
+"""Id of the implicit root node, which is not written."""
 END_SITE = "footplantEndSite"
-"""Property of a node of our own: it marks the tip of a bone and is no joint."""
-STILL_TURN = 1e-6
-"""Degrees; a joint that turns less has one key. Twenty times below what a key at 180° can tell apart."""
-STILL_PLACE = 1e-8
-"""Metres; a joint that moves less has one key. Ten times below what a key at 1 m can tell apart."""
+"""Footplant's own node property: the node is an end site and not a joint."""
+CONSTANT_ANGLE = 1e-6
+"""Degrees. A joint that rotates less gets one key. A twentieth of the precision of a 32-bit key at 180°."""
+CONSTANT_LENGTH = 1e-8
+"""Metres. A joint that moves less gets one key. A tenth of the precision of a 32-bit key at 1 m."""
 LINEAR = 0x6104
-"""Flags of a key: straight line to the next one; the rest is what Autodesk's library sets beside it."""
+"""Key flags: linear interpolation, with the other bits that Autodesk's library sets."""
 FLAG_DATA = np.array([0.0, 0.0, 9.419963e-30, 0.0], "<f4")
-"""Slopes and weights of the tangents that go with the flags and that straight lines do not use."""
+"""Tangent slopes and weights that belong to the flags; linear interpolation does not use them."""
 AXES = ("d|X", "d|Y", "d|Z")
 
 
 @dataclass
-class Scene:
-    """Objects as they are added, and their connections."""
+class FbxObjects:
+    """The objects of a file and their connections, as they are added."""
 
     objects: list[Record] = field(default_factory=list)
     connections: list[Record] = field(default_factory=list)
@@ -38,20 +38,20 @@ class Scene:
     def add(
         self, kind: str, name: str, label: str, sort: str, inside: Sequence[Record], scope: bool = False
     ) -> np.int64:
-        """Add an object of a kind ("Model"), class ("Model", "SubDeformer") and sort ("LimbNode"); give its number."""
+        """Add an object of a kind ("Model"), class ("Model", "SubDeformer") and type ("LimbNode"); return its id."""
         number = np.int64(DOCUMENT + 1 + len(self.objects))
         self.objects.append(record(kind, number, f"{name}{SEPARATOR}{label}", sort, inside=inside, scope=scope))
         return number
 
     def connect(self, child: np.int64, parent: np.int64, slot: str | None = None) -> None:
-        """Hang an object below another, or into one of its properties."""
+        """Connect an object to a parent object, or to one of its properties."""
         values: tuple[Value, ...] = ("OO", child, parent) if slot is None else ("OP", child, parent, slot)
         self.connections.append(record("C", *values))
 
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """What the objects of a file are called: unique and without the sign that ends a text."""
+    """Names of the objects of a file: unique and without NUL characters."""
 
     joints: tuple[str, ...]
     ends: tuple[str, ...]
@@ -60,10 +60,10 @@ class Names:
 
 
 def make_names(skeleton: Skeleton, mesh: str, take: str) -> Names:
-    """Names for everything; readers such as three.js find nodes by name, so no node may have that of another."""
+    """Return names for everything; readers such as three.js look up nodes by name, so node names are unique."""
     used: set[str] = set()
     joints = [""] * len(skeleton)
-    # joints whose names can stay come first, so that a cleaned name gives way to one that was there
+    # valid names are assigned first, so that a cleaned name never takes the name of another joint
     for joint in sorted(range(len(skeleton)), key=lambda joint: _clean(skeleton.names[joint]) != skeleton.names[joint]):
         joints[joint] = _unique(skeleton.names[joint], used)
     ends = tuple(_unique(f"{joints[parent]}_end", used) for parent in skeleton.end_parents.tolist())
@@ -71,7 +71,7 @@ def make_names(skeleton: Skeleton, mesh: str, take: str) -> Names:
 
 
 def _clean(name: str) -> str:
-    """Text that UTF-8 and programs in C can hold."""
+    """Return text that is valid UTF-8 without NUL characters."""
     return name.replace("\x00", "_").encode(errors="replace").decode()
 
 
@@ -85,12 +85,12 @@ def _unique(name: str, used: set[str]) -> str:
     return chosen
 
 
-def add_joints(scene: Scene, skeleton: Skeleton, names: Names) -> list[np.int64]:
-    """A bone a joint in its rest pose, and one an end site; the skeleton in file units. Gives the joints' numbers.
+def add_joints(scene: FbxObjects, skeleton: Skeleton, names: Names) -> list[np.int64]:
+    """Add a bone for each joint in its rest pose and for each end site; return the joints' ids. File units.
 
-    The rest pose is in Lcl Rotation, which the motion replaces, as in files from Blender. Maya puts it into PreRotation
-    and the motion on top of that. All others read both alike, but assimp builds nodes for a PreRotation and then moves
-    them as if there were none (its issue 5759).
+    The rest pose is in Lcl Rotation, which the motion overrides, as in files from Blender. Maya stores it in
+    PreRotation, with the motion on top. Other readers treat both alike, but assimp creates nodes for a PreRotation and
+    then animates them as if there were none (assimp issue 5759).
     """
     numbers: list[np.int64] = []
     turns = angles(skeleton.rest[None])[0]
@@ -107,15 +107,15 @@ def _local(what: str, values: NDArray) -> tuple:
     return (f"Lcl {what}", f"Lcl {what}", "", "A", *values.tolist())
 
 
-def _add_bone(scene: Scene, name: str, rows: list[tuple], parent: np.int64) -> np.int64:
+def _add_bone(scene: FbxObjects, name: str, rows: list[tuple], parent: np.int64) -> np.int64:
     bone = add_model(scene, name, "LimbNode", rows, parent)
     attribute = scene.add("NodeAttribute", name, "NodeAttribute", "LimbNode", [record("TypeFlags", "Skeleton")])
     scene.connect(attribute, bone)
     return bone
 
 
-def add_model(scene: Scene, name: str, sort: str, rows: Sequence[tuple], parent: np.int64) -> np.int64:
-    """A node of the tree with the properties that it states; scale is inherited as everywhere else (InheritType 1)."""
+def add_model(scene: FbxObjects, name: str, sort: str, rows: Sequence[tuple], parent: np.int64) -> np.int64:
+    """Add a node with its properties; scale is inherited in the usual way (InheritType 1)."""
     common = (("InheritType", "enum", "", "", 1), ("DefaultAttributeIndex", "int", "Integer", "", 0))
     inside = [
         record("Version", 232),
@@ -129,9 +129,9 @@ def add_model(scene: Scene, name: str, sort: str, rows: Sequence[tuple], parent:
 
 
 def angles(rotations: NDArray) -> NDArray:
-    """Angles (F, J, 3) about x, y and z, degrees, of quaternions (F, J, 4); without jumps from frame to frame.
+    """Return angles (F, J, 3) about x, y and z, degrees, of quaternions (F, J, 4), continuous over frames.
 
-    FBX turns about x first, then about the fixed y, then about the fixed z: the product qz·qy·qx.
+    FBX rotates about x first, then about the fixed y, then about the fixed z: the product qz·qy·qx.
     """
     from footplant.kernels import euler
 
@@ -141,29 +141,29 @@ def angles(rotations: NDArray) -> NDArray:
     return out[..., ::-1]
 
 
-def add_motion(scene: Scene, motion: Motion, bones: Sequence[np.int64], take: str, scale: float) -> None:
-    """One take with one layer: curves of all joints' turns, of the root's place and of bones that move.
+def add_motion(scene: FbxObjects, motion: Motion, bones: Sequence[np.int64], take: str, scale: float) -> None:
+    """Add one take with one layer: rotation curves of all joints, translation curves of the root and moving bones.
 
-    The motion is in file units of `scale` metres. A joint's three curves have the same keys, one or all, because
-    three.js reads them side by side.
+    The motion is in file units of `scale` metres. The three curves of a joint have the same keys, one or all, because
+    three.js reads them in parallel.
     """
     times = ticks(len(motion), motion.fps)
     span = [("LocalStop", "KTime", "Time", "", times[-1]), ("ReferenceStop", "KTime", "Time", "", times[-1])]
     stack = scene.add("AnimationStack", take, "AnimStack", "", [properties(*span)])
-    # assimp does not read a layer that has no list inside
+    # assimp ignores a layer without a list of nested records
     layer = scene.add("AnimationLayer", "BaseLayer", "AnimLayer", "", [], scope=True)
     scene.connect(layer, stack)
     keys = {1: pack(times[:1]), len(times): pack(times)}
     turns = angles(motion.rotations)
     for joint, bone in enumerate(bones):
-        _add_curves(scene, layer, bone, "Rotation", _thin(turns[:, joint], STILL_TURN), keys)
-        places = _places(motion, joint, STILL_PLACE / scale)
+        _add_curves(scene, layer, bone, "Rotation", _thin(turns[:, joint], CONSTANT_ANGLE), keys)
+        places = _places(motion, joint, CONSTANT_LENGTH / scale)
         if places is not None:
             _add_curves(scene, layer, bone, "Translation", places, keys)
 
 
 def _places(motion: Motion, joint: int, still: float) -> NDArray | None:
-    """Where a joint is in its parent's frame, one row or all; None when it stays where the skeleton has it."""
+    """Return a joint's translations in its parent's frame, one row or all; None if they are the skeleton's offset."""
     if joint == 0:
         return _thin(motion.root, still)
     if motion.offsets is None:
@@ -174,12 +174,12 @@ def _places(motion: Motion, joint: int, still: float) -> NDArray | None:
 
 
 def _thin(values: NDArray, still: float) -> NDArray:
-    """The first row alone when all others are the same."""
+    """Return the first row alone if all others are equal to it within a tolerance."""
     return values[:1] if np.abs(values - values[0]).max() <= still else values
 
 
 def _add_curves(
-    scene: Scene, layer: np.int64, bone: np.int64, what: str, values: NDArray, keys: dict[int, Packed]
+    scene: FbxObjects, layer: np.int64, bone: np.int64, what: str, values: NDArray, keys: dict[int, Packed]
 ) -> None:
     first = values[0].tolist()
     rows = [(axis, "Number", "", "A", value) for axis, value in zip(AXES, first, strict=True)]

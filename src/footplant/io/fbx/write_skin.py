@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.io.fbx.records import Record, properties, record
-from footplant.io.fbx.write_scene import ROOT, Names, Scene, add_model
+from footplant.io.fbx.write_scene import ROOT, FbxObjects, Names, add_model
 from footplant.skeleton import Skeleton, Skin
 from footplant.skinning import vertex_normals
 
 COLOR = (0.72, 0.74, 0.78)
-"""Red, green and blue of the plain material, 0 to 1."""
-FLAT = 1e-12
-"""A bind matrix whose determinant is smaller, as a share of its size cubed, has no inverse."""
+"""Red, green and blue of the default material, 0 to 1."""
+SINGULAR = 1e-12
+"""A bind matrix is singular if |det| is smaller than this fraction of its largest element cubed."""
 
 
-def add_skin(scene: Scene, skin: Skin, skeleton: Skeleton, bones: Sequence[np.int64], names: Names) -> None:
-    """A mesh that follows the bones; skin and skeleton in file units."""
+def add_skin(scene: FbxObjects, skin: Skin, skeleton: Skeleton, bones: Sequence[np.int64], names: Names) -> None:
+    """Add a mesh that is skinned to the bones; skin and skeleton in file units."""
     model = add_model(scene, names.mesh, "Mesh", [], ROOT)
     geometry = scene.add("Geometry", names.mesh, "Geometry", "Mesh", _shape(skin))
     scene.connect(geometry, model)
@@ -30,7 +30,7 @@ def add_skin(scene: Scene, skin: Skin, skeleton: Skeleton, bones: Sequence[np.in
     deformer = [record("Version", 101), record("Link_DeformAcuracy", 50.0)]
     body = scene.add("Deformer", names.mesh, "Deformer", "Skin", deformer)
     scene.connect(body, geometry)
-    standing = _bind_pose(skin, skeleton)
+    bind_pose = _bind_pose(skin, skeleton)
     for joint, vertices, weights in influences(skin):
         inside = [
             record("Version", 100),
@@ -38,12 +38,12 @@ def add_skin(scene: Scene, skin: Skin, skeleton: Skeleton, bones: Sequence[np.in
             record("Indexes", vertices.astype("<i4")),
             record("Weights", weights.astype("<f8")),
             record("Transform", _by_columns(skin.inverse_bind[joint])),
-            record("TransformLink", _by_columns(standing[joint])),
+            record("TransformLink", _by_columns(bind_pose[joint])),
         ]
         cluster = scene.add("Deformer", names.joints[joint], "SubDeformer", "Cluster", inside)
         scene.connect(cluster, body)
         scene.connect(bones[joint], cluster)
-    poses = [(model, np.eye(4)), *zip(bones, standing, strict=True)]
+    poses = [(model, np.eye(4)), *zip(bones, bind_pose, strict=True)]
     listed = [
         record("PoseNode", inside=[record("Node", node), record("Matrix", _by_columns(matrix))])
         for node, matrix in poses
@@ -53,9 +53,10 @@ def add_skin(scene: Scene, skin: Skin, skeleton: Skeleton, bones: Sequence[np.in
 
 
 def _shape(skin: Skin) -> list[Record]:
+    """Return the records of a mesh's geometry."""
     normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
     corners = np.array(skin.faces, "<i4")
-    # the last corner of a polygon is marked by the complement of its number
+    # the last corner of a polygon is stored as the complement of its index
     corners[:, -1] = ~corners[:, -1]
     layers = [
         record("LayerElement", inside=[record("Type", kind), record("TypedIndex", 0)])
@@ -83,12 +84,12 @@ def _layer(kind: str, mapping: str, reference: str, values: Record) -> Record:
 
 
 def influences(skin: Skin) -> Iterator[tuple[int, NDArray, NDArray]]:
-    """For each joint that moves vertices: its number, the vertices in order, and their weights."""
+    """Yield, for each joint that influences vertices: its index, the vertices in ascending order, and their weights."""
     vertices = np.repeat(np.arange(len(skin.joints)), skin.joints.shape[1])
     joints, weights = skin.joints.reshape(-1), skin.weights.reshape(-1)
     used = weights > 0
     vertices, joints, weights = vertices[used], joints[used], weights[used]
-    # a vertex may name a joint twice: its shares are one in FBX
+    # FBX allows one weight per joint and vertex: repeated influences are summed
     pairs, place = np.unique(joints * len(skin.vertices) + vertices, return_inverse=True)
     shares = np.bincount(place, weights, len(pairs))
     owners, ours = np.divmod(pairs, max(len(skin.vertices), 1))
@@ -98,14 +99,14 @@ def influences(skin: Skin) -> Iterator[tuple[int, NDArray, NDArray]]:
 
 
 def _bind_pose(skin: Skin, skeleton: Skeleton) -> NDArray:
-    """(J, 4, 4) where the joints stood when the mesh was bound; the rest pose for a matrix that has no inverse."""
+    """Return (J, 4, 4) world matrices of the joints in the bind pose; of the rest pose where a matrix is singular."""
     positions, rotations = skeleton.rest_world
-    standing = np.tile(np.eye(4), (len(skeleton), 1, 1))
-    standing[:, :3, :3], standing[:, :3, 3] = rotation.to_matrix(rotations), positions
+    world = np.tile(np.eye(4), (len(skeleton), 1, 1))
+    world[:, :3, :3], world[:, :3, 3] = rotation.to_matrix(rotations), positions
     linear = skin.inverse_bind[:, :3, :3]
-    sound = np.abs(np.linalg.det(linear)) > FLAT * np.abs(linear).max(axis=(1, 2)) ** 3
-    standing[sound] = np.linalg.inv(skin.inverse_bind[sound])
-    return standing
+    regular = np.abs(np.linalg.det(linear)) > SINGULAR * np.abs(linear).max(axis=(1, 2)) ** 3
+    world[regular] = np.linalg.inv(skin.inverse_bind[regular])
+    return world
 
 
 def _by_columns(matrix: NDArray) -> NDArray:

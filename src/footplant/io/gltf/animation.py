@@ -1,4 +1,4 @@
-"""glTF animations as takes: which rate their keys were made at, and their curves sampled at that rate."""
+"""glTF animations as takes: find the frame rate of their keys and sample their curves at that rate."""
 
 from __future__ import annotations
 
@@ -14,34 +14,47 @@ from footplant import rotation
 from footplant.clip import Take
 from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
-from footplant.io.gltf.scene import NOTABLE, Joints, Scene, fold
+from footplant.io.gltf.scene import NOTABLE, GltfScene, Joints, fold
 from footplant.io.json import Json, describe
 from footplant.io.place_bones import place_bones
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 RATES = (12, 15, 20, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 72, 90, 100, 120, 144, 180, 200, 240, 250, 300, 360)
-"""Frames a second that people use; a rate within 0.1 % of one of them is that one."""
-SLOWEST, SMOOTH, FASTEST = 10.0, 24.0, 120.0
-"""Keys on a grid slower than SLOWEST were set by hand: they are sampled at a multiple of at least SMOOTH. Keys on no
-grid are sampled at a rate from SMOOTH to FASTEST."""
-ON_GRID = 0.02
-"""How far a key may lie from its frame, in frames."""
-MOST_SAMPLES = 2_000_000
-"""Frames × joints that one take may have when the file itself is smaller than that."""
-STILL = 1e-6
-"""Node transforms that differ by less than this share are the same."""
-UNIT_ERROR = 0.05
-"""A quaternion whose length is off by more is damage; one that is off by less is normalised."""
-UNIT_NOTE = 1e-3
-"""… and one that is off by more than this is worth a note."""
+"""Common frame rates, Hz; a rate within 0.1 % of one of them is rounded to it."""
+MAX_SAMPLES = 2_000_000
+"""Maximum frames × joints of a take, or the file's size in bytes if that is larger."""
 _NOT_UNIT = "some quaternions of the take are not of unit length; they were normalised"
-_KINDS = ("LINEAR", "STEP", "CUBICSPLINE")
+_INTERPOLATIONS = ("LINEAR", "STEP", "CUBICSPLINE")
 _PATHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
 
+@dataclass(frozen=True)
+class SamplingSettings:
+    """How animation keys are turned into frames. No experiment is on record; subject to the ablation benchmark."""
+
+    slowest: float = 10.0
+    """Hz. Keys on a grid slower than this were set by hand; they are sampled at a multiple of at least `smooth`.
+    Doubled, more takes are resampled between their keys."""
+    smooth: float = 24.0
+    """Hz. Lowest rate for keys that are resampled. Doubled, such takes get twice the frames."""
+    fastest: float = 120.0
+    """Hz. Highest rate for keys that lie on no uniform grid. Halved, dense irregular keys lose detail."""
+    grid_tolerance: float = 0.02
+    """Frames. Largest distance of a key from its frame. Doubled, slightly irregular keys count as uniform."""
+    still: float = 1e-6
+    """Relative. Node transforms that differ by less are equal. Doubled, slower drift counts as no motion."""
+    unit_error: float = 0.05
+    """A quaternion whose norm differs from 1 by more is an error; by less, it is normalised."""
+    unit_note: float = 1e-3
+    """A quaternion whose norm differs from 1 by more is reported in a note."""
+
+
+SETTINGS = SamplingSettings()
+
+
 class Channel(NamedTuple):
-    """One curve: a node's translation, rotation or scale."""
+    """One curve: the translation, rotation or scale of a node."""
 
     node: int
     path: str
@@ -61,11 +74,11 @@ class Animation:
     channels: tuple[Channel, ...]
     document: Document
     number: int
-    """Its place in the file's list of animations."""
+    """Index in the file's list of animations."""
 
     @cached_property
     def times(self) -> tuple[NDArray, ...]:
-        """The key times of all curves, seconds, each list once."""
+        """Key times of all curves, seconds; a list shared by several curves appears once."""
         return tuple(key_times(self.document, number) for number in dict.fromkeys(c.input for c in self.channels))
 
     @cached_property
@@ -77,31 +90,32 @@ class Animation:
 
     @cached_property
     def fps(self) -> float:
-        """Frames a second that the keys lie on, or that suit them."""
+        """Frame rate of the keys, or a suitable one if they lie on no uniform grid, Hz."""
         return find_rate(self.times)
 
     @property
     def sampling(self) -> str | None:
-        """One sentence when frames are not what the file's keys are, else None."""
+        """One sentence if the frames are not the file's keys, else None."""
         keys = np.unique(np.concatenate(self.times)) if self.times else np.zeros(1)
         steps = np.diff(keys)
-        if _strays(keys - keys[0], self.fps) > ON_GRID:
-            return f"the take's keys lie on no even grid; it was sampled at {self.fps:g} frames a second"
+        if _grid_error(keys - keys[0], self.fps) > SETTINGS.grid_tolerance:
+            return f"the take's keys are not evenly spaced; it was sampled at {self.fps:g} frames per second"
         if len(steps) and steps.min() * self.fps > 1.5:
             return (
-                f"the take's keys are {steps.min():.3g} s apart or more; it was sampled at {self.fps:g} frames a second"
+                f"the take's keys are at least {steps.min():.3g} s apart; "
+                f"it was sampled at {self.fps:g} frames per second"
             )
         return None
 
     @property
     def frames(self) -> int:
-        """How many frames cover all keys at that rate."""
+        """Number of frames that cover all keys at that rate."""
         start, end = self.span
-        return int(np.ceil((end - start) * self.fps - ON_GRID)) + 1 if end > start else 1
+        return int(np.ceil((end - start) * self.fps - SETTINGS.grid_tolerance)) + 1 if end > start else 1
 
 
 def key_times(document: Document, accessor: int) -> NDArray:
-    """The times of an animation's keys (n,), seconds."""
+    """Return the times of an animation's keys (n,), seconds."""
     times = document.array(accessor, ("SCALAR",), floats=True)[:, 0].astype(np.float64)
     if (times[1:] < times[:-1]).any():
         late = int(np.argmax(times[1:] < times[:-1])) + 1
@@ -112,48 +126,49 @@ def key_times(document: Document, accessor: int) -> NDArray:
 
 
 def find_rate(times: Sequence[NDArray]) -> float:
-    """The rate of a set of key times: that of the uniform grid they lie on, else one that suits their spacing."""
+    """Return the frame rate of a set of key times: that of their uniform grid, else one that suits their spacing."""
     keys = np.unique(np.concatenate([np.asarray(t, float) for t in times])) if times else np.zeros(1)
     keys = keys - keys[0]
-    # keys of different curves may be off by a rounding of the file's 32-bit numbers
+    # key times are 32-bit floats, so the same time may differ by rounding between curves
     steps = np.diff(keys)
     steps = steps[steps > max(1e-5, 4e-7 * keys[-1])]
     if not len(steps):
         return 30.0
-    # the mean of the shortest steps: over thousands of keys a single step's rounding would lose count
+    # average the shortest steps: over thousands of keys, the rounding of a single step would miscount the frames
     rough = 1.0 / np.mean(steps[steps < 1.05 * steps.min()])
     fitted = max(float(np.round(keys[-1] * rough)), 1.0) / float(keys[-1])
-    # a known rate that the keys lie on exactly, the keys' own, and the same again for keys with rounded times
+    # first a common rate or the keys' own rate within float rounding, then the same with the looser grid tolerance
     exact = 1e-3 + 4e-7 * rough * keys[-1]
-    for tolerance in (exact, ON_GRID):
+    for tolerance in (exact, SETTINGS.grid_tolerance):
         for rate in (_snap(fitted), fitted):
-            if _strays(keys, rate) <= tolerance:
-                return float(rate if rate >= SLOWEST else rate * np.ceil(SMOOTH / rate - 1e-9))
+            if _grid_error(keys, rate) <= tolerance:
+                return float(rate if rate >= SETTINGS.slowest else rate * np.ceil(SETTINGS.smooth / rate - 1e-9))
     for rate in RATES:
-        if SMOOTH <= rate <= FASTEST and _strays(keys, rate) <= ON_GRID:
+        if SETTINGS.smooth <= rate <= SETTINGS.fastest and _grid_error(keys, rate) <= SETTINGS.grid_tolerance:
             return float(rate)
-    return _snap(float(np.clip(1.0 / np.median(steps), SMOOTH, FASTEST)))
+    return _snap(float(np.clip(1.0 / np.median(steps), SETTINGS.smooth, SETTINGS.fastest)))
 
 
-def _strays(keys: NDArray, rate: float) -> float:
-    """How far the keys lie from the frames of a rate at most, in frames."""
+def _grid_error(keys: NDArray, rate: float) -> float:
+    """Return the largest distance of a key from the nearest frame at a rate, in frames."""
     frames = keys * rate
     return float(np.abs(frames - np.round(frames)).max())
 
 
 def _snap(rate: float) -> float:
+    """Return the common rate within 0.1 % of a rate, or the rate itself."""
     nearest = min(RATES, key=lambda known: abs(known - rate))
     return float(nearest) if abs(nearest - rate) <= 1e-3 * nearest else rate
 
 
 def read_animations(document: Document, nodes: int) -> list[Animation]:
-    """Every animation's channels, checked; curves of anything else than node transforms are left alone."""
+    """Return every animation with its channels, checked; channels that are not node transforms are skipped."""
     out = []
     for number, entry in enumerate(document.top.objects("animations")):
         samplers = entry.array("samplers")
         channels = []
         for place, data in enumerate(entry.array("channels")):
-            # files have tens of thousands of these: the plain case is taken without making objects for messages
+            # files have tens of thousands of channels: valid ones are read without creating `Json` objects
             where = f"{entry.where}.channels[{place}]"
             target = data.get("target") if type(data) is dict else None
             sampler = data.get("sampler") if type(data) is dict else None
@@ -175,21 +190,22 @@ def read_animations(document: Document, nodes: int) -> list[Animation]:
 
 
 def _sampler(document: Document, entry: Json, samplers: list, number: int) -> tuple[int, int, str]:
-    """Accessors of the key times and the key values, and the interpolation."""
+    """Return the accessors of the key times and key values, and the interpolation."""
     data, count = samplers[number], len(document.accessors)
     if type(data) is dict:
         times, values, kind = data.get("input"), data.get("output"), data.get("interpolation", "LINEAR")
-        if type(times) is int and type(values) is int and 0 <= times < count and 0 <= values < count and kind in _KINDS:
+        valid = type(times) is int and type(values) is int and 0 <= times < count and 0 <= values < count
+        if valid and kind in _INTERPOLATIONS:
             return times, values, kind
     sampler = Json(data, f"{entry.where}.samplers[{number}]", document.path)
     kind = sampler.text("interpolation", "LINEAR")
-    if kind not in _KINDS:
-        sampler.fail("interpolation", f"expected {', '.join(_KINDS)}, got {describe(kind)}")
+    if kind not in _INTERPOLATIONS:
+        sampler.fail("interpolation", f"expected {', '.join(_INTERPOLATIONS)}, got {describe(kind)}")
     return sampler.index("input", count), sampler.index("output", count), kind
 
 
 def key_values(document: Document, channel: Channel, notes: list[str] | None = None) -> tuple[NDArray, NDArray]:
-    """Times (n,) and values (n, width), or (n, 3, width) for CUBICSPLINE; quaternions as (w, x, y, z)."""
+    """Return times (n,) and values (n, width), or (n, 3, width) for CUBICSPLINE; quaternions as (w, x, y, z)."""
     times = key_times(document, channel.input)
     values = document.floats(channel.output, (_PATHS[channel.path],))
     each = 3 if channel.interpolation == "CUBICSPLINE" else 1
@@ -204,13 +220,13 @@ def key_values(document: Document, channel: Channel, notes: list[str] | None = N
         keys = values[1::3] if each == 3 else values
         norms = np.linalg.norm(keys, axis=1)
         worst = int(np.argmax(np.abs(norms - 1.0)))
-        if abs(norms[worst] - 1.0) > UNIT_ERROR:
+        if abs(norms[worst] - 1.0) > SETTINGS.unit_error:
             raise FormatError(
                 f"expected unit quaternions, got one of length {norms[worst]:.6g} at key {worst}",
                 path=document.path,
                 where=channel.where,
             )
-        if notes is not None and abs(norms[worst] - 1.0) > UNIT_NOTE and _NOT_UNIT not in notes:
+        if notes is not None and abs(norms[worst] - 1.0) > SETTINGS.unit_note and _NOT_UNIT not in notes:
             notes.append(_NOT_UNIT)
         if each == 1:
             values = values / norms[:, None]
@@ -218,25 +234,26 @@ def key_values(document: Document, channel: Channel, notes: list[str] | None = N
 
 
 def sample(channel: Channel, times: NDArray, values: NDArray, start: float, fps: float, frames: int) -> NDArray:
-    """A curve at every frame (frames, width); (1, width) when it never changes. Times outside hold the end values."""
+    """Sample a curve at every frame (frames, width); (1, width) if constant. Times outside hold the end values."""
     keys = values[:, 1] if channel.interpolation == "CUBICSPLINE" else values
     if len(keys) == 1 or (channel.interpolation != "CUBICSPLINE" and (keys == keys[0]).all()):
         return rotation.normalize(keys[:1]) if channel.path == "rotation" else keys[:1]
     place = (times - start) * fps
     nearest = np.round(place)
-    # a key that means a frame must give back its value, not an interpolation of 1e-6 beside it
+    # snap keys to the frame they mean, so that the frame gets the key's exact value instead of an interpolation
     place = np.where(np.abs(place - nearest) <= 1e-3 + 4e-7 * fps * abs(times[-1]), nearest, place)
     if channel.interpolation == "LINEAR" and len(place) == frames and np.array_equal(place, np.arange(frames)):
         return keys
     wanted = np.arange(frames, dtype=float)
     if channel.interpolation == "STEP":
-        return keys[np.clip(np.searchsorted(place, wanted + ON_GRID, side="right") - 1, 0, None)]
+        return keys[np.clip(np.searchsorted(place, wanted + SETTINGS.grid_tolerance, side="right") - 1, 0, None)]
     before = np.clip(np.searchsorted(place, wanted, side="right") - 1, 0, len(place) - 2)
     length = place[before + 1] - place[before]
     u = np.clip((wanted - place[before]) / np.where(length > 0, length, 1.0), 0.0, 1.0)
     a, b = keys[before], keys[before + 1]
     if channel.interpolation == "LINEAR":
         return rotation.normalize(rotation.slerp(a, b, u)) if channel.path == "rotation" else a + u[:, None] * (b - a)
+    # cubic Hermite: p(u) = (2u³ − 3u² + 1) a + (u³ − 2u² + u) Δt·out + (3u² − 2u³) b + (u³ − u²) Δt·in
     u, seconds = u[:, None], (length / fps)[:, None]
     out, into = values[before, 2] * seconds, values[before + 1, 0] * seconds
     u2, u3 = u * u, u * u * u
@@ -245,11 +262,11 @@ def sample(channel: Channel, times: NDArray, values: NDArray, start: float, fps:
 
 
 def list_takes(animations: Sequence[Animation], joints: int) -> tuple[Take, ...]:
-    """Names, lengths and rates of all animations; one that is too long to hold is an error."""
+    """Return names, lengths and rates of all animations; raise `FormatError` for one with too many frames."""
     takes = []
     for number, animation in enumerate(animations):
         start, end = animation.span
-        limit = max(MOST_SAMPLES, animation.document.size) / max(joints, 1)
+        limit = max(MAX_SAMPLES, animation.document.size) / max(joints, 1)
         if not (end - start) * animation.fps < limit:
             raise FormatError(
                 f"expected at most {int(limit)} frames, got keys over {end - start:.6g} s at {animation.fps:g} fps",
@@ -260,13 +277,13 @@ def list_takes(animations: Sequence[Animation], joints: int) -> tuple[Take, ...]
     return tuple(takes)
 
 
-def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Animation, notes: list[str]) -> Motion:
-    """Sample one animation as a motion of the figure."""
+def read_motion(scene: GltfScene, joints: Joints, skeleton: Skeleton, animation: Animation, notes: list[str]) -> Motion:
+    """Sample one animation as a motion of the character."""
     document, frames, fps, start = scene.document, animation.frames, animation.fps, animation.span[0]
     number = {node: joint for joint, node in enumerate(joints.nodes) if node >= 0}
     nodes = [max(node, 0) for node in joints.nodes]
-    turns = [scene.rotations[node][None] for node in nodes]
-    moves = [scene.translations[node][None] for node in nodes]
+    rotations = [scene.rotations[node][None] for node in nodes]
+    translations = [scene.translations[node][None] for node in nodes]
     stretches = [scene.stretches[node][None] for node in nodes]
     scaled = 0
     for channel in animation.channels:
@@ -276,31 +293,31 @@ def read_motion(scene: Scene, joints: Joints, skeleton: Skeleton, animation: Ani
         times, values = key_values(document, channel, notes)
         curve = sample(channel, times, values, start, fps, frames)
         if channel.path == "rotation":
-            turns[joint] = curve
+            rotations[joint] = curve
         elif channel.path == "translation":
-            moves[joint] = curve
+            translations[joint] = curve
         else:
             rest = np.diagonal(scene.stretches[channel.node])
-            if np.abs(curve - rest).max() > STILL * max(1.0, np.abs(rest).max()):
+            if np.abs(curve - rest).max() > SETTINGS.still * max(1.0, np.abs(rest).max()):
                 stretches[joint] = curve[:, :, None] * np.eye(3)
                 scaled += int(np.abs(curve - rest).max() > NOTABLE * np.abs(rest).max())
     if scaled:
         where = f"{scaled} {'joint' if scaled == 1 else 'joints'}"
-        notes.append(f"scales are animated (at {where}); bone lengths follow, the thickness of the mesh does not")
+        notes.append(f"scale is animated (at {where}); bone lengths follow it, the thickness of the mesh does not")
     if animation.sampling:
         notes.append(animation.sampling)
-    pose = fold(scene, joints, turns, moves, stretches)
-    rotations = np.empty((frames, len(nodes), 4))
+    pose = fold(scene, joints, rotations, translations, stretches)
+    local = np.empty((frames, len(nodes), 4))
     for joint, curve in enumerate(pose.rotations):
-        rotations[:, joint] = curve
+        local[:, joint] = curve
     root = np.empty((frames, 3))
     root[:] = pose.offsets[0]
     skeleton, offsets = place_bones(skeleton, pose.offsets, frames, notes)
-    return Motion(skeleton, root, rotations, fps, offsets)
+    return Motion(skeleton, root, local, fps, offsets)
 
 
-def moving_nodes(scene: Scene, animations: Sequence[Animation], nodes: set[int]) -> set[int]:
-    """Those of the nodes that an animation really moves away from where they stand in the file."""
+def moving_nodes(scene: GltfScene, animations: Sequence[Animation], nodes: set[int]) -> set[int]:
+    """Return those of the nodes that an animation moves away from their rest transform."""
     out: set[int] = set()
     for animation in animations:
         for channel in animation.channels:
@@ -309,15 +326,18 @@ def moving_nodes(scene: Scene, animations: Sequence[Animation], nodes: set[int])
     return out
 
 
-def _changes(scene: Scene, channel: Channel) -> bool:
+def _changes(scene: GltfScene, channel: Channel) -> bool:
+    """Return whether a curve ever differs from the node's rest transform."""
     values = key_values(scene.document, channel)[1]
     if channel.interpolation == "CUBICSPLINE":
-        if np.abs(values[:, ::2]).max() > STILL:
+        if np.abs(values[:, ::2]).max() > SETTINGS.still:
             return True
         values = values[:, 1]
     if channel.path == "rotation":
-        turn = scene.rotations[channel.node]
-        return bool((np.abs(values @ turn) < 1.0 - STILL).any())
-    stand = {"translation": scene.translations[channel.node], "scale": np.diagonal(scene.stretches[channel.node])}
-    still = stand[channel.path]
-    return bool(np.abs(values - still).max() > STILL * max(1.0, np.abs(still).max()))
+        rest = scene.rotations[channel.node]
+        return bool((np.abs(values @ rest) < 1.0 - SETTINGS.still).any())
+    if channel.path == "translation":
+        rest = scene.translations[channel.node]
+    else:
+        rest = np.diagonal(scene.stretches[channel.node])
+    return bool(np.abs(values - rest).max() > SETTINGS.still * max(1.0, np.abs(rest).max()))

@@ -1,7 +1,7 @@
-"""VRM's maps of human bones: which nodes of a glTF file are the hips, the spine, the hands.
+"""VRM humanoid bones: which nodes of a glTF file are the hips, the spine, the hands …
 
-VRM 0.x (extension VRM), VRM 1.0 (VRMC_vrm) and VRM animations (VRMC_vrm_animation) are glTF files that say so in an
-extension of the whole document. Bones are called here as VRM 1.0 calls them: 0.x has other names for the thumb's.
+VRM 0.x (extension VRM), VRM 1.0 (VRMC_vrm) and VRM animations (VRMC_vrm_animation) are glTF files that map human bones
+to nodes in a document-level extension. Bone names here are those of VRM 1.0; VRM 0.x names the thumb's differently.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from footplant.io.gltf.document import Document
 from footplant.io.json import Json, describe
 
 MODEL_0, MODEL_1, ANIMATION = "VRM", "VRMC_vrm", "VRMC_vrm_animation"
-"""The extensions: a character of VRM 0.x, one of VRM 1.0, and an animation for either."""
+"""Extensions: a VRM 0.x character, a VRM 1.0 character, and an animation for either."""
 NO_NODE = -1
-"""How VRM 0.x writes a reference to nothing."""
+"""How VRM 0.x writes a null node reference."""
 
 
 @dataclass(frozen=True)
 class HumanBones:
-    """What a file says about human bones."""
+    """A file's humanoid bone map."""
 
     extension: str
     """MODEL_0, MODEL_1 or ANIMATION."""
     nodes: Mapping[str, int]
-    """Bone → node, in the order of BONES; empty for a file that claims to be VRM and names none."""
+    """Bone → node, in the order of BONES; empty for a VRM file that maps no bones."""
 
     @property
     def facing(self) -> str:
-        """The axis that the figure faces at rest: VRM 0.x had it backwards."""
+        """The forward axis of the character at rest: −z in VRM 0.x, +z in VRM 1.0."""
         return "-z" if self.extension == MODEL_0 else "z"
 
     @property
@@ -45,7 +45,7 @@ class HumanBones:
 
 
 def read_human_bones(document: Document, nodes: int, notes: list[str]) -> HumanBones | None:
-    """The map of human bones that a document states, checked; None when it is not VRM. nodes: how many there are."""
+    """Return the document's humanoid bone map, checked; None if it is not VRM. nodes: number of nodes."""
     for extension in (MODEL_1, MODEL_0, ANIMATION):
         found = document.top.extension(extension)
         if found is None:
@@ -59,7 +59,7 @@ def read_human_bones(document: Document, nodes: int, notes: list[str]) -> HumanB
 
 
 def _list_0(humanoid: Json, nodes: int) -> list[tuple[str, int, Json]]:
-    """(bone, node, its entry) of VRM 0.x."""
+    """Return (bone, node, JSON entry) for VRM 0.x."""
     out = []
     for entry in humanoid.objects("humanBones"):
         name = entry.text("bone")
@@ -69,13 +69,14 @@ def _list_0(humanoid: Json, nodes: int) -> list[tuple[str, int, Json]]:
 
 
 def _object_1(humanoid: Json, nodes: int) -> list[tuple[str, int, Json]]:
-    """(bone, node, its entry) of VRM 1.0 and of animations; null stands for a bone that the figure does not have."""
+    """Return (bone, node, JSON entry) for VRM 1.0 and animations; null means that the character lacks the bone."""
     bones = humanoid.object("humanBones")
     entries = {} if bones is None else {name: bones.object(name) for name in bones.data}
     return [(name, entry.index("node", nodes), entry) for name, entry in entries.items() if entry is not None]
 
 
 def _checked(stated: list[tuple[str, int, Json]], notes: list[str]) -> dict[str, int]:
+    """Return bone → node; raise `FormatError` for duplicates, and note unknown and missing bones."""
     nodes: dict[str, int] = {}
     owners: dict[int, str] = {}
     unknown = []
@@ -90,17 +91,19 @@ def _checked(stated: list[tuple[str, int, Json]], notes: list[str]) -> dict[str,
         nodes[bone], owners[node] = node, bone
     if unknown:
         names = ", ".join(describe(name) for name in unknown[:5])
-        notes.append(f"{len(unknown)} human bones that VRM does not know were left out ({names})")
+        notes.append(f"{len(unknown)} human bones that VRM does not define were ignored ({names})")
     missing = [bone for bone in REQUIRED if bone not in nodes]
     if missing and not nodes:
-        notes.append("the file does not say which joints are human bones; names and shape tell")
+        notes.append("the file does not say which joints are human bones; they are found by name and shape")
     elif missing:
-        notes.append(f"the file does not say which joint is {', '.join(missing)}, as VRM asks; names and shape tell")
+        notes.append(
+            f"the file does not say which joint is {', '.join(missing)}, which VRM requires; found by name and shape"
+        )
     return {bone: nodes[bone] for bone in BONES if bone in nodes}
 
 
 def human_curves(animation: Animation, bones: HumanBones) -> Animation:
-    """What a VRM animation means: the rotations of human bones and the way of the hips, and nothing else."""
+    """Return the animation with only what VRM defines: rotations of human bones and the translation of the hips."""
     human, hips = set(bones.nodes.values()), bones.nodes.get("hips")
     channels = tuple(
         channel
@@ -112,7 +115,7 @@ def human_curves(animation: Animation, bones: HumanBones) -> Animation:
 
 
 def animation_notes(document: Document, bones: HumanBones, animations: list[Animation]) -> list[str]:
-    """What a VRM animation holds that is not read, one sentence each."""
+    """Return notes on the contents of a VRM animation that are not read, one sentence each."""
     notes = []
     found = document.top.extension(bones.extension)
     expressions = None if found is None else found.object("expressions")
@@ -124,37 +127,37 @@ def animation_notes(document: Document, bones: HumanBones, animations: list[Anim
     if found is not None and found.object("lookAt") is not None:
         notes.append("the animation's gaze (lookAt) is not read")
     human = set(bones.nodes.values())
-    told = {node for table in tables if table is not None for node in _nodes(table)} | _nodes(found, "lookAt")
-    others = {c.node for animation in animations for c in animation.channels} - human - told
+    described = {node for table in tables if table is not None for node in _nodes(table)} | _nodes(found, "lookAt")
+    others = {c.node for animation in animations for c in animation.channels} - human - described
     if others:
         what = (
-            "1 node that is no human bone moves"
+            "1 node that is not a human bone is"
             if len(others) == 1
-            else f"{len(others)} nodes that are no human bones move"
+            else f"{len(others)} nodes that are not human bones are"
         )
-        notes.append(f"{what} too; a VRM animation is that of its human bones, so they stay at rest")
+        notes.append(f"{what} animated too; VRM animations only apply to human bones, so this was ignored")
     return notes
 
 
 def constraint_notes(nodes: Iterable[Json]) -> list[str]:
-    """One sentence when nodes follow others by VRM's constraints."""
+    """Return a note if nodes are driven by VRM node constraints."""
     count = sum(1 for node in nodes if "extensions" in node.data and node.extension("VRMC_node_constraint") is not None)
     if not count:
         return []
-    what = "1 node follows another" if count == 1 else f"{count} nodes follow others"
-    return [f"{what} by constraints (VRMC_node_constraint), which are not worked out"]
+    what = "1 node is" if count == 1 else f"{count} nodes are"
+    return [f"{what} driven by node constraints (VRMC_node_constraint), which are not evaluated"]
 
 
 def stated_name(document: Document, bones: HumanBones) -> str:
-    """What a VRM file calls its character; "" when it says nothing."""
+    """Return the name that a VRM file gives its character, or ""."""
     found = document.top.extension(bones.extension)
     meta = None if found is None else found.data.get("meta")
     name = meta.get("title" if bones.extension == MODEL_0 else "name") if isinstance(meta, dict) else None
-    # Blender's exporter writes "undefined" where nobody gave a name
+    # Blender's exporter writes "undefined" for an unnamed character
     return name.strip() if isinstance(name, str) and name.strip() != "undefined" else ""
 
 
 def _nodes(table: Json | None, *keys: str) -> set[int]:
-    """The nodes that the objects of a table name, as far as they do."""
+    """Return the nodes that the objects of a table reference."""
     entries = [] if table is None else [table.data.get(key) for key in keys or table.data]
     return {entry["node"] for entry in entries if isinstance(entry, dict) and isinstance(entry.get("node"), int)}

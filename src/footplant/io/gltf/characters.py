@@ -1,16 +1,25 @@
-"""Which nodes of a glTF file are figures: one per connected skeleton, its joints found from skins and animations."""
+"""Find the characters of a glTF file: one per connected skeleton, its joints found from skins and animations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from footplant.errors import FormatError
-from footplant.io.gltf.scene import Base, Joints, Scene, base_above, looks_like_end
-from footplant.io.node_groups import MOST_FIGURES, MOST_JOINTS, Union, first_bone, largest, note_alone, subtree, topmost
+from footplant.io.gltf.scene import Base, GltfScene, Joints, base_above, looks_like_end
+from footplant.io.node_groups import (
+    MAX_CHARACTERS,
+    MAX_JOINTS,
+    DisjointSets,
+    first_bone,
+    largest,
+    note_single,
+    subtree,
+    topmost,
+)
 
 
-def read_skins(scene: Scene) -> list[list[int]]:
-    """The joint nodes of each skin, checked."""
+def read_skins(scene: GltfScene) -> list[list[int]]:
+    """Return the joint nodes of each skin, checked."""
     count = len(scene.entries)
     skins = []
     for skin in scene.document.skins:
@@ -22,19 +31,20 @@ def read_skins(scene: Scene) -> list[list[int]]:
     return skins
 
 
-def find_figures(
-    scene: Scene,
+def find_characters(
+    scene: GltfScene,
     skins: list[list[int]],
     moving: Callable[[set[int]], set[int]],
     notes: list[str],
     declared: Iterable[int] = (),
 ) -> list[Joints]:
-    """The figures of a file.
+    """Return the joints of each character in a file.
 
-    moving(nodes): those of the nodes that some animation moves. Joints are the nodes of a
-    skin, the nodes between them, and what moves below them. Static nodes above are folded into the root; when one of
-    them moves, the figure begins there. A file without skins gives its node trees. declared: nodes of which the file
-    says that they are the joints of one figure, whatever they are called and whether or not a skin binds them.
+    Joints are the nodes of a skin, the nodes between them, and the animated nodes below them. Static nodes above are
+    folded into the root; if one of them is animated, the skeleton starts there. Without skins, every node tree is a
+    skeleton.
+    moving(nodes): returns those of the nodes that some animation moves.
+    declared: nodes that the file declares to be the joints of one character, whether or not a skin binds them.
     """
     declared = list(declared)
     if skins:
@@ -45,11 +55,11 @@ def find_figures(
     return _trees(scene, moving, notes, declared)
 
 
-def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
-    """Joints of skins that belong together: skins that share a tree of joints are one figure."""
+def _group(scene: GltfScene, skins: list[list[int]]) -> list[set[int]]:
+    """Return the joints of skins grouped by character: skins that share a tree of joints belong together."""
     everything = {node for joints in skins for node in joints}
     tops = topmost(scene.order, scene.parents, everything)
-    union = Union(set(tops.values()))
+    union = DisjointSets(set(tops.values()))
     declared: dict[int, int] = {}
     for number, joints in enumerate(skins):
         first = tops[joints[0]]
@@ -59,7 +69,7 @@ def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
         root = None if skin is None else skin.index("skeleton", len(scene.entries), None)
         if root is not None:
             union.join(first, declared.setdefault(root, first))
-    # a figure that hangs below the connecting nodes of another is part of it
+    # a skeleton that is below the connecting nodes of another is part of it
     groups = _collect(tops, union)
     owner: dict[int, int] = {}
     for lead, members in groups.items():
@@ -85,15 +95,15 @@ def _group(scene: Scene, skins: list[list[int]]) -> list[set[int]]:
     return list(merged.values())
 
 
-def _collect(tops: dict[int, int], union: Union) -> dict[int, list[int]]:
+def _collect(tops: dict[int, int], union: DisjointSets) -> dict[int, list[int]]:
     groups: dict[int, list[int]] = {}
     for top in dict.fromkeys(tops.values()):
         groups.setdefault(union.find(top), []).append(top)
     return groups
 
 
-def _common_ancestor(scene: Scene, nodes: Iterable[int]) -> int:
-    """The lowest node above (or equal to) all of them; −1 when they stand in different trees."""
+def _common_ancestor(scene: GltfScene, nodes: Iterable[int]) -> int:
+    """Return the lowest node above (or equal to) all of them; −1 if they are in different trees."""
     path: list[int] | None = None
     place: dict[int, int] = {}
     for node in nodes:
@@ -111,12 +121,13 @@ def _common_ancestor(scene: Scene, nodes: Iterable[int]) -> int:
     return path[-1] if path else -1
 
 
-def figure_of(scene: Scene, nodes: Iterable[int]) -> Joints:
-    """The figure of some nodes and those between them, and nothing else, whatever moves."""
+def joints_of(scene: GltfScene, nodes: Iterable[int]) -> Joints:
+    """Return the joints of given nodes and those between them only, whatever is animated."""
     return _skinned(scene, set(nodes), lambda nodes: set())
 
 
-def _skinned(scene: Scene, seeds: set[int], moving: Callable[[set[int]], set[int]]) -> Joints:
+def _skinned(scene: GltfScene, seeds: set[int], moving: Callable[[set[int]], set[int]]) -> Joints:
+    """Return the joints of a character whose skin binds the seed nodes."""
     root = _common_ancestor(scene, seeds)
     above, place = [], scene.parents[root] if root >= 0 else -1
     while place >= 0:
@@ -127,52 +138,54 @@ def _skinned(scene: Scene, seeds: set[int], moving: Callable[[set[int]], set[int
         if node in seeds or scene.parents[node] in below:
             below.add(node)
     moved = moving((below - seeds).union(above))
-    # what moves above a figure carries it: the figure begins there
+    # an animated node above the character moves it: the skeleton starts there
     root = next((node for node in reversed(above) if node in moved), root)
-    # what moves below a joint of its own (a jaw, a prop in the hand) is a joint too
+    # an animated node below a joint (a jaw, a prop in the hand) is a joint too
     return make_joints(scene, seeds | (moved & below), root)
 
 
-def _trees(scene: Scene, moving: Callable[[set[int]], set[int]], notes: list[str], declared: list[int]) -> list[Joints]:
-    """Every node tree as a figure; lone nodes (lamps, cameras) are left out when there is a real tree."""
+def _trees(
+    scene: GltfScene, moving: Callable[[set[int]], set[int]], notes: list[str], declared: list[int]
+) -> list[Joints]:
+    """Return every node tree as a skeleton; single nodes (lights, cameras) are dropped if there is a real tree."""
     moved = moving(set(scene.order))
     joints = moved.union(declared)
     trees = []
     for top in scene.roots:
         tree = subtree(scene.children, top)
-        bones = {node for node in tree if node in joints or not _is_thing(scene, node)}
+        bones = {node for node in tree if node in joints or not _is_object(scene, node)}
         if bones:
             trees.append((top, bones, bool(moved.intersection(tree))))
     real = [tree for tree in trees if len(tree[1]) > 1]
     if not real:
-        notes.append("the file has no skeleton; its nodes were taken for one")
+        notes.append("the file has no skeleton; its nodes were used as joints")
         top, *others = scene.roots
         inside = [node for _, bones, _ in trees for node in bones] or list(scene.roots)
-        return [make_joints(scene, set(inside[:MOST_FIGURES]), -1 if others else top)]
-    note_alone("node", len(trees) - len(real), notes)
-    figures = []
+        return [make_joints(scene, set(inside[:MAX_CHARACTERS]), -1 if others else top)]
+    note_single("node", len(trees) - len(real), notes)
+    found = []
     for top, bones, moves in largest(real, lambda tree: len(tree[1]), notes):
         root = first_bone(scene.parents, scene.children, top, bones, moved) if moves else top
-        figures.append(make_joints(scene, bones.intersection(subtree(scene.children, root)), root))
-    return figures
+        found.append(make_joints(scene, bones.intersection(subtree(scene.children, root)), root))
+    return found
 
 
-def _top(scene: Scene, node: int) -> int:
+def _top(scene: GltfScene, node: int) -> int:
     while scene.parents[node] >= 0:
         node = scene.parents[node]
     return node
 
 
-def _is_thing(scene: Scene, node: int) -> bool:
-    """A leaf that is an object rather than a bone: a mesh, a camera, a light, or the mark of a bone's tip."""
+def _is_object(scene: GltfScene, node: int) -> bool:
+    """Return whether a node is a leaf that is not a bone: a mesh, a camera, a light or an end site."""
     entry = scene.entries[node]
     if scene.children[node]:
         return False
     return "mesh" in entry.data or "camera" in entry.data or "extensions" in entry.data or looks_like_end(scene, node)
 
 
-def make_joints(scene: Scene, inside: set[int], root: int) -> Joints:
-    """Joints for the nodes of a figure and those that connect them to the root (−1: a new root above several trees)."""
+def make_joints(scene: GltfScene, inside: set[int], root: int) -> Joints:
+    """Return joints for a character's nodes and those that connect them to the root (−1: a new root above all)."""
     inside = set(inside)
     if root >= 0:
         inside.add(root)
@@ -183,15 +196,15 @@ def make_joints(scene: Scene, inside: set[int], root: int) -> Joints:
             node = scene.parents[node]
     if root < 0:
         inside = _connect(scene, inside)
-    if len(inside) > MOST_JOINTS:
+    if len(inside) > MAX_JOINTS:
         raise FormatError(
-            f"expected at most {MOST_JOINTS} joints, got {len(inside)}", path=scene.document.path, where="nodes"
+            f"expected at most {MAX_JOINTS} joints, got {len(inside)}", path=scene.document.path, where="nodes"
         )
     nodes: list[int] = [] if root >= 0 else [-1]
     parents: list[int] = [] if root >= 0 else [-1]
     bases: list[Base | None] = [] if root >= 0 else [None]
     number: dict[int, int] = {}
-    # the file's own order where it has parents first, so that what was written comes back alike
+    # keep the file's order if it has parents first, so that a saved file is read back in the same order
     ordered = sorted(inside)
     if any(scene.parents[node] > node for node in inside if node != root and scene.parents[node] in inside):
         ordered = [node for node in scene.order if node in inside]
@@ -210,8 +223,8 @@ def make_joints(scene: Scene, inside: set[int], root: int) -> Joints:
     return Joints(tuple(nodes), tuple(parents), tuple(bases), ends)
 
 
-def _connect(scene: Scene, inside: set[int]) -> set[int]:
-    """Add the nodes between those of each tree and the lowest node above them all."""
+def _connect(scene: GltfScene, inside: set[int]) -> set[int]:
+    """Add the nodes between those of each tree and their lowest common ancestor."""
     trees: dict[int, list[int]] = {}
     for node in scene.order:
         if node in inside:

@@ -1,6 +1,6 @@
-"""The glTF 2.0 container: GLB chunks, JSON read with the types that are expected, buffers and accessors.
+"""The glTF 2.0 container: GLB chunks, type-checked JSON, buffers and accessors.
 
-Nothing here knows of skeletons. Every fault of the file becomes one `FormatError` that says the place in the JSON.
+This layer knows nothing of skeletons. Every fault in the file raises one `FormatError` that names the JSON path.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from footplant.io.json import REQUIRED, Json, describe, read_json
 MAGIC = b"glTF"
 JSON_CHUNK, BIN_CHUNK = 0x4E4F534A, 0x004E4942
 COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
-"""componentType → NumPy type."""
+"""componentType → NumPy dtype."""
 WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
-"""Accessor type → components. MAT2 and MAT3 occur in no place that is read here."""
+"""Accessor type → number of components. MAT2 and MAT3 occur nowhere in what is read here."""
 MEMORY_FACTOR = 10
-"""Arrays that the file does not spell out (accessors of zeros) may take this many times its size, and no more."""
+"""Upper bound on implicit arrays (accessors of zeros without data), as a multiple of the file's size …"""
 MEMORY_FLOOR = 1 << 20
-"""… but always this many bytes, so that small files may have small arrays of zeros."""
+"""… but never below this many bytes, so that small files may have small arrays of zeros."""
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
 class Document:
-    """A glTF file in memory: its JSON as it was, its buffers, and accessors as arrays."""
+    """A glTF file in memory: its JSON unchanged, its buffers, and accessors as arrays."""
 
     def __init__(self, path: str | Path, data: bytes) -> None:
         """Parse a whole .glb or .gltf file; external buffers are read from the folder of `path`."""
@@ -44,21 +44,21 @@ class Document:
         self.data = data
         """The file's bytes."""
         self.notes: list[str] = []
-        """What was odd in the container and what was made of it."""
+        """Oddities of the container and how they were handled."""
         self.binary = data[:4] == MAGIC or self.path.suffix.lower() in (".glb", ".vrm", ".vrma")
-        """True for a GLB container, False for plain JSON."""
+        """True for a GLB container, False for JSON text."""
         self.chunks: list[tuple[int, memoryview]] = self._chunks() if self.binary else [(JSON_CHUNK, memoryview(data))]
-        """(type, bytes) of every chunk of a GLB; of plain JSON the text alone."""
+        """(type, bytes) of every chunk of a GLB; for JSON text, the text alone."""
         self.bin = next((content for kind, content in self.chunks[1:] if kind == BIN_CHUNK), None)
-        """The binary chunk of a GLB, None when there is none."""
+        """The binary chunk of a GLB, or None."""
         self.json: dict[str, Any] = read_json(self.chunks[0][1], self.path, self.notes)
-        """The JSON as Python values, never changed."""
+        """The JSON as Python values; never modified."""
         self.top = Json(self.json, "", self.path)
         self._check_version()
         self.buffers = [self._read_buffer(number, entry) for number, entry in enumerate(self.top.objects("buffers"))]
-        """Each buffer's bytes; None for one that has none (the fallback of a compressed buffer)."""
+        """Each buffer's bytes; None for a buffer without data (the fallback of a compressed buffer)."""
         self.size = len(data) + sum(len(b) for b in self.buffers if b is not None and b is not self.bin)
-        """Bytes of the file and its external buffers: what memory is measured by."""
+        """Bytes of the file and its external buffers; memory limits scale with it."""
         self._cache: dict[int, NDArray] = {}
 
     def _fail(self, where: str | None, message: str) -> NoReturn:
@@ -76,7 +76,7 @@ class Document:
         if length > len(data):
             self._fail("header", f"expected {length} bytes, got a file of {len(data)}")
         if length < len(data):
-            self.notes.append(f"{len(data) - length} bytes after the end of the GLB were left alone")
+            self.notes.append(f"{len(data) - length} bytes after the end of the GLB were ignored")
         view, place, found = memoryview(data), 12, []
         while place < length:
             if place + 8 > length:
@@ -95,7 +95,7 @@ class Document:
     def _check_version(self) -> None:
         asset = self.top.object("asset")
         if asset is None:
-            self._fail("asset", "expected the object that tells the glTF version, got nothing")
+            self._fail("asset", "expected the object that states the glTF version, got nothing")
         for key in ("version", "minVersion"):
             version = asset.text(key, "2.0" if key == "minVersion" else REQUIRED)
             if not re.fullmatch(r"2\.[0-9]+", version) or (key == "minVersion" and version != "2.0"):
@@ -118,7 +118,7 @@ class Document:
         return content[:size]
 
     def read_uri(self, uri: str, where: str, limit: int | None = None) -> bytes:
-        """The bytes behind a URI: embedded ones, or those of a file in this file's folder (at most `limit`)."""
+        """Return the bytes behind a URI: embedded, or from a file in this file's folder (at most `limit` bytes)."""
         if uri[:5].lower() == "data:":
             head, comma, body = uri.partition(",")
             if not comma:
@@ -128,7 +128,7 @@ class Document:
             except (binascii.Error, ValueError):
                 self._fail(where, "expected base64 in the data URI, got other characters")
         if _SCHEME.match(uri):
-            self._fail(where, f"expected a file beside this one, got {describe(uri)}; nothing is fetched")
+            self._fail(where, f"expected a file beside this one, got {describe(uri)}; nothing is downloaded")
         try:
             folder = self.path.parent.resolve()
             target = (folder / unquote(uri)).resolve()
@@ -143,46 +143,46 @@ class Document:
 
     @cached_property
     def accessors(self) -> list[Json]:
-        """Every accessor's object."""
+        """The JSON objects of all accessors."""
         return self.top.objects("accessors")
 
     @cached_property
     def views(self) -> list[Json]:
-        """Every buffer view's object."""
+        """The JSON objects of all buffer views."""
         return self.top.objects("bufferViews")
 
     @cached_property
     def skins(self) -> list[Json]:
-        """Every skin's object."""
+        """The JSON objects of all skins."""
         return self.top.objects("skins")
 
     def view_bytes(self, number: int) -> tuple[memoryview, int | None]:
-        """A buffer view's bytes and its stride (None when the elements lie without gaps)."""
+        """Return a buffer view's bytes and its stride (None if the elements are tightly packed)."""
         view = self.views[number]
         buffer = self.buffers[view.index("buffer", len(self.buffers))]
         offset = view.integer("byteOffset", 0)
         size = view.integer("byteLength", low=1)
         if buffer is None:
-            view.fail("extensions", "the data is compressed with meshopt, which is not read")
+            view.fail("extensions", "the data is compressed with meshopt, which is not supported")
         if offset + size > len(buffer):
             view.fail("byteLength", f"expected at most {len(buffer) - offset} bytes after the offset, got {size}")
         return buffer[offset : offset + size], view.integer("byteStride", None, low=1, high=255)
 
     def compressed(self, number: int) -> bool:
-        """Whether an accessor's bytes exist only in a compressed form that is not read."""
+        """Return whether an accessor's data exists only in a compressed form that is not supported."""
         view = self.accessors[number].index("bufferView", len(self.views), None)
         if view is None:
             return False
         return self.buffers[self.views[view].index("buffer", len(self.buffers))] is None
 
     def count(self, number: int) -> int:
-        """How many elements an accessor has."""
+        """Return the number of elements of an accessor."""
         return self.accessors[number].integer("count", low=1)
 
     def array(self, number: int, types: Sequence[str], *, floats: bool | None = None) -> NDArray:
-        """An accessor's elements (count, width) in their stored type; a read-only view where possible.
+        """Return an accessor's elements (count, width) in their stored type, as a read-only view if possible.
 
-        types: the accessor types that fit the place. floats: True or False when only floats or only integers fit.
+        types: the accessor types that are valid here. floats: True (False) if only floats (integers) are valid.
         """
         entry = self.accessors[number]
         kind, component = entry.text("type"), entry.integer("componentType")
@@ -202,6 +202,7 @@ class Document:
         return self._cache[number]
 
     def _decode(self, entry: Json, dtype: np.dtype, width: int) -> NDArray:
+        """Return an accessor's elements (count, width): buffer data or zeros, with sparse values applied."""
         count = entry.integer("count", low=1)
         view = entry.index("bufferView", len(self.views), None)
         sparse = entry.object("sparse")
@@ -217,6 +218,7 @@ class Document:
         return array
 
     def _elements(self, entry: Json, view: int, offset: int, count: int, dtype: np.dtype, width: int) -> NDArray:
+        """Return a strided view (count, width) into a buffer view, checked against its size."""
         content, stride = self.view_bytes(view)
         size = dtype.itemsize * width
         stride = size if stride is None else stride
@@ -229,6 +231,7 @@ class Document:
         return np.ndarray((count, width), dtype, content, offset, (stride, dtype.itemsize))
 
     def _overlay(self, array: NDArray, sparse: Json, dtype: np.dtype, width: int) -> NDArray:
+        """Return a copy of the array with the elements of a sparse accessor replaced."""
         count = sparse.integer("count", low=1, high=len(array))
         places, values = sparse.object("indices"), sparse.object("values")
         if places is None or values is None:
@@ -247,7 +250,7 @@ class Document:
         return array
 
     def floats(self, number: int, types: Sequence[str], rows: slice = slice(None)) -> NDArray:
-        """An accessor's elements (or some rows) as float64 (count, width), normalised integers as −1 … 1 or 0 … 1."""
+        """Return an accessor's elements (or some rows) as float64 (count, width); normalised integers as ±1 or 0…1."""
         array = self.array(number, types)[rows]
         values = array.astype(np.float64)
         if array.dtype.kind != "f" and self.accessors[number].flag("normalized"):
@@ -257,7 +260,7 @@ class Document:
 
 
 def read_document(path: str | Path) -> Document:
-    """Read a .glb or .gltf file with everything it needs from its own folder."""
+    """Read a .glb or .gltf file, with its buffers from its own folder."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:

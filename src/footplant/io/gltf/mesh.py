@@ -1,4 +1,4 @@
-"""The triangles of a glTF file as they stand in its scene: what a ground is made of."""
+"""The triangles of a glTF scene in world space, for ground geometry."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from footplant import rotation
 from footplant.errors import FormatError
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.scene import read_scene
-from footplant.io.gltf.skin import LEAST_BYTES, read_primitive, triangles
+from footplant.io.gltf.skin import MIN_SKIN_BYTES, read_primitive, triangles
 
 
 def read_triangles(document: Document) -> tuple[NDArray, NDArray]:
-    """Vertices (V, 3), metres, y up, and corners (T, 3) of all meshes of the scene, each where its node stands."""
+    """Return vertices (V, 3) in metres, y up, and triangles (T, 3) of all meshes of the scene, in world space."""
     scene, notes = read_scene(document), []
     meshes = [mesh.objects("primitives") for mesh in document.top.objects("meshes")]
     matrices: dict[int, NDArray] = {-1: np.eye(4)}
@@ -29,7 +29,7 @@ def read_triangles(document: Document) -> tuple[NDArray, NDArray]:
             if shape is None:
                 continue
             size += shape.memory
-            if size > max(LEAST_BYTES, 9 * document.size):
+            if size > max(MIN_SKIN_BYTES, 9 * document.size):
                 raise FormatError("the meshes take more memory than a file of this size may", path=document.path)
             places = document.floats(shape.position, ("VEC3",))
             vertices.append(places @ matrices[node][:3, :3].T + matrices[node][:3, 3])

@@ -1,4 +1,4 @@
-"""glTF out: a JSON document with arrays appended to it, packed as one .glb or one self-contained .gltf file."""
+"""Build a glTF document: append arrays to its JSON, and write one .glb or one self-contained .gltf file."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from footplant.io.gltf.document import BIN_CHUNK, JSON_CHUNK, MAGIC, Document
 _COMPONENT_TYPES = {"f4": 5126, "u1": 5121, "u2": 5123, "u4": 5125}
 _MIME_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
 VERTEX_DATA, VERTEX_INDICES = 34962, 34963
-"""What a buffer view is for, told to graphics cards."""
+"""Buffer view targets: hints to the graphics driver."""
 
 
 @dataclass(frozen=True, eq=False)
-class Begun:
-    """A new document as far as it goes, for others to go on from."""
+class DocumentState:
+    """A snapshot of a new document, from which others can continue."""
 
     json: dict[str, Any]
     tail: bytes
 
 
 class Packer:
-    """A document in the making: the JSON of a file (or a new one) and the bytes that come after its own."""
+    """A document under construction: the JSON of a file (or a new one) and the bytes appended to its buffer."""
 
     def __init__(self, path: str | Path, document: Document | None = None) -> None:
-        """Begin with a copy of a document's JSON, or with an empty one."""
+        """Start from a copy of a document's JSON, or from an empty document."""
         self.path = Path(path)
         self.document = document
         if document is not None:
@@ -43,7 +43,7 @@ class Packer:
                 document.top.objects(key)
         self.json: dict[str, Any] = {} if document is None else copy.deepcopy(document.json)
         self.binary = self.path.suffix.lower() != ".gltf"
-        """True: the file becomes a GLB; False: JSON with embedded buffers."""
+        """True to write a GLB; False to write JSON with embedded buffers."""
         self.tail = bytearray()
         first = document.buffers[0] if document is not None and document.buffers else None
         if (
@@ -54,22 +54,22 @@ class Packer:
         ):
             first = document.bin
         self.head = bytes(first) if self.binary and first is not None else b""
-        """Bytes of the first buffer, which a GLB keeps in front of everything new."""
+        """Bytes of the original first buffer, which a GLB keeps in front of all new data."""
         self.head += bytes(-len(self.head) % 4)
         self.buffer = 0 if self.head or not _buffers(self.json) else len(_buffers(self.json))
-        """The buffer that new arrays go into."""
+        """Index of the buffer that new arrays are appended to."""
 
     @property
-    def begun(self) -> Begun:
-        """A new document as it is now."""
-        return Begun(_apart(self.json), bytes(self.tail))
+    def state(self) -> DocumentState:
+        """A snapshot of a new document."""
+        return DocumentState(_with_own_lists(self.json), bytes(self.tail))
 
-    def resume(self, begun: Begun) -> None:
-        """Go on, in a new document, from where another one was."""
-        self.json, self.tail = _apart(begun.json), bytearray(begun.tail)
+    def restore(self, state: DocumentState) -> None:
+        """Continue a new document from a snapshot."""
+        self.json, self.tail = _with_own_lists(state.json), bytearray(state.tail)
 
     def add(self, array: NDArray, kind: str, *, target: int | None = None, bounds: bool = False) -> int:
-        """Append an array (n, width) and return its accessor; `bounds` writes the smallest and largest element."""
+        """Append an array (n, width) and return its accessor index; `bounds` writes its minimum and maximum."""
         self.tail += bytes(-len(self.tail) % 4)
         content = np.ascontiguousarray(array)
         view: dict[str, Any] = {
@@ -93,21 +93,21 @@ class Packer:
         return _append(self.json, "accessors", accessor)
 
     def append(self, key: str, value: dict[str, Any]) -> int:
-        """Append to one of the document's lists and return the place."""
+        """Append to one of the document's lists and return the index."""
         return _append(self.json, key, value)
 
     def extend(self, extensions: dict[str, Any]) -> None:
-        """Add extensions of the whole document, by their names."""
+        """Add document-level extensions, by name."""
         used = self.json.setdefault("extensionsUsed", [])
         used += [name for name in extensions if name not in used]
         self.json["extensions"] = {**(self.json.get("extensions") or {}), **extensions}
 
     def write(self) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         write_atomic(self.path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The bytes of the file."""
+        """Return the bytes of the file."""
         chunks = [] if self.document is None else self.document.chunks
         self._place_buffers()
         self._place_images()
@@ -117,7 +117,7 @@ class Packer:
         content = self.head + bytes(self.tail)
         if content:
             out.append((BIN_CHUNK, content, b"\0"))
-        # a GLB may carry chunks of its maker's own after the first two
+        # a GLB may contain vendor-specific chunks after the first two
         extra = [chunk for number, chunk in enumerate(chunks) if number and chunk[0] not in (JSON_CHUNK, BIN_CHUNK)]
         out += [(kind, bytes(data), b"\0") for kind, data in extra]
         body = b""
@@ -129,13 +129,13 @@ class Packer:
         return MAGIC + struct.pack("<II", 2, 12 + len(body)) + body
 
     def _place_buffers(self) -> None:
-        """Say where every buffer's bytes are: in the GLB, where they were, or embedded."""
+        """Set every buffer's location: in the GLB, unchanged, or embedded as a data URI."""
         buffers = self.json.setdefault("buffers", []) if self.tail or self.head else _buffers(self.json)
         for number, entry in enumerate(buffers):
             if self.document is None or (number == 0 and self.head):
                 continue
             content = self.document.buffers[number]
-            if content is not None and ("uri" not in entry or self.strays(entry["uri"])):
+            if content is not None and ("uri" not in entry or self.is_unreachable(entry["uri"])):
                 entry["uri"] = _data_uri(bytes(content), "application/octet-stream")
         if not (self.tail or self.head):
             return
@@ -150,12 +150,12 @@ class Packer:
             entry["uri"] = _data_uri(bytes(self.tail), "application/octet-stream")
 
     def _place_images(self) -> None:
-        """Embed pictures that lie beside the source when the new file goes to another folder."""
+        """Embed images that lie beside the source file if the new file is written to another folder."""
         if self.document is None:
             return
         for number, image in enumerate(self.json.get("images") or []):
             uri = image.get("uri")
-            if not isinstance(uri, str) or not self.strays(uri):
+            if not isinstance(uri, str) or not self.is_unreachable(uri):
                 continue
             try:
                 content = self.document.read_uri(uri, f"images[{number}].uri")
@@ -165,14 +165,14 @@ class Packer:
             if mime:
                 image["uri"] = _data_uri(content, mime)
 
-    def strays(self, uri: str) -> bool:
-        """Whether a reference would no longer be found from the new file's folder."""
+    def is_unreachable(self, uri: str) -> bool:
+        """Return whether a relative reference would not resolve from the new file's folder."""
         assert self.document is not None
         return uri[:5].lower() != "data:" and self.path.parent.resolve() != self.document.path.parent.resolve()
 
 
-def _apart(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with lists of its own; what is in them stays as it is."""
+def _with_own_lists(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of the document with its own top-level lists; their entries are shared."""
     return {key: list(value) if isinstance(value, list) else value for key, value in document.items()}
 
 
@@ -196,5 +196,5 @@ def _encode(document: dict[str, Any], indent: int | None = None) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        # half a surrogate pair in a name is legal JSON when escaped, and only then
+        # a lone surrogate in a name is legal JSON only if escaped
         return json.dumps(document, allow_nan=False, indent=indent, separators=separators).encode("ascii")

@@ -1,7 +1,7 @@
-"""A motion onto a loaded glTF character: everything of the file stays as it was, only animations are written.
+"""Write a motion onto a loaded glTF character: everything else in the file is preserved, only animations are written.
 
-The joints' rotations and places are carried back into the nodes' own frames, through the scales and static nodes that
-reading folded away (see `scene`), so that other readers put every joint where our forward kinematics has it.
+Joint rotations and offsets are converted back to the nodes' own frames, through the scales and static nodes that
+reading folded away (see `scene`), so that other readers put every joint where our forward kinematics does.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from footplant import rotation
 from footplant.clip import Clip, Take
 from footplant.io.atomic import write_atomic
 from footplant.io.file_space import in_file_space
-from footplant.io.gltf.animation import STILL, Animation, list_takes, read_motion
+from footplant.io.gltf.animation import SETTINGS, Animation, list_takes, read_motion
 from footplant.io.gltf.bones import ANIMATION, HumanBones
 from footplant.io.gltf.document import Document
 from footplant.io.gltf.pack import Packer
-from footplant.io.gltf.scene import Joints, Scene, fold, mirror_fix
+from footplant.io.gltf.scene import GltfScene, Joints, fold, mirror_fix
+from footplant.io.source import PackedSource
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Skeleton
 
 
 @dataclass(frozen=True, eq=False)
 class GltfSource:
-    """What a figure came from: kept as `Character.source`, so that motions can be written onto the same meshes."""
+    """The file a character was loaded from, kept in `Character.source` so that motions can be written onto it."""
 
-    scene: Scene
+    scene: GltfScene
     joints: Joints
     skeleton: Skeleton
-    """As read, before the border did anything."""
+    """In file units and axes."""
     animations: tuple[Animation, ...]
-    """The figure's takes, in their order."""
+    """The animations of the character's takes, in order."""
     take_skeletons: list[Skeleton] = field(default_factory=list)
-    """Skeletons of takes that hold joints at other places than the rest pose, as far as they were read."""
+    """Skeletons of the takes read so far whose bone offsets differ from the rest pose."""
     bones: HumanBones | None = None
-    """Which nodes are which human bones, where the file states it (VRM): then its rest pose is a T-pose."""
+    """The humanoid bone map, if the file states one (VRM): then its rest pose is a T-pose."""
 
     @property
     def document(self) -> Document:
@@ -49,28 +50,42 @@ class GltfSource:
 
     @property
     def takes(self) -> tuple[Take, ...]:
-        """What the figure's takes were called, and how long they are."""
+        """Names, lengths and rates of the character's takes."""
         return list_takes(self.animations, len(self.skeleton))
+
+    def pack(self) -> PackedSource:
+        """Return the file as one self-contained GLB."""
+        document = self.document
+        extension = document.path.suffix.lower()
+        # packed as if for another folder, so that all external files are embedded
+        packer = Packer(document.path.parent / "packed" / "source.glb", document)
+        data = document.data if can_copy(document, packer) else packer.to_bytes()
+        keys = {"materials": "materials", "images": "pictures", "cameras": "cameras"}
+        carries = [words for key, words in keys.items() if document.json.get(key)]
+        parts = [part for mesh in document.top.objects("meshes") for part in mesh.objects("primitives")]
+        if any("targets" in part.data for part in parts):
+            carries.append("morph targets")
+        return PackedSource("gltf", extension if extension in (".vrm", ".vrma") else ".glb", data, tuple(carries))
 
 
 @dataclass(frozen=True, eq=False)
 class NodeCurves:
-    """Node transforms of one joint at every frame."""
+    """Transforms of one node at every frame."""
 
     node: int
-    turns: NDArray
-    """(F, 4) quaternions (w, x, y, z), neighbours on the same side."""
-    moves: NDArray | None
-    """(F, 3) translations, or None where the node stays as the file has it."""
+    rotations: NDArray
+    """(F, 4) quaternions (w, x, y, z), consecutive ones in the same hemisphere."""
+    translations: NDArray | None
+    """(F, 3), or None if the node's translation is not animated."""
 
 
 def fits(source: GltfSource, skeleton: Skeleton) -> bool:
-    """Whether a motion of that skeleton can be written onto the source's nodes: the same joints in the same tree."""
+    """Return whether a motion of that skeleton can be written onto the source's nodes: same joints in the same tree."""
     return skeleton.names == source.skeleton.names and np.array_equal(skeleton.parents, source.skeleton.parents)
 
 
 def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_takes: bool | None) -> None:
-    """Write the motions of clips, takes of one figure, onto the nodes of their character's file."""
+    """Write the motions of clips, takes of one character, onto the nodes of its file."""
     skeletons = [source.skeleton, *source.take_skeletons]
     motions = [in_file_space(clip.motion, clip.character.skeleton, skeletons) for clip in clips]
     own = bool(clips[0].takes) and all(clip.takes == source.takes for clip in clips)
@@ -78,7 +93,7 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
     originals = [source.animations[clip.take] if own else None for clip in clips]
     packer = Packer(path, source.document)
     existing = list(packer.json.get("animations") or [])
-    # several motions on a file that has none are never taken for its rest pose
+    # several motions for a file without animations are never taken for its rest pose
     unchanged = [
         (original is not None or len(clips) == 1) and _is_unchanged(motion, source, original)
         for motion, original in zip(motions, originals, strict=True)
@@ -110,7 +125,7 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
 def _animation(
     packer: Packer, clip: Clip, motion: Motion, source: GltfSource, original: Animation | None, before: Any
 ) -> dict[str, Any]:
-    """An animation of a motion; of one that replaces another it keeps what the motion does not say."""
+    """Return an animation of a motion; one that replaces another keeps what the motion does not define."""
     same_length = original is not None and len(motion) == original.frames and motion.fps == original.fps
     start = original.span[0] if original is not None and same_length else 0.0
     animation = make_animation(packer, _written_curves(source, motion), start + np.arange(len(motion)) / motion.fps)
@@ -118,7 +133,7 @@ def _animation(
     if original is None:
         return animation
     if same_length:
-        _carry_over(animation, before, set(source.joints.nodes))
+        _keep_other_channels(animation, before, set(source.joints.nodes))
     animation = {**before, **animation}
     if "name" not in before and clip.name == original.name:
         animation.pop("name")
@@ -126,7 +141,7 @@ def _animation(
 
 
 def _is_unchanged(motion: Motion, source: GltfSource, original: Animation | None) -> bool:
-    """Whether the motion is, to the last bit, the one that the file already has."""
+    """Return whether the motion is bit for bit the one in the file."""
     if original is not None:
         read = read_motion(source.scene, source.joints, source.skeleton, original, [])
     elif source.animations:
@@ -140,20 +155,21 @@ def _is_unchanged(motion: Motion, source: GltfSource, original: Animation | None
 
 
 def _bones(motion: Motion) -> NDArray:
+    """Return bone offsets (F or 1, J − 1, 3), without the root."""
     return (motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets)[:, 1:]
 
 
 def can_copy(document: Document, packer: Packer) -> bool:
-    """Whether the very bytes of the file do: the same container, and nothing beside it that would be left behind."""
+    """Return whether the file's bytes can be copied: same container, and no external files that would be lost."""
     if document.binary != packer.binary:
         return False
     entries = [entry for key in ("buffers", "images") for entry in (document.json.get(key) or [])]
     uris = [entry.get("uri") for entry in entries]
-    return not any(isinstance(uri, str) and packer.strays(uri) for uri in uris)
+    return not any(isinstance(uri, str) and packer.is_unreachable(uri) for uri in uris)
 
 
 def node_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
-    """The node transforms that put every joint where the motion has it (motion in the file's own space)."""
+    """Return the node transforms that reproduce a motion given in the file's own space."""
     scene, joints = source.scene, source.joints
     bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
     turns, offsets = [], []
@@ -163,7 +179,7 @@ def node_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
         if joint == 0:
             offset = motion.root
         elif synthetic and base is not None:
-            # a root without node cannot move in the file: its children move instead
+            # an added root has no node that could be animated: its children are animated instead
             offset = motion.root + rotation.rotate(motion.rotations[:, 0], offset)
             turn = rotation.multiply(motion.rotations[:, 0], turn)
         if base is not None:
@@ -174,41 +190,41 @@ def node_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
             turn = rotation.multiply(turn, rotation.inverse(mirror_fix(scene.stretches[node])))
         turns.append(rotation.unroll(rotation.normalize(turn)))
         offsets.append(offset)
-    stretches = [_plain_stretch(scene, max(node, 0))[None] for node in joints.nodes]
-    spreads = fold(scene, joints, turns, None, stretches).spreads
+    stretches = [_diagonal_stretch(scene, max(node, 0))[None] for node in joints.nodes]
+    scale_matrices = fold(scene, joints, turns, None, stretches).scale_matrices
     size = max(float(np.ptp(source.skeleton.rest_world[0], axis=0).max()), 1e-9)
     out = []
     for joint, node in enumerate(joints.nodes):
         if node < 0:
             continue
-        spread = spreads[joint]
-        still = spread @ scene.translations[node]
-        moves = None
-        if joints.bases[joint] is not None or np.abs(offsets[joint] - still).max() > STILL * size:
-            moves = (_inverse(spread) @ offsets[joint][..., None])[..., 0]
-            moves = np.broadcast_to(moves, (len(motion), 3))
-        out.append(NodeCurves(node, turns[joint], moves))
+        scale_matrix = scale_matrices[joint]
+        rest = scale_matrix @ scene.translations[node]
+        translations = None
+        if joints.bases[joint] is not None or np.abs(offsets[joint] - rest).max() > SETTINGS.still * size:
+            translations = (_inverse(scale_matrix) @ offsets[joint][..., None])[..., 0]
+            translations = np.broadcast_to(translations, (len(motion), 3))
+        out.append(NodeCurves(node, turns[joint], translations))
     return out
 
 
 def _written_curves(source: GltfSource, motion: Motion) -> list[NodeCurves]:
-    """The curves to write: of every joint, but a VRM animation may only turn its human bones and move its hips."""
+    """Return the curves to write; a VRM animation may only rotate its human bones and translate its hips."""
     if source.bones is None or source.bones.extension != ANIMATION:
         return node_curves(source, motion)
     human, hips = set(source.bones.nodes.values()), source.bones.nodes.get("hips")
-    settled = _settle_others(motion, {joint for joint, node in enumerate(source.joints.nodes) if node in human})
+    human_joints = {joint for joint, node in enumerate(source.joints.nodes) if node in human}
     return [
-        replace(curve, moves=curve.moves if curve.node == hips else None)
-        for curve in node_curves(source, settled)
+        replace(curve, translations=curve.translations if curve.node == hips else None)
+        for curve in node_curves(source, _reset_others(motion, human_joints))
         if curve.node in human
     ]
 
 
-def _settle_others(motion: Motion, human: set[int]) -> Motion:
-    """All joints but some at rest, those turned in the world as they were: what lies between them is folded in."""
+def _reset_others(motion: Motion, human: set[int]) -> Motion:
+    """Return the motion with all but the human joints at rest; the human joints keep their world rotations."""
     parents = motion.skeleton.parents
     world, local = np.array(motion.rotations), np.array(motion.rotations)
-    settled = np.array(motion.rotations)
+    reset = np.array(motion.rotations)
     for joint in range(len(parents)):
         above = parents[joint]
         if above >= 0:
@@ -216,17 +232,18 @@ def _settle_others(motion: Motion, human: set[int]) -> Motion:
         if joint not in human:
             local[:, joint] = motion.skeleton.rest[joint]
         elif above >= 0:
-            local[:, joint] = rotation.multiply(rotation.inverse(settled[:, above]), world[:, joint])
-        settled[:, joint] = local[:, joint] if above < 0 else rotation.multiply(settled[:, above], local[:, joint])
+            local[:, joint] = rotation.multiply(rotation.inverse(reset[:, above]), world[:, joint])
+        reset[:, joint] = local[:, joint] if above < 0 else rotation.multiply(reset[:, above], local[:, joint])
     return replace(motion, rotations=rotation.normalize(local))
 
 
-def _plain_stretch(scene: Scene, node: int) -> NDArray:
-    """A node's stretch as its scale alone: animated nodes may not have a matrix, so shear is lost."""
+def _diagonal_stretch(scene: GltfScene, node: int) -> NDArray:
+    """Return a node's stretch without shear: animated nodes cannot have a matrix, so shear is lost."""
     return np.diag(np.diagonal(scene.stretches[node]))
 
 
 def _inverse(matrices: NDArray) -> NDArray:
+    """Return inverses, or pseudo-inverses if a matrix is (nearly) singular."""
     flat = np.abs(np.linalg.det(matrices)) <= 1e-12 * np.abs(matrices).max(axis=(-2, -1)) ** 3
     return np.linalg.pinv(matrices) if flat.any() else np.linalg.inv(matrices)
 
@@ -242,16 +259,16 @@ def make_animation(packer: Packer, curves: Sequence[NodeCurves], times: NDArray)
 
     turns = np.empty((len(curves), len(times), 4), "<f4")
     for curve, own in zip(curves, turns):
-        # glTF has the real part last
-        own[:, :3], own[:, 3] = curve.turns[:, 1:], curve.turns[:, 0]
+        # glTF stores the real part last
+        own[:, :3], own[:, 3] = curve.rotations[:, 1:], curve.rotations[:, 0]
         channel(curve.node, "rotation", packer.add(own, "VEC4"))
-        if curve.moves is not None:
-            channel(curve.node, "translation", packer.add(curve.moves.astype("<f4"), "VEC3"))
+        if curve.translations is not None:
+            channel(curve.node, "translation", packer.add(curve.translations.astype("<f4"), "VEC3"))
     return {"channels": channels, "samplers": samplers}
 
 
-def _carry_over(animation: dict[str, Any], original: dict[str, Any], joints: set[int]) -> None:
-    """Keep the original's curves of other things (faces, props, cameras), which the motion does not replace."""
+def _keep_other_channels(animation: dict[str, Any], original: dict[str, Any], joints: set[int]) -> None:
+    """Add the original's channels for anything but the joints (faces, props, cameras), which the motion lacks."""
     for channel in original.get("channels") or []:
         target = channel["target"]
         if target.get("node") in joints and target.get("path") in ("translation", "rotation", "scale"):
@@ -261,7 +278,7 @@ def _carry_over(animation: dict[str, Any], original: dict[str, Any], joints: set
 
 
 def free_matrices(packer: Packer, source: GltfSource) -> None:
-    """Write animated nodes' matrices as translation, rotation and scale: glTF animates nothing else."""
+    """Replace animated nodes' matrices by translation, rotation and scale, as glTF requires."""
     scene = source.scene
     for number in source.joints.nodes:
         node = packer.json["nodes"][number] if number >= 0 else {}

@@ -1,10 +1,10 @@
-"""glTF nodes as figures: which nodes are joints, and how node transforms become offsets and rotations.
+"""glTF nodes as skeletons: how node transforms become joint offsets and rotations.
 
-A node has a translation t, a rotation R and a stretch S (a diagonal scale, or what is left of a matrix); our joints
-have an offset and a rotation only. Write a node's world matrix as T(p)·Q·M with a rotation Q and the rest M. A child
-stands at p + Q·(M t), so its offset is M t, and M of the child is (local rotation)ᵀ·M·R·S. While every scale is uniform
-M is a plain number (negative below a mirror) that never changes, and offsets are constants. Under a scale that is not
-uniform, or that is animated, M varies with the pose: the offsets vary too, and positions stay exact.
+A node has a translation t, a rotation R and a stretch S (a diagonal scale, or the remainder of a matrix); a joint has
+only an offset and a rotation. Write a node's world matrix as T(p)·Q·M with a rotation Q and a remainder M. A child is
+at p + Q·(M t), so its offset is M t, and the child's M is (local rotation)ᵀ·M·R·S. If every scale is uniform, M is a
+constant scalar (negative below a mirrored node) and offsets are constant. Under non-uniform or animated scale, M
+varies with the pose: the offsets vary too, and world positions stay exact.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from footplant.io.gltf.document import Document
 from footplant.io.json import Json
 from footplant.skeleton import Skeleton
 
-DEEPEST = 4096
-"""Nodes may be nested this deep; a deeper tree is taken for a damaged file."""
+MAX_DEPTH = 4096
+"""Maximum nesting depth of nodes; a deeper tree is treated as a damaged file."""
 UNIFORM = 1e-6
-"""Scales that differ by less than this share are one uniform scale."""
+"""Relative. Scale factors that differ by less are one uniform scale."""
 NOTABLE = 1e-3
-"""Scales that differ by more are worth a note; below it is the rounding of exporters."""
+"""Relative. Scale factors that differ by more are reported in a note; smaller differences are exporters' rounding."""
 END_SITE = "footplantEndSite"
-"""Key in a node's extras: the node marks the tip of a bone and is no joint."""
+"""Key in a node's extras: the node is an end site, which marks the tip of a bone, and not a joint."""
 BONES = "footplantBones"
-"""Key in a mesh's extras: the mesh is bones to look at, drawn by Footplant, and not the figure's body."""
+"""Key in a mesh's extras: the mesh is Footplant's display geometry for bones, and not the character's skin."""
 _END_NAME = re.compile(r"(?i:[ _.\-](end|nub|tip)|endsite|end[ _.\-]site)$|[a-z0-9](End|Nub|EndSite)$")
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """Every node of a document."""
+class GltfScene:
+    """All nodes of a document."""
 
     document: Document
     entries: tuple[Json, ...]
-    """Each node's object."""
+    """The JSON object of each node."""
     parents: tuple[int, ...]
-    """Each node's parent, −1 at the top."""
+    """Parent of each node, −1 for root nodes."""
     children: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
     """All nodes, parents before children, children in the file's order."""
     roots: tuple[int, ...]
-    """The top nodes of the scene that is shown; all top nodes when the file has no scene."""
+    """Root nodes of the default scene; all root nodes if the file has no scene."""
     translations: NDArray
     """(N, 3) in the parent's units."""
     rotations: NDArray
@@ -56,30 +56,30 @@ class Scene:
     stretches: NDArray
     """(N, 3, 3); diagonal unless the node has a matrix with shear."""
     bases: dict[int, Base] = field(default_factory=dict)
-    """The frames of nodes at rest, as far as they were asked for: see `base_above`."""
+    """Cache of `base_above`: rest frames of nodes."""
 
     def name(self, node: int) -> str:
-        """What the file calls a node, or node_N."""
+        """Return the name of a node, or node_N."""
         return self.entries[node].text("name", "") or f"node_{node}"
 
 
 @dataclass(frozen=True, eq=False)
 class Joints:
-    """The nodes of one figure, as joints in the order of its skeleton."""
+    """The nodes of one character, as joints in the order of its skeleton."""
 
     nodes: tuple[int, ...]
-    """Node of each joint; −1 for a root that joins several trees and has no node."""
+    """Node of each joint; −1 for an added root above several trees, which has no node."""
     parents: tuple[int, ...]
     """Parent joint of each joint, −1 for joint 0."""
     bases: tuple[Base | None, ...]
-    """For joints below which the figure begins: what stands above them in the file. None: the parent joint."""
+    """For joints whose parent node is not a joint: the static frame above them. None: the parent joint is above."""
     ends: tuple[tuple[int, int], ...] = ()
     """(parent joint, node) of each end site."""
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A static frame above a figure, T(position)·Q(rotation)·stretch."""
+    """A static frame above a character, T(position)·Q(rotation)·stretch."""
 
     position: NDArray
     """(3,) metres."""
@@ -89,7 +89,7 @@ class Base:
     """(3, 3)."""
 
 
-def read_scene(document: Document) -> Scene:
+def read_scene(document: Document) -> GltfScene:
     """Read and check the node tree."""
     top = document.top
     entries = top.objects("nodes")
@@ -113,7 +113,7 @@ def read_scene(document: Document) -> Scene:
     lists = [scene.indices("nodes", count) for scene in scenes]
     roots = [node for node in lists[shown] if parents[node] < 0] if scenes else []
     transforms = [_transform(entry) for entry in entries]
-    return Scene(
+    return GltfScene(
         document,
         tuple(entries),
         tuple(parents),
@@ -127,13 +127,13 @@ def read_scene(document: Document) -> Scene:
 
 
 def _walk(starts: Sequence[int], children: Sequence[Sequence[int]], document: Document) -> list[int]:
-    """Nodes in depth-first order, without recursion."""
+    """Return nodes in depth-first order."""
     order, stack = [], [(node, 0) for node in reversed(starts)]
     while stack:
         node, depth = stack.pop()
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise FormatError(
-                f"expected nodes nested at most {DEEPEST} deep, got more", path=document.path, where=f"nodes[{node}]"
+                f"expected nodes nested at most {MAX_DEPTH} deep, got more", path=document.path, where=f"nodes[{node}]"
             )
         order.append(node)
         stack.extend((child, depth + 1) for child in reversed(children[node]))
@@ -141,7 +141,7 @@ def _walk(starts: Sequence[int], children: Sequence[Sequence[int]], document: Do
 
 
 def _transform(entry: Json) -> tuple[NDArray, NDArray, NDArray]:
-    """Translation, rotation and stretch of a node."""
+    """Return translation, rotation and stretch of a node."""
     matrix = entry.numbers("matrix", 16)
     if matrix is not None:
         full = np.array(matrix).reshape(4, 4).T
@@ -157,7 +157,7 @@ def _transform(entry: Json) -> tuple[NDArray, NDArray, NDArray]:
 
 
 def split_linear(linear: NDArray) -> tuple[NDArray, NDArray]:
-    """A 3×3 matrix as quaternion and stretch, linear = R·S; of a mirror the x axis is the turned one, as usual."""
+    """Factor a 3×3 matrix as quaternion and stretch, linear = R·S; a mirror is attributed to the x axis."""
     columns = np.array(linear)
     if np.linalg.det(columns) < 0:
         columns[:, 0] *= -1
@@ -166,7 +166,7 @@ def split_linear(linear: NDArray) -> tuple[NDArray, NDArray]:
     if np.allclose(unit.T @ unit, np.eye(3), atol=1e-9):
         matrix = unit
     else:
-        # the nearest rotation (polar decomposition); right for shear, and defined for a flattened node too
+        # the nearest rotation (polar decomposition): correct for shear and defined for a degenerate scale
         u, _, v = np.linalg.svd(columns)
         matrix = u @ np.diag([1.0, 1.0, np.linalg.det(u @ v)]) @ v
     turn = rotation.from_matrix(matrix)
@@ -174,18 +174,18 @@ def split_linear(linear: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def signs(stretch: NDArray) -> NDArray:
-    """(3,) the sign of each axis of a stretch: −1 where it mirrors."""
+    """Return (3,) the sign of each axis of a stretch: −1 where it mirrors."""
     return np.where(np.diagonal(stretch) < 0, -1.0, 1.0)
 
 
 def scalar_factor(matrix: NDArray, tolerance: float = UNIFORM) -> float | None:
-    """The number g of a matrix g·I, else None."""
+    """Return g if the matrix is g·I, else None."""
     factor = float(np.mean(np.diagonal(matrix)))
     return factor if np.abs(matrix - np.eye(3) * factor).max() <= tolerance * abs(factor) else None
 
 
 def uniform_factor(stretch: NDArray) -> float | None:
-    """The factor of a stretch that is the same along all axes (its sign: whether it mirrors), else None."""
+    """Return the factor of a uniform stretch, negative if it mirrors; None if it is not uniform."""
     factor = float(np.mean(np.abs(np.diagonal(stretch))))
     if np.abs(stretch - np.diag(signs(stretch)) * factor).max() > UNIFORM * factor:
         return None
@@ -193,15 +193,15 @@ def uniform_factor(stretch: NDArray) -> float | None:
 
 
 def mirror_fix(stretch: NDArray) -> NDArray:
-    """The half turn (or none) that a mirroring stretch leaves in a joint's rotation: det(D)·D as a quaternion."""
+    """Return the half turn (or identity) that a mirroring stretch D adds to a joint's rotation: det(D)·D."""
     axes = signs(stretch)
     if (axes > 0).all():
         return rotation.IDENTITY
     return rotation.from_matrix(np.diag(axes * np.prod(axes)))
 
 
-def base_above(scene: Scene, node: int) -> Base:
-    """What stands above a node at rest."""
+def base_above(scene: GltfScene, node: int) -> Base:
+    """Return the static frame above a node at rest."""
     chain, place = [], scene.parents[node]
     while place >= 0 and place not in scene.bases:
         chain.append(place)
@@ -209,11 +209,11 @@ def base_above(scene: Scene, node: int) -> Base:
     base = scene.bases[place] if place >= 0 else Base(np.zeros(3), rotation.identity(), np.eye(3))
     for above in reversed(chain):
         local = rotation.multiply(scene.rotations[above], mirror_fix(scene.stretches[above]))
-        spread = base.stretch @ rotation.to_matrix(scene.rotations[above]) @ scene.stretches[above]
+        scale_matrix = base.stretch @ rotation.to_matrix(scene.rotations[above]) @ scene.stretches[above]
         base = scene.bases[above] = Base(
             base.position + rotation.rotate(base.rotation, base.stretch @ scene.translations[above]),
             rotation.normalize(rotation.multiply(base.rotation, local)),
-            rotation.to_matrix(local).T @ spread,
+            rotation.to_matrix(local).T @ scale_matrix,
         )
     return base
 
@@ -223,18 +223,19 @@ class Pose:
     """Offsets and rotations of every joint, each (1, …) when constant or (F, …)."""
 
     offsets: list[NDArray]
-    """Places in the parent's frame, metres; for joints with a base, in the frame that the base stands in."""
+    """Translation in the parent's frame, metres; for joints with a base, in the frame that the base is in."""
     rotations: list[NDArray]
-    """Local rotations; for joints with a base they contain the base's."""
-    spreads: list[NDArray]
+    """Local rotations; for joints with a base they include the base's rotation."""
+    scale_matrices: list[NDArray]
     """(1 or F, 3, 3) the matrix M above each joint: node translation → offset."""
 
 
-def fold(scene: Scene, joints: Joints, turns: Sequence[NDArray], moves: Sequence[NDArray] | None,
+def fold(scene: GltfScene, joints: Joints, turns: Sequence[NDArray], translations: Sequence[NDArray] | None,
          stretches: Sequence[NDArray]) -> Pose:  # fmt: skip
-    """Node transforms → offsets and rotations of joints.
+    """Convert node transforms to joint offsets and rotations, as in the module docstring.
 
-    turns, moves, stretches: per joint (1 or F, 4), (1 or F, 3), (1 or F, 3, 3); without moves the offsets are left out.
+    turns, translations, stretches: per joint (1 or F, 4), (1 or F, 3), (1 or F, 3, 3). Without translations, offsets
+    are zero.
     """
     pose = Pose([], [], [])
     below: list[NDArray] = []
@@ -243,32 +244,32 @@ def fold(scene: Scene, joints: Joints, turns: Sequence[NDArray], moves: Sequence
         if node < 0:
             pose.offsets.append(np.zeros((1, 3)))
             pose.rotations.append(rotation.identity(1))
-            pose.spreads.append(np.eye(3)[None])
+            pose.scale_matrices.append(np.eye(3)[None])
             below.append(np.eye(3)[None])
             continue
-        spread = below[parent] if base is None else base.stretch[None]
+        scale_matrix = below[parent] if base is None else base.stretch[None]
         rest = scene.stretches[node]
         local = rotation.multiply(turns[joint], mirror_fix(rest))
-        factor = scalar_factor(spread[0]) if len(spread) == 1 else None
+        factor = scalar_factor(scale_matrix[0]) if len(scale_matrix) == 1 else None
         own = uniform_factor(rest) if stretches[joint].shape == (1, 3, 3) else None
         if factor is not None and own is not None and np.array_equal(stretches[joint][0], rest):
             below.append(np.eye(3)[None] * (factor * own))
         else:
-            matrix = spread @ rotation.to_matrix(turns[joint]) @ stretches[joint]
+            matrix = scale_matrix @ rotation.to_matrix(turns[joint]) @ stretches[joint]
             below.append(np.swapaxes(rotation.to_matrix(local), -1, -2) @ matrix)
-        pose.spreads.append(spread)
-        offset = np.zeros((1, 3)) if moves is None else (spread @ moves[joint][..., None])[..., 0]
+        pose.scale_matrices.append(scale_matrix)
+        offset = np.zeros((1, 3)) if translations is None else (scale_matrix @ translations[joint][..., None])[..., 0]
         if base is not None:
             offset = base.position + rotation.rotate(base.rotation, offset)
             local = rotation.multiply(base.rotation, local)
         pose.offsets.append(offset)
         pose.rotations.append(rotation.normalize(local))
-    pose.spreads.extend(below[parent] for parent, _ in joints.ends)
+    pose.scale_matrices.extend(below[parent] for parent, _ in joints.ends)
     return pose
 
 
-def rest_pose(scene: Scene, joints: Joints) -> Pose:
-    """The pose of the nodes as the file has them."""
+def rest_pose(scene: GltfScene, joints: Joints) -> Pose:
+    """Return the pose of the nodes as stored in the file."""
     nodes = [max(node, 0) for node in joints.nodes]
     return fold(
         scene,
@@ -279,31 +280,30 @@ def rest_pose(scene: Scene, joints: Joints) -> Pose:
     )
 
 
-def make_skeleton(scene: Scene, joints: Joints, notes: list[str]) -> Skeleton:
-    """The figure's skeleton; names are made unique."""
+def make_skeleton(scene: GltfScene, joints: Joints, notes: list[str]) -> Skeleton:
+    """Return the character's skeleton; duplicate names get a number."""
     pose = rest_pose(scene, joints)
-    names, taken, twice = [], set(), []
+    names, taken, duplicates = [], set(), []
     for node in joints.nodes:
         name = "root" if node < 0 else scene.name(node)
         if name in taken:
-            twice.append(name)
+            duplicates.append(name)
             number = 1
             while f"{name}_{number}" in taken:
                 number += 1
             name = f"{name}_{number}"
         taken.add(name)
         names.append(name)
-    if twice:
-        shown = ", ".join(repr(name) for name in list(dict.fromkeys(twice))[:5])
-        have = "1 joint has" if len(twice) == 1 else f"{len(twice)} joints have"
-        notes.append(f"{have} a name that another has too ({shown}); a number was added")
-    if any(scalar_factor(spread[0], NOTABLE) is None for spread in pose.spreads):
+    if duplicates:
+        shown = ", ".join(repr(name) for name in list(dict.fromkeys(duplicates))[:5])
+        have = "1 joint has" if len(duplicates) == 1 else f"{len(duplicates)} joints have"
+        notes.append(f"{have} a duplicate name ({shown}); a number was added")
+    if any(scalar_factor(scale_matrix[0], NOTABLE) is None for scale_matrix in pose.scale_matrices):
         notes.append(
-            "some joints are scaled by different factors along their axes; the bones follow, the mesh's own scaling "
-            "is taken from the rest pose"
+            "some joints have non-uniform scale; bone lengths follow it, the mesh keeps the scale of the rest pose"
         )
     ends = [
-        pose.spreads[len(joints.nodes) + number][0] @ scene.translations[node]
+        pose.scale_matrices[len(joints.nodes) + number][0] @ scene.translations[node]
         for number, (_, node) in enumerate(joints.ends)
     ]
     return Skeleton(
@@ -316,8 +316,8 @@ def make_skeleton(scene: Scene, joints: Joints, notes: list[str]) -> Skeleton:
     )
 
 
-def looks_like_end(scene: Scene, node: int) -> bool:
-    """Whether a leaf node only marks the tip of a bone: flagged so by Footplant, or called end, nub or tip."""
+def looks_like_end(scene: GltfScene, node: int) -> bool:
+    """Return whether a leaf node is an end site: flagged so by Footplant, or named end, nub or tip."""
     entry = scene.entries[node]
     if scene.children[node] or any(key in entry.data for key in ("mesh", "camera", "skin")):
         return False

@@ -1,4 +1,4 @@
-"""A clip as a new glTF file: joints as nodes, the skin (or bones to look at) as a mesh, the motion as an animation."""
+"""Write a clip as a new glTF file: joints as nodes, the skin (or display bones) as a mesh, motions as animations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.clip import Clip
-from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, Begun, Packer
+from footplant.io.gltf.pack import VERTEX_DATA, VERTEX_INDICES, DocumentState, Packer
 from footplant.io.gltf.rewrite import NodeCurves, make_animation
 from footplant.io.gltf.scene import BONES, END_SITE
 from footplant.io.writing import generator
@@ -23,7 +23,7 @@ from footplant.skinning import vertex_normals
 _OCTAHEDRON = np.array(
     [[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4], [5, 1, 2], [5, 2, 3], [5, 3, 4], [5, 4, 1]], np.int64
 )
-"""Faces of a bone: corner 0 at the joint, 1–4 around its waist, 5 at the far end."""
+"""Faces of a bone: corner 0 at the joint, 1–4 around its thickest part, 5 at the far end."""
 
 
 def write_new(
@@ -35,12 +35,12 @@ def write_new(
 ) -> None:
     """Write a clip whose character has no glTF file of its own (mesh: "auto", "bones" or "none").
 
-    Node N is joint N. extensions: what the document says by extensions, by their names. takes: what to write as
-    animations when it is more than the clip alone.
+    Node N is joint N. extensions: document-level extensions by name. takes: the clips to write as animations, if not
+    just the one.
     """
     skeleton = clip.motion.skeleton
     packer = Packer(path)
-    packer.resume(_begun(clip.character, skeleton, mesh))
+    packer.restore(_static_document(clip.character, skeleton, mesh))
     for take in takes or (clip,):
         if len(take.motion):
             times = np.arange(len(take.motion)) / take.motion.fps
@@ -51,20 +51,22 @@ def write_new(
     packer.write()
 
 
-_BEGUN: WeakKeyDictionary[Character, tuple[Skeleton, str, Begun]] = WeakKeyDictionary()
-"""The last document that was begun for each character, after the skeleton and the mesh that it is of."""
+_STATIC_DOCUMENTS: WeakKeyDictionary[Character, tuple[Skeleton, str, DocumentState]] = WeakKeyDictionary()
+"""Cache: the last static document of each character, with the skeleton and mesh option that it was made for."""
 
 
-def _begun(character: Character, skeleton: Skeleton, mesh: str) -> Begun:
-    """All of a document but the motions: what every file of a character has in common, and batches write many."""
-    known = _BEGUN.get(character)
+def _static_document(character: Character, skeleton: Skeleton, mesh: str) -> DocumentState:
+    """Return a document without animations, cached per character since batches write many files of one character."""
+    known = _STATIC_DOCUMENTS.get(character)
     if known is None or known[0] is not skeleton or known[1] != mesh:
-        known = _BEGUN[character] = (skeleton, mesh, _begin(character, skeleton, mesh))
+        state = _make_static_document(character, skeleton, mesh)
+        known = _STATIC_DOCUMENTS[character] = (skeleton, mesh, state)
     return known[2]
 
 
-def _begin(character: Character, skeleton: Skeleton, mesh: str) -> Begun:
-    packer = Packer("begun.glb")
+def _make_static_document(character: Character, skeleton: Skeleton, mesh: str) -> DocumentState:
+    """Build nodes, skin, material and mesh."""
+    packer = Packer("static.glb")
     packer.json["asset"] = {"version": "2.0", "generator": generator()}
     packer.json["scene"] = 0
     roots = [0]
@@ -79,11 +81,11 @@ def _begin(character: Character, skeleton: Skeleton, mesh: str) -> Begun:
         packer.append("meshes", body if shape is character.skin else body | {"extras": {BONES: True}})
         roots.append(packer.append("nodes", {"name": character.name, "mesh": 0, "skin": 0}))
     packer.json["scenes"] = [{"nodes": roots}]
-    return packer.begun
+    return packer.state
 
 
 def _joint_nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
-    """A node a joint, in the joints' order, then one an end site."""
+    """Return one node per joint, in the joints' order, then one per end site."""
     nodes: list[dict[str, Any]] = []
     for joint, name in enumerate(skeleton.names):
         w, x, y, z = skeleton.rest[joint].tolist()
@@ -100,22 +102,22 @@ def _joint_nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
 
 
 def _curves(motion: Motion, rest: Skeleton) -> list[NodeCurves]:
-    """The curves of every joint; those that stay where the nodes' skeleton has them at rest are not moved."""
+    """Return the curves of every joint; translations only where bone offsets differ from the nodes' rest offsets."""
     turns = rotation.unroll(motion.rotations)
     bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
     moving = (bones != rest.offsets).any(axis=(0, 2))
     curves = []
     for joint in range(len(motion.skeleton)):
-        moves = motion.root if joint == 0 else None
+        translations = motion.root if joint == 0 else None
         if joint and moving[joint]:
-            moves = np.broadcast_to(bones[:, joint], (len(motion), 3))
-        curves.append(NodeCurves(joint, turns[:, joint], moves))
+            translations = np.broadcast_to(bones[:, joint], (len(motion), 3))
+        curves.append(NodeCurves(joint, turns[:, joint], translations))
     return curves
 
 
 def _skin(packer: Packer, skin: Skin, joints: int, name: str) -> dict[str, Any]:
     matrices = np.array(skin.inverse_bind).astype("<f4")
-    # the last row must be 0 0 0 1 to the bit
+    # the last row must be exactly 0 0 0 1
     matrices[:, 3] = (0, 0, 0, 1)
     bind = packer.add(np.swapaxes(matrices, 1, 2).reshape(-1, 16), "MAT4")
     return {"name": name, "joints": list(range(joints)), "skeleton": 0, "inverseBindMatrices": bind}
@@ -144,7 +146,7 @@ def _primitive(packer: Packer, skin: Skin) -> dict[str, Any]:
 
 
 def strongest(skin: Skin) -> tuple[NDArray, NDArray]:
-    """The four (or eight, where more than four matter) strongest joints of each vertex, their weights summing to 1."""
+    """Return the four (eight if any vertex has more than four) strongest influences per vertex, normalised to 1."""
     joints, weights = np.array(skin.joints), np.array(skin.weights)
     width = 4 if (weights > 0).sum(axis=1).max(initial=0) <= 4 else 8
     order = np.argsort(-weights, axis=1, kind="stable")[:, :width]
@@ -164,7 +166,7 @@ def _unit(vectors: NDArray) -> NDArray:
 
 
 def bone_skin(skeleton: Skeleton) -> Skin:
-    """Octahedral bones, each bound to its joint, so that viewers show something of a skeleton without a mesh."""
+    """Return octahedral bones, each bound rigidly to its joint, so that viewers can show a skeleton without a mesh."""
     positions, rotations = skeleton.rest_world
     size = float(np.ptp(np.concatenate([positions, skeleton.rest_ends]), axis=0).max()) or 1.0
     tips: list[list[NDArray]] = [[] for _ in skeleton.names]
@@ -176,7 +178,7 @@ def bone_skin(skeleton: Skeleton) -> Skin:
     for joint, ends in enumerate(tips):
         start = positions[joint]
         bones = [end for end in ends if np.linalg.norm(end - start) > 1e-3 * size]
-        # a joint with no bone of its own is a small diamond
+        # a joint without children is drawn as a small diamond
         for end in bones or [start + rotation.rotate(rotations[joint], [0.0, 0.02 * size, 0.0])]:
             corners = _bone_corners(start, end, 0.03 * size)
             flat = corners[_OCTAHEDRON].reshape(-1, 3)
@@ -200,7 +202,7 @@ def bone_skin(skeleton: Skeleton) -> Skin:
 
 
 def _bone_corners(start: NDArray, end: NDArray, thickest: float) -> NDArray:
-    """The six corners of a bone: thick near its joint, pointed at its end."""
+    """Return the six corners of a bone: thick near its joint, pointed at its end."""
     along = end - start
     length = float(np.linalg.norm(along))
     turn = rotation.between([0.0, 1.0, 0.0], along)

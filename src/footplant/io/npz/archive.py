@@ -1,9 +1,9 @@
-"""NumPy's files, read with suspicion: nothing is unpickled, and nothing is allocated before sizes have been compared.
+"""Read NumPy files defensively: nothing is unpickled, and sizes are checked before allocation.
 
-A .npz file is a zip archive of .npy files (see `io.arrays`). Its directory states how large each member becomes, each
-.npy header how large its array is; both must agree with one another before a byte is unpacked, and all that is unpacked
-together may not exceed `MAX_GROWTH` times the file's size plus `SMALL` bytes. (Motions hardly shrink when they are
-packed; hands that never move and 64-bit numbers of 32-bit precision bring them to a fifth.)
+A .npz file is a zip archive of .npy files (see `io.arrays`). Its directory states the size of each member, each .npy
+header the size of its array; both must agree before a byte is unpacked, and the total may not exceed `MAX_GROWTH` times
+the file's size plus `SMALL` bytes. (Motions compress little; static hands and 64-bit numbers of 32-bit precision bring
+them to a fifth.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import FormatError
 from footplant.io import arrays
-from footplant.io.arrays import LONGEST_HEADER, NpyHeader, read_archive, read_npy_header
+from footplant.io.arrays import MAX_NPY_HEADER, NpyHeader, read_archive, read_npy_header
 
 MAX_GROWTH = 8
 SMALL = 1 << 22
@@ -28,33 +28,33 @@ SMALL = 1 << 22
 
 @dataclass
 class Archive:
-    """The arrays of a .npz file (or the one of a .npy file, called ""), each read when it is asked for."""
+    """The arrays of a .npz file (or the single one of a .npy file, named ""), read on demand."""
 
     file: BinaryIO
     path: str | Path | None
     headers: dict[str, NpyHeader]
-    """Name → what the array is; those of objects, of structures and of no array at all are not among them."""
+    """Name → array header; without pickled objects, structured arrays and files that are not arrays."""
     refused: dict[str, str]
     """Name → why it cannot be read."""
     members: dict[str, str] = field(default_factory=dict)
-    """Name → what its file in the archive is called."""
+    """Name → file name in the archive."""
     archive: arrays.Archive | None = None
     """The zip file; None for a .npy file."""
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a readable array of that name."""
+        """Return whether there is a readable array of that name."""
         return name in self.headers
 
     def error(self, message: str, name: str | None = None) -> FormatError:
-        """An error that names file and array."""
+        """Return an error that names file and array."""
         return FormatError(message, path=self.path, where=name or None)
 
     def find(self, *names: str) -> str | None:
-        """The first of some names that there is."""
+        """Return the first of the names that exists, or None."""
         return next((name for name in names if name in self.headers), None)
 
     def array(self, name: str) -> NDArray:
-        """The array, its bytes checked against what the directory and its header say."""
+        """Return the array, its size checked against the directory and its header."""
         if name in self.refused:
             raise self.error(self.refused[name], name)
         header = self.headers[name]
@@ -69,7 +69,7 @@ class Archive:
         return header.array(data)
 
     def floats(self, name: str) -> NDArray:
-        """An array of finite numbers, in the precision of the file."""
+        """Return an array of finite numbers, in the file's precision."""
         if name in self.headers and self.headers[name].dtype.kind not in "fiu":
             raise self.error(f"expected numbers, got {self.headers[name]}", name)
         array = self.array(name)
@@ -79,27 +79,27 @@ class Archive:
         return array
 
     def strings(self, name: str) -> tuple[str, ...]:
-        """A list of names."""
+        """Return an array of strings."""
         header = self.headers.get(name)
         if header is not None and (header.dtype.kind not in "US" or len(header.shape) > 1):
             raise self.error(f"expected a list of names, got {header}", name)
         array = np.atleast_1d(self.array(name))
         if array.dtype.kind == "U":
             letters = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
-            # Python itself breaks on letters that do not exist
+            # Python itself fails on code points that do not exist
             if letters.max(initial=0) > sys.maxunicode:
-                raise self.error("expected a list of names, got bytes that are no text", name)
+                raise self.error("expected a list of names, got invalid code points", name)
         values = array.tolist()
         return tuple(value.decode("latin-1") if isinstance(value, bytes) else value for value in values)
 
     def number(self, name: str) -> float:
-        """A single number."""
+        """Return a single number."""
         if math.prod(self.headers[name].shape) != 1:
             raise self.error(f"expected a single number, got {self.headers[name]}", name)
         return float(self.floats(name).reshape(()))
 
     def summary(self) -> str:
-        """All arrays with their shapes, for messages."""
+        """Return all arrays with their shapes, for messages."""
         listing = [f"{name} {header}".strip() for name, header in list(self.headers.items())[:12]]
         listing += [f"{name} (unreadable)" for name in list(self.refused)[:3]]
         more = len(self.headers) + len(self.refused) - len(listing)
@@ -107,14 +107,14 @@ class Archive:
 
 
 def open_archive(file: BinaryIO, path: str | Path | None) -> Archive:
-    """Read the headers of a .npz or .npy file; which of the two it is, its first bytes say."""
+    """Read the headers of a .npz or .npy file, distinguished by their first bytes."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     start = file.read(6)
     if start == b"\x93NUMPY":
         file.seek(0)
         try:
-            return Archive(file, path, {"": read_npy_header(file.read(LONGEST_HEADER + 12), size)}, {})
+            return Archive(file, path, {"": read_npy_header(file.read(MAX_NPY_HEADER + 12), size)}, {})
         except ValueError as error:
             raise FormatError(str(error), path=path) from error
     if start[:2] != b"PK":
@@ -132,7 +132,7 @@ def open_archive(file: BinaryIO, path: str | Path | None) -> Archive:
             continue
         whole = members.size(name)
         try:
-            header = read_npy_header(members.head(name, LONGEST_HEADER + 12), whole)
+            header = read_npy_header(members.head(name, MAX_NPY_HEADER + 12), whole)
         except (ValueError, FormatError) as error:
             archive.refused[key] = str(error)
             continue

@@ -1,4 +1,4 @@
-"""Motions as arrays of numbers: joint positions, with or without world rotations, names and parents."""
+"""Motions stored as arrays of joint positions, with or without world rotations, names and parents."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from footplant.clip import Take
 from footplant.io.character import RawCharacter
 from footplant.io.npz.archive import Archive
 from footplant.io.npz.bodies import BY_JOINTS, SMPL_KEYPOINTS
-from footplant.io.npz.layouts import PLAIN
+from footplant.io.npz.layouts import ORDERS
 from footplant.io.npz.posing import BLOCK, Tree, pose_by_positions, pose_by_rotations
-from footplant.io.npz.tree import LOOSE, RIGID, choose_layout, find_parents, parents_first
+from footplant.io.npz.tree import SETTINGS, choose_layout, find_parents, parents_first
 
 DEFAULT_FPS = 30.0
 MAX_JOINTS = 512
-FEW_FRAMES = 10
-"""Frames below which a motion does not tell which joint hangs on which."""
+MIN_FRAMES = 10
+"""Fewer frames do not determine the joint tree."""
 MAX_LENGTH = 1e9
-"""Largest coordinate taken for one, in file units."""
+"""Largest valid coordinate, in file units."""
 POSITIONS = (
     "posed_joints", "body_positions", "body_pos_w", "rigid_body_pos", "global_positions", "joint_positions",
     "global_joint_positions", "world_positions", "positions", "joints", "joints3d", "joints_3d", "keypoints3d",
@@ -32,13 +32,13 @@ NAMES = ("names", "joint_names", "body_names", "bone_names", "joints_names", "ma
 PARENTS = ("parents", "joint_parents", "parent_indices", "bone_parents", "kintree_table", "parent")
 RATES = ("fps", "mocap_framerate", "mocap_frame_rate", "framerate", "frame_rate", "frequency", "rate")
 STEPS = ("dt", "frame_time", "timestep")
-KNOWN = (*(body.layout for body in BY_JOINTS.values()), SMPL_KEYPOINTS.layout, *PLAIN)
+KNOWN = (*(body.layout for body in BY_JOINTS.values()), SMPL_KEYPOINTS.layout, *ORDERS)
 BODIES = {body.layout.names: body for body in (*BY_JOINTS.values(), SMPL_KEYPOINTS)}
 """Bodies by the names of their joints."""
 
 
 def find_rate(archive: Archive, fps: float | None, notes: list[str]) -> float:
-    """Frames a second: what the caller says, what the file says, or 30."""
+    """Return frames per second: the caller's, the file's, or 30."""
     if fps is not None:
         rate = float(fps)
     elif (key := archive.find(*RATES)) is not None:
@@ -47,15 +47,15 @@ def find_rate(archive: Archive, fps: float | None, notes: list[str]) -> float:
         step = archive.number(key)
         rate = 1.0 / step if step > 0 else 0.0
     else:
-        notes.append(f"no rate is stated; {DEFAULT_FPS:g} frames a second were taken (fps= says otherwise)")
+        notes.append(f"no frame rate is stated; {DEFAULT_FPS:g} frames per second were assumed (fps= overrides it)")
         return DEFAULT_FPS
     if not (np.isfinite(rate) and 1e-3 <= rate <= 1e6):
-        raise archive.error(f"expected a positive number of frames a second, got {rate}")
+        raise archive.error(f"expected a positive number of frames per second, got {rate}")
     return rate
 
 
 def find_positions(archive: Archive) -> str | None:
-    """The array that holds positions (frames, joints, 3), if there is one."""
+    """Return the name of the array of positions (frames, joints, 3), or None."""
     for name in (*POSITIONS, ""):
         header = archive.headers.get(name)
         if header is not None and header.dtype.kind in "fiu" and _is_frames(header.shape):
@@ -68,12 +68,12 @@ def find_positions(archive: Archive) -> str | None:
 
 
 def _is_frames(shape: tuple[int, ...]) -> bool:
-    """(F, J, 3), perhaps with a batch of one before it."""
+    """Return whether the shape is (F, J, 3), possibly with leading axes of length 1."""
     return len(shape) >= 3 and shape[-1] == 3 and shape[-2] >= 2 and all(size == 1 for size in shape[:-3])
 
 
 def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> RawCharacter:
-    """A figure from joint positions, posed by the file's world rotations or by ones that fit."""
+    """Return a character from joint positions, with the file's world rotations or fitted ones."""
     notes: list[str] = []
     rate = find_rate(archive, fps, notes)
     if archive.headers[key].shape[-2] > MAX_JOINTS:
@@ -98,7 +98,7 @@ def read_arrays(archive: Archive, name: str, key: str, fps: float | None) -> Raw
 
 
 def _read_rotations(archive: Archive, positions: NDArray) -> NDArray | None:
-    """World rotations (F, J, 4) of the same joints, if the file has them."""
+    """Return world rotations (F, J, 4) of the same joints, if the file has them."""
     key = archive.find(*ROTATIONS)
     if key is None:
         return None
@@ -122,22 +122,23 @@ def _read_rotations(archive: Archive, positions: NDArray) -> NDArray | None:
 
 
 def _orthogonal(archive: Archive, key: str) -> NDArray:
+    """Return an array of rotation matrices, checked by their norms."""
     matrices = archive.floats(key)
     size = np.einsum("...ij,...ij->...", matrices, matrices, dtype=float)
     if not np.abs(size - 3.0).max() <= 0.06:
-        raise archive.error("expected rotation matrices, got some that are none", key)
+        raise archive.error("expected rotation matrices, got others", key)
     return matrices
 
 
 def _order_of_quaternions(positions: NDArray, quaternions: NDArray) -> NDArray:
-    """Real part first, or last as some simulators have it: the order in which bones are stiffer."""
+    """Return quaternions with the real part first; files may have it last: the stiffer interpretation is chosen."""
     last = quaternions[..., [3, 0, 1, 2]]
     stiff = [_stiffness(positions, candidate) for candidate in (quaternions, last)]
     return quaternions if stiff[0] <= stiff[1] else np.ascontiguousarray(last)
 
 
 def _stiffness(positions: NDArray, rotations: NDArray) -> float:
-    """How much joints move in the frame of joint 0 or of the joint that suits them best, on average, file units."""
+    """Return the mean over joints of their deviation in the best-fitting other joint's frame, file units."""
     step = max(1, len(positions) // 60)
     positions, rotations = np.asarray(positions[::step], float), rotation.inverse(rotations[::step])
     best = np.full(positions.shape[1], np.inf)
@@ -150,7 +151,7 @@ def _stiffness(positions: NDArray, rotations: NDArray) -> float:
 
 
 def _find_tree(archive: Archive, key: str, positions: NDArray, rotations: NDArray | None, notes: list[str]) -> Tree:
-    """What the file says, what many joints in a known order mean, or what the motion shows."""
+    """Return the joint tree: as stated, as a known joint order, or as found from the motion."""
     count = positions.shape[1]
     names = _stated_names(archive, count)
     stated = _stated_parents(archive, count)
@@ -158,20 +159,21 @@ def _find_tree(archive: Archive, key: str, positions: NDArray, rotations: NDArra
         return Tree(names or tuple(f"joint_{j}" for j in range(count)), stated)
     if names is None:
         found = choose_layout(positions, KNOWN)
-        if found is not None and found[1] <= RIGID:
-            notes.append(f"the joints were taken for {found[0].title}, whose bones keep their lengths in the file")
+        if found is not None and found[1] <= SETTINGS.max_layout_deviation:
+            notes.append(f"the joints were identified as {found[0].title}, whose bone lengths are constant in the file")
             return Tree(found[0].names, np.array(found[0].parents), found[0])
-    needed = f"{count} joints in an order that is not known; names and parents in the file would tell"
-    if len(positions) < FEW_FRAMES:
-        raise archive.error(f"expected {FEW_FRAMES} frames or more, got {len(positions)} of {needed}", key)
+    needed = f"{count} joints in an unknown order; the file needs names and parents"
+    if len(positions) < MIN_FRAMES:
+        raise archive.error(f"expected {MIN_FRAMES} frames or more, got {len(positions)} of {needed}", key)
     parents, loose = find_parents(positions, rotations)
-    if loose > LOOSE:
-        raise archive.error(f"expected joints whose distances are kept by bones, got {needed}", key)
-    notes.append("no parents are stated; joints hang on those from which their distance never changes")
+    if loose > SETTINGS.max_tree_deviation:
+        raise archive.error(f"expected joints connected by bones of constant length, got {needed}", key)
+    notes.append("no parents are stated; joints were connected where their distance is constant")
     return Tree(names or tuple(f"joint_{j}" for j in range(count)), parents)
 
 
 def _stated_names(archive: Archive, count: int) -> tuple[str, ...] | None:
+    """Return the file's joint names if there are that many and they are unique, else None."""
     key = archive.find(*NAMES)
     if key is None or archive.headers[key].dtype.kind not in "US":
         return None
@@ -180,7 +182,7 @@ def _stated_names(archive: Archive, count: int) -> tuple[str, ...] | None:
 
 
 def _stated_parents(archive: Archive, count: int) -> NDArray | None:
-    """Parents by number; a table of two rows (SMPL's) has them in its first."""
+    """Return the file's parents (J,), or None; in a table of two rows (SMPL's) they are the first."""
     key = archive.find(*PARENTS)
     if key is None or archive.headers[key].dtype.kind not in "fiu":
         return None
@@ -190,5 +192,5 @@ def _stated_parents(archive: Archive, count: int) -> NDArray | None:
         return None
     parents = np.array([value if 0 <= value < count else -1 for value in table.tolist()], np.int64)
     if parents[0] != -1 or (parents < 0).sum() != 1 or len(parents_first(parents)) != count:
-        raise archive.error("expected a tree: the first joint the only root, every other on a parent", key)
+        raise archive.error("expected a tree with the first joint as its only root", key)
     return parents

@@ -1,9 +1,9 @@
-"""The bodies of the SMPL family: their joints in order, and where they are in the mean body at rest, to the centimetre.
+"""The bodies of the SMPL family: joint order, and rest positions in the mean body to the centimetre.
 
-The published models (SMPL: Loper et al. 2015; SMPL+H: Romero et al. 2017; SMPL-X: Pavlakos et al. 2019) place joints by
-regression from a mesh whose shape depends on parameters ("betas"). No model is needed or shipped: the numbers below
-describe a mean adult of about 1.7 m, symmetric and rounded, which is what a skeleton needs to show a pose; the betas of
-a file do not change them.
+The published models (SMPL: Loper et al. 2015; SMPL+H: Romero et al. 2017; SMPL-X: Pavlakos et al. 2019) regress joint
+positions from a mesh whose shape depends on parameters ("betas"). No model is needed or shipped: the numbers below
+describe a mean adult of about 1.7 m, symmetric and rounded, which is sufficient to show a pose; a file's betas do not
+change them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _X_TRUNK = {
     "@_collar": (5, 9, -1), "head": (0, 16, 2), "@_shoulder": (11, 6, -1), "@_elbow": (26, -6, -3),
     "@_wrist": (25, 1, -1),
 }  # fmt: skip
-"""Where SMPL-X's mean body differs: its neck joint is lower and its head joint higher."""
+"""Offsets in which SMPL-X's mean body differs: its neck joint is lower and its head joint higher."""
 _FACE = (("jaw", "head", (0, -1, 1)), ("left_eye_smplhf", "head", (3, 5, 7)), ("right_eye_smplhf", "head", (-3, 5, 7)))
 _FINGERS = (
     ("index", (10, -1, 2), (3, 0, 0), (2, 0, 0)), ("middle", (11, 0, 0), (3, 0, 0), (2, 0, 0)),
@@ -39,13 +39,13 @@ _FINGERS = (
 _ENDS = (
     ("head", (0, 20, 0)), ("@_foot", (1, -2, 8)), ("@_ankle", (0, -7, -5)),
 )  # fmt: skip
-"""Crown, tips of the toes and heels: where the mean body's skin is."""
+"""Top of the head, tips of the toes and heels on the mean body's surface."""
 _KEYPOINTS = (
     "nose", "right_eye", "left_eye", "right_ear", "left_ear",
     *(f"{side}_{name}" for side in ("left", "right") for name in ("big_toe", "small_toe", "heel")),
     *(f"{side}_{finger}_tip" for side in ("left", "right") for finger in ("thumb", "index", "middle", "ring", "pinky")),
 )  # fmt: skip
-"""Points of the skin that follow SMPL's 24 joints in arrays of 45."""
+"""Surface points that follow SMPL's 24 joints in arrays of 45."""
 
 _SIDED = (
     ("upper_leg", "hip"), ("lower_leg", "knee"), ("foot", "ankle"), ("toes", "foot"), ("clavicle", "collar"),
@@ -60,11 +60,11 @@ class Body:
     title: str
     layout: Layout
     pelvis: tuple[float, float, float]
-    """Where the pelvis is at rest in the model's own space, metres: a file's translation is added to it."""
+    """Rest position of the pelvis in model space, metres: a file's translation is added to it."""
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
-        """Role → joints, as the model means them."""
+        """Role → joints, as the model defines them."""
         names = self.layout.names
         roles: dict[str, tuple[str, ...]] = {
             "hips": ("pelvis",), "spine": ("spine1", "spine2", "spine3"), "neck": ("neck",), "head": ("head",),
@@ -95,7 +95,7 @@ class Body:
 
 
 def _both(name: str, parent: str, offset: tuple[float, ...]) -> list[tuple[str, str, tuple[float, ...]]]:
-    """One row, or one for each side."""
+    """Return one row, or one per side."""
     if "@" not in name:
         return [(name, parent, offset)]
     mirrored = (-offset[0], *offset[1:])
@@ -108,7 +108,7 @@ def _both(name: str, parent: str, offset: tuple[float, ...]) -> list[tuple[str, 
 def _body(
     title: str, pelvis: tuple[float, float, float], *, x: bool = False, hands: str = "", points: bool = False
 ) -> Body:
-    """Put a body together: x the trunk and face of SMPL-X, hands "stumps" or "fingers", points of the skin."""
+    """Build a body: x: trunk and face of SMPL-X; hands: "stumps" or "fingers"; points: with surface points."""
     rows = [("pelvis", "", (0.0, 0.0, 0.0))]
     for name, parent, offset in _TRUNK:
         rows += _both(name, parent, _X_TRUNK[name] if x else offset)
@@ -133,7 +133,7 @@ def _body(
 
 
 def _keypoint(name: str) -> tuple[str, str, tuple[float, ...]]:
-    """A point of the skin: the joint that carries it and where it is, in cm."""
+    """Return the name of a surface point, its joint, and its offset in cm."""
     places = {
         "nose": (0, 4, 12), "right_eye": (-3, 8, 9), "left_eye": (3, 8, 9), "right_ear": (-8, 6, 1),
         "left_ear": (8, 6, 1), "big_toe": (-1, -2, 7), "small_toe": (4, -2, 3), "heel": (0, -5, -4),
@@ -155,4 +155,4 @@ SMPL_X = _body("SMPL-X", (0.0, -0.35, 0.01), x=True, hands="fingers")
 SMPL_KEYPOINTS = _body("SMPL", (0.0, -0.22, 0.03), hands="stumps", points=True)
 
 BY_JOINTS = {22: SMPL_BODY, 24: SMPL, 52: SMPL_H, 55: SMPL_X}
-"""Number of joints of a pose → the body that has them."""
+"""Number of joints of a pose → body."""

@@ -1,8 +1,8 @@
-"""Known orders of joints: arrays of numbers carry no names, so the number and the rigidity of joints must tell.
+"""Known joint orders: arrays of numbers have no names, so the joint count and the rigidity of bones identify them.
 
 A layout is written as chains: names from the root outwards, in the order of the array; a chain that starts with a name
-that is known already hangs there. "name[1-3]" stands for three joints. A name in brackets "(heel)" is a point of the
-body without a frame of its own: an end site; one in braces "{…}" stands twice in the array and is left out.
+already listed branches off there. "name[1-3]" stands for three joints. A name in parentheses "(heel)" is a body point
+without a frame of its own: an end site; one in braces "{…}" is a duplicate entry of the array and is dropped.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ JOINT, POINT, COPY = "joint", "point", "copy"
 
 @dataclass(frozen=True)
 class Layout:
-    """An order of joints that many files share."""
+    """A joint order that many files share."""
 
     title: str
-    """What it is called in notes."""
+    """Name for notes."""
     names: tuple[str, ...]
     parents: tuple[int, ...]
     kinds: tuple[str, ...]
     """Per entry: a joint, a point (an end site), or a copy of another entry."""
     offsets: NDArray | None = None
-    """(J, 3) metres; offsets of a mean body at rest where they are known, y up, facing +z."""
+    """(J, 3) metres; rest offsets of a mean body if known, y up, facing +z."""
 
     @cached_property
     def directions(self) -> NDArray:
@@ -41,7 +41,7 @@ class Layout:
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Joints of the left side with those of the right."""
+        """Pairs of left and right joints."""
         place = {name: joint for joint, name in enumerate(self.names)}
         words = (("Left", "Right"), ("left", "right"), ("L", "R"))
         found = []
@@ -53,7 +53,7 @@ class Layout:
 
     @cached_property
     def hips(self) -> tuple[int, int, int, int] | None:
-        """Left and right thigh and the left ankle with its toes, by which sides can be told; None when not known."""
+        """Left and right thigh, left ankle and left toes, used to detect swapped sides; None if not all are known."""
         sides = {side: [j for j, name in enumerate(self.names) if side_of(name) == side] for side in (1, -1)}
         thighs = [next((j for j in sides[side] if self.parents[j] == 0), None) for side in (1, -1)]
         toes = next((j for j in sides[1] if _is_toe(self, j)), None)
@@ -68,7 +68,7 @@ def _is_toe(layout: Layout, joint: int) -> bool:
 
 
 def side_of(name: str) -> int:
-    """1 for left, −1 for right, 0 for the middle."""
+    """Return 1 for left, −1 for right, 0 for the middle."""
     word = name.lower()
     if word.startswith(("left", "l_")) or re.match(r"L[A-Z]", name):
         return 1
@@ -86,7 +86,7 @@ _DIRECTIONS = (
 
 
 def rest_direction(name: str) -> tuple[float, float, float]:
-    """Which way a bone of that name leads in a T-pose; what is in the middle leads up."""
+    """Return the direction of a bone of that name in a T-pose; central bones point up."""
     word, side = name.lower(), side_of(name)
     for pattern, (x, y, z) in _DIRECTIONS:
         if re.search(pattern, word) and (side or pattern.startswith("eye")):
@@ -95,6 +95,7 @@ def rest_direction(name: str) -> tuple[float, float, float]:
 
 
 def _expand(text: str) -> list[str]:
+    """Return the names that "name[1-3]" stands for."""
     found = re.search(r"\[(\d)-(\d)\]", text)
     if not found:
         return [text]
@@ -102,7 +103,7 @@ def _expand(text: str) -> list[str]:
 
 
 def _layout(title: str, *chains: str, offsets: NDArray | None = None) -> Layout:
-    """Read the chains of a layout."""
+    """Parse the chains of a layout."""
     names: list[str] = []
     parents: list[int] = []
     kinds: list[str] = []
@@ -122,7 +123,7 @@ def _layout(title: str, *chains: str, offsets: NDArray | None = None) -> Layout:
 
 
 def _sides(*chains: str) -> list[str]:
-    """The chains for the left and then for the right: "@" is the word for the side."""
+    """Return the chains for the left and then for the right side: "@" stands for the side."""
     return [chain.replace("@", side) for side in ("Left", "Right") for chain in chains]
 
 
@@ -146,7 +147,7 @@ def _lafan(first: str, second: str) -> Layout:
 
 
 def _humanoid(title: str, *fingers: str) -> Layout:
-    """SMPL's joints in the order of simulators: limb by limb."""
+    """Return SMPL's joints in the order of simulators: limb by limb."""
     hand = fingers or ("@Wrist @Hand",)
     legs = [f"Pelvis {side}Hip {side}Knee {side}Ankle {side}Toe" for side in ("L_", "R_")]
     arms = [
@@ -155,7 +156,7 @@ def _humanoid(title: str, *fingers: str) -> Layout:
     return _layout(title, *legs, "Pelvis Torso Spine Chest Neck Head", *arms)
 
 
-PLAIN = (
+ORDERS = (
     _lafan("Left", "Right"),
     _lafan("Right", "Left"),
     _humanoid("SMPL's 24 joints limb by limb"),
@@ -194,4 +195,4 @@ PLAIN = (
         "Thorax LShoulder LElbow LWrist", "Thorax RShoulder RElbow RWrist",
     ),
 )  # fmt: skip
-"""Layouts of which only the order is known."""
+"""Layouts of which only the order is known, without offsets."""

@@ -1,4 +1,4 @@
-"""From joint positions to a motion: by the world rotations of a file, or by rotations that fit the positions."""
+"""Convert joint positions to a motion: with the file's world rotations, or with rotations fitted to the positions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 BLOCK = 256
-"""Frames that are worked on at a time, so that what is between file and motion takes little memory."""
-STIFF = 1e-3
-"""How far joints may move in their parents' frames, relative to all bones' length, and still be on rigid bones."""
+"""Frames processed at a time, to keep intermediate arrays small."""
+RIGID_TOLERANCE = 1e-3
+"""Fraction of the total bone length. Joints that move less in their parents' frames are on rigid bones."""
 _HALF = 0.5**0.5
 _TURNS = {
     "y": (1.0, 0.0, 0.0, 0.0), "-y": (0.0, 1.0, 0.0, 0.0),
     "z": (_HALF, _HALF, 0.0, 0.0), "-z": (_HALF, -_HALF, 0.0, 0.0),
     "x": (_HALF, 0.0, 0.0, -_HALF), "-x": (_HALF, 0.0, 0.0, _HALF),
 }  # fmt: skip
-"""The turn that brings y to each vertical axis: what the border undoes."""
+"""The rotation from y to each vertical axis; conversion to y up undoes it."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Tree:
 
     names: tuple[str, ...]
     parents: NDArray
-    """(J,) −1 for joint 0 alone; a parent may come after its child."""
+    """(J,) −1 for joint 0 only; a parent may come after its child."""
     layout: Layout | None = None
-    """The known order that it is, if it is one."""
+    """The known joint order, if it is one."""
 
     def ordered(self) -> tuple[NDArray, tuple[str, ...], NDArray]:
-        """An order with parents first; names and parents in it."""
+        """Return an order with parents first, and names and parents in that order."""
         order = parents_first(self.parents)
         place = np.argsort(order)
         parents = np.where(order == 0, -1, place[np.maximum(self.parents[order], 0)])
@@ -47,7 +47,7 @@ class Tree:
 
 
 def upright(root: NDArray) -> tuple[str, NDArray]:
-    """The axis along which the root's own vertical (y) points most in a motion, and the turn from y to it."""
+    """Return the axis closest to the root's mean local y direction over a motion, and the rotation from y to it."""
     mean = rotation.rotate(some_frames(root), rotation.AXES["y"]).mean(axis=0)
     axis = int(np.argmax(np.abs(mean)))
     up = ("-" if mean[axis] < 0 else "") + "xyz"[axis]
@@ -55,12 +55,12 @@ def upright(root: NDArray) -> tuple[str, NDArray]:
 
 
 def pose_by_rotations(positions: NDArray, rotations: NDArray, tree: Tree, rate: float, notes: list[str]) -> Motion:
-    """Positions (F, J, 3) and world rotations (F, J, 4) of every joint, in the tree's order."""
+    """Return a motion from positions (F, J, 3) and world rotations (F, J, 4) of every joint, in the tree's order."""
     order, names, parents = tree.ordered()
     above = parents[1:]
 
     def inside(part: slice) -> tuple[NDArray, NDArray]:
-        """Local rotations, and places of joints in their parents' frames."""
+        """Return local rotations, and positions of joints in their parents' frames."""
         turned, placed = rotations[part][:, order], np.asarray(positions[part][:, order], float)
         back = rotation.inverse(turned[:, above])
         local, places = np.array(turned), np.zeros_like(placed)
@@ -75,8 +75,8 @@ def pose_by_rotations(positions: NDArray, rotations: NDArray, tree: Tree, rate: 
         local[part], places = inside(part)
         moved = max(moved, float(np.linalg.norm(places - offsets, axis=-1).max()))
     moving = None
-    if moved > STIFF * max(float(np.linalg.norm(offsets, axis=-1).sum()), 1e-9):
-        notes.append("joints move in their parents' frames; they were kept as bones that move")
+    if moved > RIGID_TOLERANCE * max(float(np.linalg.norm(offsets, axis=-1).sum()), 1e-9):
+        notes.append("joints move in their parents' frames; this was kept as moving bone offsets")
         moving = np.concatenate([inside(part)[1] for part in _blocks(len(positions))])
         moving.setflags(write=False)
     offsets[0] = positions[0, 0]
@@ -86,7 +86,7 @@ def pose_by_rotations(positions: NDArray, rotations: NDArray, tree: Tree, rate: 
 
 
 def pose_by_positions(positions: NDArray, tree: Tree, rate: float, notes: list[str]) -> tuple[Motion, str | None]:
-    """Positions (F, J, 3) alone, in the tree's order: a motion that fits, and the vertical axis where it is known."""
+    """Return a motion fitted to positions (F, J, 3) in the tree's order, and the vertical axis if it is known."""
     order, names, parents = tree.ordered()
     sample = some_frames(positions)[:, order]
     up, turn = None, rotation.IDENTITY
@@ -115,7 +115,7 @@ def _blocks(frames: int) -> list[slice]:
 
 
 def _residual(motion: Motion, positions: NDArray, order: NDArray) -> str:
-    """How far the posed skeleton is from the positions, as a sentence."""
+    """Return a note on the distances between the posed skeleton and the positions."""
     total, worst, extent = 0.0, 0.0, 0.0
     for part in _blocks(len(positions)):
         block = np.asarray(positions[part][:, order], float)
@@ -123,17 +123,17 @@ def _residual(motion: Motion, positions: NDArray, order: NDArray) -> str:
         total, worst = total + float(np.sum(gaps * gaps)), max(worst, float(gaps.max()))
         extent = max(extent, float(np.ptp(block, axis=1).max()))
     mean = (total / (len(positions) * len(order))) ** 0.5
-    # the figure's extent tells the unit well enough to say millimetres
+    # guess the unit from the extent, to report millimetres
     unit = next((scale for size, scale in ((6, 1000.0), (60, 0.0), (600, 10.0), (6000, 1.0)) if extent < size), 0.0)
     mean, worst, word = (
         (unit * mean, unit * worst, "mm") if unit and extent > 0.3
         else (1000 * mean / max(extent, 1e-12), 1000 * worst / max(extent, 1e-12), "‰ of its extent")
     )  # fmt: skip
-    return f"rotations were found that fit the positions: {mean:.2g} {word} off on average, {worst:.2g} at most"
+    return f"rotations were fitted to the positions: mean error {mean:.2g} {word}, maximum {worst:.2g}"
 
 
 def _without_points(motion: Motion, layout: Layout) -> Motion:
-    """The motion with its layout's points as end sites and without its copies of joints."""
+    """Return the motion with its layout's points as end sites and without its copies of joints."""
     kinds = dict(zip(layout.names, layout.kinds))
     skeleton = motion.skeleton
     keep = np.array([kinds[name] == JOINT for name in skeleton.names])

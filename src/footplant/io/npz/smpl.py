@@ -1,8 +1,8 @@
-"""Poses of the SMPL family (SMPL, SMPL-H, SMPL-X), as AMASS and programs around it write them.
+"""SMPL-family poses (SMPL, SMPL-H, SMPL-X), as written by AMASS and related programs.
 
-A pose is a rotation vector a joint, the root's first: `poses` (frames, 66, 72, 156 or 165), or in parts (`root_orient`,
-`pose_body`, `pose_jaw`, `pose_eye`, `pose_hand`; `global_orient`, `body_pose`, …). `trans` moves the body: its pelvis
-is at `trans` plus where the pelvis is in the model's own space.
+A pose has one rotation vector per joint, the root's first: `poses` (frames, 66, 72, 156 or 165), or in parts
+(`root_orient`, `pose_body`, `pose_jaw`, `pose_eye`, `pose_hand`; `global_orient`, `body_pose`, …). `trans` translates
+the body: the pelvis is at `trans` plus its rest position in model space.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from footplant.io.npz.posing import BLOCK, upright
 from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
-LARGEST_ANGLE = 1e4
-"""Radians beyond which numbers are no rotation vectors."""
+MAX_ANGLE = 1e4
+"""Radians; larger numbers are not rotation vectors."""
 POSES = ("poses", "fullpose", "full_pose", "smpl_poses", "pose", "pose_aa")
 ROOTS = ("root_orient", "global_orient")
 TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans", "root_trans", "root_translation")
-PARTS = (
+POSE_PARTS = (
     ("pose_body", "body_pose"), ("pose_jaw", "jaw_pose"), ("pose_eye", "leye_pose"), ("", "reye_pose"),
     ("pose_hand", "left_hand_pose"), ("", "right_hand_pose"),
 )  # fmt: skip
-"""Parts of a pose in the order of SMPL-X's joints, by AMASS's names and by those of the model's own program."""
+"""Parts of a pose in the order of SMPL-X's joints, by AMASS's names and by those of the reference implementation."""
 
 
 def find_pose(archive: Archive) -> str | None:
-    """The array that holds poses of the family, or the root's turn where poses come in parts; None without either."""
+    """Return the array of poses, or of root orientations if poses come in parts; None without either."""
     for name in POSES:
         header = archive.headers.get(name)
         if header is not None and header.dtype.kind == "f" and _joints(header.shape) in BY_JOINTS:
@@ -43,7 +43,7 @@ def find_pose(archive: Archive) -> str | None:
 
 
 def _joints(shape: tuple[int, ...]) -> int:
-    """How many rotation vectors a frame has; 0 when the shape is of something else."""
+    """Return the number of rotation vectors per frame; 0 if the shape is something else."""
     if len(shape) == 2 and shape[1] % 3 == 0:
         return shape[1] // 3
     if len(shape) == 3 and shape[2] == 3:
@@ -52,14 +52,14 @@ def _joints(shape: tuple[int, ...]) -> int:
 
 
 def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawCharacter:
-    """A figure with the mean body of its model in the poses of the file."""
+    """Return a character with its model's mean body, in the poses of the file."""
     notes: list[str] = []
     rate = find_rate(archive, fps, notes)
     poses = archive.floats(key) if key in POSES else _join(archive, key)
     body = BY_JOINTS[_joints(poses.shape)]
     frames = len(poses)
     largest = max(abs(float(poses.min())), abs(float(poses.max())))
-    if largest > LARGEST_ANGLE:
+    if largest > MAX_ANGLE:
         raise archive.error(f"expected rotation vectors in radians, got {largest:g}", key)
     local = to_quaternions(poses.reshape(frames, -1, 3))
     up, turn = upright(local[:, 0])
@@ -67,7 +67,7 @@ def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawCh
     root = _read_translation(archive, frames, notes) + body.pelvis
     motion = Motion(skeleton, root, local, rate)
     if any(part in archive for part in ("betas", "shape", "beta")):
-        notes.append(f"betas (the shape of the person) were ignored: the figure is {body.title}'s mean body")
+        notes.append(f"betas (body shape) were ignored: the character is {body.title}'s mean body")
     return RawCharacter(
         name, skeleton, (Take(name or "motion", frames, rate),), lambda take: motion,
         scale=1.0, up=up, roles=body.roles, notes=tuple(notes),
@@ -75,22 +75,22 @@ def read_smpl(archive: Archive, name: str, key: str, fps: float | None) -> RawCh
 
 
 def to_quaternions(vectors: NDArray) -> NDArray:
-    """Read-only quaternions (F, J, 4) of rotation vectors (F, J, 3) of any precision, block by block."""
+    """Return read-only quaternions (F, J, 4) of rotation vectors (F, J, 3) of any precision, in blocks."""
     from footplant.kernels import quaternion
 
     frames, joints = vectors.shape[:2]
     out = np.empty((frames, joints, 4))
-    still = rotation.identity(min(BLOCK, frames) * joints)
-    still.setflags(write=False)
+    identity = rotation.identity(min(BLOCK, frames) * joints)
+    identity.setflags(write=False)
     for at in range(0, frames, BLOCK):
         block = np.array(vectors[at : at + BLOCK], float, order="C").reshape(-1, 3)
-        quaternion.displace(still[: len(block)], block, out[at : at + BLOCK].reshape(-1, 4))
+        quaternion.displace(identity[: len(block)], block, out[at : at + BLOCK].reshape(-1, 4))
     out.setflags(write=False)
     return out
 
 
 def rest_skeleton(body: Body, turn: NDArray) -> Skeleton:
-    """The mean body at rest, standing on the ground of a world that is turned from y up."""
+    """Return the mean body at rest on the ground; turn: rotation (4,) from y up to the file's up axis."""
     ends, end_offsets = body.ends
     offsets = np.array(body.layout.offsets)
     skeleton = Skeleton(body.layout.names, body.layout.parents, offsets, None, ends, end_offsets)  # type: ignore[arg-type]
@@ -99,9 +99,9 @@ def rest_skeleton(body: Body, turn: NDArray) -> Skeleton:
 
 
 def _join(archive: Archive, root: str) -> NDArray:
-    """The parts of a pose one after another, as far as a model of the family has them."""
+    """Return the parts of a pose concatenated, as far as a model of the family has them."""
     parts = [_flat(archive, root)]
-    for names in PARTS:
+    for names in POSE_PARTS:
         part = archive.find(*(name for name in names if name))
         if part is not None:
             parts.append(_flat(archive, part))
@@ -113,7 +113,7 @@ def _join(archive: Archive, root: str) -> NDArray:
     for stop in range(len(parts), 1, -1):
         if sum(part.shape[1] for part in parts[:stop]) // 3 in BY_JOINTS:
             return np.concatenate(parts[:stop], axis=1)
-    # hands without a face are SMPL-H's; parts that no model has in this number leave the body
+    # hands without a face are SMPL-H's; for part counts that no model has, only the body is used
     widths = [part.shape[1] for part in parts]
     if widths[0] == 3 and widths[1] >= 63:
         return np.concatenate([parts[0], parts[1][:, :63]], axis=1)
@@ -121,7 +121,7 @@ def _join(archive: Archive, root: str) -> NDArray:
 
 
 def _flat(archive: Archive, name: str) -> NDArray:
-    """A part of a pose as (frames, 3 · joints)."""
+    """Return a part of a pose as (frames, 3 · joints)."""
     array = archive.floats(name)
     if array.ndim < 2 or array.shape[0] == 0:
         raise archive.error(f"expected (frames, 3 × joints), got {archive.headers[name]}", name)
@@ -134,9 +134,10 @@ def _flat(archive: Archive, name: str) -> NDArray:
 
 
 def _read_translation(archive: Archive, frames: int, notes: list[str]) -> NDArray:
+    """Return root translations (F, 3), metres; zeros if the file has none."""
     key = archive.find(*TRANSLATIONS)
     if key is None:
-        notes.append("no translation is stated; the pelvis stays where it is")
+        notes.append("no translation is stated; the pelvis stays in place")
         return np.zeros((frames, 3))
     array = archive.floats(key)
     array = array.reshape(len(array), -1) if array.ndim > 1 else array

@@ -1,8 +1,7 @@
-"""Footplant's own project files: every take and figure, exact to the bit, with roles, constraints and edits.
+"""Footplant's project files: every take and character, bit-exact, with roles, constraints and edits.
 
-A zip file of one JSON index and .npy arrays, which docs/project_file.md describes: NumPy alone can read it. What a
-newer Footplant or somebody else has put into it is kept when it is loaded and saved. The same content gives the same
-bytes.
+A zip file of one JSON index and .npy arrays, described in docs/project_file.md: NumPy alone can read it. Content added
+by a newer Footplant or by others is preserved when it is loaded and saved. Equal content gives equal bytes.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ holds = frozenset({"skin", "takes", "figures", "moving bones", "roles", "contact
 
 
 def load(path: str | Path) -> tuple[RawCharacter, ...]:
-    """Read every figure of a project file; takes are read when they are asked for."""
+    """Read every character of a project file; takes are read on demand."""
     return parse(path)
 
 
 def parse(path: str | Path, data: bytes | None = None) -> tuple[RawCharacter, ...]:
-    """Read a file, or its bytes when they are given: see `load`."""
+    """Read a file, or its bytes if given: see `load`."""
     reader = Reader(path, data)
     with reader.open() as archive:
         layout = ProjectLayout(reader.constraints, reader.edits, reader.extra(archive))
         characters = [reader.character_of(archive, reader.takes(n)[0]) for n in range(len(reader.figures))]
-    return tuple(_figure(reader, number, character, layout) for number, character in enumerate(characters))
+    return tuple(_raw_character(reader, number, character, layout) for number, character in enumerate(characters))
 
 
-def _figure(reader: Reader, number: int, character: Character, layout: ProjectLayout) -> RawCharacter:
+def _raw_character(reader: Reader, number: int, character: Character, layout: ProjectLayout) -> RawCharacter:
     def read_take(take: int) -> Motion:
         with reader.open() as archive:
             return reader.motion(archive, reader.takes(number)[take])
@@ -66,30 +65,30 @@ def _figure(reader: Reader, number: int, character: Character, layout: ProjectLa
 
 
 def save(path: str | Path, clip: Clip, *, takes: Sequence[Clip] = (), sources: bool = True) -> None:
-    """Write a clip and its further figures as a project.
+    """Save a clip and the further characters of its file as a project.
 
-    takes: every take of the clip's figure, as `footplant.io.load_takes` gives them; the clip stands for its own. A clip
-    from a project file keeps the file's constraints, edits and unknown parts. sources: whether characters keep the
-    files that they came from (a GLB with its materials), so that they can be written onto them again.
+    takes: every take of the clip's character, as `footplant.io.load_takes` yields them; the clip replaces its own. A
+    clip from a project file keeps the file's constraints, edits and unknown parts. sources: whether to embed the
+    characters' original files (a GLB with its materials), so that they can be written onto them again.
     """
     save_project(path, Project.of(clip, takes), sources=sources)
 
 
 def load_project(path: str | Path) -> Project:
-    """Read all of a project file: figures with their takes, constraints, edits, and what is not known here."""
+    """Load all of a project file: characters with their takes, constraints, edits, and unknown content."""
     if not Path(path).exists():
         raise FormatError("no such file", path=path)
     return Reader(path).project()
 
 
 def save_project(path: str | Path, project: Project, *, sources: bool = True, normalized: bool = False) -> Path:
-    """Write a project file, whole or not at all; sources: see `save`; normalized: takes carry their normalised form."""
+    """Save a project file atomically; sources: see `save`; normalized: add the normalised form of every take."""
     write(path, project, sources=sources, normalized=normalized)
     return Path(path)
 
 
 def load_normalized(path: str | Path) -> tuple[Project, Normalized]:
-    """A project file and the normalised form of its first take: as the file has it, or made where it has none."""
+    """Return a project and the normalised form of its first take: stored in the file, or else computed."""
     reader = Reader(path)
     project = reader.project()
     with reader.open() as archive:

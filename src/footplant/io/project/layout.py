@@ -1,4 +1,4 @@
-"""The names in a project file, for the reader and the writer alike; docs/project_file.md explains them."""
+"""The keys of a project file, shared by reader and writer; docs/project_file.md explains them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "figure": frozenset({"name", "takes"}),
     "take": frozenset({"name", "character", "frames", "fps", "root", "rotations", "offsets", "skeleton"}),
 }  # fmt: skip
-"""Kind of object → its keys; all others are kept as they are."""
+"""Kind of object → its known keys; others are preserved."""
 REFERENCES: Mapping[str, tuple[str, ...]] = {
     "character": ("reference", "masses", "mass_centers"),
     "skeleton": ("offsets", "rest", "end_offsets"),
@@ -41,7 +41,7 @@ REFERENCES: Mapping[str, tuple[str, ...]] = {
 
 
 def titles(names: Sequence[str]) -> list[str]:
-    """One text for each of some names, unlike all others even where names repeat: what a place is remembered by."""
+    """Return one unique label per name, even if names repeat: "1 walk", "2 walk" … Used as stable object paths."""
     seen: dict[str, int] = {}
     out = []
     for name in names:
@@ -51,5 +51,5 @@ def titles(names: Sequence[str]) -> list[str]:
 
 
 def unknown(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of an object that are not known, with their values."""
+    """Return the unknown keys of an object, with their values."""
     return {key: value for key, value in data.items() if key not in KNOWN[kind]}

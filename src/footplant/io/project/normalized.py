@@ -1,7 +1,7 @@
-"""The normalised form of a take inside a project file: motion that any character can take (see `footplant.normalized`).
+"""The normalised (morphology-independent) form of a take inside a project file: see `footplant.normalized`.
 
-It is a part of its own beside the take's motion, so that readers that do not know it keep it, and it says which motion
-it belongs to: after an edit by somebody else it no longer counts.
+It is stored beside the take's motion, so that readers that do not know it preserve it, and it contains a hash of the
+motion it belongs to: after an edit by another program it is ignored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from footplant.normalized import Normalized, NormalizedLimb, NormalizedSpline
 
 KEY = "normalized"
 LIMB = {"frame": (4,), "length": (), "proportion": (), "bends": (2,), "rolls": (2, 4)}
-"""Arrays of a limb and their shapes after the frames."""
+"""Arrays of a limb → their shapes after the frame axis."""
 
 
 def stamp(motion: Motion) -> str:
-    """What tells one motion from another, to the bit."""
+    """Return a hash of the motion's exact values."""
     digest = hashlib.sha256()
     for array in (motion.root, motion.rotations, motion.offsets):
         if array is not None:
@@ -33,7 +33,7 @@ def stamp(motion: Motion) -> str:
 
 
 def entry_of(normalized: Normalized, motion: Motion, keep: Callable[[str, NDArray], str]) -> dict[str, Any]:
-    """The part as JSON; `keep` puts an array into the file and tells its name there."""
+    """Return the JSON object; `keep` stores an array in the file and returns its name."""
     return {
         "of": stamp(motion),
         "fps": float(normalized.fps),
@@ -54,14 +54,14 @@ def entry_of(normalized: Normalized, motion: Motion, keep: Callable[[str, NDArra
 
 
 def _table(arrays: Any, name: str, keep: Callable[[str, NDArray], str]) -> dict[str, Any]:
-    """Arrays that only differ in their key, in one: names of joints make poor names of files."""
+    """Return several arrays as one, with their keys: joint names are unsuitable as file names."""
     if not arrays:
         return {"keys": []}
     return {"keys": list(arrays), "values": keep(name, np.stack(list(arrays.values()), axis=1))}
 
 
 def read_entry(archive: Archive, take: Json, motion: Motion) -> Normalized | None:
-    """The normalised form of a take; None where there is none, or where it belongs to another motion."""
+    """Return the normalised form of a take; None if there is none or it belongs to another motion."""
     entry = take.object(KEY)
     if entry is None or entry.text("of") != stamp(motion):
         return None
@@ -99,7 +99,7 @@ def read_entry(archive: Archive, take: Json, motion: Motion) -> Normalized | Non
             turns = array(spline, "turns", None, 3)
             knots = np.array(spline.numbers("knots", turns.shape[1]) or [0.0, 0.0], float)
             if not (np.diff(knots) > 0).all():
-                spline.fail("knots", "expected numbers that rise, got others")
+                spline.fail("knots", "expected increasing numbers, got others")
             found_splines[name] = NormalizedSpline(knots, turns)
     segments = inside("segments")
     return Normalized(

@@ -1,4 +1,4 @@
-"""Project files in: every value is checked, every fault of the file becomes one `FormatError` that says where."""
+"""Read project files: every value is checked, and every fault raises one `FormatError` that says where."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from footplant.io.source import PackedSource
 from footplant.motion import Motion
 from footplant.skeleton import Character, Limits, Point, Roles, Skeleton, Skin, frozen
 
-MOST_JOINTS = 20_000
-"""Joints of one figure."""
+MAX_JOINTS = 20_000
+"""Maximum joints of one character."""
 Shape = tuple[int | None, ...]
-"""Lengths of an array's axes, None where any will do."""
+"""Expected lengths of an array's axes, None for any length."""
 
 
 class Reader:
-    """The index of a project file, and what it says, read as far as it is asked for."""
+    """The index of a project file; contents are read on demand."""
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
-        """Read the index of a file, or of its bytes when they are given."""
+        """Read the index of a file, or of its bytes if given."""
         self.path = path
         self.notes: list[str] = []
         self._data = data
@@ -43,15 +43,16 @@ class Reader:
         self.constraints = tuple(entry.data for entry in self.top.objects("constraints"))
         self.edits = tuple(entry.data for entry in self.top.objects("edits"))
         if not self.figures:
-            self.top.fail("figures", "expected at least one figure, got none")
+            self.top.fail("figures", "expected at least one character, got none")
         self._read: dict[int, Character] = {}
         self._skins: dict[tuple, Skin] = {}
 
     def open(self):
-        """The zip file, open while the block runs."""
+        """Return the zip file as a context manager."""
         return open_archive(self.path, self._data)
 
     def _read_version(self) -> tuple[int, int]:
+        """Return the file's version; raise `FormatError` for another format or major version."""
         kind = self.top.text("format")
         if kind != FORMAT:
             self.top.fail("format", f"expected {FORMAT!r}, got {describe(kind)}")
@@ -65,35 +66,35 @@ class Reader:
             self.top.fail("version", f"expected version {VERSION[0]}.x, got {text}{hint}")
         if version > VERSION:
             ours = f"{VERSION[0]}.{VERSION[1]}"
-            self.notes.append(f"the project has version {text}, newer than {ours}; what is not known is kept as it is")
+            self.notes.append(f"the project has version {text}, newer than {ours}; unknown content is preserved")
         return version
 
     def takes(self, figure: int) -> list[Json]:
-        """The takes of a figure."""
+        """Return the JSON objects of a character's takes."""
         takes = self.figures[figure].objects("takes")
         if not takes:
             self.figures[figure].fail("takes", "expected at least one take, got none")
         return takes
 
     def take_list(self, figure: int) -> tuple[Take, ...]:
-        """What the takes of a figure are called and how long they are."""
+        """Return names, lengths and rates of a character's takes."""
         return tuple(
             Take(take.text("name"), take.integer("frames"), take.number("fps", low=0.0)) for take in self.takes(figure)
         )
 
     def name(self, figure: int) -> str:
-        """What a figure is called."""
+        """Return the name of a character."""
         return self.figures[figure].text("name")
 
     def character_of(self, archive: Archive, take: Json) -> Character:
-        """The character of a take."""
+        """Return the character of a take, cached."""
         number = take.index("character", len(self.characters))
         if number not in self._read:
             self._read[number] = self._character(archive, self.characters[number])
         return self._read[number]
 
     def motion(self, archive: Archive, take: Json) -> Motion:
-        """The motion of a take."""
+        """Return the motion of a take."""
         own = take.object("skeleton")
         skeleton = self.character_of(archive, take).skeleton if own is None else self._skeleton(archive, own)
         frames, joints = take.integer("frames"), len(skeleton)
@@ -106,9 +107,10 @@ class Reader:
             raise FormatError(str(error), path=self.path, where=take.where) from error
 
     def _skeleton(self, archive: Archive, entry: Json) -> Skeleton:
+        """Return a skeleton, checked."""
         names = entry.array("joints")
-        if len(names) > MOST_JOINTS:
-            entry.fail("joints", f"expected at most {MOST_JOINTS} joints, got {len(names)}")
+        if len(names) > MAX_JOINTS:
+            entry.fail("joints", f"expected at most {MAX_JOINTS} joints, got {len(names)}")
         for number, name in enumerate(names):
             if not isinstance(name, str):
                 entry.fail(f"joints[{number}]", f"expected a name, got {describe(name)}")
@@ -129,6 +131,7 @@ class Reader:
             raise FormatError(str(error), path=self.path, where=entry.where) from error
 
     def _character(self, archive: Archive, entry: Json) -> Character:
+        """Return a character, checked."""
         skeleton = entry.object("skeleton")
         if skeleton is None:
             entry.fail("skeleton", "expected the character's joints, got nothing")
@@ -151,7 +154,7 @@ class Reader:
         )
 
     def _skin(self, archive: Archive, character: Json, joints: int) -> Skin | None:
-        """A character's skin; characters that share one share its memory."""
+        """Return a character's skin; characters that share one share its memory."""
         entry = character.object("skin")
         if entry is None:
             return None
@@ -174,7 +177,7 @@ class Reader:
         return self._skins[key]
 
     def extra(self, archive: Archive) -> Extra:
-        """Everything of the file that is not known here."""
+        """Return all unknown content of the file."""
         values: dict[tuple[str, ...], dict[str, Any]] = {}
         used, kept = {INDEX}, set()
 
@@ -208,7 +211,7 @@ class Reader:
         return Extra(members, values, self.version)
 
     def project(self) -> Project:
-        """All of it."""
+        """Return the whole project."""
         with self.open() as archive:
             extra = self.extra(archive)
             figures = []
@@ -222,7 +225,7 @@ class Reader:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text inside a JSON value; some may be names of members."""
+    """Yield every string inside a JSON value; some may be names of members."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -237,6 +240,7 @@ def _titles(entries: list[Json]) -> list[str]:
 
 
 def _floats(archive: Archive, entry: Json, key: str, shape: Shape, *, infinite: bool = False) -> NDArray:
+    """Return a read-only array of finite floats (or infinities, if allowed) of a shape."""
     array = _array(archive, entry, key, shape, "f")
     if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
         entry.fail(key, "expected finite numbers, got NaN or infinity")
@@ -244,6 +248,7 @@ def _floats(archive: Archive, entry: Json, key: str, shape: Shape, *, infinite: 
 
 
 def _indices(archive: Archive, entry: Json, key: str, shape: Shape, below: int) -> NDArray:
+    """Return a read-only array of indices in [0, below) of a shape."""
     array = _array(archive, entry, key, shape, "iu")
     if array.size and not 0 <= array.min() <= array.max() < below:
         entry.fail(key, f"expected whole numbers from 0 to {below - 1}, got {array.min()} to {array.max()}")
@@ -251,6 +256,7 @@ def _indices(archive: Archive, entry: Json, key: str, shape: Shape, below: int) 
 
 
 def _array(archive: Archive, entry: Json, key: str, shape: Shape, kinds: str) -> NDArray:
+    """Return an array, checked for shape and dtype kind."""
     array = archive.array(entry.text(key))
     fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if array.dtype.kind not in kinds or not fits:
@@ -296,5 +302,5 @@ def _source(archive: Archive, entry: Json) -> PackedSource:
     carries = tuple(text for text in entry.array("carries") if isinstance(text, str))
     extension = entry.text("extension")
     if not re.fullmatch(r"\.[a-z0-9]{1,10}", extension):
-        entry.fail("extension", f"expected an ending such as '.glb', got {describe(extension)}")
+        entry.fail("extension", f"expected an extension such as '.glb', got {describe(extension)}")
     return PackedSource(entry.text("format"), extension, archive.read(entry.text("data")), carries)

@@ -1,4 +1,4 @@
-"""Project files out: JSON that says what there is, arrays beside it."""
+"""Write project files: a JSON index, and arrays beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from footplant.skeleton import Character, Roles, Skeleton, Skin
 
 
 class _Members:
-    """The arrays and files of a project in the making; what is the same to the bit is written once."""
+    """The arrays and files of a project being written; identical ones are stored once."""
 
     def __init__(self, taken: Mapping[str, bytes]) -> None:
         self.data: dict[str, bytes] = {}
@@ -33,8 +33,8 @@ class _Members:
         self._names: dict[tuple[str, bytes], str] = {}
 
     def add(self, folder: str, name: str, data: bytes) -> str:
-        """Keep some bytes and return the name of the member that has them."""
-        # under one name only, so that a reader of the index is not puzzled
+        """Store bytes and return the name of the member that contains them."""
+        # shared only under the same base name, which keeps the index readable
         key = name, hashlib.sha256(data).digest()
         if key not in self._names:
             stem, dot, ending = name.rpartition(".")
@@ -46,15 +46,15 @@ class _Members:
         return self._names[key]
 
     def array(self, folder: str, name: str, array: NDArray) -> str:
-        """Keep an array and return the name of its member."""
+        """Store an array and return the name of its member."""
         return self.add(folder, f"{name}.npy", write_npy(array))
 
 
 def write(path: str | Path, project: Project, *, sources: bool = True, normalized: bool = False) -> None:
-    """Write a project.
+    """Write a project atomically.
 
-    sources: whether characters keep the files that they came from, where a format can pack them. normalized: whether
-    takes carry their normalised form too.
+    sources: whether to embed the characters' original files, if their format can pack them. normalized: whether to add
+    the normalised form of every take.
     """
     extra = project.extra
     members = _Members(extra.members)
@@ -77,26 +77,26 @@ def write(path: str | Path, project: Project, *, sources: bool = True, normalize
         "edits": list(project.edits),
     }
     _restore_unknown(document, extra)
-    text = json.dumps(_plain(document, "", path), indent=1)
+    text = json.dumps(_json_value(document, "", path), indent=1)
     write_archive(path, {INDEX: text.encode("ascii"), **members.data, **extra.members})
 
 
-def _plain(value: Any, where: str, path: str | Path) -> Any:
-    """A JSON value, lists for tuples; anything else is an error that says where."""
+def _json_value(value: Any, where: str, path: str | Path) -> Any:
+    """Return the value with lists for tuples; raise `FormatError` with the JSON path for anything JSON lacks."""
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise FormatError(f"expected keys that are texts, got {key!r}", path=path, where=where)
-        return {key: _plain(item, f"{where}.{key}" if where else key, path) for key, item in value.items()}
+                raise FormatError(f"expected string keys, got {key!r}", path=path, where=where)
+        return {key: _json_value(item, f"{where}.{key}" if where else key, path) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{number}]", path) for number, item in enumerate(value)]
+        return [_json_value(item, f"{where}[{number}]", path) for number, item in enumerate(value)]
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise FormatError(f"expected a JSON value (a text, a finite number …), got {value!r}", path=path, where=where)
+    raise FormatError(f"expected a JSON value (a string, a finite number …), got {value!r}", path=path, where=where)
 
 
 def _add_character(members: _Members, characters: list[dict[str, Any]], character: Character, sources: bool) -> int:
-    """The place of a character in the list, where it is put unless one just like it is there."""
+    """Return the index of a character in the list, appending it unless an equal one is there."""
     folder = f"characters/{len(characters)}"
     entry: dict[str, Any] = {
         "name": character.name,
@@ -129,7 +129,7 @@ def _add_character(members: _Members, characters: list[dict[str, Any]], characte
             "carries": list(packed.carries),
             "data": members.add(folder, f"source{packed.extension}", packed.data),
         }
-    # equal arrays have one name, so equal characters have equal entries
+    # equal arrays share one name, so equal characters have equal entries
     if entry not in characters:
         characters.append(entry)
     return characters.index(entry)
@@ -185,7 +185,7 @@ def _take(members: _Members, folder: str, clip: Clip, character: int, normalized
 
 
 def _restore_unknown(document: dict[str, Any], extra: Extra) -> None:
-    """Put the keys that a reader did not know back where they were, as far as their objects are still there."""
+    """Restore the unknown keys of the original file, as far as their objects still exist."""
 
     def restore(entry: Any, *place: str) -> None:
         if isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""Plain values with arrays in them (dicts, lists, strings, numbers) as one .npz file, without pickles."""
+"""Save nested dicts, lists, strings, numbers and arrays as one .npz file, without pickles."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 _ARRAY = "\0array"
 
 
-def send(path: str | Path, value: Any) -> None:
-    """Write a value; every array in it keeps its type."""
+def save_values(path: str | Path, value: Any) -> None:
+    """Write a value; arrays keep their dtype."""
     arrays: list[NDArray] = []
     text = json.dumps(_without_arrays(value, arrays))
     named: dict[str, Any] = {f"array_{number}": array for number, array in enumerate(arrays)}
@@ -22,8 +22,8 @@ def send(path: str | Path, value: Any) -> None:
         np.savez(file, **named)
 
 
-def receive(path: str | Path) -> Any:
-    """Read a value that `send` wrote."""
+def load_values(path: str | Path) -> Any:
+    """Read a value that `save_values` wrote."""
     with np.load(path, allow_pickle=False) as archive:
         text = bytes(archive["text"]).decode("utf-8", "surrogatepass")
         return _with_arrays(json.loads(text), archive)

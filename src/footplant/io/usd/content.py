@@ -1,7 +1,7 @@
-"""What is taken out of a USD stage: plain values and arrays in the stage's own units, axes and conventions.
+"""The data extracted from a USD stage: values and arrays in the stage's own units, axes and conventions.
 
-Matrices are USD's: they multiply row vectors from the right, so translations are in the last row. Quaternions are
-(x, y, z, w), as usd-core's arrays hold them.
+Matrices are USD's, for row vectors: translations are in the last row. Quaternions are (x, y, z, w), as in usd-core's
+arrays.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class RawAnimation:
-    """One SkelAnimation, its curves already sampled at even steps."""
+    """One SkelAnimation, sampled at a uniform frame rate."""
 
     path: str
-    """Of the prim; "" for the rest pose, which is no prim."""
+    """Prim path; "" for the rest pose, which is not a prim."""
     joints: list[str]
     """Joint paths, in the animation's own order."""
     fps: float
     start: float
     """Time code of the first frame."""
     step: float
-    """Time codes from one frame to the next."""
+    """Time codes per frame."""
     frames: int
     translations: NDArray | None
-    """(1 or F, joints, 3); None: the rest pose's."""
+    """(1 or F, joints, 3); None: those of the rest pose."""
     rotations: NDArray | None
     """(1 or F, joints, 4)."""
     scales: NDArray | None
     """(1 or F, joints, 3)."""
     bases: NDArray
-    """(1 or F, 4, 4) the skeleton prim's own transform to the world."""
+    """(1 or F, 4, 4) local-to-world transform of the skeleton prim."""
     even: bool
-    """Whether the samples lie on the frames."""
+    """Whether all samples lie on frames."""
     shared: bool = False
-    """Whether another skeleton moves by it too."""
+    """Whether another skeleton uses it too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,67 +48,67 @@ class RawMesh:
     points: NDArray
     """(V, 3)"""
     counts: NDArray
-    """(P,) corners of each polygon."""
+    """(P,) number of corners of each polygon."""
     corners: NDArray
-    """(sum of counts,) vertices of the polygons."""
+    """(sum of counts,) vertex indices of the polygons."""
     left_handed: bool
     normals: NDArray | None
-    """(V, 3) where the mesh has one a vertex, else None."""
+    """(V, 3) if the mesh has one per vertex, else None."""
     indices: NDArray
-    """(n,) joints of `joints`, or of the skeleton; `width` of them a vertex, or a mesh when `constant`."""
+    """(n,) indices into `joints` or the skeleton's joints: `width` per vertex, or per mesh if `constant`."""
     weights: NDArray
     """(n,)"""
     width: int
     constant: bool
     bind: NDArray
-    """(4, 4) geomBindTransform: mesh space → skeleton space as bound."""
+    """(4, 4) geomBindTransform: mesh space → skeleton space in the bind pose."""
     joints: list[str] | None
-    """Joint paths that the indices mean; None: the skeleton's."""
+    """Joint paths that the indices refer to; None: the skeleton's."""
 
 
 @dataclass(frozen=True, eq=False)
 class RawSkeleton:
-    """One Skeleton prim with everything that is bound to it."""
+    """One Skeleton prim with everything bound to it."""
 
     path: str
-    """Of the Skeleton prim, or of the SkelAnimation of a file that has no skeleton."""
+    """Path of the Skeleton prim, or of the SkelAnimation in a file without skeletons."""
     name: str
     joints: list[str]
     """Joint paths."""
     joint_names: list[str] | None
-    """Names for them where the prim has some."""
+    """Joint names, if the prim states them."""
     bind: NDArray | None
-    """(J, 4, 4) in skeleton space, or None when absent."""
+    """(J, 4, 4) in skeleton space, or None."""
     rest: NDArray | None
     """(J, 4, 4) in the parent joint's space, or None."""
     base: NDArray
-    """(4, 4) the prim's own transform to the world, at the earliest time."""
+    """(4, 4) local-to-world transform of the prim at the earliest time."""
     animations: list[RawAnimation] = field(default_factory=list)
-    """The bound one first."""
+    """The bound animation first."""
     meshes: list[RawMesh] = field(default_factory=list)
     end_parents: list[int] = field(default_factory=list)
     end_offsets: list[list[float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     proxy: bool = False
-    """Whether the prim stands in an instance, where nothing can be changed."""
+    """Whether the prim is inside an instance, which cannot be edited."""
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Everything of a stage that is read."""
+    """Everything that is read from a stage."""
 
     up: str
     """"y" or "z"."""
     scale: float
-    """Metres per unit, as the stage says or USD means where it says nothing."""
+    """Metres per unit, as stated or USD's default."""
     declared: bool
-    """Whether the stage says so itself."""
+    """Whether the stage states it."""
     skeletons: list[RawSkeleton]
     notes: list[str] = field(default_factory=list)
 
 
-def to_plain(content: Content) -> dict[str, Any]:
-    """Dicts and lists with the same arrays in them (`dataclasses.asdict` would copy those)."""
+def to_dict(content: Content) -> dict[str, Any]:
+    """Return dicts and lists that share the content's arrays (`dataclasses.asdict` would copy them)."""
     skeletons = []
     for skeleton in content.skeletons:
         entry = dict(vars(skeleton))
@@ -118,11 +118,11 @@ def to_plain(content: Content) -> dict[str, Any]:
     return {**vars(content), "skeletons": skeletons}
 
 
-def from_plain(plain: dict[str, Any]) -> Content:
-    """A content from what `to_plain` made of it."""
+def from_dict(data: dict[str, Any]) -> Content:
+    """Return the content from the result of `to_dict`."""
     skeletons = []
-    for entry in plain["skeletons"]:
+    for entry in data["skeletons"]:
         animations = [RawAnimation(**item) for item in entry["animations"]]
         meshes = [RawMesh(**item) for item in entry["meshes"]]
         skeletons.append(RawSkeleton(**{**entry, "animations": animations, "meshes": meshes}))
-    return Content(**{**plain, "skeletons": skeletons})
+    return Content(**{**data, "skeletons": skeletons})

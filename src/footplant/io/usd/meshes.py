@@ -1,4 +1,4 @@
-"""Meshes that are bound to a skeleton, taken out of a stage by usd-core as plain arrays."""
+"""Extract the meshes that are bound to a skeleton from a stage, as arrays, with usd-core."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footplant.io.usd.values import check_array, failure, read_array, read_token
 
 
 def read_meshes(path: Path, skeleton: Any, meshes: list[Any], notes: list[str]) -> list[RawMesh]:
-    """Those of the meshes that a skeleton moves."""
+    """Return those of the meshes that are bound to a skeleton."""
     (UsdSkel,) = modules("UsdSkel")
     out, shapes = [], 0
     for prim in meshes:
@@ -27,12 +27,12 @@ def read_meshes(path: Path, skeleton: Any, meshes: list[Any], notes: list[str]) 
             out.append(mesh)
         shapes += len(read_tokens(path, binding.GetBlendShapesAttr()))
     if shapes:
-        notes.append(f"{shapes} blend {'shape was' if shapes == 1 else 'shapes were'} left aside")
+        notes.append(f"{shapes} blend {'shape was' if shapes == 1 else 'shapes were'} ignored")
     return out
 
 
 def _read_mesh(path: Path, prim: Any) -> RawMesh | None:
-    """One mesh; None when it has no points, no polygons or no weights."""
+    """Return one mesh; None if it has no points, polygons or weights."""
     (UsdGeom,) = modules("UsdGeom")
     mesh, primvars = UsdGeom.Mesh(prim), UsdGeom.PrimvarsAPI(prim)
     indices = primvars.FindPrimvarWithInheritance("skel:jointIndices")
@@ -40,17 +40,17 @@ def _read_mesh(path: Path, prim: Any) -> RawMesh | None:
     points = read_array(path, mesh.GetPointsAttr(), (3,))
     counts = read_array(path, mesh.GetFaceVertexCountsAttr(), ())
     corners = read_array(path, mesh.GetFaceVertexIndicesAttr(), ())
-    who, much = _flat(path, indices, ()), _flat(path, weights, ())
-    if who is None or much is None or points is None or counts is None or corners is None or not len(points):
+    joints, influence = _flat(path, indices, ()), _flat(path, weights, ())
+    if joints is None or influence is None or points is None or counts is None or corners is None or not len(points):
         return None
     constant = str(indices.GetInterpolation()) == "constant"
     width = int(indices.GetElementSize())
     rows = 1 if constant else len(points)
-    if len(who) != len(much) or width < 1 or len(who) != width * rows:
+    if len(joints) != len(influence) or width < 1 or len(joints) != width * rows:
         raise failure(
             path,
             prim,
-            f"expected {width} joints and weights for each of {rows} vertices, got {len(who)} and {len(much)}",
+            f"expected {width} joints and weights for each of {rows} vertices, got {len(joints)} and {len(influence)}",
         )
     geometry = primvars.FindPrimvarWithInheritance("skel:geomBindTransform")
     value = geometry.Get() if geometry and geometry.HasValue() else np.eye(4)
@@ -64,8 +64,8 @@ def _read_mesh(path: Path, prim: Any) -> RawMesh | None:
         corners=corners,
         left_handed=str(mesh.GetOrientationAttr().Get()) == "leftHanded",
         normals=_read_normals(path, mesh, len(points)),
-        indices=who,
-        weights=much,
+        indices=joints,
+        weights=influence,
         width=width,
         constant=constant,
         bind=bind.astype(float),
@@ -74,7 +74,7 @@ def _read_mesh(path: Path, prim: Any) -> RawMesh | None:
 
 
 def _flat(path: Path, primvar: Any, row: tuple[int, ...]) -> NDArray | None:
-    """The values of a primvar, written out where it is indexed; None for none."""
+    """Return the values of a primvar, expanded if it is indexed; None if it has none."""
     (Usd,) = modules("Usd")
     if not primvar or not primvar.HasValue():
         return None
@@ -83,7 +83,7 @@ def _flat(path: Path, primvar: Any, row: tuple[int, ...]) -> NDArray | None:
 
 
 def _inherited_joints(path: Path, prim: Any) -> list[str] | None:
-    """The mesh's own list of joints, or that of a prim above; None: the skeleton's."""
+    """Return the mesh's own list of joints, or that of an ancestor; None: the skeleton's."""
     (UsdSkel,) = modules("UsdSkel")
     while prim and not prim.IsPseudoRoot():
         attribute = UsdSkel.BindingAPI(prim).GetJointsAttr()
@@ -94,12 +94,12 @@ def _inherited_joints(path: Path, prim: Any) -> list[str] | None:
 
 
 def _read_normals(path: Path, mesh: Any, count: int) -> NDArray | None:
-    """(V, 3) where the mesh has one a vertex."""
+    """Return (V, 3) normals if the mesh has one per vertex, else None."""
     (UsdGeom,) = modules("UsdGeom")
     primvar = UsdGeom.PrimvarsAPI(mesh).GetPrimvar("normals")
     if primvar and primvar.HasValue():
         found, kind = _flat(path, primvar, (3,)), primvar.GetInterpolation()
     else:
         found, kind = read_array(path, mesh.GetNormalsAttr(), (3,)), mesh.GetNormalsInterpolation()
-    whole = found is not None and len(found) == count and str(kind) in ("vertex", "varying")
-    return found if whole else None
+    per_vertex = found is not None and len(found) == count and str(kind) in ("vertex", "varying")
+    return found if per_vertex else None

@@ -1,4 +1,4 @@
-"""The .usdz package: an uncompressed zip with the stage as its first file, every file starting at a multiple of 64."""
+"""The .usdz package: an uncompressed zip, the stage first, every file aligned to 64 bytes."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from pathlib import Path, PurePosixPath
 from footplant.errors import FormatError
 
 ALIGNMENT = 64
-MOST_ENTRIES = 4096
-"""Files that one package may hold."""
+MAX_ENTRIES = 4096
+"""Maximum files of a package."""
 _LAYERS = (".usd", ".usda", ".usdc")
 _DAMAGE = (
     zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, ValueError, IndexError, KeyError, OSError,
     OverflowError, RuntimeError, struct.error,
 )  # fmt: skip
-"""What the zip module raises for damaged files, each from another check."""
+"""Exceptions that the zip module raises for damaged files."""
 _PADDING_KIND = 0x1986
-"""The kind of extra field that usd-core pads with; its content means nothing."""
+"""Id of the zip extra field that usd-core uses for padding."""
 
 
 def is_package(data: bytes) -> bool:
-    """Whether the bytes are a zip."""
+    """Return whether the bytes are a zip file."""
     return data[:4] == b"PK\x03\x04"
 
 
 def entries(path: str | Path, data: bytes) -> list[tuple[str, bytes]]:
-    """Names and contents of all files of a package, the stage first; checked before anything is allocated."""
+    """Return names and contents of all files of a package, the stage first; sizes are checked before allocation."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             listed = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(listed) > MOST_ENTRIES:
-                raise FormatError(f"expected at most {MOST_ENTRIES} files in the package, got {len(listed)}", path=path)
+            if len(listed) > MAX_ENTRIES:
+                raise FormatError(f"expected at most {MAX_ENTRIES} files in the package, got {len(listed)}", path=path)
             total = 0
             for entry in listed:
                 _check(path, entry)
                 total += entry.file_size
-            # several entries may share the same bytes: the sum is what has to fit, not each of them
+            # entries may share the same bytes, so the sum is limited, not each size
             if total > len(data):
                 raise FormatError(f"expected at most {len(data)} bytes in the package, got {total}", path=path)
             return [(entry.filename, archive.read(entry)) for entry in listed]
@@ -48,9 +48,10 @@ def entries(path: str | Path, data: bytes) -> list[tuple[str, bytes]]:
 
 
 def _check(path: str | Path, entry: zipfile.ZipInfo) -> None:
+    """Raise `FormatError` for compressed or encrypted entries and for names that lead out of the package."""
     place = PurePosixPath(entry.filename)
     if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
-        raise FormatError("expected a file that is not compressed", path=path, where=entry.filename)
+        raise FormatError("expected an uncompressed file", path=path, where=entry.filename)
     if place.is_absolute() or ".." in place.parts or "\\" in entry.filename or ":" in entry.filename:
         raise FormatError("expected a name inside the package", path=path, where=entry.filename)
 
@@ -65,18 +66,18 @@ def unpack(path: str | Path, data: bytes, folder: Path) -> PurePosixPath:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         except (OSError, ValueError) as error:
-            raise FormatError(f"expected a name that a file can have ({error})", path=path, where=name) from None
+            raise FormatError(f"expected a valid file name ({error})", path=path, where=name) from None
     return PurePosixPath(found[0][0])
 
 
 def pack(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """The bytes of a package with these files, the stage first."""
+    """Return the bytes of a package with these files, the stage first."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name, content in files:
             entry = zipfile.ZipInfo(name)
             start = out.tell() + 30 + len(name.encode("utf-8"))
-            # an extra field has a header of four bytes, so less than that cannot be filled
+            # an extra field has a header of four bytes, which is the smallest possible padding
             fill = -start % ALIGNMENT
             fill += ALIGNMENT if 0 < fill < 4 else 0
             if fill:

@@ -1,8 +1,8 @@
-"""A motion onto a character that was loaded from USD: its stage stays as it was, only its SkelAnimation is written.
+"""Write a motion onto a character that was loaded from USD: its stage is preserved, only its SkelAnimation is written.
 
-The root layer is copied whole, so meshes, materials, variants and blend shapes stay; the animation's opinions are
-stronger there than anywhere else. Where other layers took part and the new file goes elsewhere, the stage is flattened
-into one layer instead, with its variants as they are chosen.
+The root layer is copied whole, so meshes, materials, variants and blend shapes are kept; the animation's opinions are
+strongest there. If other layers are involved and the new file is written elsewhere, the stage is flattened into one
+layer instead, with its variants as selected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from footplant.clip import Clip
 from footplant.io.atomic import write_atomic
 from footplant.io.file_space import in_file_space
 from footplant.io.source import PackedSource
-from footplant.io.usd.characters import Figure, read_motion
+from footplant.io.usd.characters import UsdCharacter, read_motion
 from footplant.io.usd.layers import Opened, open_stage
 from footplant.io.usd.library import modules, reporting
 from footplant.io.usd.package import entries, is_package
@@ -32,53 +32,57 @@ from footplant.skeleton import Skeleton
 
 @dataclass(frozen=True, eq=False)
 class UsdSource:
-    """What a figure came from: kept as `Character.source`, so that motions can be written onto the same meshes."""
+    """The file a character was loaded from, kept in `Character.source` so that motions can be written onto it."""
 
-    figure: Figure
+    character: UsdCharacter
     data: bytes
-    """The file."""
+    """The file's bytes."""
     scale: float
     """Metres per unit."""
 
     @property
     def path(self) -> Path:
-        """Where the file was."""
-        return self.figure.path
+        """Path of the file."""
+        return self.character.path
+
+    def pack(self) -> PackedSource:
+        """Return the stage as one self-contained file."""
+        return pack_whole(self)
 
 
 def fits(source: UsdSource, skeleton: Skeleton) -> bool:
-    """Whether a motion of that skeleton can be written onto the source: the same joints, in a place that can change."""
-    own = source.figure.skeleton
+    """Return whether a motion of that skeleton can be written onto the source: same joints, in an editable prim."""
+    own = source.character.skeleton
     same = skeleton.names == own.names and np.array_equal(skeleton.parents, own.parents)
-    return same and not source.figure.raw.proxy
+    return same and not source.character.raw.proxy
 
 
 def rewrite(path: Path, clip: Clip, source: UsdSource) -> None:
     """Write the clip's motion onto the stage of its character."""
-    figure = source.figure
+    character = source.character
     motion = in_file_space(
-        clip.motion, clip.character.skeleton, [figure.skeleton, *figure.take_skeletons], source.scale
+        clip.motion, clip.character.skeleton, [character.skeleton, *character.take_skeletons], source.scale
     )
-    own = clip.take if clip.takes and clip.takes == figure.takes else None
+    own = clip.take if clip.takes and clip.takes == character.takes else None
     with reporting(source.path), open_stage(source.path, source.data, pristine=True) as opened:
-        away = path.parent.resolve() != source.path.parent.resolve()
-        lonely = not opened.followed and not _named_files(opened.root)
-        unchanged = _is_unchanged(motion, figure, own)
+        other_folder = path.parent.resolve() != source.path.parent.resolve()
+        self_contained = not opened.followed and not _named_files(opened.root)
+        unchanged = _is_unchanged(motion, character, own)
         same_kind = path.suffix.lower() == source.path.suffix.lower()
-        if unchanged and same_kind and (lonely or not away or is_package(source.data)):
+        if unchanged and same_kind and (self_contained or not other_folder or is_package(source.data)):
             write_atomic(path, source.data)
             return
         layer = opened.root
-        moved = away or path.suffix.lower() == ".usdz" or is_package(source.data)
+        moved = other_folder or path.suffix.lower() == ".usdz" or is_package(source.data)
         if opened.followed and moved:
             layer = opened.stage.Flatten()
         if not unchanged:
-            _author(layer, opened, figure, motion, clip.name, own)
+            _author(layer, opened, character, motion, clip.name, own)
         write_layer(path, layer, _localize(layer, path, source, opened) if moved else None)
 
 
 def pack_whole(source: UsdSource) -> PackedSource:
-    """One file with the source's stage and all of its folder that the stage names."""
+    """Return one file with the source's stage and all the files of its folder that the stage references."""
     with reporting(source.path), open_stage(source.path, source.data, pristine=True) as opened:
         carries = tuple(_other_parts(opened.stage))
         if is_package(source.data) or not (opened.followed or _named_files(opened.root)):
@@ -89,7 +93,7 @@ def pack_whole(source: UsdSource) -> PackedSource:
 
 
 def _other_parts(stage: Any) -> list[str]:
-    """What of a stage our model does not have, in words."""
+    """Return the contents of a stage that the model does not represent, in words."""
     words = {"Material": "materials", "BlendShape": "blend shapes", "Camera": "cameras"}
     prims = list(stage.Traverse())
     found = {str(prim.GetTypeName()) for prim in prims}
@@ -98,7 +102,7 @@ def _other_parts(stage: Any) -> list[str]:
 
 
 def _named_files(layer: Any) -> list[str]:
-    """Every file that a layer names: pictures, references."""
+    """Return every file that a layer references: images, layers."""
     (UsdUtils,) = modules("UsdUtils")
 
     found: list[str] = []
@@ -111,56 +115,57 @@ def _named_files(layer: Any) -> list[str]:
     return found
 
 
-def _is_unchanged(motion: Motion, figure: Figure, own: int | None) -> bool:
-    """Whether the motion is, but for rounding, the one that the file already has."""
-    if own is None and figure.animations:
+def _is_unchanged(motion: Motion, character: UsdCharacter, own: int | None) -> bool:
+    """Return whether the motion is, up to rounding, the one in the file."""
+    if own is None and character.animations:
         return False
-    read = rest_motion(figure.skeleton) if own is None else read_motion(figure, own, [])
+    read = rest_motion(character.skeleton) if own is None else read_motion(character, own, [])
     if len(read) != len(motion) or (own is not None and read.fps != motion.fps):
         return False
-    size = max(float(np.ptp(figure.skeleton.rest_world[0], axis=0).max(initial=0.0)), 1e-9)
+    size = max(float(np.ptp(character.skeleton.rest_world[0], axis=0).max(initial=0.0)), 1e-9)
     pairs = [(motion.root, read.root, size), (motion.rotations, read.rotations, 1.0)]
     pairs.append((_bones(motion), _bones(read), size))
     return all(np.abs(a - b).max(initial=0.0) <= 1e-12 * unit for a, b, unit in pairs)
 
 
 def _bones(motion: Motion) -> NDArray:
+    """Return bone offsets (F or 1, J − 1, 3), without the root."""
     return (motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets)[:, 1:]
 
 
-def _author(layer: Any, opened: Opened, figure: Figure, motion: Motion, name: str, own: int | None) -> None:
-    """Set the animation in the layer: in place of the take that it is an edit of, else as a new prim."""
+def _author(layer: Any, opened: Opened, character: UsdCharacter, motion: Motion, name: str, own: int | None) -> None:
+    """Write the animation into the layer: in place of the take that it is an edit of, else as a new prim."""
     (Sdf,) = modules("Sdf")
     stage = opened.stage
-    take = figure.animations[own] if own is not None and figure.animations[own].path else None
+    take = character.animations[own] if own is not None and character.animations[own].path else None
     start = 0.0
     if take is not None:
         start = take.start
     elif stage.HasAuthoredTimeCodeRange():
         start = float(stage.GetStartTimeCode())
     codes = float(stage.GetTimeCodesPerSecond())
-    if not stage.HasAuthoredTimeCodeRange() and not any(a.frames > 1 for a in figure.animations):
-        # nothing in the figure moved: the motion's own rate can be the stage's
+    if not stage.HasAuthoredTimeCodeRange() and not any(a.frames > 1 for a in character.animations):
+        # nothing was animated: the stage can use the motion's frame rate
         codes = motion.fps
     times = start + np.arange(len(motion)) * (codes / motion.fps)
     set_times(layer, start, float(times[-1]), motion.fps)
     layer.timeCodesPerSecond = codes
-    where = Sdf.Path(figure.raw.path)
-    alone = take is not None and take.path == figure.raw.path
+    where = Sdf.Path(character.raw.path)
+    alone = take is not None and take.path == character.raw.path
     if take is not None and (alone or not take.shared):
         target = Sdf.Path(take.path)
     else:
         target = _free_place(stage, where, identifier(name, "Animation"))
-    moves, turns, scales = joint_curves(figure, motion, _bases(opened, figure, times))
-    order = [new for new, old in enumerate(figure.order) if old >= 0]
-    paths = [figure.raw.joints[figure.order[new]] for new in order]
-    write_animation(layer, target, paths, moves[:, order], turns[:, order], scales[:, order], times)
+    translations, rotations, scales = joint_curves(character, motion, _bases(opened, character, times))
+    order = [new for new, old in enumerate(character.order) if old >= 0]
+    paths = [character.raw.joints[character.order[new]] for new in order]
+    write_animation(layer, target, paths, translations[:, order], rotations[:, order], scales[:, order], times)
     if not alone:
         _bind(layer, stage, where, target)
 
 
 def _bind(layer: Any, stage: Any, skeleton: Any, animation: Any) -> None:
-    """Let a skeleton move by an animation."""
+    """Bind an animation to a skeleton."""
     Sdf, UsdSkel = modules("Sdf", "UsdSkel")
     spec = Sdf.CreatePrimInLayer(layer, skeleton)
     if not stage.GetPrimAtPath(skeleton).HasAPI(UsdSkel.BindingAPI):
@@ -173,63 +178,65 @@ def _bind(layer: Any, stage: Any, skeleton: Any, animation: Any) -> None:
 
 
 def _free_place(stage: Any, skeleton: Any, name: str) -> Any:
-    """A path beside the skeleton that nothing has yet."""
+    """Return an unused path beside the skeleton."""
     place, number = skeleton.GetParentPath().AppendChild(name), 1
     while stage.GetPrimAtPath(place):
         place, number = skeleton.GetParentPath().AppendChild(f"{name}_{number}"), number + 1
     return place
 
 
-def _bases(opened: Opened, figure: Figure, times: NDArray) -> Locals:
-    """(1 or F, 1, …) what stands above the skeleton at some time codes."""
+def _bases(opened: Opened, character: UsdCharacter, times: NDArray) -> Locals:
+    """Return (1 or F, 1, …) the transform above the skeleton at the time codes."""
     Usd, UsdGeom = modules("Usd", "UsdGeom")
 
-    prim = opened.stage.GetPrimAtPath(figure.raw.path)
-    moving = any(len(take.bases) > 1 for take in figure.animations)
+    prim = opened.stage.GetPrimAtPath(character.raw.path)
+    moving = any(len(take.bases) > 1 for take in character.animations)
     if not moving:
-        return split(columns(figure.raw.base)[None, None])
+        return split(columns(character.raw.base)[None, None])
     found = [UsdGeom.XformCache(Usd.TimeCode(time)).GetLocalToWorldTransform(prim) for time in times.tolist()]
     return split(columns(np.array([np.array(matrix) for matrix in found]))[:, None])
 
 
-def joint_curves(figure: Figure, motion: Motion, base: Locals) -> tuple[NDArray, NDArray, NDArray]:
-    """Translations, rotations and scales of the file's joints that put every joint where the motion has it.
+def joint_curves(character: UsdCharacter, motion: Motion, base: Locals) -> tuple[NDArray, NDArray, NDArray]:
+    """Return translations, rotations and scales of the file's joints that reproduce a motion given in file space.
 
-    The inverse of `pose.fold`, with the scales that the skin is posed with; (F, J, 3), (F, J, 4) and (1, J, 3).
+    The inverse of `pose.fold`, with the scales of the skin; (F, J, 3), (F, J, 4) and (1, J, 3).
     """
-    frames, count = len(motion), len(figure.parents)
+    frames, count = len(motion), len(character.parents)
     bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
     bones = np.array(np.broadcast_to(bones, (frames, count, 3)))
-    turns = np.array(motion.rotations)
+    rotations = np.array(motion.rotations)
     bones[:, 0] = motion.root
-    parents = list(figure.parents)
-    if figure.order[0] < 0:
-        # a root that the file has not cannot move there: its children move instead
+    parents = list(character.parents)
+    if character.order[0] < 0:
+        # an added root is not in the file: its children are animated instead
         for joint in range(1, count):
             if parents[joint] == 0:
-                bones[:, joint] = motion.root + rotation.rotate(turns[:, 0], bones[:, joint])
-                turns[:, joint] = rotation.multiply(turns[:, 0], turns[:, joint])
+                bones[:, joint] = motion.root + rotation.rotate(rotations[:, 0], bones[:, joint])
+                rotations[:, joint] = rotation.multiply(rotations[:, 0], rotations[:, joint])
                 parents[joint] = -1
-    scales = np.diagonal(figure.scales, axis1=-2, axis2=-1)
-    back = rotation.inverse(base.turns[:, 0])
+    scales = np.diagonal(character.scales, axis1=-2, axis2=-1)
+    back = rotation.inverse(base.rotations[:, 0])
     for joint, parent in enumerate(parents):
         if parent < 0:
-            bones[:, joint] = rotation.rotate(back, bones[:, joint] - base.moves[:, 0])
-            turns[:, joint] = rotation.multiply(back, turns[:, joint])
+            bones[:, joint] = rotation.rotate(back, bones[:, joint] - base.translations[:, 0])
+            rotations[:, joint] = rotation.multiply(back, rotations[:, joint])
         axes = np.where(scales[joint] < 0, -1.0, 1.0)
         if axes.min() < 0:
-            turns[:, joint] = rotation.multiply(turns[:, joint], rotation.from_matrix(np.diag(axes * np.prod(axes))))
-    turns = rotation.unroll(rotation.normalize(turns))
+            rotations[:, joint] = rotation.multiply(
+                rotations[:, joint], rotation.from_matrix(np.diag(axes * np.prod(axes)))
+            )
+    rotations = rotation.unroll(rotation.normalize(rotations))
     stretches = (scales[:, :, None] * np.eye(3))[None]
-    above = fold(parents, Locals(np.zeros((1, count, 3)), turns, stretches), base).above
-    moves = np.empty((frames, count, 3))
+    above = fold(parents, Locals(np.zeros((1, count, 3)), rotations, stretches), base).above
+    translations = np.empty((frames, count, 3))
     for joint in range(count):
-        moves[:, joint] = (np.linalg.pinv(above[joint]) @ bones[:, joint, :, None])[..., 0]
-    return moves, turns, scales[None]
+        translations[:, joint] = (np.linalg.pinv(above[joint]) @ bones[:, joint, :, None])[..., 0]
+    return translations, rotations, scales[None]
 
 
 def _localize(layer: Any, path: Path, source: UsdSource, opened: Opened) -> list[tuple[str, bytes]]:
-    """Rename the files that a layer names for a new folder, or take those of the source's folder into a package."""
+    """Rewrite a layer's asset paths for a new folder; return the source folder's files to include in a package."""
     (UsdUtils,) = modules("UsdUtils")
 
     packing, packed = path.suffix.lower() == ".usdz", is_package(source.data)
@@ -256,6 +263,6 @@ def _localize(layer: Any, path: Path, source: UsdSource, opened: Opened) -> list
 
 
 def _relative(file: Path, path: Path) -> str:
-    """How a layer at `path` names a file."""
+    """Return the relative path of a file as a layer at `path` refers to it."""
     name = Path(os.path.relpath(file, path.parent.resolve())).as_posix()
     return name if name.startswith("..") else f"./{name}"

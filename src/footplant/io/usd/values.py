@@ -1,4 +1,4 @@
-"""Values of USD attributes as arrays, type-checked: a file may declare any attribute with another type."""
+"""Type-checked access to USD attributes as arrays: a file may declare any attribute with any type."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from footplant.io.usd.library import modules
 
 
 def failure(path: Path, thing: Any, message: str) -> FormatError:
-    """An error at a prim or an attribute."""
+    """Return an error that names a prim or an attribute."""
     return FormatError(message, path=path, where=str(thing.GetPath()))
 
 
 def read_tokens(path: Path, attribute: Any) -> list[str]:
-    """The words of an attribute; none when it has no value."""
+    """Return the tokens of an attribute; [] if it has no value."""
     value = attribute.Get() if attribute else None
     if value is None:
         return []
@@ -29,7 +29,7 @@ def read_tokens(path: Path, attribute: Any) -> list[str]:
 
 
 def read_array(path: Path, attribute: Any, row: tuple[int, ...], *, time: float | None = None) -> NDArray | None:
-    """(n, *row) the numbers of an attribute, at its earliest time unless another is asked for; None without a value."""
+    """Return (n, *row) the numbers of an attribute at a time (default: the earliest); None if it has no value."""
     if not attribute:
         return None
     (Usd,) = modules("Usd")
@@ -38,7 +38,7 @@ def read_array(path: Path, attribute: Any, row: tuple[int, ...], *, time: float 
 
 
 def check_array(path: Path, attribute: Any, value: Any, row: tuple[int, ...]) -> NDArray | None:
-    """(n, *row) a value of an attribute; None for none."""
+    """Return a value of an attribute as an array (n, *row); None for None."""
     if value is None:
         return None
     array = np.asarray(value)

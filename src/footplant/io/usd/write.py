@@ -1,8 +1,8 @@
-"""A clip as a new USD stage: SkelRoot, Skeleton, SkelAnimation and, where the character has one, its skinned mesh.
+"""Write a clip as a new USD stage: SkelRoot, Skeleton, SkelAnimation and the character's skinned mesh, if any.
 
-Joint paths can hold letters, digits and underscores only; the joints' own names go into `jointNames`. USD has no word
-for end sites, and leaf joints in their place would come back as joints from every reader: they go into the skeleton's
-custom data. Metres, y up, one time code a frame.
+Joint paths may contain only letters, digits and underscores; the joints' own names go into `jointNames`. USD has no
+end sites, and leaf joints in their place would be read back as joints: they go into the skeleton's custom data.
+Metres, y up, one time code per frame.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from footplant.skeleton import Skeleton, Skin
 from footplant.skinning import vertex_normals
 
 COLOR = (0.72, 0.74, 0.78)
-"""Display colour of meshes, which our model has no colours for."""
+"""Display colour of meshes; the model has no colours."""
 
 
 def write_new(path: str | Path, clip: Clip) -> None:
@@ -63,12 +63,12 @@ def write_new(path: str | Path, clip: Clip) -> None:
 
 
 def write_layer(path: Path, layer: Any, others: list[tuple[str, bytes]] | None = None) -> None:
-    """Write a layer in the container that the file name asks for; `others` go into a package beside it."""
+    """Write a layer in the container of the file name's extension; others: further files of a package."""
     write_atomic(path, layer_bytes(path, layer, others))
 
 
 def layer_bytes(path: Path, layer: Any, others: list[tuple[str, bytes]] | None = None) -> bytes:
-    """The bytes of the file that `write_layer` writes."""
+    """Return the bytes of the file that `write_layer` writes."""
     packed = path.suffix.lower() == ".usdz"
     with tempfile.TemporaryDirectory(prefix="footplant-usd-") as folder:
         copy = Path(folder) / f"layer{'.usdc' if packed else path.suffix.lower()}"
@@ -80,21 +80,21 @@ def layer_bytes(path: Path, layer: Any, others: list[tuple[str, bytes]] | None =
 
 
 def set_times(layer: Any, start: float, end: float, fps: float) -> None:
-    """Let a stage run from one time code to another, with one time code a frame."""
+    """Set the time range and frame rate of a stage, one time code per frame."""
     layer.timeCodesPerSecond = layer.framesPerSecond = fps
     layer.startTimeCode, layer.endTimeCode = start, end
 
 
 def identifier(name: str, instead: str) -> str:
-    """A name that a prim can have, as near as can be."""
+    """Return a valid prim name that is as close as possible to a name; `instead` if nothing valid is left."""
     (Sdf,) = modules("Sdf")
 
     kept = "".join(letter if letter == "_" or letter.isalnum() else "_" for letter in name)
     kept = kept if kept[:1].isalpha() or kept[:1] == "_" else f"_{kept}"
     if kept.strip("_") and Sdf.Path.IsValidIdentifier(kept):
         return kept
-    plain = "".join(letter if letter.isascii() else "_" for letter in kept)
-    return plain if plain.strip("_") and Sdf.Path.IsValidIdentifier(plain) else instead
+    ascii_only = "".join(letter if letter.isascii() else "_" for letter in kept)
+    return ascii_only if ascii_only.strip("_") and Sdf.Path.IsValidIdentifier(ascii_only) else instead
 
 
 def _free_name(name: str, taken: tuple[str, ...]) -> str:
@@ -105,7 +105,7 @@ def _free_name(name: str, taken: tuple[str, ...]) -> str:
 
 
 def joint_paths(skeleton: Skeleton) -> list[str]:
-    """A path a joint, of names that paths can have, unique among brothers."""
+    """Return a path for each joint, of valid prim names, unique among siblings."""
     paths: list[str] = []
     taken: set[str] = set()
     for joint, name in enumerate(skeleton.names):
@@ -120,6 +120,7 @@ def joint_paths(skeleton: Skeleton) -> list[str]:
 
 
 def _write_skeleton(prim: Any, skeleton: Skeleton, skin: Skin | None) -> list[str]:
+    """Write joints, bind and rest transforms and end sites; return the joint paths."""
     (Vt,) = modules("Vt")
 
     paths = joint_paths(skeleton)
@@ -141,7 +142,7 @@ def _write_skeleton(prim: Any, skeleton: Skeleton, skin: Skin | None) -> list[st
 
 
 def matrices(positions: NDArray, rotations: NDArray) -> NDArray:
-    """(…, 4, 4) for column vectors."""
+    """Return (…, 4, 4) matrices for column vectors."""
     out = np.zeros((*positions.shape[:-1], 4, 4))
     out[..., :3, :3], out[..., :3, 3], out[..., 3, 3] = rotation.to_matrix(rotations), positions, 1.0
     return out
@@ -151,7 +152,7 @@ def _matrices(values: NDArray) -> Any:
     (Vt,) = modules("Vt")
 
     rows = np.ascontiguousarray(np.swapaxes(values, -1, -2))
-    # the last column must be 0 0 0 1 to the bit
+    # the last column must be exactly 0 0 0 1
     rows[..., 3] = (0.0, 0.0, 0.0, 1.0)
     return Vt.Matrix4dArray.FromNumpy(rows)
 
@@ -163,17 +164,17 @@ def _vectors(values: NDArray) -> Any:
 
 
 def _curves(motion: Motion) -> tuple[NDArray, NDArray, NDArray]:
-    """Translations (F, J, 3), rotations (F, J, 4) and scales (1, J, 3) of a motion; (1, …) where nothing changes."""
+    """Return translations (F, J, 3), rotations (F, J, 4) and scales (1, J, 3) of a motion."""
     bones = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
-    moves = np.array(np.broadcast_to(bones, (len(motion), *bones.shape[1:])))
-    moves[:, 0] = motion.root
-    return moves, rotation.unroll(motion.rotations), np.ones((1, moves.shape[1], 3))
+    translations = np.array(np.broadcast_to(bones, (len(motion), *bones.shape[1:])))
+    translations[:, 0] = motion.root
+    return translations, rotation.unroll(motion.rotations), np.ones((1, translations.shape[1], 3))
 
 
 def write_animation(
-    layer: Any, path: Any, joints: list[str], moves: NDArray, turns: NDArray, scales: NDArray, times: NDArray
+    layer: Any, path: Any, joints: list[str], translations: NDArray, rotations: NDArray, scales: NDArray, times: NDArray
 ) -> None:
-    """Set the curves of a SkelAnimation in a layer, in place of those it had there."""
+    """Write the curves of a SkelAnimation into a layer, replacing existing ones. times: (F,) time codes."""
     Sdf, Vt = modules("Sdf", "Vt")
     spec = Sdf.CreatePrimInLayer(layer, path)
     spec.specifier, spec.typeName = Sdf.SpecifierDef, "SkelAnimation"
@@ -190,18 +191,18 @@ def write_animation(
         places[name] = Sdf.AttributeSpec(spec, name, kind, variability)
     places["joints"].default = Vt.TokenArray(joints)
     places["scales"].default = Vt.Vec3hArray.FromNumpy(np.ascontiguousarray(scales[0], np.float16))
-    steady = len(times) > 1 and bool((moves == moves[:1]).all())
-    if steady:
-        places["translations"].default = _vectors(moves[0])
-    quaternions = np.ascontiguousarray(turns[..., [1, 2, 3, 0]], np.float32)
+    constant = len(times) > 1 and bool((translations == translations[:1]).all())
+    if constant:
+        places["translations"].default = _vectors(translations[0])
+    quaternions = np.ascontiguousarray(rotations[..., [1, 2, 3, 0]], np.float32)
     for frame, time in enumerate(times.tolist()):
-        if not steady:
-            layer.SetTimeSample(places["translations"].path, time, _vectors(moves[frame]))
+        if not constant:
+            layer.SetTimeSample(places["translations"].path, time, _vectors(translations[frame]))
         layer.SetTimeSample(places["rotations"].path, time, Vt.QuatfArray.FromNumpy(quaternions[frame]))
 
 
 def _write_mesh(mesh: Any, skin: Skin, skeleton: Any, joints: Skeleton) -> float:
-    """Write the skin, and return how far its vertices are from their joints at most."""
+    """Write the skin; return the largest distance of a vertex from its strongest joint, metres."""
     UsdGeom, UsdSkel, Vt = modules("UsdGeom", "UsdSkel", "Vt")
 
     normals = vertex_normals(skin.vertices, skin.faces) if skin.normals is None else skin.normals
@@ -214,19 +215,21 @@ def _write_mesh(mesh: Any, skin: Skin, skeleton: Any, joints: Skeleton) -> float
     mesh.SetNormalsInterpolation(UsdGeom.Tokens.vertex)
     mesh.CreateExtentAttr(_vectors(np.array([skin.vertices.min(axis=0), skin.vertices.max(axis=0)])))
     mesh.CreateDisplayColorPrimvar(UsdGeom.Tokens.constant).Set(_vectors(np.array([COLOR])))
-    who, much = _used_columns(skin)
+    influencing, weights = _used_columns(skin)
     binding = UsdSkel.BindingAPI.Apply(mesh.GetPrim())
     binding.CreateSkeletonRel().SetTargets([skeleton.GetPath()])
-    binding.CreateJointIndicesPrimvar(False, who.shape[1]).Set(Vt.IntArray.FromNumpy(who.astype(np.int32).ravel()))
-    binding.CreateJointWeightsPrimvar(False, who.shape[1]).Set(Vt.FloatArray.FromNumpy(much.ravel()))
-    strongest = who[np.arange(len(who)), np.argmax(much, axis=1)]
+    width, indices = influencing.shape[1], influencing.astype(np.int32).ravel()
+    binding.CreateJointIndicesPrimvar(False, width).Set(Vt.IntArray.FromNumpy(indices))
+    binding.CreateJointWeightsPrimvar(False, width).Set(Vt.FloatArray.FromNumpy(weights.ravel()))
+    strongest = influencing[np.arange(len(influencing)), np.argmax(weights, axis=1)]
     return float(np.linalg.norm(skin.vertices - joints.rest_world[0][strongest], axis=1).max())
 
 
 def _used_columns(skin: Skin) -> tuple[NDArray, NDArray]:
-    """(V, K) joints and weights (32-bit, summing to 1), strongest first, without columns that nobody uses."""
+    """Return (V, K) joints and weights (32-bit, summing to 1), strongest first, without unused columns."""
     order = np.argsort(-skin.weights, axis=1, kind="stable")
-    who, much = np.take_along_axis(skin.joints, order, axis=1), np.take_along_axis(skin.weights, order, axis=1)
-    width = max(int((much > 0).sum(axis=1).max(initial=1)), 1)
-    much = np.ascontiguousarray(much[:, :width], np.float32)
-    return np.where(much > 0, who[:, :width], 0), much
+    joints = np.take_along_axis(skin.joints, order, axis=1)
+    weights = np.take_along_axis(skin.weights, order, axis=1)
+    width = max(int((weights > 0).sum(axis=1).max(initial=1)), 1)
+    weights = np.ascontiguousarray(weights[:, :width], np.float32)
+    return np.where(weights > 0, joints[:, :width], 0), weights

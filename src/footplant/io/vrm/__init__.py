@@ -1,8 +1,8 @@
-"""VRM 0.x and 1.0, .vrm: human-like characters in and out, with the file's own map of human bones.
+"""VRM 0.x and 1.0 files, .vrm: humanoid characters, read and written, with the file's own humanoid bone map.
 
-VRM is a profile of glTF, read and written by `io.gltf`, which also knows the maps when they come in a .glb file. Here
-is what only VRM files need: a motion saved onto a loaded character keeps its file (meshes, materials, expressions,
-spring bones, meta) and adds an animation; any other human-like character becomes a VRM 1.0 file in a T-pose.
+VRM is a profile of glTF, read and written by `io.gltf`, which also reads bone maps in .glb files. This module adds what
+only VRM files need: a motion saved onto a loaded character keeps its file (meshes, materials, expressions, spring
+bones, metadata) and adds an animation; any other humanoid character becomes a VRM 1.0 file in a T-pose.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ holds = frozenset({"skin", "takes", "moving bones", "roles"})
 
 
 def load(path: str | Path) -> tuple[RawCharacter, ...]:
-    """Read every figure of a .vrm file."""
+    """Read every character of a .vrm file."""
     document = read_document(path)
     if not _is_vrm(document):
         document.notes.append("the file has no VRM extension; it was read as plain glTF")
-    return gltf.read_figures(document)
+    return gltf.read_characters(document)
 
 
 def _is_vrm(document: Document) -> bool:
-    """Whether a file calls itself a VRM character."""
+    """Return whether a file declares a VRM character."""
     return any(document.top.extension(name) is not None for name in (MODEL_0, MODEL_1))
 
 
@@ -50,12 +50,12 @@ def save(
     takes: Sequence[Clip] = (),
     meta: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a clip as .vrm.
+    """Save a clip as .vrm.
 
-    A character that was loaded from VRM keeps its file, version and all, and the motion becomes an animation. Any other
-    is written as VRM 1.0 if it has the joints that VRM asks for. keep_takes, mesh and takes: see `gltf.save`. meta:
-    what to say about a new file, over the placeholders (name: the character's, authors: ["unknown"], licenseUrl: the
-    VRM Public License with nothing permitted beyond its default).
+    A character that was loaded from VRM keeps its file and version, and the motion becomes an animation. Any other is
+    written as VRM 1.0 if it has the joints that VRM requires. keep_takes, mesh and takes: see `gltf.save`. meta:
+    metadata of a new file, overriding the defaults (name: the character's, authors: ["unknown"], licenseUrl: the VRM
+    Public License with nothing permitted beyond its default).
     """
     source = clip.character.source
     if (

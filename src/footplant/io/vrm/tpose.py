@@ -1,4 +1,4 @@
-"""Any human-like figure as VRM wants it: its joints named as human bones, its rest pose a T-pose that faces +z."""
+"""Convert a humanoid character to VRM's conventions: joints mapped to human bones, rest pose a T-pose facing +z."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from footplant.motion import Motion
 from footplant.skeleton import Skeleton
 
 GAZE = ("leftEye", "rightEye")
-"""Bones that a VRM animation may not have: gaze is told in another way there."""
+"""Bones that a VRM animation may not contain: gaze is represented differently."""
 
 
 def stated_by(clip: Clip) -> GltfSource | None:
-    """The VRM file that states the human bones of a clip's figure, or None when it came from elsewhere."""
+    """Return the VRM file that states the human bones of a clip's character, or None."""
     source = clip.character.source
     if isinstance(source, GltfSource) and source.bones is not None and fits(source, clip.motion.skeleton):
         return source
@@ -30,18 +30,18 @@ def stated_by(clip: Clip) -> GltfSource | None:
 
 
 def human_bones(clip: Clip, path: str | Path) -> dict[str, int]:
-    """Bone → joint of the clip's figure, in the order of BONES; an error says why the figure cannot be a VRM figure."""
+    """Return bone → joint of the clip's character, in the order of BONES; raise `FormatError` if VRM cannot hold it."""
     skeleton, source = clip.motion.skeleton, stated_by(clip)
     if source is not None and source.bones is not None:
         wanted = {bone: source.joints.nodes.index(node) for bone, node in source.bones.nodes.items()}
     elif clip.character.roles is None:
-        raise FormatError(f"expected a human-like figure, got {clip.character.name!r}, which has no roles", path=path)
+        raise FormatError(f"expected a humanoid character, got {clip.character.name!r}, which has no roles", path=path)
     else:
         wanted = bones_of(skeleton, clip.character.roles)
     missing = [bone for bone in REQUIRED if bone not in wanted]
     if missing:
         raise FormatError(
-            f"expected all joints that VRM asks for, {clip.character.name!r} lacks {', '.join(missing)}", path=path
+            f"expected all joints that VRM requires; {clip.character.name!r} lacks {', '.join(missing)}", path=path
         )
     bones: dict[str, int] = {}
     for bone in (bone for bone in BONES if bone in wanted):
@@ -51,16 +51,16 @@ def human_bones(clip: Clip, path: str | Path) -> dict[str, int]:
         elif bone in REQUIRED:
             raise FormatError(
                 f"expected {skeleton.names[wanted[bone]]!r} ({bone}) somewhere below {skeleton.names[bones[above]]!r} "
-                f"({above}) as in every VRM figure, got it elsewhere",
+                f"({above}) as VRM requires, got it elsewhere",
                 path=path,
             )
     return bones
 
 
 def t_posed(clip: Clip) -> Motion:
-    """The clip's motion on the same figure with a T-pose for its rest pose: facing +z, its soles on the floor.
+    """Return the clip's motion on the same character with a T-pose as rest pose: facing +z, soles on the floor.
 
-    What comes from a VRM file rests in a T-pose by definition; of others it is `humanoid.reference_pose`.
+    The rest pose of a VRM file is a T-pose by definition; for others it is `humanoid.reference_pose`.
     """
     motion, skeleton, source = clip.motion, clip.motion.skeleton, stated_by(clip)
     if source is not None and np.allclose(skeleton.rest[1:], source.skeleton.rest[1:], atol=1e-9):
@@ -77,22 +77,22 @@ def t_posed(clip: Clip) -> Motion:
 
 @dataclass(frozen=True, eq=False)
 class HumanMotion:
-    """A motion of human bones alone."""
+    """A motion of human bones only."""
 
     motion: Motion
-    """Joints called as in the figure it comes from, at rest in a T-pose."""
+    """Joints named as in the original character, at rest in a T-pose."""
     joints: Mapping[str, int]
     """Bone → joint."""
     lost: float
-    """How far human bones are from where they were, metres, because joints between them bend and VRM has no bones for
-    those, or because bones change their length."""
+    """Largest displacement of a human bone, metres: joints between bones that VRM lacks may bend, and bones may
+    change length."""
 
 
 def on_human_bones(clip: Clip, path: str | Path) -> HumanMotion:
-    """The clip's motion as VRM animations tell it: turns of human bones, and the way of the hips.
+    """Return the clip's motion as in a VRM animation: rotations of human bones, and the translation of the hips.
 
-    Every bone is turned in the world as it was. Where the one bone after it hangs on joints that VRM does not know,
-    it is aimed at where that bone really is.
+    Every bone keeps its world rotation. If its only child bone is attached via joints that VRM lacks, it is aimed at
+    that child's actual position.
     """
     bones = {bone: joint for bone, joint in human_bones(clip, path).items() if bone not in GAZE}
     motion = t_posed(clip)

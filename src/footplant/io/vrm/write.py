@@ -1,4 +1,4 @@
-"""A human-like character as a new VRM 1.0 file."""
+"""Write a humanoid character as a new VRM 1.0 file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from footplant.io.vrm.tpose import human_bones, t_posed
 from footplant.motion import Motion, rest_motion
 
 LICENSE = "https://vrm.dev/licenses/1.0/"
-"""The VRM Public License 1.0, the only one that VRM 1.0 knows; what is not said in the meta data is not permitted."""
+"""The VRM Public License 1.0, the only one in VRM 1.0; what the metadata does not allow is not permitted."""
 
 
 def write_character(path: str | Path, clip: Clip, takes: Sequence[Clip], mesh: str, meta: Mapping[str, Any]) -> None:
-    """Write a clip's character as VRM 1.0, with its takes as animations if they move at all."""
+    """Write a clip's character as VRM 1.0, with its takes as animations if they are not static."""
     bones = human_bones(clip, path)
     posed = replace(clip, motion=t_posed(clip))
     source = clip.character.source
     about = {"name": clip.character.name, "authors": ["unknown"], "licenseUrl": LICENSE, **meta}
-    # of a character at rest nothing is animated
-    takes = [replace(take, motion=take.motion[:0]) if _is_still(take) else take for take in takes]
-    if mesh == "auto" and isinstance(source, GltfSource) and _can_stay(source, clip):
+    # a character in its rest pose gets no animation
+    takes = [replace(take, motion=take.motion[:0]) if _is_static(take) else take for take in takes]
+    if mesh == "auto" and isinstance(source, GltfSource) and _can_reuse(source, clip):
         numbers = {bone: source.joints.nodes[joint] for bone, joint in bones.items()}
         _write_onto(path, posed.motion, takes, source, {MODEL_1: _extension(numbers, about)})
     else:
@@ -38,12 +38,13 @@ def write_character(path: str | Path, clip: Clip, takes: Sequence[Clip], mesh: s
 
 
 def _extension(nodes: Mapping[str, int], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the VRMC_vrm extension object."""
     bones = {bone: {"node": node} for bone, node in nodes.items()}
     return {"specVersion": "1.0", "meta": dict(meta), "humanoid": {"humanBones": bones}}
 
 
-def _is_still(clip: Clip) -> bool:
-    """Whether the clip is a character in its rest pose and no motion."""
+def _is_static(clip: Clip) -> bool:
+    """Return whether the clip is just a character in its rest pose."""
     rest = rest_motion(clip.motion.skeleton)
     return (
         len(clip.motion) == 1
@@ -52,8 +53,8 @@ def _is_still(clip: Clip) -> bool:
     )
 
 
-def _can_stay(source: GltfSource, clip: Clip) -> bool:
-    """Whether the character's own glTF file can become the VRM file: as it stands here, in metres, nothing mirrored."""
+def _can_reuse(source: GltfSource, clip: Clip) -> bool:
+    """Return whether the character's glTF file can become the VRM file: same rest pose, metres, no mirrored nodes."""
     ours, theirs = clip.character.skeleton, source.skeleton
     return (
         source.bones is None
@@ -69,15 +70,15 @@ def _can_stay(source: GltfSource, clip: Clip) -> bool:
 def _write_onto(
     path: str | Path, posed: Motion, takes: Sequence[Clip], source: GltfSource, extensions: dict[str, Any]
 ) -> None:
-    """The character's own glTF file with its nodes in a T-pose, no other takes than some, and the map of bones."""
+    """Write the character's glTF file with its nodes in a T-pose, only the given takes, and the humanoid bone map."""
     packer = Packer(path, source.document)
     free_matrices(packer, source)
     for curve in node_curves(source, rest_motion(posed.skeleton)):
         node = packer.json["nodes"][curve.node]
-        w, x, y, z = curve.turns[0].tolist()
+        w, x, y, z = curve.rotations[0].tolist()
         node["rotation"] = [x, y, z, w]
-        if curve.moves is not None:
-            node["translation"] = curve.moves[0].tolist()
+        if curve.translations is not None:
+            node["translation"] = curve.translations[0].tolist()
     packer.json.pop("animations", None)
     for take in takes:
         if len(take.motion):
