@@ -61,7 +61,7 @@ from footplant.constraints import (
     shoulder_rhythm,
     spine_shares,
 )
-from footplant.constraints.doorways import doorway_on_the_way, headroom
+from footplant.constraints.doorways import doorway_on_path, headroom
 from footplant.contacts.detection import Contacts
 from footplant.curves import circle, line, s_curve, through
 from footplant.edits.fit import fit
@@ -623,7 +623,7 @@ def terrain_target(figure: str) -> Values:
 @case()
 def terrain_doorway() -> Values:
     source, ground = clip("walk", 30.0), GROUNDS["rough"]()
-    beam = doorway_on_the_way(source.motion, source.character, 2.5, 1.5, ground)
+    beam = doorway_on_path(source.motion, source.character, 2.5, 1.5, ground)
     solution = terrain(source, ground, [beam])
     return {**of_solution(solution), "headroom": headroom(solution.motion, source.character, [beam])}
 

@@ -12,7 +12,7 @@ from footplant import grounds, samples
 from footplant.blending.transition import crossfade
 from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
-from footplant.constraints.doorways import doorway_on_the_way, pass_under
+from footplant.constraints.doorways import doorway_on_path, pass_under
 from footplant.contacts.detection import find_contacts
 from footplant.feet.changing_proportions import ProportionChange
 from footplant.feet.footing import find_footing
@@ -47,7 +47,7 @@ def rough_terrain() -> Problem:
     level = transferred_places(steps, character, stage.move)
     footings = [find_footing(step, places, character, stage.ground, ground) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], character)
-    doorways = [doorway_on_the_way(motion, character, at, 0.87 * height, ground) for at in (5.0, 10.0, 15.0)]
+    doorways = [doorway_on_path(motion, character, at, 0.87 * height, ground) for at in (5.0, 10.0, 15.0)]
     # when the figure is under a doorway, its way on the terrain tells
     on_it = move_feet_to_ground(motion, character, steps, footings, stage.ground, ground)
     return Problem(motion, character, (*plants, *pass_under(on_it, character, doorways)))
@@ -86,7 +86,7 @@ def morphing() -> Problem:
     change = ProportionChange.of(clip, [clip.character, long, short], steps)
     figure = change.character()
     plants = plants_at(steps, change.places(clip, steps, contacts, False), figure)
-    return Problem(change.stand(clip, contacts, False), figure, plants)
+    return Problem(change.initial_motion(clip, contacts, False), figure, plants)
 
 
 def walk_to_sneak() -> Problem:

@@ -170,7 +170,7 @@ def test_a_foot_that_is_constrained_is_let_go():
     )
     solution = fit(SHORT, [wanted])
     assert error_of(wanted, solution.motion) < 0.001
-    note = next(note for note in solution.report.notes if "let go" in note)
+    note = next(note for note in solution.report.notes if "released" in note)
     assert f"left_heel {plant.start}–{plant.end - 1}" in note
     assert "right" not in note
 

@@ -77,8 +77,8 @@ def test_who_stands_turns_and_comes_back_goes_back_on_the_way(walk, travel):
     back = there.transformed((0.0, 0.0, 1.0, 0.0))
     back = replace(back, root=back.root - back.root[0] * [1, 0, 1] + last.root[0] * [1, 0, 1])
     found = find_travel(concatenate([there, stand, spin, back]), walk.character)
-    assert found.way[len(there) - 1] == pytest.approx(travel.length, rel=0.05)
-    assert abs(found.way[-1]) < 0.1 * travel.length
+    assert found.distance[len(there) - 1] == pytest.approx(travel.length, rel=0.05)
+    assert abs(found.distance[-1]) < 0.1 * travel.length
     assert np.ptp(found.headings) < 0.4
 
 
@@ -96,9 +96,9 @@ def test_sideways_and_backwards_walks_have_a_way_too(walk, contacts, travel, tur
 @settings(deadline=None, max_examples=25)
 @given(st.floats(0.8, 8.0), st.booleans(), st.sampled_from(["begin", "middle", "end"]))
 def test_steps_are_carried_rigidly(walk, contacts, travel, radius, right, plant_at):
-    carriage = PathMapping.of(travel, curves.circle(-radius if right else radius))
+    mapping = PathMapping.of(travel, curves.circle(-radius if right else radius))
     steps = find_steps(contacts, foot_length(walk.character, "left"))
-    for before, after in zip(steps, carriage.steps(steps, plant_at)):
+    for before, after in zip(steps, mapping.steps(steps, plant_at)):
         old, new = ([p.place for p in (*step.heels, *step.balls)] for step in (before, after))
         for i in range(len(old)):
             assert new[i][1] == pytest.approx(old[i][1], abs=1e-12)
@@ -107,8 +107,8 @@ def test_steps_are_carried_rigidly(walk, contacts, travel, radius, right, plant_
 
 
 def test_the_own_path_carries_nowhere(walk, travel):
-    carriage = PathMapping.of(travel, travel.curve())
-    carried = carriage.motion(walk.motion)
+    mapping = PathMapping.of(travel, travel.curve())
+    carried = mapping.motion(walk.motion)
     np.testing.assert_allclose(carried.root, walk.motion.root, atol=1e-6)
     change = carried - walk.motion
     assert np.abs(change[:, 1:]).max() < 1e-6
@@ -132,7 +132,7 @@ def test_bent_walks_stand_where_they_step(walk, contacts, travel, curve, plant_a
     assert solution.report.after.peak_acceleration_ratio < 1.3
     # hips sway about the curve as they did about their path, and no more
     placed = curve.moved(travel.places[0], float(travel.headings[0]))
-    places, headings = placed.at(travel.way)
+    places, headings = placed.at(travel.distance)
     across = np.stack([direction(headings)[:, 1], -direction(headings)[:, 0]], axis=1)
     off = np.einsum("fk,fk->f", solution.motion.root[:, ::2] - places, across)
     sway = np.abs(walk.motion.root[:, 0] - travel.places[:, 0]).max()

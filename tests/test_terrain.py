@@ -13,7 +13,7 @@ from footplant import grounds, humanoid, rotation, samples
 from footplant.cli import main
 from footplant.clip import Clip
 from footplant.constraints import Area, Footplant
-from footplant.constraints.doorways import Doorway, crown, doorway_on_the_way, headroom, pass_under
+from footplant.constraints.doorways import Doorway, crown, doorway_on_path, headroom, pass_under
 from footplant.contacts.detection import find_contacts
 from footplant.contacts.ground import normal_of
 from footplant.edits.terrain import terrain
@@ -152,7 +152,7 @@ def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
     moved = 0
     for step, places in zip(steps, transferred_places(steps, walk.character, stage.move)):
         footing = find_footing(step, places, walk.character, FLOOR, UP_STAIRS)
-        assert footing.rests == "foot"
+        assert footing.support == "foot"
         if footing.heel is None or footing.ball is None:
             continue
         line = footing.heel + np.linspace(0.0, 1.3, 14)[:, None] * (footing.ball - footing.heel)
@@ -185,7 +185,7 @@ def test_what_stands_higher_than_the_level_stays_as_much_higher(walk):
 
 @pytest.mark.parametrize("clearance", [0.92, 0.85, 0.78])
 def test_doorways_are_ducked(walk, clearance):
-    doorway = doorway_on_the_way(walk.motion, walk.character, 3.0, clearance * HEIGHT, ROUGH)
+    doorway = doorway_on_path(walk.motion, walk.character, 3.0, clearance * HEIGHT, ROUGH)
     assert doorway.place[1] == pytest.approx(walk.motion.root[0, 2] + 3.0, abs=0.1)
     assert headroom(terrain(walk, ROUGH).motion, walk.character, [doorway])[0] < 0
     solution = terrain(walk, ROUGH, [doorway])
@@ -204,13 +204,13 @@ def test_doorways_are_ducked(walk, clearance):
 
 
 def test_doorways_that_cannot_be_passed_are_told(walk):
-    low = doorway_on_the_way(walk.motion, walk.character, 3.0, 0.08 * HEIGHT, FLOOR)
+    low = doorway_on_path(walk.motion, walk.character, 3.0, 0.08 * HEIGHT, FLOOR)
     solution = terrain(walk, FLOOR, [low, Doorway((0.0, 50.0), 1.0)])
     assert solution.status is not Status.SOLVED
     assert any("above the ground at doorway 1" in entry.name for entry in solution.report.unmet)
     assert "the motion does not pass through doorway 2" in solution.report.notes
     with pytest.raises(ConstraintError, match="expected a distance along the path of 0 to 5"):
-        doorway_on_the_way(walk.motion, walk.character, 60.0, 1.5, FLOOR)
+        doorway_on_path(walk.motion, walk.character, 60.0, 1.5, FLOOR)
 
 
 def test_crown_is_the_top_of_the_skin():
@@ -259,7 +259,7 @@ def test_errors_fall_level_by_level(walk):
     level = transferred_places(steps, character, stage.move)
     footings = [find_footing(step, places, character, stage.ground, ROUGH) for step, places in zip(steps, level)]
     plants = plants_at(steps, [(footing.heel, footing.ball) for footing in footings], character)
-    doorway = doorway_on_the_way(walk.motion, character, 3.0, 0.9 * HEIGHT, ROUGH)
+    doorway = doorway_on_path(walk.motion, character, 3.0, 0.9 * HEIGHT, ROUGH)
     beams = pass_under(move_feet_to_ground(walk.motion, character, steps, footings, FLOOR, ROUGH), character, [doorway])
     problem = Problem(walk.motion, character, (*plants, *beams))
     solution = Hierarchical(spacings=(16.0, 8.0, 4.0, 2.0), exact=False).solve(problem)

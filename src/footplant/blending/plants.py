@@ -15,7 +15,7 @@ from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
 from footplant.feet.soles import flatten_toes
-from footplant.feet.steps import EASE, with_foot_length
+from footplant.feet.steps import STEP_SETTINGS, with_foot_length
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -68,7 +68,7 @@ def blend_plants(
                     point=character.contacts[point],
                     place=place,
                     frames=range(first, last + 1),
-                    ramp=EASE,
+                    ramp=STEP_SETTINGS.ramp,
                     name=f"{point.replace('_', ' ')} {first}–{last}",
                 )
             )

@@ -124,7 +124,7 @@ def _pair(text: str, between: str, form: str) -> tuple[float, float]:
 
 def _doorways(text: str, motion: Motion, character: Character, ground: Ground) -> list[Doorway]:
     """Parse doorways: AT:HEIGHT, separated by commas; HEIGHT in metres or % of the body height."""
-    from footplant.constraints.doorways import doorway_on_the_way
+    from footplant.constraints.doorways import doorway_on_path
 
     found = []
     for part in text.split(","):
@@ -132,5 +132,5 @@ def _doorways(text: str, motion: Motion, character: Character, ground: Ground) -
         if part.strip().endswith("%"):
             height *= 0.01 * character.height
         _check_positive(doorways=height)
-        found.append(doorway_on_the_way(motion, character, at, height, ground))
+        found.append(doorway_on_path(motion, character, at, height, ground))
     return found

@@ -61,7 +61,7 @@ class Doorway:
         return (positions[..., ::2] - self.place) @ direction(self.heading)
 
 
-def doorway_on_the_way(
+def doorway_on_path(
     motion: Motion, character: Character, distance: float, clearance: float, ground: Ground, depth: float = 0.2
 ) -> Doorway:
     """Return a doorway across a character's path, `distance` metres from its start, `clearance` metres above ground."""

@@ -1,4 +1,4 @@
-"""Constraints of one character for another: joints by role, places scaled with the legs (Kulpa 2005, section 3)."""
+"""Transfer of constraints between characters: joints by role, places scaled by leg length (Kulpa 2005, section 3)."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ from footplant.skeleton import Character, MovingPoint, Point
 
 
 class ConstraintTransfer:
-    """Carries constraints from one figure to another."""
+    """Transfer of constraints from one character to another.
+
+    moved: the retargeted motion's kinematics, from which footplants take their places.
+    """
 
     def __init__(self, source: Character, target: Character, normalized: Normalized, moved: Kinematics) -> None:
         self.source, self.target, self.moved = source, target, moved
         self.origin, self.ratio = normalized.origin, Body(target).leg / Body(source).leg
-        self.growth = target.height / source.height if source.height > 0 and target.height > 0 else self.ratio
+        self.size_ratio = target.height / source.height if source.height > 0 and target.height > 0 else self.ratio
         self.roles = {
             joint: (role, number)
             for role, chain in source.require_roles().joints.items() for number, joint in enumerate(chain)
         }  # fmt: skip
-        self.turned = [
-            humanoid.reference_world(figure.skeleton, figure.require_roles())[1] for figure in (source, target)
-        ]
+        self.turned = [humanoid.reference_world(who.skeleton, who.require_roles())[1] for who in (source, target)]
 
     def place(self, place: NDArray) -> NDArray:
-        """A place of the source for the target."""
+        """Return the target's place (3,) for a place of the source, metres."""
         return self.origin + self.ratio * (np.asarray(place, float) - self.origin)
 
     def joint(self, joint: int) -> int | None:
-        """The target's joint of the same role; of a chain, as far along it."""
+        """Return the target's joint of the same role (at the same fraction of a chain), or else of the same name."""
         if joint not in self.roles:
             names = self.target.skeleton.names
             name = self.source.skeleton.names[joint]
@@ -58,19 +59,19 @@ class ConstraintTransfer:
         return chain[round(number * (len(chain) - 1) / (len(own) - 1))] if len(own) > 1 else chain[0]
 
     def point(self, point: Point) -> Point | None:
-        """The target's point: the contact point of the same name, or beside the joint of the same role."""
+        """Return the target's contact point of the same name, or the scaled offset from the joint of the same role."""
         for name, contact in self.source.contacts.items():
             if contact == point and name in self.target.contacts:
                 return self.target.contacts[name]
         joint = self.joint(point.joint)
         if joint is None or isinstance(point, MovingPoint):
             return None
-        away = rotation.rotate(self.turned[0][point.joint], np.asarray(point.offset)) * self.growth
+        away = rotation.rotate(self.turned[0][point.joint], np.asarray(point.offset)) * self.size_ratio
         x, y, z = rotation.rotate(rotation.inverse(self.turned[1][joint]), away).tolist()
         return Point(joint, (x, y, z))
 
-    def carry(self, constraint: Constraint) -> Constraint | None:
-        """The same constraint on the target; None where that has no meaning."""
+    def transferred(self, constraint: Constraint) -> Constraint | None:
+        """Return the constraint for the target; None if it has no counterpart."""
         chain = constraint.chain
         if chain is not None:
             joints = [self.joint(joint) for joint in chain]
@@ -95,13 +96,13 @@ class ConstraintTransfer:
             other = self.point(constraint.other)
             return None if other is None else replace(constraint, other=other)
         if isinstance(constraint, Footplant):
-            return self._plant(constraint)
+            return self._footplant(constraint)
         if isinstance(constraint, Position) and not isinstance(constraint.target, Follow):
             return replace(constraint, target=self.place(np.asarray(constraint.target)))
         return constraint
 
-    def _plant(self, plant: Footplant) -> Footplant:
-        """A plant where the scaled motion has it on average, at the scaled height of where it was."""
+    def _footplant(self, plant: Footplant) -> Footplant:
+        """Return a footplant at its mean place in the retargeted motion, at the scaled height of its old place."""
         place = replace(plant, place=None, ground=None).mean_place(self.moved)
         if plant.place is not None:
             place[1] = self.place(np.asarray(plant.place))[1]

@@ -14,7 +14,7 @@ from footplant.constraints.drags import Drag, Turn
 from footplant.contacts.detection import FEET, Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.edits.drag import Manipulation
-from footplant.feet.steps import EASE
+from footplant.feet.steps import STEP_SETTINGS
 from footplant.motion import Motion
 from footplant.problem import Report
 from footplant.skeleton import Character, Point
@@ -119,7 +119,7 @@ def plant_mark(number: int, name: str, point: Point, interval: tuple[int, int], 
     """Return a footplant of a contact point as a mark."""
     start, end = interval
     constraint = Footplant(
-        point=point, place=place, frames=range(start, end), ramp=EASE,
+        point=point, place=place, frames=range(start, end), ramp=STEP_SETTINGS.ramp,
         name=f"{name.replace('_', ' ')} {start}–{end - 1}",
     )  # fmt: skip
     return Mark(number, constraint)

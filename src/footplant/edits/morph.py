@@ -62,7 +62,7 @@ def morph(
         clip, [clip.character, *(on_skeleton_of(clip.character, target) for target in targets)], steps
     )
     figure = change.character()
-    moved = change.stand(clip, contacts, scale_footsteps)
+    moved = change.initial_motion(clip, contacts, scale_footsteps)
     plants = plants_at(steps, change.places(clip, steps, contacts, scale_footsteps), figure)
     plants = without_overlap(plants, clip.motion.fps)
     problem = Problem(flatten_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))

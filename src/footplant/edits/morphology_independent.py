@@ -41,10 +41,10 @@ def share(
     """
     normalized = normalized or normalize(clip.motion, clip.character)
     motion = convert(scale(normalized, target))
-    carrier = ConstraintTransfer(clip.character, target, normalized, Kinematics(motion))
+    constraint_transfer = ConstraintTransfer(clip.character, target, normalized, Kinematics(motion))
     carried, notes = [], []
     for constraint in constraints:
-        made = carrier.carry(constraint)
+        made = constraint_transfer.transferred(constraint)
         if made is None:
             notes.append(f"{constraint.title}: {target.name!r} has no counterpart for it; left out")
         else:

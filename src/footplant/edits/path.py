@@ -21,7 +21,7 @@ from footplant.contacts.stillness import lead_in
 from footplant.curves import Curve
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.lead_in import stand_lead_in
-from footplant.feet.path_mapping import PathMapping, PlantAt, carried_ground
+from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
 from footplant.feet.soles import clearances_of, flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for, without_overlap
@@ -93,13 +93,13 @@ def path(
         curve = curve.moved(travel.places[0], float(travel.headings[0]))
     scale = 1.0 if timing == "keep" else curve.length / travel.length
     # a clip that starts backwards starts that far along the curve
-    shift = -float(travel.way.min()) if timing == "arc" else 0.0
-    travel = replace(travel, way=travel.way + shift)
-    carriage = PathMapping.of(travel, curve, scale)
-    carried = carriage.motion(motion)
+    shift = -float(travel.distance.min()) if timing == "arc" else 0.0
+    travel = replace(travel, distance=travel.distance + shift)
+    mapping = PathMapping.of(travel, curve, scale)
+    carried = mapping.motion(motion)
     steps = find_steps(contacts, foot_length(character, "left"), lead)
-    moved = carriage.steps(steps, plant_at)
-    ground, notes = carried_ground(contacts.ground, moved, character.height)
+    moved = mapping.steps(steps, plant_at)
+    ground, notes = moved_ground(contacts.ground, moved, character.height)
     stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
     plants = without_overlap(plants_for(moved, character, stage.move), motion.fps)
     if isinstance(method, str):
@@ -144,14 +144,14 @@ def _held(travel: Travel, lead: int) -> Travel:
     """Return a path of all frames: that after the lead-in, with its start repeated for the lead-in frames."""
     if not lead:
         return travel
-    before = {key: getattr(travel, key)[[0] * lead] for key in ("places", "headings", "way")}
+    before = {key: getattr(travel, key)[[0] * lead] for key in ("places", "headings", "distance")}
     return replace(travel, **{key: np.concatenate([held, getattr(travel, key)]) for key, held in before.items()})
 
 
 def _path_notes(travel: Travel, curve: Curve, scale: float, height: float) -> list[str]:
     """Return notes on how the clip's path fits the curve."""
     notes = []
-    low, high = float(travel.way.min()), float(travel.way.max())
+    low, high = float(travel.distance.min()), float(travel.distance.max())
     if scale != 1.0:
         unnatural = (
             ""

@@ -121,12 +121,12 @@ def _step_notes(footings: Sequence[Footing]) -> list[str]:
             f"{len(moved)} of {len(footings)} steps straddled an edge and were moved to one side of it, by at most "
             f"{100 * max(moved):.0f} cm"
         )
-    for rests, text in (
+    for support, text in (
         ("front", "on the ball only, with the heel over an edge"),
         ("rear", "on the heel only, with the toes over an edge"),
         ("edge", "across an edge, level with its highest point: no flat spot for a foot was near"),
     ):
-        count = sum(footing.rests == rests for footing in footings)
+        count = sum(footing.support == support for footing in footings)
         if count:
             notes.append(f"{count} of {len(footings)} steps stand {text}")
     return notes

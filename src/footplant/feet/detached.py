@@ -1,6 +1,7 @@
-"""Characters whose limbs are in pieces: feet that hang on the root, as rigs have them whose animators drag the feet.
+"""Characters with detached limbs: rigs whose feet or hands are children of the root, as IK controls are.
 
-Such a figure is put together, edited, and taken apart again: its feet then move by position.
+Such a character is edited on a skeleton with attached limbs, and the result is converted back: its feet are then
+animated by position.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from footplant.solve.ik.limb import LIMBS
 
 
 def attach_feet(character: Character) -> Character:
-    """The figure with every limb in one piece: shanks on thighs, feet on shanks, and so for arms; itself if it is so.
+    """Return the character with every limb one chain (feet on shanks, shanks on thighs, and so for arms), or itself.
 
-    Joints keep their names and their places in the rest pose, but get other numbers.
+    Joints keep their names and rest positions, but get other indices.
     """
     skeleton, roles = character.skeleton, character.require_roles()
     parents = skeleton.parents.copy()
@@ -73,7 +74,7 @@ def attach_feet(character: Character) -> Character:
 
 
 def with_attached_feet(clip: Clip) -> Clip:
-    """The clip on its figure with every limb in one piece (see `attach_feet`); itself if it is so."""
+    """Return the clip on its character with attached limbs (see `attach_feet`), or the clip itself."""
     character = clip.character
     if character.roles is None:
         return clip
@@ -84,14 +85,14 @@ def with_attached_feet(clip: Clip) -> Clip:
 
 
 def detach_feet(solution: Solution, skeleton: Skeleton) -> Solution:
-    """An answer for a figure that was put together, on its own skeleton."""
+    """Return a solution for a character with attached limbs on its original skeleton."""
     return replace(solution, motion=detached_motion(solution.motion, skeleton)).noted(
-        "limbs of the character are not in one piece: their ends move by position"
+        "the character's limbs are not in one piece: detached joints are animated by position"
     )
 
 
 def refuse_constraints_on_detached_feet(character: Character, constraints: Sequence[Constraint]) -> None:
-    """Raise where further constraints are asked of a figure in pieces: its joints get other numbers."""
+    """Raise if there are further constraints for a character with detached limbs: its joint indices change."""
     if constraints:
         raise ConstraintError(
             f"expected no further constraints for {character.name!r}, whose limbs are not in one piece, "
@@ -100,9 +101,9 @@ def refuse_constraints_on_detached_feet(character: Character, constraints: Seque
 
 
 def attached_motion(motion: Motion, whole: Skeleton) -> Motion:
-    """A motion of a figure in pieces on its skeleton in one piece: every joint is where it was, and as it was turned.
+    """Return a motion with detached limbs on the skeleton with attached limbs, with the same world transforms.
 
-    Bones that join the pieces change their length as far as the pieces really moved apart.
+    Bones that attach a limb change length where the detached joints moved apart.
     """
     kinematics, skeleton = Kinematics(motion), motion.skeleton
     order = [skeleton.index(name) for name in whole.names]
@@ -116,7 +117,7 @@ def attached_motion(motion: Motion, whole: Skeleton) -> Motion:
 
 
 def detached_motion(motion: Motion, skeleton: Skeleton) -> Motion:
-    """A motion of a figure that was put together, on its own skeleton: what was put on something moves by position."""
+    """Return a motion with attached limbs on the original skeleton: joints that had been attached move by position."""
     kinematics = Kinematics(motion)
     order = [motion.skeleton.index(name) for name in skeleton.names]
     places, turned = kinematics.positions[:, order], kinematics.rotations[:, order]
@@ -139,7 +140,7 @@ def _is_above(parents: NDArray, above: int, joint: int) -> bool:
 
 
 def _parents_first(parents: NDArray) -> NDArray:
-    """Joint numbers in an order in which parents come before their children, otherwise as they were."""
+    """Return joint indices with parents before their children, otherwise in their order."""
     order: list[int] = []
     waiting = list(range(len(parents)))
     placed = {-1}
@@ -151,12 +152,12 @@ def _parents_first(parents: NDArray) -> NDArray:
     return np.array(order)
 
 
-def _local(places: NDArray, turned: NDArray, parents: NDArray) -> tuple[NDArray, NDArray]:
-    """Offsets and rotations in the parents' frames from those of the world, (…, J, 3) and (…, J, 4)."""
-    offsets, local = np.array(places), np.array(turned)
+def _local(positions: NDArray, rotations: NDArray, parents: NDArray) -> tuple[NDArray, NDArray]:
+    """Return offsets (…, J, 3) and rotations (…, J, 4) in the parents' frames, from world positions and rotations."""
+    offsets, local = np.array(positions), np.array(rotations)
     above = parents[parents >= 0]
     below = np.flatnonzero(parents >= 0)
-    back = rotation.inverse(turned[..., above, :])
-    offsets[..., below, :] = rotation.rotate(back, places[..., below, :] - places[..., above, :])
-    local[..., below, :] = rotation.multiply(back, turned[..., below, :])
+    inverse = rotation.inverse(rotations[..., above, :])
+    offsets[..., below, :] = rotation.rotate(inverse, positions[..., below, :] - positions[..., above, :])
+    local[..., below, :] = rotation.multiply(inverse, rotations[..., below, :])
     return offsets, local

@@ -1,4 +1,4 @@
-"""Footplants of the clip itself that an edit must not disturb."""
+"""Footplants of a clip that an edit must keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.contacts.detection import FEET, Contacts, find_contacts
-from footplant.feet.steps import EASE
+from footplant.feet.steps import STEP_SETTINGS
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.displacement import PAPER_RATE
@@ -18,49 +18,49 @@ from footplant.solve.displacement import PAPER_RATE
 def plants_to_keep(
     contacts: Contacts, character: Character, constraints: Sequence[Constraint], fps: float, spacing: float = 16.0
 ) -> tuple[tuple[Footplant, ...], list[str]]:
-    """The clip's own plants that an edit could disturb, with the smallest priority, and a sentence on those let go.
+    """Return the clip's footplants that an edit could disturb, at the lowest priority, and notes on those released.
 
-    Plants farther from every constraint than an edit reaches (`spacing`: its coarsest knots, frames of 1/30 s) are
-    left alone. Where a constraint holds a foot itself, its plants are let go.
+    Contacts farther in time from every constraint than an edit reaches are omitted; spacing: of its coarsest knots, in
+    frames of 1/30 s. Contacts of a foot that is itself constrained at the time are released.
     """
     frames = contacts.frames
-    near, held = np.zeros(frames, bool), {side: np.zeros(frames, bool) for side in ("left", "right")}
+    active, held = np.zeros(frames, bool), {side: np.zeros(frames, bool) for side in ("left", "right")}
     every = np.arange(frames)
     feet = {side: _foot_joints(character, side) for side in held}
     for constraint in constraints:
-        busy = _busy(constraint, every, fps)
-        near |= busy
+        own = _active(constraint, every, fps)
+        active |= own
         for joint in _joints_of(constraint):
             for side, joints in feet.items():
                 if joint in joints:
-                    held[side] |= busy
-    # a cubic B-spline reaches two knots on either side, and two more where it is fitted to what lies there
+                    held[side] |= own
+    # a cubic B-spline extends two knots to either side, and two more where it is fitted to data there
     reach = int(np.ceil(4.0 * spacing * fps / PAPER_RATE))
-    touched = np.flatnonzero(near)
+    edited = np.flatnonzero(active)
     least = min((constraint.priority for constraint in constraints), default=0) - 1
-    kept, freed = [], []
+    kept, released = [], []
     for plant in contacts.plants:
         side = plant.point.partition("_")[0]
-        if plant.point not in character.contacts or not len(touched):
+        if plant.point not in character.contacts or not len(edited):
             continue
-        if plant.end <= touched[0] - reach or plant.start > touched[-1] + reach:
+        if plant.end <= edited[0] - reach or plant.start > edited[-1] + reach:
             continue
         if side in held and held[side][plant.start : plant.end].any():
-            freed.append(f"{plant.point} {plant.start}–{plant.end - 1}")
+            released.append(f"{plant.point} {plant.start}–{plant.end - 1}")
             continue
         kept.append(
             Footplant(
                 point=character.contacts[plant.point],
                 place=plant.place,
                 frames=range(plant.start, plant.end),
-                ramp=EASE,
+                ramp=STEP_SETTINGS.ramp,
                 priority=least,
                 name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1} (kept)",
             )
         )
-    if not freed:
+    if not released:
         return tuple(kept), []
-    return tuple(kept), [f"let go, since constraints hold their foot meanwhile: {', '.join(freed)}"]
+    return tuple(kept), [f"released, because constraints hold their foot at the time: {', '.join(released)}"]
 
 
 def _foot_joints(character: Character, side: str) -> set[int]:
@@ -78,21 +78,21 @@ def _joints_of(constraint: Constraint) -> list[int]:
     return [point.joint for point in points] + own
 
 
-def _busy(constraint: Constraint, frames: NDArray, fps: float) -> NDArray:
-    """(F,) bool: frames at which a constraint is at work, ramps included."""
+def _active(constraint: Constraint, frames: NDArray, fps: float) -> NDArray:
+    """Return (F,) bool: the frames at which a constraint is active, ramps included."""
     if isinstance(constraint, AcrossFrames):
         return np.isin(frames, constraint.groups(len(frames)))
     return constraint.activation(frames, fps) > 0
 
 
 def own_plants(motion: Motion, character: Character) -> list[Footplant]:
-    """The motion's own plants where they are, as constraints."""
+    """Return the motion's detected contacts as footplants at their places."""
     return [
         Footplant(
             point=character.contacts[plant.point],
             place=plant.place,
             frames=range(plant.start, plant.end),
-            ramp=EASE,
+            ramp=STEP_SETTINGS.ramp,
             name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
         )
         for plant in find_contacts((motion, character)).plants

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,30 +11,41 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import HANDS, Contacts, Plant
-from footplant.feet.steps import EASE
+from footplant.feet.steps import STEP_SETTINGS
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
 
-LEAST_HOLD = 0.4
-"""Seconds that a palm in the air must stay in its place to hold something there: a swinging arm rests for less."""
+
+@dataclass(frozen=True)
+class PalmSettings:
+    """Tuning numbers of palm contacts. Those without a named experiment are subject to the ablation benchmark."""
+
+    shortest_hold: float = 0.4
+    """Seconds; shortest contact of a palm in the air. A swinging arm is still for less time at its turning points."""
+    on_ground: float = 0.08
+    """Body heights; a palm nearer to the ground than this is in contact with it, however briefly."""
+    straight: tuple[float, float] = (0.85, 0.92)
+    """Distance from shoulder to wrist as a fraction of the arm's length: where an arm starts to count as hanging, and
+    where it fully does."""
+    along_trunk: tuple[float, float] = (0.85, 0.95)
+    """Cosine of the angle between arm and trunk: where an arm starts to count as hanging, and where it fully does."""
+    hanging: float = 0.5
+    """Mean hanging weight of the arm above which a palm contact in the air is dropped."""
+    hangs_by_hands: float = 0.3
+    """Fraction of the frames with a palm contact in the air above which a character climbs or hangs."""
 
 
-STRAIGHT, ALONG = (0.85, 0.92), (0.85, 0.95)
-"""Reach over length of an arm, and its cosine to the trunk: from where on it begins to hang, and where it does."""
-
-
-ON_GROUND = 0.08
-"""Body heights over the ground below which a palm rests on it, however shortly."""
+PALM_SETTINGS = PalmSettings()
 
 
 def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray], NDArray]) -> tuple[Footplant, ...]:
-    """Plants of the target's palms where the source's rest on something or hold it; `move` carries the places."""
+    """Return footplants of the target's palms for the source's palm contacts, with places moved by `move`."""
     return tuple(
         Footplant(
             point=target.contacts[plant.point],
             place=move(plant.place[None])[0],
             frames=range(plant.start, plant.end),
-            ramp=EASE,
+            ramp=STEP_SETTINGS.ramp,
             tolerance=0.01,
             name=f"{plant.point.replace('_', ' ')} {plant.start}–{plant.end - 1}",
         )
@@ -44,47 +55,52 @@ def palm_plants(contacts: Contacts, target: Character, move: Callable[[NDArray],
 
 
 def without_idle_palms(contacts: Contacts, height: float, clip: Clip | None = None) -> Contacts:
-    """The contacts without palms that stand still in the air for a moment and hold nothing.
+    """Return the contacts without palms that are still in the air but hold nothing.
 
-    An arm does so that swings back while the body walks on, and, where the clip tells, one that hangs down while the
-    body hardly moves. height: the body's, metres.
+    That is a palm at a turning point of the arm's swing and, with a clip given, an arm that hangs down while the body
+    hardly moves. height: of the body, metres.
     """
     if not any(plant.point in HANDS for plant in contacts.plants):
         return contacts
     hanging = dict.fromkeys(HANDS, np.zeros(contacts.frames))
     if clip is not None and clip.character.roles is not None:
         kinematics = Kinematics(clip.motion)
-        hanging = {name: _hanging(kinematics, clip.character, name.partition("_")[0]) for name in HANDS}
+        hanging = {name: hanging_arm(kinematics, clip.character, name.partition("_")[0]) for name in HANDS}
     kept = []
     for plant in contacts.plants:
         idle = plant.point in HANDS and (
             not _holds(plant, contacts, height)
-            or (not _on_ground(plant, contacts, height) and hanging[plant.point][plant.start : plant.end].mean() > 0.5)
+            or (
+                not _on_ground(plant, contacts, height)
+                and hanging[plant.point][plant.start : plant.end].mean() > PALM_SETTINGS.hanging
+            )
         )
         kept += [] if idle else [plant]
     return replace(contacts, plants=tuple(kept))
 
 
 def hangs_by_hands(contacts: Contacts, height: float) -> bool:
-    """Whether the palms hold something in the air for a good part of the time: a rope, a bar, rungs."""
+    """Return whether the palms often hold something in the air: a rope, a bar, rungs. height: of the body, metres."""
     held = np.zeros(contacts.frames, bool)
     for plant in contacts.plants:
         if plant.point in HANDS and not _on_ground(plant, contacts, height):
             held[plant.start : plant.end] = True
-    return bool(held.mean() > 0.3) if contacts.frames else False
+    return bool(held.mean() > PALM_SETTINGS.hangs_by_hands) if contacts.frames else False
 
 
 def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
-    return len(plant) > 1 and (_on_ground(plant, contacts, height) or len(plant) >= LEAST_HOLD * contacts.fps)
+    return len(plant) > 1 and (
+        _on_ground(plant, contacts, height) or len(plant) >= PALM_SETTINGS.shortest_hold * contacts.fps
+    )
 
 
 def _on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
     above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
-    return above < ON_GROUND * height
+    return above < PALM_SETTINGS.on_ground * height
 
 
-def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray:
-    """(F,) how much an arm hangs down along the trunk, nearly straight, 0 to 1: its hand is where the arm ends."""
+def hanging_arm(kinematics: Kinematics, character: Character, side: str) -> NDArray:
+    """Return weights (F,), 0 to 1: how much an arm hangs down along the trunk, nearly straight."""
     roles, places = character.require_roles(), kinematics.positions
     names = [f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand"]
     top = next((role for role in ("neck", "head") if role in roles), None)
@@ -93,5 +109,6 @@ def _hanging(kinematics: Kinematics, character: Character, side: str) -> NDArray
     from footplant.kernels import touches as kernel
 
     out, (shoulder, elbow, wrist) = np.empty(len(places)), (roles[name] for name in names)
-    kernel.hanging(shoulder, elbow, wrist, roles["hips"], roles[top], STRAIGHT, ALONG, places, out)
+    straight, along = PALM_SETTINGS.straight, PALM_SETTINGS.along_trunk
+    kernel.hanging(shoulder, elbow, wrist, roles["hips"], roles[top], straight, along, places, out)
     return out

@@ -15,7 +15,7 @@ from footplant.contacts.settings import SUPPORT
 from footplant.errors import SkeletonError
 from footplant.feet.posed import Posed
 from footplant.feet.standing import FootSupport, foot_support_of
-from footplant.feet.steps import BENDING, BENT
+from footplant.feet.steps import STEP_SETTINGS
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Point
@@ -86,7 +86,8 @@ def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground:
         share, flat = stands.share_on(side, ground, SUPPORT.near_ground * character.height), np.zeros(frames)
         heel, ball = posed.tracks(character.contacts.get(f"{side}_heel", point), point)
         # while both hold the heights are those of the plants: how the foot lies now may be what is to be put right
-        kernel.straight_share(*stands.together(side), heel, ball, BENT, BENDING, flat)
+        bend, bend_range = STEP_SETTINGS.toe_bend, STEP_SETTINGS.toe_bend_range
+        kernel.straight_share(*stands.together(side), heel, ball, bend, bend_range, flat)
         straight = flat.any()
         if not straight and not share.any():
             continue

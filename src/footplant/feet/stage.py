@@ -1,4 +1,4 @@
-"""Where the target walks: the source's footsteps and ground, scaled about the place where the motion starts."""
+"""The stage of a target: the source's ground and footsteps, scaled about the place where the motion starts."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
 from footplant.transfer import hip_centers, leg_ratio, reach_ratio
 
-ABOVE_ONE_ANOTHER = 0.1
-"""Body heights between plants at one place beyond which they do not stand on one floor."""
+STACKED = 0.1
+"""Body heights; contacts that differ by more from the interpolated ground are stacked (rungs, a rope): no ground."""
 
 
 def with_plausible_floor(contacts: Contacts, clip: Clip, lead: int = 0) -> Contacts:
-    """The contacts over a floor that can be one: nowhere higher than soles and palms passed.
+    """Return the contacts with a ground that soles and palms never penetrate.
 
-    Plants above one another (on a rope, on rungs) lay out no floor. Then all that is known of it is that it is lower
-    than the lowest of them.
+    Contacts above one another (on a rope, on rungs) do not define a ground. It is then a plane below the lowest one.
+    lead: frames of the lead-in, which are ignored.
     """
     ground, height = contacts.ground, clip.character.height
     if not isinstance(ground, InterpolatedGround):
         return contacts
     apart = np.abs(ground.places[:, 1] - ground.height(ground.places[:, ::2]))
     soles = Kinematics(clip.motion[lead:]).points(list(clip.character.contacts.values()))
-    if apart.max(initial=0.0) < ABOVE_ONE_ANOTHER * height:
+    if apart.max(initial=0.0) < STACKED * height:
         return replace(contacts, ground=lower_to_soles(ground, soles, height))
     return replace(contacts, ground=Plane((0.0, float(soles[..., 1].min()) - 2.0 * SUPPORT.near_ground * height, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Where the floor of the source lies for the target."""
+    """The map from the source's ground to the target's: a scale about a fixed place."""
 
     start: NDArray
-    """(3,) the place on the floor that stays where it is: below the hips as the motion begins, metres."""
+    """(3,) metres; fixed point of the scale: on the ground below the hips at the start of the motion."""
     scale: float
-    """How much longer ways and heights get."""
+    """Factor of distances and heights."""
     rise: float
-    """How much higher over the floor the hips get."""
+    """Factor of the height of the hips above the ground."""
     ground: Ground
-    """What the target walks on."""
+    """Ground that the target walks on."""
     snap: float
-    """Metres; plants so near to the ground stand on it; 0 where they alone tell it, which is the mean of them."""
+    """Metres; contacts nearer to the ground than this are put on it. 0 where the ground is interpolated from them."""
 
     @property
     def guessed(self) -> bool:
-        """Whether the ground is known by its plants alone, a guess between them."""
+        """Whether the ground is only interpolated between contacts."""
         return self.snap == 0.0
 
     @classmethod
     def of(cls, clip: Clip, target: Character, contacts: Contacts, keep_footsteps: bool) -> Stage:
-        """The stage for a clip on a target; its plants tell the ground."""
+        """Return the stage of a clip for a target; scale 1 with `keep_footsteps`, else by leg length."""
         scale = rise = leg_ratio(clip.character, target)
         if hangs_by_hands(contacts, clip.character.height):
-            # between what the feet stand on and what the hands hold there is all of the body
+            # the whole body spans the distance between foot and hand contacts, not just the legs
             scale = rise = reach_ratio(clip.character, target)
         if keep_footsteps:
             scale = 1.0
@@ -76,7 +76,7 @@ class Stage:
         return cls(start, scale, rise, ground, 0.0 if guessed else SUPPORT.near_ground * clip.character.height * scale)
 
     def move(self, places: NDArray) -> NDArray:
-        """Where places (N, 3) of the source are for the target; what stood on the ground stands on it again."""
+        """Return places (N, 3) of the source moved to the target; those near the ground are put on it."""
         moved = self.start + (places - self.start) * self.scale
         level = self.ground.height(moved[:, ::2])
         near = np.abs(moved[:, 1] - level) < self.snap
@@ -85,20 +85,20 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class _ScaledGround:
-    """Any ground, larger or smaller."""
+    """A scaled ground of any kind."""
 
     ground: Ground
     start: NDArray
     scale: float
 
     def height(self, places: ArrayLike) -> NDArray:
-        """Height (…) in metres over places (…, 2)."""
+        """Return heights (…), metres, at places (…, 2)."""
         before = self.start[::2] + (np.asarray(places, float) - self.start[::2]) / self.scale
         return self.start[1] + (self.ground.height(before) - self.start[1]) * self.scale
 
 
 def scaled_ground(ground: Ground, start: NDArray, scale: float) -> Ground:
-    """The ground grown by a factor about a place."""
+    """Return the ground scaled by a factor about a place (3,)."""
     if scale == 1.0:
         return ground
     if isinstance(ground, Plane):

@@ -13,7 +13,7 @@ from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.settings import SUPPORT, StillnessSettings
 from footplant.feet.soles import SOLE, flatten_toes
-from footplant.feet.steps import EASE
+from footplant.feet.steps import STEP_SETTINGS
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -243,7 +243,7 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
     known = sorted(contacts.plants, key=lambda plant: (order[plant.point], plant.start))
     plants = []
     for number, plant in enumerate(known):
-        ramp = list(EASE)
+        ramp = list(STEP_SETTINGS.ramp)
         for side, other in ((0, number - 1), (1, number + 1)):
             if 0 <= other < len(known) and known[other].point == plant.point:
                 # a ramp that reached into the next plant of the same point would pull that one away

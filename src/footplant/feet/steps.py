@@ -1,4 +1,4 @@
-"""Footsteps of one figure as plants for another: where its heels and balls, of another size, have to stand."""
+"""Footsteps: heel and ball contacts grouped into steps, and the footplants of these steps on another character."""
 
 from __future__ import annotations
 
@@ -18,21 +18,36 @@ from footplant.contacts.ground import Ground
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Point
 
-EASE = (0.12, 0.12)
-"""Seconds in which a plant's correction fades in before it and out after it."""
-AGAIN = 100
-"""Rounds at most in which plants of one foot are made to agree."""
-SAME_PLACE = 0.03
-"""Metres within which two plants of one point are at the same place."""
-BENT, BENDING = 0.2, 0.1
-"""How much higher than its ball a heel is, in foot lengths, when toes bend, and over how much less they straighten."""
-_SAME_STEP = 0.12
-"""Seconds between a heel's and a ball's plant that still belong to one step."""
+
+@dataclass(frozen=True)
+class StepSettings:
+    """Tuning numbers of footsteps. Those without a named experiment are subject to the ablation benchmark."""
+
+    ramp: tuple[float, float] = (0.12, 0.12)
+    """Seconds over which the correction of a footplant ramps up before it and down after it. Halved, feet arrive and
+    leave with twice the speed of correction; doubled, corrections of short swing phases overlap."""
+    same_step: float = 0.12
+    """Seconds; largest gap between a heel contact and a ball contact of the same step."""
+    length_tolerance: float = 0.25
+    """Fraction of the foot length by which the distance of a heel and a ball contact of one step may differ from it."""
+    same_place: float = 0.03
+    """Metres; two footplants of one point within this distance are at the same place."""
+    toe_bend: float = 0.2
+    """Rise of the heel above the ball, in foot lengths, from which on the toes bend."""
+    toe_bend_range: float = 0.1
+    """Foot lengths below `toe_bend` over which the toes straighten until foot and toes are one rigid piece."""
+    length_rounds: int = 100
+    """Maximum Gauss–Seidel sweeps that restore the foot length between overlapping footplants."""
+    length_error: float = 1e-5
+    """Metres; error of the foot length at which the sweeps stop."""
+
+
+STEP_SETTINGS = StepSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One foot standing: its plants, and where they are."""
+    """One step of a foot: the contacts of its heel and its ball."""
 
     side: str
     heels: tuple[Plant, ...]
@@ -40,23 +55,23 @@ class Step:
 
     @property
     def start(self) -> int:
-        """First frame."""
+        """First frame of contact."""
         return min(plant.start for plant in (*self.heels, *self.balls))
 
     @property
     def end(self) -> int:
-        """First frame after it."""
+        """First frame after the contact."""
         return max(plant.end for plant in (*self.heels, *self.balls))
 
 
 def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
-    """The plants of heels and balls, from a first frame on, put together by step.
+    """Return the contacts of heels and balls from frame `first` on, grouped by step and sorted by time.
 
-    A heel and a ball belong together when they stand at (nearly) the same time and as far apart as the foot is long
-    (`foot`, metres).
+    A heel and a ball belong to one step if they are in contact at (nearly) the same time, at a distance of about the
+    foot length `foot` (metres).
     """
     steps = []
-    near = _SAME_STEP * contacts.fps
+    near = STEP_SETTINGS.same_step * contacts.fps
     plants = [replace(plant, start=max(plant.start, first)) for plant in contacts.plants if plant.end > first]
     for side in ("left", "right"):
         heels = [plant for plant in plants if plant.point == f"{side}_heel"]
@@ -69,7 +84,7 @@ def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
                 if any(
                     ball.start < heel.end + near
                     and heel.start < ball.end + near
-                    and abs(np.linalg.norm(ball.place - heel.place) - foot) < 0.25 * foot
+                    and abs(np.linalg.norm(ball.place - heel.place) - foot) < STEP_SETTINGS.length_tolerance * foot
                     for heel in group[0]
                 )
             ]
@@ -78,7 +93,7 @@ def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
                 continue
             fits[0][1].append(ball)
             for other in fits[1:]:
-                # a ball that stands through two plants of its heel makes one step of them
+                # a ball contact that spans two contacts of its heel joins them into one step
                 fits[0][0].extend(other[0])
                 fits[0][1].extend(other[1])
                 groups = [group for group in groups if group is not other]
@@ -87,14 +102,15 @@ def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
 
 
 def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
-    """Metres from heel to ball in the reference pose, or with the heel up over toes that lie flat.
+    """Return the distance from heel to ball, metres, in the reference pose or with the heel raised over flat toes.
 
-    slope: radians by which the line from heel to ball then goes down, more than in the reference pose.
+    slope: radians by which the line from heel to ball is inclined down, relative to the reference pose.
     """
     heel, ball, joint = _sole(character, side)
     flat = float(toes_straight(math.sin(slope))) if slope > 0.0 and joint is not None else 1.0
     if flat < 1.0 and joint is not None:
-        # the foot turns about the toes' joint, which is not where the ball is, and takes them along a part of the way
+        # The foot pitches about the toe joint, which is not at the ball, and partly straight toes pitch with it.
+        # Tabulate slope and distance over the pitch angle, and interpolate.
         turns = np.linspace(0.0, 1.4, 29)
         bends = rotation.exp((1.0 - flat) * turns[:, None] * _pitch_axis(heel, ball))
         away = joint + rotation.rotate(bends, np.broadcast_to(heel - joint, (29, 3))) - ball
@@ -103,14 +119,14 @@ def foot_length(character: Character, side: str, slope: float = 0.0) -> float:
     return math.dist(ball, heel)
 
 
-_KNOWN_SOLES: WeakKeyDictionary[Character, dict[str, tuple[NDArray, NDArray, NDArray | None]]] = WeakKeyDictionary()
-"""What `_sole` found, by side: every step asks for it."""
+_SOLE_CACHE: WeakKeyDictionary[Character, dict[str, tuple[NDArray, NDArray, NDArray | None]]] = WeakKeyDictionary()
+"""Results of `_sole` by side: every step needs them."""
 
 
 def _sole(character: Character, side: str) -> tuple[NDArray, NDArray, NDArray | None]:
-    """(3,) heel and ball in the reference pose, and the joint of toes that carry the ball, metres; None without."""
-    known = _KNOWN_SOLES.setdefault(character, {})
-    if side not in known:
+    """Return heel, ball and toe joint (3,) in the reference pose, metres; None without toes that carry the ball."""
+    cached = _SOLE_CACHE.setdefault(character, {})
+    if side not in cached:
         skeleton, roles = character.skeleton, character.require_roles()
         places, turned = humanoid.reference_world(skeleton, roles)
         points = [character.contacts[f"{side}_{part}"] for part in ("heel", "ball")]
@@ -119,23 +135,23 @@ def _sole(character: Character, side: str) -> tuple[NDArray, NDArray, NDArray | 
         )
         toes = roles.get(f"{side}_toes")
         bends = toes is not None and points[1].joint in skeleton.descendants(toes)
-        known[side] = heel, ball, places[toes] if bends else None
-    return known[side]
+        cached[side] = heel, ball, places[toes] if bends else None
+    return cached[side]
 
 
 def toes_straight(rise: ArrayLike) -> NDArray:
-    """How much foot and toes are one piece, 0 to 1, by how much higher the heel is than the ball, in foot lengths."""
-    return np.clip((BENT - np.asarray(rise, float)) / BENDING, 0.0, 1.0)
+    """Return the rigidity of foot and toes, 0 (toes bend) to 1 (one piece); rise: heel over ball, foot lengths."""
+    return np.clip((STEP_SETTINGS.toe_bend - np.asarray(rise, float)) / STEP_SETTINGS.toe_bend_range, 0.0, 1.0)
 
 
 def _pitch_axis(heel: NDArray, ball: NDArray) -> NDArray:
-    """(3,) the unit axis across a foot about which a positive turn lifts the heel."""
+    """Return the unit axis (3,) across a foot; a positive rotation about it lifts the heel."""
     axis = np.cross(rotation.AXES["y"], ball - heel)
     return axis / max(float(np.linalg.norm(axis)), 1e-12)
 
 
 def hip_width(character: Character) -> float:
-    """Metres between the hip joints."""
+    """Return the distance between the hip joints in the rest pose, metres."""
     places, roles = character.skeleton.rest_world[0], character.require_roles()
     return float(np.linalg.norm(places[roles["left_upper_leg"]] - places[roles["right_upper_leg"]]))
 
@@ -143,7 +159,7 @@ def hip_width(character: Character) -> float:
 def step_width_shifts(
     steps: Sequence[Step], kinematics: Kinematics, character: Character, extra: float
 ) -> list[NDArray]:
-    """(3,) for each step: how far it goes outwards, metres, for hips that are wider by `extra` than the source's."""
+    """Return each step's outward shift (3,), metres, for hips that are wider by `extra` metres than the source's."""
     roles = character.require_roles()
     hips = kinematics.positions[:, [roles["left_upper_leg"], roles["right_upper_leg"]]]
     across = (hips[:, 0] - hips[:, 1]) * [1.0, 0.0, 1.0]
@@ -157,7 +173,7 @@ def step_width_shifts(
 
 
 Places = tuple[NDArray | None, NDArray | None]
-"""Where the heel and the ball of one step stand, (3,) metres; None for the one that does not stand."""
+"""Positions (3,) of the heel and the ball of one step, metres; None for one that is not in contact."""
 
 
 def transferred_places(
@@ -166,16 +182,16 @@ def transferred_places(
     move: Callable[[NDArray], NDArray],
     shifts: Sequence[NDArray] | None = None,
 ) -> list[Places]:
-    """Where the target's heels and balls stand in steps whose places `move` carries (scaled strides, another ground).
+    """Return where the target's heels and balls are planted, for steps moved by `move` (scaled strides, other ground).
 
-    A whole foot is carried by its middle, keeps its line over the ground and gets the target's own length. shifts:
-    (3,) metres of the source's own scale for each step, added before it is carried.
+    A foot with heel and ball in contact is moved by its midpoint, keeps its direction and gets the target's length.
+    shifts: (3,) for each step, metres at the source's scale, added before `move`.
     """
     ends = [[_main_place(step.heels), _main_place(step.balls)] for step in steps]
     if shifts is not None:
         ends = [[None if at is None else at + shift for at in pair] for pair, shift in zip(ends, shifts)]
-    standing = [at for pair in ends for at in pair if at is not None]
-    moved = iter(move(np.array(standing)) if standing else ())
+    planted = [at for pair in ends for at in pair if at is not None]
+    moved = iter(move(np.array(planted)) if planted else ())
     found: list[Places] = []
     for step, pair in zip(steps, ends):
         heel, ball = (None if at is None else next(moved) for at in pair)
@@ -185,7 +201,7 @@ def transferred_places(
             slope = math.atan2(-along[1], math.hypot(along[0], along[2]))
             along = along / math.hypot(*along) * foot_length(target, step.side, slope)
             heel, ball = middle - 0.5 * along, middle + 0.5 * along
-            # a foot that stands on its ball, its heel up, does so with another length too
+            # a new length must not push the lower end of an inclined foot (heel raised) below where it was
             sunk = max(min(first[1], last[1]) - min(heel[1], ball[1]), 0.0)
             heel, ball = heel + sunk * rotation.AXES["y"], ball + sunk * rotation.AXES["y"]
         found.append((heel, ball))
@@ -193,12 +209,12 @@ def transferred_places(
 
 
 def plants_at(
-    steps: Sequence[Step], places: Sequence[Places], target: Character, ease: tuple[float, float] = EASE
+    steps: Sequence[Step], places: Sequence[Places], target: Character, ramp: tuple[float, float] = STEP_SETTINGS.ramp
 ) -> tuple[Footplant, ...]:
-    """Footplants of the target's heels and balls, each step at its places.
+    """Return footplants of the target's heels and balls, each step at its places.
 
-    A heel that is held up over the ball for a while, or a ball that comes down twice, is at another place than the
-    step's: it keeps its line to the foot's other end.
+    A contact away from its step's main place (a heel held above the ball for a while, a ball that comes down twice)
+    keeps its direction from the other end of the foot.
     """
     found = []
     for step, (heel, ball) in zip(steps, places):
@@ -209,13 +225,13 @@ def plants_at(
         )
         for part, plants, main, place, other, new_other in ends:
             for plant in plants:
-                odd = main is not None and math.dist(plant.place, main) > SAME_PLACE
+                elsewhere = main is not None and math.dist(plant.place, main) > STEP_SETTINGS.same_place
                 found.append(
                     Footplant(
                         point=target.contacts[f"{step.side}_{part}"],
-                        place=_odd_place(plant.place, main, place, other, new_other) if odd else place,
+                        place=_offset_place(plant.place, main, place, other, new_other) if elsewhere else place,
                         frames=range(plant.start, plant.end),
-                        ramp=ease,
+                        ramp=ramp,
                         name=f"{step.side} {part} {plant.start}–{plant.end - 1}",
                     )
                 )
@@ -227,17 +243,14 @@ def plants_for(
     target: Character,
     move: Callable[[NDArray], NDArray],
     shifts: Sequence[NDArray] | None = None,
-    ease: tuple[float, float] = EASE,
+    ramp: tuple[float, float] = STEP_SETTINGS.ramp,
 ) -> tuple[Footplant, ...]:
-    """Footplants of the target in steps whose places `move` carries: see `transferred_places`."""
-    return with_foot_length(plants_at(steps, transferred_places(steps, target, move, shifts), target, ease), target)
+    """Return footplants of the target for steps moved by `move`, at the foot length: see `transferred_places`."""
+    return with_foot_length(plants_at(steps, transferred_places(steps, target, move, shifts), target, ramp), target)
 
 
 def without_overlap(plants: Sequence[Footplant], fps: float) -> tuple[Footplant, ...]:
-    """The same plants, their ramps cut short where another plant holds the same point.
-
-    One that is still to come, or gone by, must not pull at one that holds.
-    """
+    """Return the footplants with ramps shortened so that none reaches into another footplant of the same point."""
     ramps = [list(plant.ramp) for plant in plants]
     by_point: dict[Point, list[int]] = {}
     for number, plant in enumerate(plants):
@@ -256,7 +269,7 @@ def without_overlap(plants: Sequence[Footplant], fps: float) -> tuple[Footplant,
 
 
 def raised_to_ground(plants: Sequence[Footplant], ground: Ground) -> tuple[Footplant, ...]:
-    """The same plants, those that would be in the ground raised onto it."""
+    """Return the footplants with those below the ground raised onto it."""
     if not plants:
         return ()
     places = np.array([plant.place for plant in plants], float)
@@ -266,17 +279,18 @@ def raised_to_ground(plants: Sequence[Footplant], ground: Ground) -> tuple[Footp
 
 
 def _at(plant: Footplant, place: NDArray) -> Footplant:
-    """The same plant at another place (3,), metres."""
+    """Return the footplant at another place (3,), metres."""
     place = np.array(place)
     place.setflags(write=False)
     return plant.like(place=place)
 
 
 def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
-    """The same plants, moved by the least so that a heel and a ball that stand at one time are a foot's length apart.
+    """Return the footplants, moved so that heel and ball are one foot length apart whenever both are planted.
 
-    A foot that turned on the spot has plants of its ends in a row that no rigid foot meets all of. They are put right
-    pair by pair, again and again, the shorter plant of a pair giving way more; heights stay.
+    A foot that pivots has overlapping footplants of heel and ball that no rigid foot can meet. The distance constraints
+    |ball − heel| = length are projected pair by pair (Gauss–Seidel, as in position-based dynamics) until all are met.
+    Within a pair, the shorter footplant moves more. Heights are kept.
     """
     places = [[float(x) for x in np.asarray(plant.place)] for plant in plants]
     for side in ("left", "right"):
@@ -285,12 +299,12 @@ def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[
             continue
         heels, balls = ([number for number, plant in enumerate(plants) if plant.point == end] for end in ends)
         pairs = [
-            (heel, ball, *_bridge(plants[heel], plants[ball], target, side))
+            (heel, ball, *_floor_distance(plants[heel], plants[ball], target, side))
             for heel in heels
             for ball in balls
-            if stand_together(plants[heel], plants[ball])
+            if overlap_in_time(plants[heel], plants[ball])
         ]
-        for _ in range(AGAIN):
+        for _ in range(STEP_SETTINGS.length_rounds):
             worst = 0.0
             for heel, ball, level, share in pairs:
                 first, second = places[heel], places[ball]
@@ -304,15 +318,15 @@ def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[
                 second[0] -= (1.0 - share) * x * change
                 second[2] -= (1.0 - share) * z * change
                 worst = max(worst, abs(length - level))
-            if worst < 1e-5:
+            if worst < STEP_SETTINGS.length_error:
                 break
     return tuple(_at(plant, np.array(place)) for plant, place in zip(plants, places))
 
 
-def _bridge(heel: Footplant, ball: Footplant, target: Character, side: str) -> tuple[float, float]:
-    """How far apart over the floor two plants of a foot's ends must be, metres, and the share of it that the heel goes.
+def _floor_distance(heel: Footplant, ball: Footplant, target: Character, side: str) -> tuple[float, float]:
+    """Return the horizontal distance of heel and ball, metres, and the fraction of a correction that the heel takes.
 
-    The rise is given: the slope is that of a foot which bridges it, not of how far apart they are now.
+    The difference in height is given, so the slope follows from it and the foot length, not from the present distance.
     """
     x, y, z = np.subtract(ball.place, heel.place).tolist()  # type: ignore[arg-type]
     length = foot_length(target, side, math.atan2(-y, math.hypot(x, z)))
@@ -320,18 +334,18 @@ def _bridge(heel: Footplant, ball: Footplant, target: Character, side: str) -> t
     return foot_length(target, side, slope) * math.cos(slope), len(ball) / max(len(heel) + len(ball), 1)
 
 
-def stand_together(heel: Footplant, ball: Footplant) -> bool:
-    """Whether two plants hold at some frame at once."""
+def overlap_in_time(heel: Footplant, ball: Footplant) -> bool:
+    """Return whether two footplants share a frame."""
     first, second = heel.frames, ball.frames
     assert isinstance(first, range)
     assert isinstance(second, range)
     return max(first.start, second.start) < min(first.stop, second.stop)
 
 
-def _odd_place(
+def _offset_place(
     place: NDArray, main: NDArray | None, new_main: NDArray | None, other: NDArray | None, new_other: NDArray | None
 ) -> NDArray | None:
-    """Where a plant goes that is not where its end of the foot mainly stands."""
+    """Return the new place of a contact that is away from the main place of its end of the foot."""
     if main is None or new_main is None:
         return new_main
     if other is None or new_other is None:
@@ -342,10 +356,10 @@ def _odd_place(
 
 
 def _main_place(plants: Sequence[Plant]) -> NDArray | None:
-    """The mean place of the plants that are where the lowest one is; None without any."""
+    """Return the mean place (3,) of the lowest contact and those near it, weighted by length; None without contacts."""
     if len(plants) < 2:
         return np.array(plants[0].place, float) if plants else None
     lowest = min(plants, key=lambda plant: float(plant.place[1])).place
-    near = [plant for plant in plants if math.dist(plant.place, lowest) <= SAME_PLACE]
+    near = [plant for plant in plants if math.dist(plant.place, lowest) <= STEP_SETTINGS.same_place]
     lengths = np.array([len(plant) for plant in near], float)
     return lengths @ np.array([plant.place for plant in near], float) / lengths.sum()

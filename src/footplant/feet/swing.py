@@ -1,4 +1,7 @@
-"""Feet and hips carried from level onto uneven ground: over what lies between the steps, smoothly."""
+"""Feet and hips moved from level onto uneven ground: swing phases clear obstacles, and the hips follow smoothly.
+
+Kulpa, Multon & Arnaldi 2005, section 7, extended by feet that tilt with the slope and clear edges between steps.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,34 @@ from footplant.solve.ik.limb import limb_of
 from footplant.solve.ik.limb import place as place_limb
 from footplant.spline import binomial_kernel, filter_fir, smooth_envelope
 
-CLEARANCE = 0.02
-"""Body heights; how high above the ground a foot swings, if it did so on the level (3.5 cm for an adult)."""
-STRAIGHT = 0.99
-"""Share of its full length to which a leg stretches on uneven ground, unless it was straighter on the level."""
-SETTLE = 0.15
-"""Seconds over which the hips follow the ground."""
-EASE_DOWN = 0.1
-"""Seconds over which the hips come down before, and up again after, a step that a leg would not reach."""
-ALOFT = (0.1, 0.25)
-"""Body heights over the ground from which on, and at which, a foot goes with the hips rather than with the ground."""
-AROUND = 0.06
-"""Body heights; a foot that must be lifted so much above its plain way down goes round the edge as far as it can."""
-MOST_AHEAD = 0.12
-"""Share of a swing by which a foot is at most ahead of its time to go round an edge."""
+
+@dataclass(frozen=True)
+class SwingSettings:
+    """Tuning numbers of terrain adaptation. Those without a named experiment are subject to the ablation benchmark."""
+
+    clearance: float = 0.02
+    """Body heights; clearance of a swinging foot above the ground, if it had as much on the level (3.5 cm for an
+    adult)."""
+    straightest: float = 0.99
+    """Fraction of its length to which a leg may stretch on uneven ground, unless it was straighter on the level. At 1,
+    knees snap straight; lower, the hips come down more."""
+    hip_smoothing: float = 0.15
+    """Seconds; half width of the Hann window that smooths the shift of the hips."""
+    lift_smoothing: float = 0.04
+    """Seconds; half width of the binomial filter that smooths the lift of a swinging foot."""
+    ease_down: float = 0.1
+    """Seconds over which the hips come down before a step out of a leg's reach, and up again after it."""
+    aloft: tuple[float, float] = (0.1, 0.25)
+    """Body heights above the ground: where a foot starts to follow the hips instead of the ground, and where it fully
+    does (a kick)."""
+    detour: float = 0.06
+    """Body heights; lift above the interpolated path on a step down at which a foot swings forward as early as it
+    can."""
+    most_ahead: float = 0.12
+    """Fraction of the swing phase by which a foot is at most ahead of time to clear an edge on a step down."""
+
+
+SWING_SETTINGS = SwingSettings()
 
 
 def move_feet_to_ground(
@@ -45,10 +62,9 @@ def move_feet_to_ground(
     level: Ground,
     ground: Ground,
 ) -> Motion:
-    """The motion with feet and hips carried from the level onto uneven ground, smoothly from step to step.
+    """Return the motion with feet and hips moved from level onto uneven ground, smoothly from step to step.
 
-    Kulpa, Multon & Arnaldi 2005, section 7, with feet that tilt and swing over what is in their way: a
-    first guess, near enough that the plants need little more. On ground that is as level as before nothing changes.
+    It is an initial guess, so close that the footplants need little correction. On level ground nothing changes.
     """
     kinematics = Kinematics(motion)
     paths = {}
@@ -58,10 +74,10 @@ def move_feet_to_ground(
             paths[side] = _foot_path(kinematics, character, side, own, level, ground)
     if not paths:
         return motion
-    half = round(SETTLE * motion.fps)
+    half = round(SWING_SETTINGS.hip_smoothing * motion.fps)
     kernel = np.hanning(2 * half + 3)[1:-1]
     both = np.array([path.hips for path in paths.values()])
-    # with the lower foot: who climbs rises once the upper leg has taken over, who descends comes down before
+    # mean of both feet horizontally, lower one vertically: hips rise after a step up, and sink before a step down
     shift = both.mean(axis=0) * [1.0, 0.0, 1.0] + both.min(axis=0) * [0.0, 1.0, 0.0]
     shift = filter_fir(shift, kernel / kernel.sum())
     feet = {side: limb_of(character, f"{side}_leg").end for side in paths}
@@ -75,19 +91,19 @@ def move_feet_to_ground(
 
 @dataclass(frozen=True, eq=False)
 class _FootPath:
-    """Where one foot goes."""
+    """The path of one foot on uneven ground."""
 
     ankles: NDArray
     """(F, 3) metres."""
     turns: NDArray
     """(F, 4) world rotations of the foot."""
     hips: NDArray
-    """(F, 3) metres; how far the ground under it shifts the hips."""
+    """(F, 3) metres; shift of the hips that the ground under the foot asks for."""
     aloft: NDArray
-    """(F,) how much it is up in the air, 0 to 1: a kick goes with the hips, whatever the ground."""
+    """(F,) weights, 0 to 1: how much the foot follows the hips instead of the ground (a kick)."""
 
     def with_hips(self, kinematics: Kinematics, foot: int, shift: NDArray) -> _FootPath:
-        """The same, where it is aloft as it was beside the hips, which are shifted by (F, 3) metres."""
+        """Return the path blended, where aloft, with the original one moved by the hips' shift (F, 3), metres."""
         share = self.aloft[:, None]
         ankles = self.ankles + share * (kinematics.positions[:, foot] + shift - self.ankles)
         return replace(self, ankles=ankles, turns=rotation.slerp(self.turns, kinematics.rotations[:, foot], self.aloft))
@@ -101,33 +117,33 @@ def _foot_path(
     level: Ground,
     ground: Ground,
 ) -> _FootPath:
-    """One foot carried by its steps: shifted and tilted with each, and from each to the next over what lies between."""
+    """Return the path of one foot: shifted and tilted with each step, and lifted over obstacles between steps."""
     limb = limb_of(character, f"{side}_leg")
     points = [character.contacts[f"{side}_{part}"] for part in SOLE if f"{side}_{part}" in character.contacts]
     soles = kinematics.points(points)
-    # edges between heel and toe count as well
+    # sample midpoints too: edges between heel and toe count as well
     line = np.linspace(0.0, len(points) - 1.0, 2 * len(points) - 1)
     soles = 0.5 * (soles[:, np.floor(line).astype(int)] + soles[:, np.ceil(line).astype(int)])
-    way = _Way.of(_anchors(own, 0.5 * (soles[:, 0] + soles[:, 2]), level, ground), len(kinematics.frames))
+    path = _StepPath.of(_anchors(own, 0.5 * (soles[:, 0] + soles[:, 2]), level, ground), len(kinematics.frames))
     high = soles[..., 1] - level.height(soles[..., ::2])
-    air = np.minimum(high, CLEARANCE * character.height)
-    lift, moment = way.plain[:, 1], way.frames.astype(float)
+    air = np.minimum(high, SWING_SETTINGS.clearance * character.height)
+    lift, moment = path.shift[:, 1], path.frames.astype(float)
     for _ in range(2):
-        moved = np.stack([way.carried(_sampled(soles[:, n], moment)) for n in range(soles.shape[1])], axis=1)
+        moved = np.stack([path.moved(_sampled(soles[:, n], moment)) for n in range(soles.shape[1])], axis=1)
         need = (ground.height(moved[..., ::2]) + _sampled(air, moment) - moved[..., 1]).max(axis=1)
-        lift = _over(need, way, kinematics.motion.fps)
-        moment = way.frames + _advance(lift, way, AROUND * character.height)
-    plain = kinematics.positions[:, limb.end]
-    ankles = way.carried(_sampled(plain, moment)) + lift[:, None] * rotation.AXES["y"]
+        lift = _lift(need, path, kinematics.motion.fps)
+        moment = path.frames + _advance(lift, path, SWING_SETTINGS.detour * character.height)
+    ankles = path.moved(_sampled(kinematics.positions[:, limb.end], moment)) + lift[:, None] * rotation.AXES["y"]
     first, second = np.floor(moment).astype(int), np.ceil(moment).astype(int)
     turns = kinematics.rotations[:, limb.end]
-    turns = rotation.multiply(way.tilts, rotation.slerp(turns[first], turns[second], moment - first))
-    aloft = np.clip((high.min(axis=1) / character.height - ALOFT[0]) / (ALOFT[1] - ALOFT[0]), 0.0, 1.0)
-    return _FootPath(ankles, rotation.normalize(turns), way.plain, aloft * aloft * (3.0 - 2.0 * aloft))
+    turns = rotation.multiply(path.tilts, rotation.slerp(turns[first], turns[second], moment - first))
+    low, full = SWING_SETTINGS.aloft
+    aloft = np.clip((high.min(axis=1) / character.height - low) / (full - low), 0.0, 1.0)
+    return _FootPath(ankles, rotation.normalize(turns), path.shift, aloft * aloft * (3.0 - 2.0 * aloft))
 
 
 def _sampled(values: NDArray, moments: NDArray) -> NDArray:
-    """Rows of an array at fractional frames."""
+    """Return rows of an array at fractional frames, interpolated linearly."""
     first, second = np.floor(moments).astype(int), np.ceil(moments).astype(int)
     share = (moments - first).reshape(-1, *(1,) * (values.ndim - 1))
     return values[first] + share * (values[second] - values[first])
@@ -135,35 +151,38 @@ def _sampled(values: NDArray, moments: NDArray) -> NDArray:
 
 @dataclass(frozen=True, eq=False)
 class _Anchor:
-    """What is known of a foot's way: a step, or an end of the clip."""
+    """A known part of a foot's path: a step, or an end of the clip."""
 
     start: int
     end: int
-    """First frame after it."""
+    """Frame after the last one."""
     shift: NDArray
-    """(3,) metres from the level."""
+    """(3,) metres; shift from the level ground."""
     pivot: NDArray
-    """(3,) metres; about which the foot is tilted, on the level."""
+    """(3,) metres; centre of the tilt, on the level ground."""
     tilt: NDArray
+    """(4,) world rotation."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """A foot's way from anchor to anchor, frame by frame."""
+class _StepPath:
+    """Shift and tilt of a foot in every frame, interpolated from anchor to anchor."""
 
     anchors: list[_Anchor]
     frames: NDArray
     """(F,) 0 … F−1."""
     share: NDArray
-    """(F,) how much of the way to the next anchor is done, 0 to 1, starting and ending at rest."""
-    plain: NDArray
-    """(F, 3) metres; how far the anchors shift the foot."""
+    """(F,) interpolation parameter from one anchor to the next, 0 to 1, with zero derivative at both."""
+    shift: NDArray
+    """(F, 3) metres; interpolated shift of the foot."""
     pivots: NDArray
+    """(F, 3) metres; interpolated centres of the tilt."""
     tilts: NDArray
+    """(F, 4) interpolated world rotations."""
 
     @classmethod
-    def of(cls, anchors: list[_Anchor], count: int) -> _Way:
-        """The way through anchors in a clip of so many frames."""
+    def of(cls, anchors: list[_Anchor], count: int) -> _StepPath:
+        """Return the path through anchors in a clip of `count` frames."""
         frames = np.arange(count)
         start, end = (np.array([getattr(anchor, key) for anchor in anchors]) for key in ("start", "end"))
         before = np.clip(np.searchsorted(start, frames, side="right") - 1, 0, len(anchors) - 1)
@@ -174,17 +193,17 @@ class _Way:
         shift, pivot, tilt = (
             np.array([getattr(anchor, key) for anchor in anchors]) for key in ("shift", "pivot", "tilt")
         )
-        plain, pivots = (
+        shifts, pivots = (
             values[before] + share[:, None] * (values[after] - values[before]) for values in (shift, pivot)
         )
-        return cls(anchors, frames, share, plain, pivots, rotation.slerp(tilt[before], tilt[after], share))
+        return cls(anchors, frames, share, shifts, pivots, rotation.slerp(tilt[before], tilt[after], share))
 
-    def carried(self, places: NDArray) -> NDArray:
-        """Places (F, 3) of the foot, tilted and shifted over the floor, but not lifted."""
-        return self.pivots + rotation.rotate(self.tilts, places - self.pivots) + self.plain * [1.0, 0.0, 1.0]
+    def moved(self, places: NDArray) -> NDArray:
+        """Return places (F, 3) of the foot, tilted and shifted horizontally, but not lifted."""
+        return self.pivots + rotation.rotate(self.tilts, places - self.pivots) + self.shift * [1.0, 0.0, 1.0]
 
     def swings(self) -> Iterator[tuple[NDArray, NDArray]]:
-        """Frames from the last one of each anchor to the first one of the next, and the share of the way done then."""
+        """Yield the frames of each swing phase, anchors' frames at both ends included, and its parameter, 0 to 1."""
         for one, other in pairwise(self.anchors):
             rows = np.arange(one.end - 1, other.start + 1)
             if len(rows) > 2:
@@ -194,7 +213,7 @@ class _Way:
 
 
 def _anchors(own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Ground, ground: Ground) -> list[_Anchor]:
-    """The steps of a foot in order, and its places (its middles, (F, 3)) at ends of the clip where it is in the air."""
+    """Return a foot's steps in order, and the ends of the clip where it is in the air. middles: (F, 3) of the foot."""
     found: list[_Anchor] = []
     for step, footing in own:
         start = max(step.start, found[-1].end if found else 0)
@@ -211,37 +230,37 @@ def _anchors(own: Sequence[tuple[Step, Footing]], middles: NDArray, level: Groun
     return found
 
 
-def _over(need: NDArray, way: _Way, fps: float) -> NDArray:
-    """(F,) metres that a foot is lifted: as its steps say and, in between, like a string drawn tight over its needs.
+def _lift(need: NDArray, path: _StepPath, fps: float) -> NDArray:
+    """Return the lift (F,) of a foot, metres: of its steps, and in a swing phase the upper hull of the needs (F,).
 
-    The string is drawn over the share of the way that is done, which starts and ends at rest; so does the foot.
+    The hull is taken over the swing's parameter, which starts and ends with zero derivative; so does the foot.
     """
-    lift = np.array(way.plain[:, 1])
-    half = max(round(0.04 * fps), 1)
-    for rows, done in way.swings():
-        plain = way.plain[rows, 1]
-        heights = np.maximum(plain, need[rows])
-        heights[0], heights[-1] = plain[0], plain[-1]
-        string = _upper_hull(done, heights)
-        lift[rows] = filter_fir(string[:, None], binomial_kernel(2 * half + 1), ends="reflect")[:, 0]
+    lift = np.array(path.shift[:, 1])
+    half = max(round(SWING_SETTINGS.lift_smoothing * fps), 1)
+    for rows, done in path.swings():
+        base = path.shift[rows, 1]
+        heights = np.maximum(base, need[rows])
+        heights[0], heights[-1] = base[0], base[-1]
+        hull = _upper_hull(done, heights)
+        lift[rows] = filter_fir(hull[:, None], binomial_kernel(2 * half + 1), ends="reflect")[:, 0]
     return lift
 
 
-def _advance(lift: NDArray, way: _Way, much: float) -> NDArray:
-    """(F,) frames by which a foot is ahead of its time: sooner forward down a step, so that it clears the edge."""
+def _advance(lift: NDArray, path: _StepPath, detour: float) -> NDArray:
+    """Return frames (F,) by which a foot is early on a step down, so that it clears the edge; detour: metres."""
     out = np.zeros(len(lift))
-    for rows, _ in way.swings():
-        plain = way.plain[rows, 1]
-        if plain[-1] < plain[0]:
-            around = min(float((lift[rows] - plain).max()) / much, 1.0)
+    for rows, _ in path.swings():
+        base = path.shift[rows, 1]
+        if base[-1] < base[0]:
+            around = min(float((lift[rows] - base).max()) / detour, 1.0)
             done = np.linspace(0.0, 1.0, len(rows))
-            # most of it when two thirds of the swing are done
-            out[rows] = MOST_AHEAD * around * (len(rows) - 1) * 6.75 * done**2 * (1.0 - done)
+            # 27/4 u² (1 − u): 1 at u = 2/3 of the swing, 0 with zero derivative at its start
+            out[rows] = SWING_SETTINGS.most_ahead * around * (len(rows) - 1) * 6.75 * done**2 * (1.0 - done)
     return out
 
 
 def _upper_hull(x: NDArray, y: NDArray) -> NDArray:
-    """(N,) the lowest concave curve over points (x rising), at their own x."""
+    """Return the lowest concave curve (N,) above points with rising x, at their x."""
     hull: list[int] = []
     for n in range(len(x)):
         while len(hull) > 1:
@@ -254,7 +273,7 @@ def _upper_hull(x: NDArray, y: NDArray) -> NDArray:
 
 
 def _down(kinematics: Kinematics, character: Character, paths: dict[str, _FootPath], shift: NDArray) -> NDArray:
-    """(F,) metres that the hips come down, smoothly, so that both legs reach their feet without being stretched."""
+    """Return metres (F,) that the hips come down, smoothly, so that both legs reach their feet."""
     need = np.zeros(len(kinematics.frames))
     for side, path in paths.items():
         limb = limb_of(character, f"{side}_leg")
@@ -262,8 +281,8 @@ def _down(kinematics: Kinematics, character: Character, paths: dict[str, _FootPa
         before = np.linalg.norm(kinematics.positions[:, limb.end] - hip, axis=1)
         joints = kinematics.positions[:, [limb.upper, limb.lower, limb.end]]
         length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
-        reach = np.maximum(before, STRAIGHT * length)
+        reach = np.maximum(before, SWING_SETTINGS.straightest * length)
         away = path.ankles - (hip + shift)
         below = np.sqrt(np.maximum(reach**2 - away[:, 0] ** 2 - away[:, 2] ** 2, 0.0))
         need = np.maximum(need, -away[:, 1] - below)
-    return smooth_envelope(np.where(need > 1e-9, need, 0.0), round(EASE_DOWN * kinematics.motion.fps))
+    return smooth_envelope(np.where(need > 1e-9, need, 0.0), round(SWING_SETTINGS.ease_down * kinematics.motion.fps))

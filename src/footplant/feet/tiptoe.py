@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from footplant.constraints import Footplant
-from footplant.feet.steps import Places, Step, stand_together, with_foot_length
+from footplant.feet.steps import Places, Step, overlap_in_time, with_foot_length
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -44,7 +44,7 @@ def plants_at_toe_tips(
         way = np.median((kinematics.point(tip) - kinematics.point(plant.point))[np.asarray(plant.frames)], axis=0)
         length = float(np.linalg.norm(np.subtract(tip.offset, plant.point.offset)))
         for other in plants:
-            if other.point == target.contacts.get(f"{side}_heel") and stand_together(other, plant):
+            if other.point == target.contacts.get(f"{side}_heel") and overlap_in_time(other, plant):
                 way = np.asarray(plant.place) - np.asarray(other.place)
         way = way * [1.0, 0.0, 1.0]
         way *= length / max(float(np.linalg.norm(way)), 1e-9)

@@ -19,7 +19,7 @@ from footplant.contacts.detection import HANDS
 from footplant.contacts.ground import Ground
 from footplant.contacts.importance import importance
 from footplant.errors import SkeletonError
-from footplant.feet.palms import _hanging
+from footplant.feet.palms import hanging_arm
 from footplant.feet.posed import Posed
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -262,7 +262,7 @@ def _on_body(
     ]
     radii = np.array([(their.radius, own.radius) for their, own in pairs], float).reshape(-1, 2)
     kernel.on_body(
-        palm, np.array(table, np.int64).reshape(-1, 5), radii, _hanging(theirs, character, side),
+        palm, np.array(table, np.int64).reshape(-1, 5), radii, hanging_arm(theirs, character, side),
         NEAR_BODY * character.height, PASSING * character.height, target.height / character.height,
         float(theirs.motion.fps), theirs.positions, theirs.rotations, _unposed(character), ours.positions,
         ours.rotations, _unposed(target), most, place,

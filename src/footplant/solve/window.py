@@ -1,4 +1,9 @@
-"""Local fitting in a window of frames: what a drag or a turn at one frame changes (Lee & Shin 1999, section 4)."""
+"""Local edits: fit a drag or a rotation at one frame within a window of frames (Lee & Shin 1999, section 4).
+
+The displacement is a uniform cubic B-spline that is zero, with its derivatives, at both ends of the window. At each
+level, IK at the frames of the drags gives displacements, a spline is fitted to them, and IK of the limbs restores the
+constraints in the window. The knot spacing is halved from level to level until every drag meets its target.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +26,11 @@ from footplant.solve.ik.hybrid import Hybrid
 from footplant.spline import Spline, fit_spline, smooth_envelope
 
 KNOTS = 7
-"""Knots that an edit reaches over: all that the four B-splines at its frame cover."""
-
-
+"""Length of an edit's window in knot spacings: the support of the four B-splines that are non-zero at its frame."""
 LEVELS = 4
-"""How often the spacing is halved at most, to bring edits near one another to their targets."""
-
-
-NEAR_ENOUGH = 3e-4
-"""Metres from its target at which an edit has arrived."""
+"""Maximum number of levels; each halves the knot spacing, for drags that are close in time."""
+DRAG_TOLERANCE = 3e-4
+"""Metres; error of a drag at which it is met."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +39,22 @@ class EditState:
 
     motion: Motion
     constraints: tuple[Constraint, ...]
-    """What holds, with plants where they have been dragged to."""
+    """The constraints, with footplants where they have been dragged to."""
     drags: tuple[Drag | Turn, ...] = ()
 
 
 def drag_pin(drag: Drag) -> Position:
+    """Return the constraint of a drag: its point at its target at its frame."""
     return Position(point=drag.point, target=drag.target, frames=(drag.frame,), name=f"drag at {drag.frame}")
 
 
 def latest_drags(drags: Sequence[Drag | Turn]) -> list[Drag]:
-    """The last drag of each point at each frame: the ones before it are overruled."""
+    """Return the last drag of each point at each frame, which overrides the earlier ones."""
     return list({(drag.frame, drag.point): drag for drag in drags if isinstance(drag, Drag)}.values())
 
 
 def apply_drag(state: EditState, character: Character, solvers: tuple[Ik, Ik], drag: Drag) -> EditState:
-    """The state after one more drag."""
+    """Return the state after a drag. solvers: IK for the drag (whole body), and for the constraints (limbs)."""
     motion = state.motion
     constraints, moved = _move_step(state, character, drag)
     window, rows, knot = _window(motion, drag, constraints, moved)
@@ -67,7 +69,7 @@ def apply_drag(state: EditState, character: Character, solvers: tuple[Ik, Ik], d
 
 
 def apply_turn(state: EditState, solvers: tuple[Ik, Ik], turn: Turn) -> EditState:
-    """The state after a joint was turned: its displacement spread over the window, then what holds met again."""
+    """Return the state after a joint rotation, spread over the window, with the constraints restored."""
     motion, joint = state.motion, turn.joint
     window, rows, knot = _window(motion, turn, state.constraints)
     world = Kinematics(motion[turn.frame]).rotations[0, joint]
@@ -83,9 +85,9 @@ def apply_turn(state: EditState, solvers: tuple[Ik, Ik], turn: Turn) -> EditStat
 def _window(
     motion: Motion, edit: Drag | Turn, constraints: Sequence[Constraint], moved: range | None = None
 ) -> tuple[range, NDArray, float]:
-    """The frames that an edit may change, those that are looked at for it, and its knot spacing in frames.
+    """Return the frames that an edit may change, the frames that are solved, and its knot spacing in frames.
 
-    A little more on either side is looked at: what holds there fades into the window, and so do lowered hips.
+    A margin on either side is solved as well: ramps of constraints there reach into the window, as do lowered hips.
     """
     knot = max(edit.spacing * motion.fps / PAPER_RATE, 1.0)
     half = 0.5 * KNOTS * knot
@@ -94,12 +96,12 @@ def _window(
         low, high = min(low, moved.start), max(high, moved.stop)
     window = range(max(low, 0), min(high, len(motion)))
     around = max((max(constraint.ramp) for constraint in constraints), default=0.0)
-    ring = int(np.ceil(max(around, 2.0 * EASE_DOWN) * motion.fps)) + 3
-    return window, np.arange(max(window.start - ring, 0), min(window.stop + ring, len(motion))), knot
+    margin = int(np.ceil(max(around, 2.0 * EASE_DOWN) * motion.fps)) + 3
+    return window, np.arange(max(window.start - margin, 0), min(window.stop + margin, len(motion))), knot
 
 
 def _put(motion: Motion, part: Motion, rows: NDArray, window: range) -> Motion:
-    """The motion with the frames of a window taken from a part of it that was changed."""
+    """Return the motion with the frames of a window taken from its edited part."""
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     inside = slice(window.start - int(rows[0]), window.stop - int(rows[0]))
     root[window.start : window.stop] = part.root[inside]
@@ -108,7 +110,7 @@ def _put(motion: Motion, part: Motion, rows: NDArray, window: range) -> Motion:
 
 
 def _move_step(state: EditState, character: Character, drag: Drag) -> tuple[tuple[Constraint, ...], range | None]:
-    """The constraints, those plants moved that hold the dragged foot at the frame; and the frames that this touches."""
+    """Return the constraints, with the footplants of a dragged planted foot moved, and the frames that this affects."""
     roles = character.roles
     feet = [] if roles is None else [roles[f"{side}_foot"] for side in ("left", "right") if f"{side}_foot" in roles]
     foot = next((joint for joint in feet if drag.point.joint in character.skeleton.descendants(joint)), None)
@@ -127,7 +129,7 @@ def _move_step(state: EditState, character: Character, drag: Drag) -> tuple[tupl
         return state.constraints, None
     shift = np.asarray(drag.target) - Kinematics(state.motion[drag.frame]).point(drag.point)[0]
     first, last = min(c.frames[0] for c in held), max(c.frames[-1] for c in held)  # type: ignore[index]
-    # a heel and a ball of one step move together, though only one of them may hold at this frame
+    # heel and ball of one step move together, though perhaps only one of them is planted at this frame
     step = [
         constraint
         for constraint in state.constraints
@@ -138,11 +140,11 @@ def _move_step(state: EditState, character: Character, drag: Drag) -> tuple[tupl
         and constraint.frames[-1] >= first
     ]
     ease = int(np.ceil(max(max(c.ramp) for c in step) * state.motion.fps)) + 1
-    touched = range(
+    affected = range(
         min(c.frames[0] for c in step) - ease, max(c.frames[-1] for c in step) + 1 + ease  # type: ignore[index]
     )  # fmt: skip
     moved = {id(c): replace(c, place=np.asarray(c.place) + shift) for c in step}
-    return tuple(moved.get(id(c), c) for c in state.constraints), touched
+    return tuple(moved.get(id(c), c) for c in state.constraints), affected
 
 
 def _fitted(
@@ -155,12 +157,12 @@ def _fitted(
     center: int,
     knot: float,
 ) -> Motion:
-    """The frames `rows` of a motion, bent inside a window so that the pins are met, by ever narrower splines."""
+    """Return the frames `rows` of a motion, displaced in a window by ever finer splines so that the pins are met."""
     frames = np.array(sorted({pin.frames[0] for pin in pins}), np.int64)  # type: ignore[index]
     at = np.searchsorted(rows, frames)
     for level in range(LEVELS):
         kinematics = Kinematics(part[at], frames)
-        if max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins) <= NEAR_ENOUGH:
+        if max(float(errors(pin, kinematics)[1].max(initial=0.0)) for pin in pins) <= DRAG_TOLERANCE:
             break
         answer = solvers[0].solve(part[at], [*constraints, *pins], frames=frames)
         change = (answer.motion - part[at]).reshape(len(frames), -1)
@@ -170,12 +172,12 @@ def _fitted(
 
 
 def _spread(change: NDArray, frames: NDArray, rows: NDArray, center: int, knot: float, level: int) -> NDArray:
-    """(F, D) a B-spline through changes (n, D) at some frames, zero with its derivatives at the ends of the window."""
+    """Return a B-spline (F, D) fitted to displacements (n, D) at some frames, zero at the ends of the window."""
     start = center - 0.5 * KNOTS * knot
     count = KNOTS * 2**level
     spline = fit_spline(frames, change, knot / 2**level, start, start + KNOTS * knot)
     control = np.array(spline.control)
-    # control points whose curves would reach beyond the window
+    # control points whose basis functions extend beyond the window
     control[:3] = control[count:] = 0.0
     inside = (rows > start) & (rows < start + KNOTS * knot)
     out = np.zeros((len(rows), change.shape[1]))
@@ -184,17 +186,17 @@ def _spread(change: NDArray, frames: NDArray, rows: NDArray, center: int, knot: 
 
 
 def _enforce(part: Motion, rows: NDArray, window: range, ik: Ik, constraints: Sequence[Constraint]) -> Motion:
-    """What holds is met again, by the limbs alone where the figure has such; legs that cannot reach lower the hips."""
+    """Return the part with its constraints restored, by limb IK where possible; hips come down for legs too short."""
     if not constraints:
         return part
     if isinstance(ik, Hybrid):
         kinematics = Kinematics(part, rows)
-        aimed = ik.aim(kinematics, constraints)
-        need = ik.overreach(kinematics, constraints, aimed)
+        goals = ik.aim(kinematics, constraints)
+        need = ik.overreach(kinematics, constraints, goals)
         if not need.any():
-            return ik.solve(part, constraints, aimed=(kinematics, aimed)).motion
+            return ik.solve(part, constraints, aimed=(kinematics, goals)).motion
         ease = max(round(EASE_DOWN * part.fps), 1)
-        # nothing moves at the ends of the window, where the motion goes on as it was
+        # fade out towards the ends of the window, beyond which the motion is unchanged
         share = np.clip(np.minimum(rows - window.start + 1, window.stop - rows) / ease, 0.0, 1.0)
         down = smooth_envelope(need, ease) * share * share * (3.0 - 2.0 * share)
         part = replace(part, root=part.root - down[:, None] * [0.0, 1.0, 0.0])
