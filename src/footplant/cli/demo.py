@@ -40,10 +40,10 @@ def demo(
         advance("compiling")
         clip, contacts, ground = _prepare()
         files = _write(folder, "walk", clip, None, None)
-        for figure in CHARACTERS:
+        for name in CHARACTERS:
             for where in ("footsteps", "terrain"):
-                advance(f"{figure}, {where}")
-                results.append(_show(figure, where, clip, contacts, ground, folder))
+                advance(f"{name}, {where}")
+                results.append(_show(name, where, clip, contacts, ground, folder))
     seconds = time.perf_counter() - start
     if json:
         print_json({"folder": str(folder), "seconds": round(seconds, 2), "source": files, "results": results})
@@ -97,13 +97,13 @@ def _prepare() -> tuple[Clip, Contacts, Ground]:
     return clip, find_contacts(clip), rough(SEED, RELIEF, SPACING, way.min(axis=0) - 2, way.max(axis=0) + 2)
 
 
-def _show(figure: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path) -> dict[str, Any]:
+def _show(name: str, where: str, clip: Clip, contacts: Contacts, ground: Ground, folder: Path) -> dict[str, Any]:
     """Solve, write and draw one character in the original footsteps or over the terrain; return the facts."""
     from footplant.edits.retarget import retarget
     from footplant.edits.terrain import terrain
     from footplant.samples.characters import load_character
 
-    target = load_character(figure)
+    target = load_character(name)
     if where == "footsteps":
         solution = retarget(clip, target, keep_footsteps=True, contacts=contacts)
     else:
@@ -111,12 +111,12 @@ def _show(figure: str, where: str, clip: Clip, contacts: Contacts, ground: Groun
     report = solution.report
     walks = "in the original footsteps" if where == "footsteps" else "over rough terrain"
     solved = replace(clip, name=f"walk {walks}", motion=solution.motion, character=target, layout=None)
-    files = _write(folder, f"{figure}_{where}", solved, solution, ground if where == "terrain" else None)
+    files = _write(folder, f"{name}_{where}", solved, solution, ground if where == "terrain" else None)
     before, after = report.before, report.after
     assert before is not None
     assert after is not None
     return {
-        "figure": figure,
+        "figure": name,
         "walks": walks,
         "status": report.status.name.lower(),
         "plants": sum(entry.kind == "footplant" for entry in report.constraints),

@@ -1,4 +1,4 @@
-"""`footplant normalize`: a motion without its figure's lengths, with its constraints, in one file for any character."""
+"""`footplant normalize`: morphology-independent motion with its constraints, in one file for any character."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ def standing_hips(character: Character) -> float:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _standing_hips(figure: SkeletonKey, known: RolesKey, heels: tuple[Point, ...]) -> float:
-    skeleton, roles = figure.skeleton, known.roles
+def _standing_hips(key: SkeletonKey, roles_key: RolesKey, heels: tuple[Point, ...]) -> float:
+    skeleton, roles = key.skeleton, roles_key.roles
     places, turned = reference_world(skeleton, roles)
     hips = places[[roles["left_upper_leg"], roles["right_upper_leg"]], 1].mean()
     soles = [

@@ -38,8 +38,8 @@ def standing_height(skeleton: Skeleton, roles: Roles) -> float:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _standing_height(figure: SkeletonKey, known: RolesKey) -> float:
-    skeleton, roles = figure.skeleton, known.roles
+def _standing_height(key: SkeletonKey, roles_key: RolesKey) -> float:
+    skeleton, roles = key.skeleton, roles_key.roles
     tree = tree_of(skeleton)
     leg = leg_length(skeleton, roles)
     below = _sole_below_ankle(skeleton, roles, leg)
@@ -181,10 +181,10 @@ def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> st
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _standing_trunk(figure: SkeletonKey, known: RolesKey) -> NDArray | None:
+def _standing_trunk(key: SkeletonKey, roles_key: RolesKey) -> NDArray | None:
     """Return the trunk's direction (3,) in the rest pose if that is a standing pose, else None."""
-    rest = figure.skeleton.rest_world[0][None]
-    return trunk(known.roles, rest)[0] if leg_cosines(known.roles, rest)[0] < -0.7 else None
+    rest = key.skeleton.rest_world[0][None]
+    return trunk(roles_key.roles, rest)[0] if leg_cosines(roles_key.roles, rest)[0] < -0.7 else None
 
 
 def _floor_evidence(frames: NDArray) -> NDArray:

@@ -112,7 +112,7 @@ def proportions_of(target: Character, character: Character) -> Proportions:
 
     Lengths are measured from joint to joint by role in the rest pose; parts that one of them lacks scale with height.
     """
-    both = [_lengths(figure) for figure in (target, character)]
+    both = [_lengths(who) for who in (target, character)]
     scale = target.height / character.height if character.height > 0 and target.height > 0 else 1.0
     names = {item.name for item in fields(Proportions)} - {"scale", "legs", "arms", "girth", "limb_girth"}
     factors = {}
