@@ -1,4 +1,4 @@
-"""Skeletons for tests of human figures: the mannequin's shape under the names, extras and orders of other rigs."""
+"""Skeletons for tests of humanoids: the mannequin's shape with the names, extra joints and orders of other rigs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HIPS, _NECK, _HEAD = np.array([0, 0.94, 0.0]), np.array([0, 1.47, -0.02]), np.a
 
 @dataclass(frozen=True)
 class Rig:
-    """How a family of rigs names its joints; "@" in a limb's name stands for the side."""
+    """How a family of rigs names its joints; "@" in a limb's name is replaced by the side."""
 
     hips: str
     spine: str
@@ -33,17 +33,17 @@ class Rig:
     roots: str = ""
     """Joints above the hips, separated by commas."""
     extras: Sequence[tuple[str, str, tuple[float, float, float]]] = ()
-    """Joints that are none of the above: name, parent, place in metres; "@" makes two of them."""
+    """Other joints: name, parent, position in metres; "@" makes two of them."""
     arms_on: str = ""
-    """The joint that the arms hang on when it is not the last of the spine."""
+    """The parent of the arms, if it is not the last vertebra."""
     legs_on: str = ""
-    """The joint that the legs hang on when it is not the hips."""
+    """The parent of the legs, if it is not the hips."""
     roles: dict[str, str] = field(default_factory=dict)
     """Further expected roles among the extras: role=names, "@" as above."""
 
 
 def build(rig: Rig) -> tuple[Skeleton, dict[str, tuple[str, ...]]]:
-    """The mannequin's shape in the clothes of a rig, and the roles that must be found in it."""
+    """The mannequin's shape with a rig's joints, and the roles that must be found in it."""
     tree: dict[str, tuple[str | None, np.ndarray]] = {}
     above = None
     for number, name in enumerate(_list(rig.roots)):
@@ -106,12 +106,12 @@ def _skeleton(tree: dict[str, tuple[str | None, np.ndarray]]) -> Skeleton:
 
 
 def nameless(skeleton: Skeleton) -> Skeleton:
-    """The same figure with names that say nothing."""
+    """The same skeleton with meaningless names."""
     return replace(skeleton, names=tuple(f"joint_{joint}" for joint in range(len(skeleton))))
 
 
 def shuffled(skeleton: Skeleton, seed: int) -> tuple[Skeleton, np.ndarray]:
-    """The same figure with its joints in another order, and where each joint has gone."""
+    """The same skeleton with its joints in another order, and the new index of each joint."""
     rng = np.random.default_rng(seed)
     order, ready = [], [0]
     while ready:
@@ -135,6 +135,6 @@ def shuffled(skeleton: Skeleton, seed: int) -> tuple[Skeleton, np.ndarray]:
 
 
 def turned_at_random(skeleton: Skeleton, seed: int) -> tuple[Skeleton, np.ndarray]:
-    """The whole figure turned any way about the origin, and the turn."""
+    """The skeleton rotated about the origin, and the rotation."""
     turn = rotation.normalize(np.random.default_rng(seed).normal(size=4))
     return skeleton.turned(turn), turn

@@ -1,4 +1,4 @@
-"""Random figures and motions for tests."""
+"""Random skeletons and motions for tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def random_skeleton(joints: int = 12, seed: int = 0) -> Skeleton:
 def random_motion(
     frames: int = 9, joints: int = 12, seed: int = 0, *, smooth: bool = False, fps: float = 30.0
 ) -> Motion:
-    """Random rotations, or with `smooth` a random curve through them that turns at most about 0.3 rad a frame."""
+    """Random rotations, or with `smooth` a random curve of at most about 0.3 rad per frame."""
     rng = np.random.default_rng(seed + 1)
     skeleton = random_skeleton(joints, seed)
     if smooth:

@@ -21,7 +21,7 @@ EACH = pytest.mark.parametrize("name", NAMES)
 
 
 def volume(vertices, faces):
-    """Of a closed mesh, cubic metres; positive when the triangles face outwards."""
+    """Volume of a closed mesh, cubic metres; positive when the triangles face outwards."""
     a, b, c = np.moveaxis(vertices[faces], 1, 0)
     return float(np.sum(a * np.cross(b, c)) / 6)
 
@@ -105,7 +105,7 @@ def test_the_mannequin_has_a_human_shape():
     assert character.contacts == mannequin.contact_points(character.skeleton)
 
 
-def test_the_papers_figures_differ_as_described():
+def test_the_papers_characters_differ_as_described():
     figures = {name: load_character(name) for name in NAMES}
 
     def leg(name):
@@ -141,7 +141,7 @@ def test_unknown_names_list_the_known_ones():
 
 
 def test_subdivision_of_a_cube():
-    """The corner of a unit cube moves to 5/9 of its place (Catmull & Clark), and 6 quads become 24."""
+    """The corner of a unit cube moves to 5/9 of its position (Catmull & Clark), and 6 quads become 24."""
     cube = np.array([[x, y, z] for x in (-1.0, 1) for y in (-1.0, 1) for z in (-1.0, 1)])
     quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
     values, finer = catmull_clark(cube, quads)

@@ -1,4 +1,4 @@
-"""The command line: what people read, what programs read, and how it fails."""
+"""The command line: text output, JSON output, and errors."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_convert_there_and_back(capsys, walk, tmp_path):
     difference = (
         footplant.Kinematics(again.motion).positions[:, order] - footplant.Kinematics(original.motion).positions
     )
-    # z up says nothing about which way is forward: compare heights, and distances from the first root
+    # z up does not fix the forward direction: compare heights, and distances from the first root
     assert np.abs(difference[..., 1]).max() < 1e-4
     code, out, _ = run(capsys, "convert", "sample:walk", tmp_path / "other.glb")
     assert code == 0
@@ -250,7 +250,7 @@ def test_damaged_file(capsys, tmp_path):
     assert "line 4" in err
 
 
-def test_not_human_is_read_but_not_judged(capsys, tmp_path):
+def test_non_humanoids_are_read_but_not_measured(capsys, tmp_path):
     prop = tmp_path / "prop.bvh"
     skeleton = footplant.Skeleton(("a", "b"), [-1, 0], [[0, 1.0, 0], [0, 1.0, 0]])
     footplant.save(prop, footplant.rest_motion(skeleton, 3))
@@ -261,7 +261,7 @@ def test_not_human_is_read_but_not_judged(capsys, tmp_path):
     assert_one_line_of_error(*run(capsys, "contacts", prop))
 
 
-def test_json_knows_no_infinity():
+def test_json_has_no_infinity():
     assert json_ready({"a": [np.float64("nan"), float("inf"), np.int64(3)], "b": np.zeros((1, 2))}) == {
         "a": [None, None, 3], "b": [[0.0, 0.0]],
     }  # fmt: skip

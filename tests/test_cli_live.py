@@ -135,8 +135,8 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_show_leaves_whole_files(tmp_path, number):
-    """A live show that is stopped writes its clip and its recording, and ends with code 0."""
+def test_a_stopped_session_leaves_complete_files(tmp_path, number):
+    """A live session that is stopped writes its clip and its recording, and exits with code 0."""
     port, out, kept = free_port(), tmp_path / "live.bvh", tmp_path / "live.datagrams"
     command = [
         *FOOTPLANT, "puppet", "--in", f"vmc:{port}", "--to", "sample:sally", "-o", str(out), "--record", str(kept),

@@ -1,4 +1,4 @@
-"""`footplant retarget` as people call it."""
+"""`footplant retarget` on the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_table(capsys, tmp_path):
 
 @pytest.mark.parametrize("ending", [".bvh", ".glb", ".fbx", ".usda", ".footplant"])
 def test_formats(capsys, tmp_path, ending):
-    """What is written, whatever the format, has feet that stand as the report says."""
+    """In any output format, feet are as planted as the report says."""
     out = tmp_path / f"walk{ending}"
     report = tmp_path / "report.json"
     code, text, _ = run(
@@ -54,7 +54,7 @@ def test_formats(capsys, tmp_path, ending):
     assert np.ptp(foot, axis=0).max() < 0.002
 
 
-def test_options_change_the_answer(capsys, tmp_path):
+def test_options_change_the_solution(capsys, tmp_path):
     ways = {
         "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--smooth",), "copied": ("--method", "copy"),
     }  # fmt: skip

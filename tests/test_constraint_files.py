@@ -1,4 +1,4 @@
-"""Constraints as TOML and JSON: there and back, the example of the documents, and every mistake with its place."""
+"""Constraints as TOML and JSON: round trips, the example in the docs, and errors with their locations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ regions = st.one_of(
 
 @st.composite
 def common(draw, hard=True):
-    """What every constraint has; and how many frames it holds at."""
+    """The common fields of a constraint, and its number of frames."""
     kind = draw(st.sampled_from(["all", "interval", "frames"]))
     held = None
     if kind == "interval":
@@ -163,12 +163,12 @@ def test_round_trip_through_files(found, ending, tmp_path_factory):
 
 
 def test_every_kind_can_be_read():
-    """What the documents list is what exists."""
+    """The docs list every kind."""
     listed = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", PAGE.partition("## Kinds")[2], re.M))))
     assert listed == set(KINDS)
 
 
-def test_example_of_the_documents(tmp_path):
+def test_example_in_the_docs(tmp_path):
     path = tmp_path / "rail.toml"
     path.write_text(re.findall(r"^```toml\n(.*?)^```", PAGE, re.M | re.S)[0], encoding="utf-8")
     hand, follower, beam, plant = read_constraints(path, CHARACTER, frames=len(CLIP.motion), fps=CLIP.motion.fps)
@@ -220,7 +220,7 @@ def test_balance_over_named_points_or_the_soles():
     assert soles.margin == 0.01
     assert feet.support == (CHARACTER.contacts["left_heel"], CHARACTER.contacts["right_ball"])
     assert feet.margin == 0.02
-    # another character's soles, where the file names none
+    # another character's soles, if the file names no support
     assert "support" not in to_data([soles], CHARACTER)[0]
     with pytest.raises(FormatError, match="no segment masses"):
         from_data([{"kind": "balance"}], replace(CHARACTER, masses=None, mass_centers=None))

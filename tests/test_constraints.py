@@ -1,4 +1,4 @@
-"""Constraints: every derivative against finite differences, ramps, targets that move, and kinds that outsiders add."""
+"""Constraints: every Jacobian against finite differences, ramps, moving targets, and user-defined kinds."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def some_point(rng, joints):
 
 
 def apart_point(rng, joints, other):
-    """A point that is not carried by the same joint: two points of one segment cannot come apart."""
+    """A point on another joint: two points of one segment have a constant distance."""
     joint = int(rng.choice([j for j in range(joints) if j != other.joint]))
     return Point(joint, tuple(rng.normal(scale=0.3, size=3)))
 
 
 def one_of_each(character: Character, motion: Motion, rng) -> dict[str, Constraint]:
-    """Every kind of constraint, and every way to give its target, on a figure with masses and limits."""
+    """Every kind of constraint, with every form of target, on a character with masses and limits."""
     joints, frames = len(character.skeleton), len(motion)
     point = some_point(rng, joints)
     other = apart_point(rng, joints, point)
@@ -130,7 +130,7 @@ def random_figure(seed: int, joints: int, frames: int = 3) -> tuple[Character, M
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000), joints=st.integers(3, 9))
-def test_derivatives_on_random_figures(kind, seed, joints):
+def test_jacobians_on_random_skeletons(kind, seed, joints):
     character, motion, rng = random_figure(seed, joints)
     constraint = one_of_each(character, motion, rng)[kind]
     size = 1.0 + np.abs(constraint.jacobian(Kinematics(motion))).max()
@@ -138,7 +138,7 @@ def test_derivatives_on_random_figures(kind, seed, joints):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_derivatives_on_the_mannequin(kind):
+def test_jacobians_on_the_mannequin(kind):
     clip = load("walk")
     motion = clip.motion[:120:40]
     rng = np.random.default_rng(7)
@@ -148,7 +148,7 @@ def test_derivatives_on_the_mannequin(kind):
     assert check(constraint, motion) < 1e-6 * size**2
 
 
-def test_derivatives_of_the_bodys_own_relations():
+def test_jacobians_of_body_relations():
     clip = load("reach")
     motion = clip.motion[:: len(clip.motion) // 3]
     for constraint in (*spine_shares(clip.character), shoulder_rhythm(clip.character, "left")):
@@ -157,8 +157,8 @@ def test_derivatives_of_the_bodys_own_relations():
         assert not constraint.hard
 
 
-def test_what_a_wrong_derivative_looks_like():
-    """`check` finds an error: it could not be that everything passes."""
+def test_a_wrong_jacobian_is_found():
+    """`check` finds an error, so it does not accept everything."""
 
     @dataclass(frozen=True, eq=False, kw_only=True)
     class Wrong(Position):
@@ -170,7 +170,7 @@ def test_what_a_wrong_derivative_looks_like():
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SameHeight(Constraint):
-    """An outsider's kind: two points are level, as of a tray in both hands."""
+    """A user-defined kind: two points are level, like a tray in both hands."""
 
     first: Point
     second: Point
@@ -183,7 +183,7 @@ class SameHeight(Constraint):
         return both[:, 1:2]
 
 
-def test_an_outsiders_kind_needs_two_methods():
+def test_a_user_defined_kind_needs_two_methods():
     clip = load("walk")
     roles = clip.character.require_roles()
     level = SameHeight(first=Point(roles["left_hand"]), second=Point(roles["right_hand"]), name="tray")
@@ -206,7 +206,7 @@ def test_activation_rises_and_falls_smoothly():
     # 3u² − 2u³ of the way through the ramp: 3 frames before the first one, of 6
     np.testing.assert_allclose(share[7], 0.5, atol=1e-12)
     np.testing.assert_allclose(share[25], 0.5, atol=1e-12)
-    # picked frames are told by their numbers, not by their order
+    # single frames are given by their numbers, in any order
     np.testing.assert_array_equal(plant.activation(frames[[25, 3, 12]], 30.0), share[[25, 3, 12]])
 
 
@@ -242,7 +242,7 @@ def test_no_frames_and_all_frames():
     assert single.activation(frames, 30.0).tolist() == [0, 1, 0, 1, 0]
 
 
-def test_targets_for_each_frame_go_with_their_frames():
+def test_per_frame_targets_follow_their_frames():
     motion = random_motion(12, 4, 2)
     targets = np.arange(9.0).reshape(3, 3)
     held = Position(point=Point(2), target=targets, frames=range(5, 8))
@@ -250,12 +250,12 @@ def test_targets_for_each_frame_go_with_their_frames():
     np.testing.assert_array_equal(places[5:8], targets)
     np.testing.assert_array_equal(places[:5], np.tile(targets[0], (5, 1)))
     np.testing.assert_array_equal(places[8:], np.tile(targets[2], (4, 1)))
-    # frames that a solver picked out of the clip read their own targets
+    # frames selected by a solver read their own targets
     rows = np.array([9, 6, 5])
     np.testing.assert_array_equal(held.places(Kinematics(motion[rows], rows)), targets[[2, 1, 0]])
 
 
-def test_following_another_motion_and_the_figure_itself():
+def test_following_another_motion_and_the_character_itself():
     motion, leader = random_motion(6, 5, 2), random_motion(6, 5, 9)
     hand = Point(4, (0.1, 0.0, 0.2))
     mine = Position(point=Point(2), target=Follow(hand))
@@ -269,7 +269,7 @@ def test_following_another_motion_and_the_figure_itself():
     )
 
 
-def test_joint_limits_tell_which_side():
+def test_joint_limits_have_sides():
     character = load_character("mannequin")
     limits = JointLimits(character=character)
     assert (limits.residual(Kinematics(rest_motion(character.skeleton))) >= 0).all(), "the rest pose keeps them"
@@ -283,7 +283,7 @@ def test_joint_limits_tell_which_side():
         JointLimits(character=replace(character, limits=None)).residual(Kinematics(rest_motion(character.skeleton)))
 
 
-def test_free_footplants_find_their_mean_place():
+def test_free_footplants_find_their_mean_position():
     clip = load("walk")
     kinematics = Kinematics(clip.motion)
     heel = clip.character.contacts["left_heel"]
@@ -298,15 +298,15 @@ def test_free_footplants_find_their_mean_place():
         replace(plant, frames=range(5000, 5010)).settled(kinematics)
 
 
-def test_a_plant_that_fades_does_not_draw_the_foot_back():
+def test_a_fading_footplant_does_not_pull_the_foot_back():
     clip = load("walk")
     kinematics = Kinematics(clip.motion)
     heel = clip.character.contacts["left_heel"]
     stands = kinematics.point(heel)[25]
     plant = Footplant(point=heel, frames=range(20, 30), place=stands + [0.01, 0.0, 0.0], ramp=(0.1, 0.1))
     slip = plant.residual(kinematics)
-    # the correction goes on as it was going and does not look at where the foot is by then: eased in, it is the cubic
-    # that leaves the hold at that rate and ends at rest
+    # the correction continues at its rate, independently of where the foot is by then: in the ramp it is the cubic
+    # that leaves the hold at that rate and comes to rest
     eased = slip * plant.activation(kinematics.frames, clip.motion.fps)[:, None]
     for held, inside, way in ((29, 27, 1), (20, 22, -1)):
         share, rate = np.arange(13)[:, None] / 12.0, (slip[held] - slip[inside]) / 2

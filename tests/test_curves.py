@@ -1,4 +1,4 @@
-"""Curves over the floor: arc length, radius, symmetry, where they go on, and files of them."""
+"""Curves on the ground: arc length, radius, symmetry, continuation beyond the ends, and files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_moved_curves_keep_their_shape(points, x, z, heading):
     np.testing.assert_allclose(gaps[1], gaps[0], atol=1e-9)
 
 
-def test_an_s_swings_as_wide_and_long_as_asked_and_mirrors():
+def test_an_s_has_the_requested_width_and_length_and_mirrors():
     curve, mirrored = curves.s_curve(6.0, 1.6), curves.s_curve(6.0, -1.6)
     way = np.linspace(0.0, curve.length, 500)
     places, headings = curve.at(way)
@@ -77,7 +77,7 @@ def test_an_s_swings_as_wide_and_long_as_asked_and_mirrors():
     assert places[100, 0] > 0.0
 
 
-def test_lines_go_on_and_closed_curves_go_round():
+def test_lines_continue_and_closed_curves_repeat():
     np.testing.assert_allclose(curves.line(2.0).at([-1.0, 5.0])[0], [[0, -1], [0, 5]])
     ring = curves.through([(0, 0), (3, 0), (3, 3), (0, 3), (0, 0)])
     assert ring.closed

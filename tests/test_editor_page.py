@@ -1,4 +1,4 @@
-"""The editor as people use it: a real browser, the real server, the mouse and the keys."""
+"""The editor in use: a real browser, the real server, mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def editor(tmp_path_factory):
 
 
 class Page:
-    """A page of the editor, and what can be read from its seam."""
+    """A page of the editor, and what its test interface shows."""
 
     def __init__(self, page, address: str) -> None:
         self.page, self.problems = page, []
@@ -64,7 +64,7 @@ class Page:
         return self.state()["document"]["history"]
 
     def wait(self, condition: str) -> None:
-        """Until a function of the page is true; evaluated from outside, as the page's own rules allow no eval."""
+        """Wait until a function of the page is true; evaluated from outside, because the page's policy forbids eval."""
         end = time.monotonic() + PATIENCE
         while not self.page.evaluate(condition):
             if time.monotonic() > end:
@@ -73,7 +73,7 @@ class Page:
             time.sleep(0.05)
 
     def bar(self, mark: str) -> dict:
-        """Where a bar of the timeline is, once the page has drawn what has changed."""
+        """The position of a bar of the timeline, after the page has drawn the changes."""
         end = time.monotonic() + PATIENCE
         found = None
         while found is None and time.monotonic() < end:
@@ -182,7 +182,7 @@ def test_a_hand_is_dragged_by_the_gizmo(page):
     assert np.array_equal(page.positions(250), after[250])
 
 
-def test_a_joint_is_dragged_directly_and_turned(page):
+def test_a_joint_is_dragged_directly_and_rotated(page):
     page.go_to(120)
     before = page.positions(120)
     page.drag(page.ask("() => window.__fp.handle('right_palm')"), (-50, -50))
@@ -195,7 +195,7 @@ def test_a_joint_is_dragged_directly_and_turned(page):
     assert page.state()["selection"]["kind"] == "none"
 
 
-def test_a_plant_is_dragged_stretched_and_lifted_on_the_timeline(page):
+def test_a_footplant_is_dragged_resized_and_deleted_on_the_timeline(page):
     mark = page.plant("left_foot", 200)
     bar = page.bar(mark["id"])
     page.drag(((bar["x0"] + bar["x1"]) / 2, bar["y"]), (25, 0))
@@ -262,7 +262,7 @@ def test_methods_are_switched_and_compared(page):
     assert len(page.history()) == 1
 
 
-def test_mistakes_are_said_and_nothing_is_lost(page, tmp_path):
+def test_mistakes_are_reported_and_nothing_is_lost(page, tmp_path):
     bad = tmp_path / "bad.glb"
     bad.write_bytes(b"glTF nothing")
     page.drop(bad)
@@ -285,7 +285,7 @@ def test_leaving_with_unsaved_edits_asks_first(browser, editor):
     page.page.reload()
     page.wait("() => window.__fp && window.__fp.ready()")
     assert asked == ["beforeunload"]
-    # the tab has its session back
+    # the tab gets its session back
     assert page.history() == ["Arrange the scene"]
     context.close()
 
@@ -361,7 +361,7 @@ def test_drive_mode_walks_and_kicks(page):
     assert page.state()["liveFrames"] == 0
 
 
-def test_a_stream_moves_the_figure(page):
+def test_a_stream_moves_the_character(page):
     """Poses by VMC from this machine, as capture software sends them."""
     import socket
 

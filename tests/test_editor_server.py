@@ -1,4 +1,4 @@
-"""The editor's server: who may come in, what it answers, and that it survives what it is sent."""
+"""The editor's server: access control, responses, and robustness against bad input."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ask(editor, path: str, method: str = "GET", body: bytes | None = None, **hea
 
 
 class Tab:
-    """A tab that speaks as the page does."""
+    """A tab that sends the page's messages."""
 
     def __init__(self, editor, session: str | None = None) -> None:
         self.stack = contextlib.ExitStack()
@@ -87,7 +87,7 @@ class Tab:
         return said
 
     def until_closed(self) -> ConnectionClosed:
-        """Listen until the other side has ended the talk."""
+        """Receive until the server has closed the connection."""
         try:
             while True:
                 self.hear()
@@ -121,7 +121,7 @@ def test_without_the_token_nothing_is_given(editor):
 
 
 def test_another_host_is_refused(editor):
-    """A name that somebody makes point at this machine (DNS rebinding) is not ours."""
+    """A host name that points at this machine (DNS rebinding) is refused."""
     for host in ("evil.example", f"evil.example:{editor.port}", "127.0.0.1", f"127.0.0.1:{editor.port + 1}", ""):
         assert ask(editor, f"/{editor.token}/", Host=host)[0] == 403, host
     assert ask(editor, f"/{editor.token}/", Host=f"localhost:{editor.port}")[0] in (200, 503)
@@ -177,7 +177,7 @@ def test_it_listens_on_loopback_only(editor):
         other.connect(("127.0.0.2", editor.port))
 
 
-def test_a_message_that_is_too_large_ends_the_talk_with_a_reason(editor):
+def test_a_message_that_is_too_large_closes_the_connection_with_a_reason(editor):
     tab = Tab(editor)
     tab.socket.send(json.dumps({"do": "edit", "edit": {"kind": "x" * 300_000}}))
     closed = tab.until_closed()
@@ -190,7 +190,7 @@ def test_a_message_that_is_too_large_ends_the_talk_with_a_reason(editor):
     assert tab.until_closed() is not None
 
 
-def test_what_is_not_understood_is_said_and_survived(editor, tab):
+def test_invalid_messages_are_reported_and_survived(editor, tab):
     for text in ("", "{", "[]", "3", '"x"', '{"do": "nothing"}', '{"do": 7}', "[" * 5000):
         tab.socket.send(text)
         assert tab.until("error")["is"] == "error", text
@@ -224,7 +224,7 @@ def test_two_tabs_do_not_disturb_each_other(editor, tab):
         assert other.edit(kind="nothing")["is"] == "error"
         other.ask(do="hello")
         assert other.until("document")["history"] == []
-        # a copy of a tab brings its session's key along, and still gets a session of its own
+        # a duplicated tab has its session's key, but gets a session of its own
         copy = Tab(editor, tab.figure["session"])
         assert copy.figure["session"] != tab.figure["session"]
         copy.close()
@@ -232,7 +232,7 @@ def test_two_tabs_do_not_disturb_each_other(editor, tab):
         other.close()
 
 
-def test_a_tab_that_is_loaded_again_has_its_session_back(editor):
+def test_a_reloaded_tab_gets_its_session_back(editor):
     tab = Tab(editor)
     tab.edit(kind="objects", objects=[])
     tab.close()
@@ -268,7 +268,7 @@ def test_a_solve_can_be_cancelled(tab):
         assert tab.until("document")["history"] == []
 
 
-def test_files_are_taken_looked_at_and_given_back(editor, tab, tmp_path):
+def test_files_are_uploaded_inspected_and_exported(editor, tab, tmp_path):
     import footplant
 
     key = tab.figure["session"]
@@ -296,7 +296,7 @@ def test_files_are_taken_looked_at_and_given_back(editor, tab, tmp_path):
 
 
 def test_uploads_are_bounded(editor, tab, monkeypatch):
-    """The cap is on bytes that came, whatever was announced: tried on the application itself with a small cap."""
+    """The limit applies to received bytes, whatever was announced: tested on the application with a small limit."""
     monkeypatch.setattr(server, "LARGEST_UPLOAD", 1000)
     status, body = run_app("POST", "/token/session/{key}/upload", [b"x" * 600, b"x" * 600])
     assert status == 413
@@ -339,7 +339,7 @@ def run_app(method: str, path: str, parts: list[bytes]) -> tuple[int, bytes]:
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path):
+def test_a_port_in_use_is_one_line(tmp_path):
     import subprocess
 
     with socket.socket() as taken:
@@ -370,7 +370,7 @@ def test_a_long_clip_is_streamed_once(tab):
 
 
 def test_the_first_poses_come_quickly(editor):
-    """Not a measurement: only that nothing of the whole clip is solved before it is shown."""
+    """Not a benchmark: only that the whole clip is not solved before it is shown."""
     started = time.monotonic()
     Tab(editor).close()
     assert time.monotonic() - started < 20

@@ -1,4 +1,4 @@
-"""Sessions of the editor: every edit, undo and redo to the byte, the journal, and what a kill leaves."""
+"""Editor sessions: every edit, exact undo and redo, the journal, and recovery after a kill."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reach(frame: int, away=(0.05, 0.15, 0.05)) -> dict:
 
 
 def drift(state) -> float:
-    """Millimetres by which the worst plant strays."""
+    """Drift of the worst footplant, millimetres."""
     kinematics = Kinematics(state.motion)
     worst = 0.0
     for mark in state.marks:
@@ -76,7 +76,7 @@ def test_a_drag_bends_the_clip_and_plants_stay(session):
     assert session.unsaved
 
 
-def test_a_turn_is_an_edit_too(session):
+def test_a_joint_rotation_is_an_edit_too(session):
     state = session.do({"kind": "turn", "frame": 60, "joint": "head", "rotation": [1.0, 0.3, 0.0, 0.0], "spacing": 4.0})
     head = CLIP.character.roles["head"]
     turned = Kinematics(state.motion[60]).rotations[0, head]
@@ -84,7 +84,7 @@ def test_a_turn_is_an_edit_too(session):
     assert session.steps[0].title == "Turn head at 60"
 
 
-def test_plants_are_moved_stretched_freed_and_lifted(session):
+def test_footplants_are_moved_resized_released_and_deleted(session):
     mark = next(m for m in session.state.marks if m.interval[0] > 20 and m.interval[1] < 150)
     start_frame, end = mark.interval
     changed = session.do({"kind": "mark", "id": mark.id, "start": start_frame + 3, "end": end + 4, "ramp": [0.2, 0.05]})
@@ -123,7 +123,7 @@ def test_a_pin_holds_where_the_point_was(session):
     assert isinstance(state.marks[-1].constraint, Position)
     joint = session.do({"kind": "pin", "point": {"joint": "Head"}, "start": 20, "end": 30, "frame": 25})
     assert len(joint.marks) == len(state.marks) + 1
-    # a drag before a mark is changed is done again after it
+    # a drag before a mark is changed is applied again after it
     session.do(reach(120))
     again = session.do({"kind": "remove", "id": joint.marks[-1].id})
     assert len(again.drags) == 1
@@ -159,7 +159,7 @@ def test_another_character_another_ground_and_repair(session):
     assert session.undo().character is CLIP.character
 
 
-def test_the_way_is_bent_and_clips_are_blended(session):
+def test_the_path_is_bent_and_clips_are_blended(session):
     points = scene.path_points(session.state)
     assert len(points) == scene.PATH_POINTS
     points[-1][0] += 0.4
@@ -173,7 +173,7 @@ def test_the_way_is_bent_and_clips_are_blended(session):
     assert drift(mixed) < 2.0
 
 
-def test_things_stand_in_the_scene(session):
+def test_objects_are_placed_in_the_scene(session):
     door = {"kind": "doorway", "place": [0.0, 0.0, 1.0], "turn": 0.0, "size": [1.2, 1.5, 0.2]}
     assert session.do({"kind": "objects", "objects": [door]}).objects == (door,)
     ducked = session.do({"kind": "terrain", "ground": "slope:0"})
@@ -231,7 +231,7 @@ EDITS = st.one_of(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=st.lists(EDITS, min_size=1, max_size=5), memory=st.sampled_from([1, 10**9]))
-def test_n_edits_undone_and_done_again_give_the_same_bytes(tmp_path, edits, memory):
+def test_n_edits_undone_and_redone_give_the_same_bytes(tmp_path, edits, memory):
     session = start(CLIP, "sample:walk", tmp_path)
     session.memory = memory
     states = [session.state]
@@ -283,7 +283,7 @@ while True:
 
 
 def test_kill_9_loses_at_most_the_last_edit(tmp_path):
-    """Killed at random moments, a session comes back with every edit that it had said was done."""
+    """Killed at random moments, a session is recovered with every edit that it had confirmed."""
     chance = random.Random(7)
     clip = replace(WALK, motion=WALK.motion[:60])
     for round_ in range(3):
@@ -300,7 +300,7 @@ def test_kill_9_loses_at_most_the_last_edit(tmp_path):
         assert not notes
         assert said[-1] <= session.position <= said[-1] + 1
         assert session.state.objects[0]["place"][0] == session.position - 1
-        # and it goes on from there
+        # and it continues from there
         session.do({"kind": "objects", "objects": []})
         session.journal.close()
         again, _ = recover(clip, left.folder)
@@ -327,7 +327,7 @@ def test_a_line_that_was_cut_off_is_left_out(session, tmp_path):
         recover(CLIP, session.journal.folder)
 
 
-def test_entries_that_cannot_be_done_again_are_said_and_cut(session):
+def test_entries_that_cannot_be_applied_again_are_reported_and_cut(session):
     session.do(reach(40))
     session.journal.append({"edit": {"kind": "retarget", "character": "gone.glb"}})
     session.journal.append({"go": 0})
@@ -342,7 +342,7 @@ def test_entries_that_cannot_be_done_again_are_said_and_cut(session):
     final.journal.close()
 
 
-def test_journals_in_use_or_saved_are_not_left(session, tmp_path):
+def test_journals_in_use_or_saved_are_not_abandoned(session, tmp_path):
     head = {"source": "sample:walk"}
     session.do(reach(40))
     assert journals.find_abandoned(head, tmp_path) == []
@@ -358,7 +358,7 @@ def test_journals_in_use_or_saved_are_not_left(session, tmp_path):
     assert journals.find_abandoned(head, tmp_path) == []
 
 
-def test_names_of_files_are_made_plain(tmp_path):
+def test_file_names_are_sanitised(tmp_path):
     for name, expected in (
         ("../../etc/passwd", "passwd"), ("a\\b\\c.glb", "c.glb"), ("...", "file"), ("x\x00y.bvh", "x_y.bvh"),
         ("Ünï cöde (1).vrm", "Ünï cöde (1).vrm"),
@@ -386,7 +386,7 @@ def test_a_project_keeps_the_whole_history(session, tmp_path):
         other.do(edit)
     assert other.state.motion.rotations.tobytes() == session.state.motion.rotations.tobytes()
     other.journal.close()
-    # everybody else sees the edited motion
+    # other readers see the edited motion
     import footplant
 
     assert np.array_equal(footplant.load(path).motion.rotations, session.state.motion.rotations)
@@ -400,7 +400,7 @@ def _sally(folder: Path) -> bytes:
     return footplant.save(folder / "made.glb", samples.load_character("sally")).read_bytes()
 
 
-def test_what_the_page_is_told_is_plain(session):
+def test_messages_to_the_page_are_json_ready(session):
     session.do(reach(80))
     session.do({"kind": "pin", "point": "right_palm", "start": 60, "end": 70})
     told = (scene.figure_message(session), scene.document(session), scene.quality(session))
@@ -438,7 +438,7 @@ def test_poses_go_over_the_wire(session):
     assert len(mesh) == 32 + 4 * (14 * len(skin.vertices) + 16 * len(skin.inverse_bind) + 3 * len(skin.faces))
 
 
-def test_figures_that_are_not_human_and_single_poses_can_be_edited(tmp_path):
+def test_non_humanoids_and_single_poses_can_be_edited(tmp_path):
     from footplant.clip import Clip
     from footplant.motion import rest_motion
     from footplant.skeleton import Character, Skeleton

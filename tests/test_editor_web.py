@@ -1,4 +1,4 @@
-"""The page's own code: its unit tests run in Node, and what is built carries its licences."""
+"""The page's own code: its unit tests run in Node, and the build includes its licences."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_nothing_of_others_is_committed(built):
     assert "resolved" not in (ROOT / "web" / "package-lock.json").read_text()
 
 
-def test_without_node_the_reason_is_said(built, monkeypatch):
+def test_without_node_the_reason_is_reported(built, monkeypatch):
     monkeypatch.setattr(built, "is_built", lambda: False)
     monkeypatch.setattr(built, "_system_node", lambda: None)
     monkeypatch.setattr(built, "_wheel_node", lambda: None)

@@ -79,7 +79,7 @@ def test_plane_as_ground():
 
 
 def closest_in_balls_numpy(point, centers, radii):
-    """Every candidate of every kind at once: the point, its projections on spheres, circles and vertices."""
+    """All candidates at once: the point, its projections on spheres, circles and vertices."""
     candidates = [point]
     for a, ra in zip(centers, radii, strict=True):
         candidates.append(a + ra * (point - a) / np.linalg.norm(point - a))

@@ -1,4 +1,4 @@
-"""Grounds: the kernels against NumPy twins, stairs, rough country, meshes, and grounds from names and files."""
+"""Grounds: kernels against NumPy twins, stairs, rough terrain, meshes, and grounds from names and files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_height_field_kernel_agrees_with_its_numpy_twin(basis):
         for shift in step * np.eye(2)
     ]
     normal = field.normal(inside)
-    # a straight basis has corners, on which a place may lie
+    # a linear basis has corners, on which a position may lie
     near = np.abs(((inside - field.origin) / field.spacing) % 1.0 - 0.5).max(axis=1) < 0.499
     assert np.allclose(-normal[near, 0] / normal[near, 1], slopes[0][near], atol=1e-6)
     assert np.allclose(-normal[near, 2] / normal[near, 1], slopes[1][near], atol=1e-6)
@@ -90,7 +90,7 @@ def test_rough_terrain_is_the_same_for_any_region():
 
 
 def test_mesh_becomes_the_highest_of_its_triangles():
-    """Against a dense search: the height over a place is that of the highest triangle that covers it."""
+    """Against a dense search: the height at a position is that of the highest triangle that covers it."""
     rng = np.random.default_rng(4)
     vertices, faces = rng.uniform(-1.0, 1.0, (24, 3)), np.arange(24).reshape(8, 3)
     field = grounds.rasterized(vertices, faces, 0.05)

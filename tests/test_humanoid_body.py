@@ -78,14 +78,14 @@ def test_real_masses_and_limits(shared, file):
 @pytest.mark.parametrize("file", ["bvh/cmu/104_02.bvh", "bvh/cmu/35_01.bvh", "bvh/other/imusim_16_15.bvh",
                                   "bvh/other/mvn_40fps_A.bvh", "bvh/other/mocopi_jump.bvh"])  # fmt: skip
 def test_feet_of_people_who_walk_touch_the_floor(shared, file):
-    """In these files the floor is y = 0: the lowest the soles come is the floor, to three centimetres."""
+    """In these files the floor is y = 0: the lowest position of the soles is the floor, to three centimetres."""
     clip = footplant.load(shared_data(*file.split("/")))
     kinematics = Kinematics(clip.motion)
     for label in ("left_heel", "left_ball", "right_heel", "right_ball"):
         assert abs(np.percentile(kinematics.point(clip.character.contacts[label])[:, 1], 5)) < 0.035, label
 
 
-def test_mesh_tells_the_sole(shared):
+def test_sole_is_read_from_the_mesh(shared):
     clip = footplant.load(shared_data("gltf", "CesiumMan.glb"))
     assert clip.character.height == pytest.approx(1.5, abs=0.06)
     skin, contacts = clip.character.skin, clip.character.contacts
@@ -121,7 +121,7 @@ def test_anatomical_axes():
             assert not np.delete(beyond, joint).any()
 
 
-def test_no_roles_no_body():
+def test_without_roles_there_are_no_contact_points_masses_or_limits():
     character = humanoid.make_character(SKELETON, None, name="thing")
     assert character.roles is None
     assert character.masses is None

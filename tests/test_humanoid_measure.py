@@ -1,4 +1,4 @@
-"""Height, units and the way up of human figures, in any pose and any axes."""
+"""Height, units and up axis of humanoids, in any pose and any axes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_height_does_not_depend_on_rest_pose_or_root():
     offsets = np.array(SKELETON.offsets)
     offsets[0] = [5.0, -300.0, 7.0]
     bent = replace(SKELETON, offsets=offsets, rest=rotation.exp(0.6 * rng.normal(size=(len(SKELETON), 3))))
-    # the ankle's height over the sole is read from the foot at rest, which may add or take a few centimetres
+    # the ankle's height above the sole is read from the foot at rest, which may change it by a few centimetres
     assert humanoid.standing_height(bent, ROLES) == pytest.approx(1.75, abs=0.06)
     assert humanoid.standing_height(SKELETON.scaled(100.0), ROLES) == pytest.approx(175.0, abs=2.0)
 
@@ -47,7 +47,7 @@ def test_child_in_centimetres_and_unknown_units():
     assert "1.7 m" in note
 
 
-def test_units_of_something_else():
+def test_units_of_a_non_humanoid():
     name, scale, note = humanoid.find_units(SKELETON.scaled(100.0), None, UNITS)
     assert (name, scale) == ("cm", 0.01)
     assert note is not None
@@ -55,27 +55,27 @@ def test_units_of_something_else():
 
 
 def _walk(turn) -> Motion:
-    """The rest pose gliding forward, turned as a whole."""
+    """The rest pose moving forward, rotated as a whole."""
     motion = rest_motion(SKELETON, 20)
     moved = Motion(SKELETON, motion.root + np.linspace(0, 2, 20)[:, None] * [0, 0, 1.0], motion.rotations, 30.0)
     return moved.transformed(turn)
 
 
 @pytest.mark.parametrize("up", list(UP_TURNS))
-def test_up_of_a_standing_figure(up):
+def test_up_of_a_standing_character(up):
     turn = rotation.inverse(UP_TURNS[up])
     motion = _walk(turn)
     assert humanoid.find_up(SKELETON.turned(turn), ROLES, Kinematics(motion).positions) == up
     assert humanoid.find_up(SKELETON.turned(turn), ROLES, Kinematics(motion[0]).positions) == up
     if up == "z":
-        # a clip that walks upright along z is believed more than a rest pose along y
+        # an upright walk along z outweighs a rest pose along y
         assert humanoid.find_up(SKELETON, ROLES, Kinematics(motion).positions) == up
 
 
 @pytest.mark.parametrize("up", ["y", "z"])
 @pytest.mark.parametrize("lean", [[np.pi / 2, 0, 0], [0, 0, np.pi / 2]])
-def test_up_of_a_lying_figure(up, lean):
-    """On the floor for the whole clip: the rest pose tells, and the floor."""
+def test_up_of_a_lying_character(up, lean):
+    """Lying for the whole clip: the rest pose and the floor decide."""
     turn = rotation.inverse(UP_TURNS[up])
     still = rest_motion(SKELETON, 10).transformed(rotation.exp(np.array(lean))).transformed(turn)
     assert humanoid.find_up(SKELETON.turned(turn), ROLES, Kinematics(still).positions) == up

@@ -1,4 +1,4 @@
-"""Roles, measure and way up of every figure among the real clips and characters."""
+"""Roles, height, units and up axis of every skeleton among the real clips and characters."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ TABLES = {
         "hips=hips; spine=spine,chest; head=head",
         "upper_arm=upperarm.@; lower_arm=lowerarm.@; hand=wrist.@; upper_leg=upperleg.@; lower_leg=lowerleg.@; "
         "foot=foot.@; toes=toes.@", ("l", "r")),
-    # in these two the legs hang on Body, which carries Hips as well; their thumbs are named for the wrong side in one
+    # in these two the legs are children of Body, as is Hips; in one the thumbs are named for the wrong side
     "gltf/KnightCharacter/KnightCharacter.gltf": (
         "hips=Body; spine=Hips,Abdomen,Torso; neck=Neck; head=Head; "
         "left_thumb=Thumb.R,Thumb2.R; right_thumb=Thumb.L,Thumb2.L",
@@ -168,7 +168,7 @@ UNITS = {
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Names separated by commas; name[1-3] stands for three."""
+    """Names separated by commas; name[1-3] means three."""
     out = []
     for name in text.split(","):
         found = re.search(r"\[(\d)-(\d)\]", name)
@@ -224,7 +224,7 @@ def test_not_human(shared, file):
     assert clip.character.roles is None
     message = next(note for note in clip.notes if note.startswith("not a humanoid"))
     assert NOT_HUMAN[file] in message
-    # naming joints helps only where there are enough of them
+    # naming joints helps only if there are enough of them
     assert ("TOML" in message) == (len(clip.character.skeleton) >= 10)
     assert ("--roles" in message) == (len(clip.character.skeleton) >= 10)
 
@@ -245,8 +245,8 @@ _MAIN = ["hips", "head"] + [
 
 
 @pytest.mark.parametrize("file", _SAMPLE)
-def test_real_figures_without_names(shared, file):
-    """By shape alone, with the joints in another order and the figure turned; frames of the motion help."""
+def test_real_skeletons_without_names(shared, file):
+    """By shape alone, with the joints in another order and the skeleton rotated; frames of the motion help."""
     clip = load(file)
     table = expected(file)
     skeleton, place = shuffled(clip.motion.skeleton, 2)
@@ -264,7 +264,7 @@ def test_real_figures_without_names(shared, file):
 
 @pytest.mark.parametrize("path", shared_files("vrm/*.vrm"), ids=lambda path: path.stem)
 def test_vrm_truth(path: Path, tmp_path: Path):
-    """What a VRM file declares is what names and shape find without it."""
+    """Names and shape find the roles that a VRM file declares."""
     copy = tmp_path / "figure.glb"
     shutil.copy(path, copy)
     figure = max(gltf.load(copy), key=lambda figure: len(figure.skeleton))

@@ -1,4 +1,4 @@
-"""The reference pose, and the mirror that stands on it."""
+"""The reference pose, and mirroring, which is based on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES = mannequin.roles(SKELETON)
 
 
 def check_pose(skeleton: Skeleton, roles: Roles) -> None:
-    """What `reference_pose` promises."""
+    """Check the conditions in the docstring of `reference_pose`."""
     places, _ = skeleton.posed(humanoid.reference_pose(skeleton, roles))
 
     def line(a: str, b: str) -> np.ndarray:
@@ -44,7 +44,7 @@ def check_pose(skeleton: Skeleton, roles: Roles) -> None:
     assert line("right_upper_leg", "left_upper_leg")[0] > 0.95
 
 
-def test_mannequin_stands_in_it_already():
+def test_mannequin_rest_pose_is_the_reference_pose():
     pose = humanoid.reference_pose(SKELETON, ROLES)
     assert rotation.angle(pose, SKELETON.rest).max() < np.radians(4)
     check_pose(SKELETON, ROLES)
@@ -52,7 +52,7 @@ def test_mannequin_stands_in_it_already():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_from_any_direction_and_bend(seed):
-    """An A-pose, arms down, bent limbs, another heading: the same reference, up to the twist that nothing shows."""
+    """An A-pose, arms down, bent limbs, another heading: the same reference, up to the twist that cannot be seen."""
     rng = np.random.default_rng(seed)
     rest = np.array(SKELETON.rest)
     drop = rng.uniform(0, 1.5)
@@ -64,16 +64,16 @@ def test_from_any_direction_and_bend(seed):
     check_pose(figure, ROLES)
     plain = SKELETON.posed(humanoid.reference_pose(SKELETON, ROLES))[1]
     bent = figure.posed(humanoid.reference_pose(figure, ROLES))[1]
-    # arms keep their roll: elbows bend about the same axis whatever the rest pose was
+    # arms keep their roll: elbows bend about the same axis for any rest pose
     for role in ("left_upper_arm", "right_upper_arm", "left_lower_arm", "left_upper_leg", "right_lower_leg", "spine"):
         assert rotation.angle(plain[ROLES[role]], bent[ROLES[role]]) < np.radians(6), role
 
 
-def test_a_motion_tells_where_the_rest_pose_is_none():
-    """All bones along +x at rest, as some exporters write them: a standing frame shows how the figure is made."""
+def test_a_motion_gives_the_reference_where_the_rest_pose_does_not_stand():
+    """All bones along +x at rest, as some exporters write them: the reference pose comes from a standing frame."""
     rng = np.random.default_rng(3)
     frames = rest_motion(SKELETON, 30) + 0.02 * rng.normal(size=(30, len(SKELETON) + 1, 3))
-    # every joint's frame is turned so that its own bone lies along x; offsets follow, the motion stays what it was
+    # every joint's frame is rotated so that its bone lies along x; offsets follow, the motion stays the same
     world = np.array(rotation.identity(len(SKELETON)))
     for joint, children in enumerate(SKELETON.children):
         if children:
@@ -103,7 +103,7 @@ def test_a_motion_tells_where_the_rest_pose_is_none():
         "bvh/other/pybvh_test2.bvh", "gltf/godot_mannequiny.glb", "gltf/CesiumMan.glb",
     ],
 )  # fmt: skip
-def test_real_figures(shared, file):
+def test_real_skeletons(shared, file):
     clip = footplant.load(shared_data(*file.split("/")))
     roles = clip.character.require_roles()
     check_pose(clip.motion.skeleton, roles)
@@ -116,12 +116,12 @@ def test_real_figures(shared, file):
     places = Kinematics(motion).positions
     twice = Kinematics(mirrored.mirrored(roles)).positions
     np.testing.assert_allclose(twice, places, atol=1e-9)
-    # people are not quite symmetric, but nearly
+    # real skeletons are nearly symmetric
     off = np.linalg.norm(Kinematics(mirrored).positions - places[:, partner] * [-1, 1, 1], axis=-1)
     assert off.max() < 0.06 * clip.character.height
 
 
-def test_mirror_of_a_symmetric_figure_is_exact():
+def test_mirror_of_a_symmetric_skeleton_is_exact():
     rng = np.random.default_rng(0)
     motion = rest_motion(SKELETON, 4) + 0.7 * rng.normal(size=(4, len(SKELETON) + 1, 3))
     partner, _ = humanoid.mirror_map(SKELETON, ROLES)

@@ -294,7 +294,7 @@ def test_rig_by_name(rig):
 
 
 @pytest.mark.parametrize("rig", RIGS)
-def test_rig_in_any_order_place_size_and_direction(rig):
+def test_rig_in_any_order_position_size_and_direction(rig):
     skeleton, _ = build(RIGS[rig])
     expected = named(skeleton, humanoid.find_roles(skeleton))
     mixed, _ = shuffled(skeleton, 5)
@@ -303,8 +303,8 @@ def test_rig_in_any_order_place_size_and_direction(rig):
 
 
 @pytest.mark.parametrize("rig", RIGS)
-def test_rig_named_with_the_figure_or_by_running_numbers(rig):
-    """A figure's own name before every joint's may hold any word, and some exporters count the nodes in their names."""
+def test_rig_with_name_prefix_or_running_numbers(rig):
+    """A character's name as a prefix may contain any word, and some exporters number the nodes in their names."""
     skeleton, _ = build(RIGS[rig])
     expected = humanoid.find_roles(skeleton).joints
     prefixed = tuple(f"vis_left_hand_{name}" for name in skeleton.names)
@@ -319,7 +319,7 @@ def test_rig_without_names(rig):
     figure, place = shuffled(skeleton, 3)
     figure, _ = turned_at_random(nameless(figure), 11)
     roles = humanoid.find_roles(figure)
-    # what stands at one place cannot be told apart without names, so places are compared and not joints
+    # joints at one position cannot be distinguished without names, so positions are compared and not joints
     wanted = {role: figure.rest_world[0][place[skeleton.index(expected[role][0])]] for role in MAIN}
     found = {role: figure.rest_world[0][roles[role]] for role in MAIN if role in roles}
     if RIGS[rig].legs_on:

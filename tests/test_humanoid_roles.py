@@ -1,4 +1,4 @@
-"""Corrections, declarations and refusals of human roles, and what names say."""
+"""Corrections, declarations and refusals of humanoid roles, and the interpretation of names."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_corrections_win(tmp_path):
     assert roles.joints["spine"] == (skeleton.index("Spine"), skeleton.index("Chest"))
     assert roles.confidence["left_hand"] == 1.0
     assert "corrected" in roles.reasons["left_hand"]
-    # a joint that was claimed has lost the role it had before
+    # a joint claimed by a correction loses its previous role
     assert "left_lower_arm" not in roles
 
 
@@ -98,7 +98,7 @@ def test_unknown_joint_lists_what_exists():
 
 
 def test_short_legs_feet_apart_and_no_hands():
-    """Cartoon characters for games: feet driven by bones of their own, fingers on the forearm, legs shorter still."""
+    """Cartoon characters for games: feet driven by their own bones, fingers on the forearm, very short legs."""
     fingers = [
         (f"{finger}{joint}.@", "LowerArm.@" if joint == 1 else f"{finger}1.@", (0.75 + 0.2 * joint, 1.42, place))
         for finger, place in (("Thumb", 0.1), ("Index", 0.05), ("Pinky", -0.05)) for joint in (1, 2)

@@ -31,7 +31,7 @@ def test_forward_kinematics_agrees_with_its_numpy_twin(seed, stretching):
     assert np.allclose(kin.point(POINT), carried, atol=1e-12)
 
 
-def test_what_is_remembered_of_a_motion_is_its_own_and_goes_with_it():
+def test_cached_kinematics_belong_to_a_motion_and_are_dropped_with_it():
     motions = [random_motion(seed=seed) for seed in range(2 * kinematics.REMEMBERED)]
     for motion in motions * 2:
         assert np.array_equal(Kinematics(motion).positions, Kinematics(motion[: len(motion)]).positions)
@@ -115,13 +115,13 @@ def test_center_of_mass_and_its_jacobian(seed):
     assert np.allclose(kin.center_of_mass_jacobian(character), expected, atol=1e-7)
 
 
-def test_a_figure_without_masses_has_no_center_of_mass():
+def test_a_character_without_masses_has_no_center_of_mass():
     motion = random_motion()
     with pytest.raises(SkeletonError, match="no segment masses"):
         Kinematics(motion).center_of_mass(Character(motion.skeleton))
 
 
-def test_points_each_at_a_row_of_its_own():
+def test_points_at_individual_rows():
     motion = random_motion(6, 9, 3)
     kinematics, rng = Kinematics(motion), np.random.default_rng(3)
     rows, joints, offsets = rng.integers(0, 6, 20), rng.integers(0, 9, 20), rng.normal(size=(20, 3))

@@ -1,4 +1,4 @@
-"""The algebra of displacements, and cutting, joining and retiming."""
+"""Displacement algebra, and trimming, joining and resampling."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_displacement_kernels_agree_with_their_numpy_twins(seed):
         ({"offsets": np.zeros((3, 2))}, r"offsets of shape \(3, 2, 3\)"),
     ],
 )
-def test_motions_that_do_not_fit_are_refused_with_the_place(change, message):
+def test_invalid_motions_are_refused_with_the_location(change, message):
     good = {"skeleton": random_skeleton(2), "root": np.zeros((3, 3)), "rotations": rotation.identity(3, 2), "fps": 30.0}
     with pytest.raises(MotionError, match=message):
         Motion(**(good | change))
@@ -79,7 +79,7 @@ def test_slices_keep_time():
 @pytest.mark.parametrize("smooth", [False, True])
 @settings(deadline=None, max_examples=20)
 @given(seeds, st.sampled_from([7.0, 29.97, 60.0, 90.0, 240.0]))
-def test_resampling_meets_the_frames_and_keeps_unit_quaternions(smooth, seed, fps):
+def test_resampling_hits_the_frames_and_keeps_unit_quaternions(smooth, seed, fps):
     motion = random_motion(frames=25, seed=seed, smooth=True)
     again = motion.resample(fps, smooth=smooth)
     assert again.fps == fps
@@ -93,7 +93,7 @@ def test_resampling_meets_the_frames_and_keeps_unit_quaternions(smooth, seed, fp
     assert same(flipped.resample(fps, smooth=smooth), again)
 
 
-def test_resampling_a_constant_turn_stays_on_it_and_smooth_has_no_corners():
+def test_resampling_a_constant_rotation_stays_on_it_and_smooth_has_no_corners():
     skeleton = random_skeleton(1)
     angle = np.linspace(0.0, 5.0, 11)
     turning = Motion(skeleton, np.zeros((11, 3)), rotation.from_axis_angle([0, 1.0, 0], angle)[:, None], 10.0)
@@ -146,7 +146,7 @@ def test_transforming_moves_every_joint_rigidly():
 
 @settings(deadline=None, max_examples=25)
 @given(seeds)
-def test_a_loop_has_no_seam_and_walks_on(seed):
+def test_a_loop_has_no_seam_and_continues_the_path(seed):
     motion = random_motion(frames=30, seed=seed, smooth=True)
     loop = motion.looped(3)
     assert len(loop) == 3 * 29 + 1

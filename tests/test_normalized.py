@@ -25,7 +25,7 @@ from footplant.skeleton import Character, Point, Skeleton
 
 
 def there_and_back(motion: Motion, character: Character) -> float:
-    """Largest difference, metres and radians, of a motion and itself through the normalised form."""
+    """Largest difference, metres and radians, of a motion and its round trip through the normalised form."""
     out = convert(scale(normalize(motion, character), character))
     return max(
         float(rotation.angle(motion.rotations, out.rotations).max(initial=0.0)),
@@ -53,7 +53,7 @@ def _clips() -> list[str]:
 
 @pytest.mark.parametrize("kind", sorted({path.split("/")[0] for path in _clips()}) or ["none"])
 def test_same_lengths_give_every_real_clip_back(kind, shared):
-    """Must be shown: 1e-9 on every clip; also twist bones, loose limbs, no toes, bones that change their length."""
+    """1e-9 on every clip; also twist joints, disconnected limbs, no toes, bones that change their length."""
     tried = 0
     for path in _clips():
         if path.split("/")[0] != kind:
@@ -71,7 +71,7 @@ def test_same_lengths_give_every_real_clip_back(kind, shared):
 
 @pytest.mark.parametrize("name", samples.CHARACTERS)
 def test_other_lengths_keep_contacts_to_the_height_of_the_ankle(name):
-    """Must be shown: without any constraint solved, planted points stay within an ankle's height of the floor."""
+    """Without solving any constraint, planted points stay within an ankle's height of the floor."""
     clip, target = samples.load("walk"), samples.load_character(name)
     kinematics = Kinematics(convert(scale(normalize(clip.motion, clip.character), target)))
     ankle = Body(target).ankle
@@ -83,7 +83,7 @@ def test_other_lengths_keep_contacts_to_the_height_of_the_ankle(name):
                 assert np.abs(heights[start:stop]).max() < ankle
 
 
-def test_a_scaled_figure_is_planted_exactly():
+def test_a_scaled_character_is_planted_exactly():
     clip, target = samples.load("walk"), samples.load_character("short")
     kinematics = Kinematics(convert(scale(normalize(clip.motion, clip.character), target)))
     for point, intervals in samples.ground_truth("walk").items():
@@ -112,7 +112,7 @@ def test_the_middle_joint_is_the_papers():
     assert bends == pytest.approx([np.arctan2(y, z), np.arctan2(y, limb - z)], abs=1e-12)
 
 
-def test_limbs_keep_the_share_of_their_stretch():
+def test_limbs_keep_their_relative_extension():
     clip, target = samples.load("kick"), samples.load_character("longlegs")
     found = normalize(clip.motion, clip.character)
     again = normalize(convert(scale(found, target)), target)
@@ -164,7 +164,7 @@ def test_the_spine_is_cut_into_any_number_of_vertebrae(count):
     ours, theirs = Kinematics(out), Kinematics(motion)
     again = normalize(out, target)
     assert rotation.angle(again.chest, found.chest).max() < 1e-9
-    # the neck goes where it went: bent over by as much, along the same curve
+    # the neck has the same path: the same bend along the same curve
     for role in ("neck", "head", "left_hand"):
         apart = np.linalg.norm(ours.positions[:, roles[role]] - theirs.positions[:, own[role]], axis=1)
         assert apart.max() < (0.12 if count == 1 else 0.07), role
@@ -199,7 +199,7 @@ def test_bones_that_change_their_length_come_back():
     assert there_and_back(stretching, clip.character) < 1e-11
 
 
-def test_an_empty_clip_and_a_figure_without_roles():
+def test_an_empty_clip_and_a_character_without_roles():
     clip = samples.load("walk")
     assert len(convert(scale(normalize(clip.motion[:0], clip.character), clip.character))) == 0
     plain = Character(clip.motion.skeleton)
@@ -210,7 +210,7 @@ def test_an_empty_clip_and_a_figure_without_roles():
 
 
 def test_nothing_but_lengths_is_lost():
-    """The normalised form holds no metres: the same motion of a body twice as large is the same."""
+    """The normalised form contains no lengths: the same motion of a body twice as large is equal."""
     clip = samples.load("kick")
     large = apply_proportions(clip.character, scale=2.0)
     first = normalize(clip.motion, clip.character)
@@ -223,7 +223,7 @@ def test_nothing_but_lengths_is_lost():
 
 
 def test_one_file_for_any_character(tmp_path, capsys):
-    """A project file carries the normalised motion and its constraints; readers that do not know them keep them."""
+    """A project file contains the normalised motion and its constraints; readers that do not know them keep them."""
     file = tmp_path / "walk.footplant"
     assert main(["normalize", "sample:walk", "-o", str(file), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -238,7 +238,7 @@ def test_one_file_for_any_character(tmp_path, capsys):
     assert found.others.keys() == made.others.keys()
     again = convert(scale(found, whole.clip.character))
     assert rotation.angle(again.rotations, whole.clip.motion.rotations).max() < 1e-12
-    # loaded and saved as any clip, the part is still there; with another motion it no longer counts
+    # loaded and saved like any clip, the part is kept; with another motion it is invalid
     kept = tmp_path / "kept.footplant"
     io.save(kept, io.load(file))
     assert "normalized" in zipfile.ZipFile(kept).read("project.json").decode()
@@ -257,7 +257,7 @@ def test_one_file_for_any_character(tmp_path, capsys):
     assert "expected a name ending in .footplant" in capsys.readouterr().err
 
 
-def test_constraints_travel_by_role():
+def test_constraints_are_mapped_by_role():
     clip, target = samples.load("reach"), samples.load_character("sally")
     clip = replace(clip, motion=clip.motion[::8])
     roles = clip.character.require_roles()

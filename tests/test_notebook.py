@@ -1,4 +1,4 @@
-"""What notebooks show of a motion: well-formed, small, and drawn from the poses."""
+"""Notebook views of a motion: well-formed, small, and drawn from the poses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplant.samples import load
 
 
 @pytest.mark.parametrize("name", ["walk", "kick", "climb"])
-def test_a_clip_is_a_picture_that_moves(name):
+def test_a_clip_is_an_animated_picture(name):
     clip = load(name)
     text = clip._repr_html_()
     title, _, picture = text.partition("<svg")

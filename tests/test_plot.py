@@ -1,4 +1,4 @@
-"""Pictures: made for any clip, looked at by their pixels."""
+"""Pictures: drawn for any clip, checked by their pixels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pixels(path) -> np.ndarray:
 
 
 def share_near(image: np.ndarray, color, reach: float = 0.15) -> float:
-    """The share of the picture's dots that have about that colour."""
+    """The fraction of the picture's pixels that have about that colour."""
     return float((np.abs(image - np.array(color)).max(axis=-1) < reach).mean())
 
 
@@ -83,14 +83,14 @@ def test_travel_goes_to_the_right(direction):
     np.testing.assert_allclose(np.cross(view.right, [0, 1.0, 0]), view.toward, atol=1e-12)
 
 
-def test_poses_of_a_clip_in_place_stand_apart():
+def test_poses_of_a_clip_in_place_are_spread():
     clip = stepping(distance=0.0)
     kinematics = Kinematics(clip.motion)
     view = choose_view(clip.character, kinematics, lambda frames: kinematics.positions[frames])
     assert not view.true_positions
     places = [view.page(kinematics.positions[frame, 0], pose)[0] for pose, frame in enumerate(view.frames)]
     assert np.diff(places).min() > 0.5 * clip.character.height
-    # from the front and a little from its right: the face is seen, the left hand is on the right of the page
+    # from the front and slightly from its right: the face is visible, the left hand is on the right of the page
     assert view.toward[2] > 0.5
     assert view.right[0] > 0.5
 
@@ -112,7 +112,7 @@ def test_speed_over_the_floor():
     np.testing.assert_allclose(curves.speed(places, 30.0), 1.5)
 
 
-def test_figure_without_roles_and_a_single_frame(tmp_path):
+def test_character_without_roles_and_a_single_frame(tmp_path):
     skeleton = Skeleton(("a", "b", "c"), [-1, 0, 1], [[0, 1.0, 0], [0.5, 0, 0], [0, 0.5, 0]])
     prop = Character(skeleton, "prop $x$ \x07 日本")
     for frames in (1, 2, 30):
@@ -121,7 +121,7 @@ def test_figure_without_roles_and_a_single_frame(tmp_path):
         assert share_near(image, body.MIDDLE, 0.3) > 0.001
 
 
-def test_fine_mesh_is_made_coarser():
+def test_fine_mesh_is_decimated():
     rng = np.random.default_rng(0)
     side = 120
     x, y = np.meshgrid(np.linspace(0, 1, side), np.linspace(0, 1, side))
@@ -168,7 +168,7 @@ def test_leaves_no_global_state(tmp_path):
     assert dict(mpl.rcParams) == before
 
 
-def test_a_figure_at_rest_shows_no_rounding_errors():
+def test_a_static_pose_shows_no_rounding_errors():
     from matplotlib.figure import Figure
 
     from footplant.plot.panels import _at_least

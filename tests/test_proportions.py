@@ -1,4 +1,4 @@
-"""Other proportions: bones, soles, masses and skins, on our own figures and on real ones."""
+"""Other proportions: bones, soles, masses and skins, on sample and real characters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def contact_places(character: Character) -> dict[str, np.ndarray]:
 
 
 def turned_axes(skeleton: Skeleton, seed: int) -> tuple[Skeleton, np.ndarray]:
-    """The same rest pose written with other local axes for each joint; and the turns."""
+    """The same rest pose with other local axes for each joint; and the rotations."""
     turns = rotation.exp(np.random.default_rng(seed).normal(size=(len(skeleton), 3)))
     positions, _ = skeleton.rest_world
     parents = skeleton.parents
@@ -87,7 +87,7 @@ def test_soles_stay_on_the_ground_and_the_skin_fits(factors):
         if name.rpartition("_")[2] in SOLES:
             assert place[1] == pytest.approx(0.0, abs=1e-12)
     skin, before = changed.skin, figure.skin
-    # of the feet: a deep pelvis on the shortest of legs hangs lower than they stand
+    # of the feet: a deep pelvis on very short legs is lower than they are
     feet = [joint for side in ("left", "right") for joint in figure.skeleton.descendants(figure.roles[f"{side}_foot"])]
     strongest = np.take_along_axis(skin.joints, skin.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
     assert skin.vertices[np.isin(strongest, feet), 1].min() == pytest.approx(0.0, abs=1e-12)
@@ -106,7 +106,7 @@ def test_soles_stay_on_the_ground_and_the_skin_fits(factors):
 @settings(max_examples=20, deadline=None)
 @given(FACTORS)
 def test_local_axes_do_not_matter(factors):
-    """A figure whose joints have other local axes, but that stands alike, gets the same new bones."""
+    """A character with other local axes but the same rest pose gets the same new bones."""
     figure = replace(load_character("mannequin"), skin=None, limits=None, masses=None, mass_centers=None)
     skeleton, turns = turned_axes(figure.skeleton, seed=5)
     contacts = {
@@ -196,8 +196,8 @@ def test_twist_joints_and_dummies_share_the_length():
     assert offset["Hips"] == [0.0, 1.2, 0.0]
 
 
-def test_a_foot_hung_elsewhere_follows_its_leg():
-    """Rigs with inverse kinematics hang the feet on the root: they have to stay at the end of the shanks."""
+def test_a_foot_attached_elsewhere_follows_its_leg():
+    """IK rigs attach the feet to the root: they must stay at the end of the shanks."""
     figure = load_character("mannequin")
     old = figure.skeleton
     positions, _ = old.rest_world
@@ -223,7 +223,7 @@ def test_impossible_factors_are_refused(value):
         Proportions(legs=value)
 
 
-def test_a_figure_without_roles_says_so():
+def test_a_character_without_roles_is_an_error():
     with pytest.raises(SkeletonError, match="has no human roles"):
         apply_proportions(Character(mannequin.skeleton()), Proportions(legs=1.2))
 
@@ -238,8 +238,8 @@ def test_missing_roles_are_ignored():
     np.testing.assert_allclose(changed.skeleton.offsets[hand], figure.skeleton.offsets[hand], atol=1e-12)
 
 
-def test_real_capture_figure(shared):
-    """A CMU figure: joints of no length before hips and neck, units and axes of its own."""
+def test_real_captured_skeleton(shared):
+    """A CMU skeleton: zero-length joints before hips and neck, its own units and axes."""
     figure = footplant.load(shared_data("bvh", "cmu", "02_01.bvh")).character
     changed = apply_proportions(figure, legs=1.25, arms=0.8, trunk=0.9, hips=1.3)
     for side in ("left", "right"):
@@ -260,7 +260,7 @@ def test_real_capture_figure(shared):
 
 
 @pytest.mark.parametrize("name", ["CesiumMan.glb", "RiggedFigure.glb", "KayKit_Knight.glb", "godot_mannequiny.glb"])
-def test_real_skinned_figure(shared, name):
+def test_real_skinned_character(shared, name):
     figure = footplant.load_character(shared / "gltf" / name)
     changed = apply_proportions(figure, legs=1.3, arms=0.9, girth=1.2)
     at_rest = [linear_blend(c.skin, Kinematics(rest_motion(c.skeleton)))[0] for c in (figure, changed)]
@@ -269,7 +269,7 @@ def test_real_skinned_figure(shared, name):
     assert at_rest[1][:, 1].min() == pytest.approx(at_rest[0][:, 1].min(), abs=0.03 * figure.height)
     legs = [distance(c, "left_upper_leg", "left_lower_leg") for c in (figure, changed)]
     assert legs[1] == pytest.approx(1.3 * legs[0], rel=1e-9)
-    # what the head alone moves is as big as before
+    # vertices of the head alone keep their size
     only_head = (figure.skin.weights * (figure.skin.joints == figure.roles["head"])).sum(1) > 0.999
     if name != "RiggedFigure.glb":
         sizes = [np.ptp(places[only_head], axis=0) for places in at_rest]
@@ -277,8 +277,8 @@ def test_real_skinned_figure(shared, name):
     assert changed.source is None
 
 
-def test_heights_agree_with_the_measure_of_figures():
-    """The height after a change is what measuring the new figure anew gives, for a human figure."""
+def test_heights_agree_with_measured_heights():
+    """The height after a change equals the measured height of the new character, for a humanoid."""
     figure = load_character("mannequin")
     changed = apply_proportions(figure, legs=1.1, trunk=0.95, arms=1.2)
     anew = humanoid.standing_height(changed.skeleton, changed.roles)

@@ -78,7 +78,7 @@ def test_the_worst_and_the_unmet():
 
 
 class Reader(HTMLParser):
-    """Checks that tags close, and collects what is said and loaded."""
+    """Checks that tags close, and collects text and loaded resources."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -29,7 +29,7 @@ def same_rotation(a, b, tolerance=1e-9) -> bool:
 
 
 @given(quaternions, quaternions, vectors)
-def test_products_and_turned_vectors_agree_with_scipy(a, b, v):
+def test_products_and_rotated_vectors_agree_with_scipy(a, b, v):
     ra, rb = Rotation.from_quat(a, scalar_first=True), Rotation.from_quat(b, scalar_first=True)
     assert same_rotation(rotation.multiply(a, b), (ra * rb).as_quat(scalar_first=True))
     assert np.allclose(rotation.rotate(a, v), ra.apply(v), atol=1e-12)
@@ -39,7 +39,7 @@ def test_products_and_turned_vectors_agree_with_scipy(a, b, v):
 
 
 @given(vectors)
-def test_exp_and_log_undo_one_another_on_the_short_way(v):
+def test_exp_and_log_are_inverse_on_the_shorter_arc(v):
     q = rotation.exp(v)
     assert np.allclose(np.linalg.norm(q, axis=-1), 1.0, atol=1e-12)
     back = rotation.log(q)
@@ -95,7 +95,7 @@ def test_euler_orders_of_one_and_two_axes():
 
 
 @given(vectors, vectors)
-def test_between_turns_one_direction_into_the_other(a, b):
+def test_between_rotates_one_direction_into_the_other(a, b):
     keep = (np.linalg.norm(a, axis=1) > 1e-3) & (np.linalg.norm(b, axis=1) > 1e-3)
     a, b = a[keep], b[keep]
     turned = rotation.rotate(rotation.between(a, b), a)
@@ -137,7 +137,7 @@ def test_unrolling_agrees_with_its_numpy_twin(shape):
     assert np.array_equal(rotation.unroll(quaternions), expected)
 
 
-def test_slerp_runs_at_constant_speed_on_the_short_way():
+def test_slerp_runs_at_constant_speed_on_the_shorter_arc():
     a, b = rotation.exp([0.0, 0.2, 0.0]), -rotation.exp([0.0, 1.4, 0.0])
     steps = rotation.slerp(a, b, np.linspace(0, 1, 7))
     assert np.allclose(rotation.log(steps)[:, 1], np.linspace(0.2, 1.4, 7), atol=1e-12)
@@ -151,7 +151,7 @@ def test_mean_ignores_signs_and_follows_weights():
     assert same_rotation(rotation.mean(many), many[0])
 
 
-def test_zero_quaternions_become_the_identity_and_headings_are_turns_about_y():
+def test_zero_quaternions_become_the_identity_and_headings_are_rotations_about_y():
     assert rotation.normalize([[0.0, 0, 0, 0], [0, 2.0, 0, 0]]).tolist() == [[1.0, 0, 0, 0], [0, 1.0, 0, 0]]
     assert rotation.heading(rotation.exp([0.0, 0.7, 0.0])) == pytest.approx(0.7)
     assert rotation.angle(rotation.exp([0.0, 0.7, 0.0]), rotation.IDENTITY) == pytest.approx(0.7)
@@ -160,7 +160,7 @@ def test_zero_quaternions_become_the_identity_and_headings_are_turns_about_y():
 @pytest.mark.parametrize(
     "shapes", [((600,), (600,)), ((40, 20), (20,)), ((), (700,)), ((700,), ()), ((30, 1), (1, 30))]
 )
-def test_many_at_once_are_as_one_by_one_to_the_bit(shapes):
+def test_batches_equal_single_calls_bit_for_bit(shapes):
     rng = np.random.default_rng(5)
     a, b, v = (rng.normal(size=(*shape, width)) for shape, width in zip((*shapes, shapes[1]), (4, 4, 3)))
     shape = np.broadcast_shapes(*shapes)

@@ -1,4 +1,4 @@
-"""The sample motions: planted exactly, human in their angles, smooth, and closed where they should loop."""
+"""The sample motions: exact footplants, human joint angles, smooth, and closed where they should loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def between_degrees(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def body_angles(sample) -> dict[str, np.ndarray]:
-    """The curves of the left side of a sample that goes along +z, from joint positions alone."""
+    """Joint angle curves of the left side of a sample that walks along +z, from joint positions alone."""
     return measure.body_curves(Kinematics(sample.motion), sample.character, "left", np.array([0.0, 0.0, 1.0]))
 
 
@@ -47,8 +47,8 @@ def test_contact_points_do_not_move_while_planted(name):
 
 
 @pytest.mark.parametrize("name", samples.names())
-def test_truth_misses_no_plant(name):
-    """A sole point that rests on the floor outside the truth would be a plant that the truth forgot."""
+def test_ground_truth_misses_no_footplant(name):
+    """A sole point at rest on the floor outside the ground truth would be a missing footplant."""
     clip, truth = samples.load(name), samples.ground_truth(name)
     kinematics = Kinematics(clip.motion)
     for point in (p for p in truth if not p.endswith("palm")):
@@ -73,7 +73,7 @@ def test_joints_stay_human_and_smooth(name):
             a, b, c = (kinematics.positions[:, roles[f"{side}_{part}"]] for part in (upper, lower, end))
             bent = between_degrees(b - a, c - b)
             assert bent.max() < most, (side, lower)
-            # knees bend backwards and elbows forwards: the lower bone turns about one side of the hinge only
+            # knees bend backwards and elbows forwards: the lower bone rotates to one side of the hinge only
             hinge = rotation.rotate(
                 kinematics.rotations[:, roles[f"{side}_{upper}"]],
                 [1.0, 0, 0] if lower == "lower_leg" else [0, -1.0 if side == "left" else 1.0, 0],
@@ -121,7 +121,7 @@ def test_walk_follows_the_published_curves():
     assert speed == pytest.approx(1.35, rel=0.01)
 
 
-def test_walk_and_run_go_as_recorded_people_do(shared):
+def test_walk_and_run_match_recorded_people(shared):
     figures = measure.run()
     for name in ("hip", "knee", "ankle", "pelvis", "arm"):
         walk, run = f"gait.walk.cmu.{name}", f"gait.run.09_01.{name}"
@@ -145,7 +145,7 @@ def test_walk_keeps_the_published_timing():
 
 @pytest.fixture(scope="module")
 def figures(shared):
-    """What the benchmark says; it is asked once."""
+    """The numbers of the benchmark, computed once."""
     measure.DATA = shared / "bvh"
     return measure.run()
 
@@ -154,7 +154,7 @@ CURVES = [
     f"{who}.{name}" for who in ("walk.ensemble", "walk.cmu", "run.ensemble") for name in measure.CURVES
 ]  # fmt: skip
 SMALL_SWINGERS = ("35_01", "imusim_16_15")
-"""Two of the four walkers of CMU hardly swing their arms, so the median of the four says nothing about anyone."""
+"""Two of the four walkers of CMU hardly swing their arms, so the median of the four is not representative."""
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -170,7 +170,7 @@ def test_gaits_have_the_range_of_recorded_ones(figures, curve):
 
 
 def test_arms_swing_as_those_of_people_who_swing_them(figures):
-    """One by one; and who is not among them swings so little that the textbook's walk could not be near, either."""
+    """One by one; those left out swing so little that the textbook's walk would not match them either."""
     textbook = 40.0
     sample = footplant.load("sample:walk")
     ours = np.ptp(measure.mean_cycle(sample.motion, sample.character).curves["arm"])
@@ -182,7 +182,7 @@ def test_arms_swing_as_those_of_people_who_swing_them(figures):
 
 
 @pytest.mark.parametrize("clip", ["02_01", "35_01", "imusim_16_15"])
-def test_walk_moves_as_each_of_them(figures, clip):
+def test_walk_matches_each_of_them(figures, clip):
     for name, least in (("hip", 0.98), ("knee", 0.94), ("ankle", 0.87), ("arm", 0.96), ("pelvis", 0.75)):
         assert figures[f"gait.walk.{clip}.{name}.correlation"] > least, name
     for name in ("hip", "knee", "ankle"):
@@ -197,14 +197,14 @@ def test_no_joint_goes_beyond_human_limits(name):
     assert beyond.max() == 0.0, f"{clip.motion.skeleton.names[joint]} by {beyond.max():.1f} degrees in frame {frame}"
 
 
-def test_run_keeps_a_steady_pace():
+def test_run_keeps_a_steady_speed():
     motion = gait.run().motion
     speed = np.gradient(motion.root[:, 2]) * motion.fps
     assert speed.mean() == pytest.approx(3.0, rel=0.01)
     assert 0.15 < np.ptp(speed) / 2 < 0.3
 
 
-def test_run_flies_twice_a_cycle_under_gravity():
+def test_run_has_two_ballistic_flight_phases_per_cycle():
     sample = gait.run(cycles=3)
     down = np.zeros(len(sample.motion), bool)
     for intervals in sample.contacts.values():
@@ -292,7 +292,7 @@ def test_hands_meet_what_they_should():
 
 
 @pytest.mark.parametrize("name", ["short", "child", "sally", "longlegs"])
-def test_walk_fits_other_figures(name):
+def test_walk_fits_other_characters(name):
     character = samples.load_character(name)
     sample = gait.walk(character=character, cycles=2)
     kinematics = Kinematics(sample.motion)
@@ -309,7 +309,7 @@ def test_walk_fits_other_figures(name):
 @pytest.mark.parametrize(
     "options", [{"speed": 0.9}, {"speed": 1.6}, {"stride": 1.2, "cadence": 100.0}, {"turn": 0.8}, {"step_width": 0.2}]
 )
-def test_walk_takes_other_paces(options):
+def test_walk_takes_other_speeds(options):
     sample = gait.walk(**options, cycles=2)
     kinematics = Kinematics(sample.motion)
     for point, intervals in sample.contacts.items():
@@ -323,7 +323,7 @@ def test_walk_takes_other_paces(options):
         assert speed == pytest.approx(1.0, rel=0.02)
 
 
-def test_truth_at_other_rates_stays_inside_the_plants():
+def test_ground_truth_at_other_rates_stays_inside_the_footplants():
     for fps in (30.0, 60.0, 25.0):
         truth, fine = samples.ground_truth("walk", fps), samples.ground_truth("walk")
         assert truth.keys() == fine.keys()

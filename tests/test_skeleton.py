@@ -1,4 +1,4 @@
-"""The tree is checked once, and says what is wrong with it."""
+"""The joint tree is checked once, with errors that say what is wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ THREE = {"names": ("a", "b", "c"), "parents": [-1, 0, 1], "offsets": np.eye(3)}
         ({"end_parents": [1], "end_offsets": np.zeros((2, 3))}, "end offsets of shape"),
     ],
 )
-def test_a_tree_that_is_none_is_refused_with_the_place(change, message):
+def test_an_invalid_tree_is_refused_with_the_location(change, message):
     with pytest.raises(SkeletonError, match=message):
         Skeleton(**(THREE | change))
 
@@ -53,7 +53,7 @@ def test_names_chains_children_and_descendants():
         skeleton.chain(3, 1)
 
 
-def test_turning_and_scaling_the_figure_turns_and_scales_the_rest_pose():
+def test_rotating_and_scaling_the_skeleton_rotates_and_scales_the_rest_pose():
     skeleton = random_skeleton()
     turn = rotation.exp([0.3, -0.8, 0.2])
     positions, rotations = skeleton.rest_world
@@ -63,7 +63,7 @@ def test_turning_and_scaling_the_figure_turns_and_scales_the_rest_pose():
     assert np.allclose(np.abs(np.sum(moved.rest_world[1] * rotation.multiply(turn, rotations), -1)), 1.0)
 
 
-def test_roles_answer_and_name_what_exists():
+def test_roles_return_joints_and_list_what_exists():
     roles = Roles({"hips": (0,), "spine": (1, 2)}, {"hips": 0.9, "spine": 0.5}, {"hips": "name", "spine": "shape"})
     assert roles["spine"] == 1
     assert "hips" in roles

@@ -140,7 +140,7 @@ def test_kernels_agree_with_numpy(blend, width):
     )  # fmt: skip
     kinematics = Kinematics(wild_motion(character.skeleton))
     if blend is linear_blend_normals:
-        # a nearly flat blend has no well-defined normal, whoever computes it
+        # a nearly flat blend has no well-defined normal
         matrices = (joint_matrices(kinematics) @ skin.inverse_bind)[..., :3, :3]
         blended = np.einsum("vk,fvkab->fvab", skin.weights, matrices[:, skin.joints])
         sound = np.linalg.cond(blended) < 20
@@ -171,7 +171,7 @@ def test_vertices_with_one_influence_move_rigidly(blend):
 
 
 @pytest.mark.parametrize("linear", [0.01 * np.eye(3), np.diag([2.0, 1.0, 0.5]), np.diag([1.0, 1.0, -1.0])])
-def test_meshes_bound_with_scale_or_reflection_stand_where_they_should(linear):
+def test_meshes_bound_with_scale_or_reflection_are_posed_correctly(linear):
     """A mesh in other units, or mirrored: mesh space = linear⁻¹ · rest space, and the inverse bind undoes it."""
     character = load_character("mannequin")
     kinematics = Kinematics(wild_motion(character.skeleton, frames=2))
@@ -189,7 +189,7 @@ def test_meshes_bound_with_scale_or_reflection_stand_where_they_should(linear):
 
 
 def test_normals_follow_the_surface():
-    """Turned as a whole, the normals are those of the turned triangles."""
+    """After a rigid rotation, the normals are those of the rotated triangles."""
     character = load_character("mannequin")
     skin = character.skin
     motion = rest_motion(character.skeleton)

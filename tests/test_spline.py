@@ -131,7 +131,7 @@ def test_bad_fits_say_what_was_expected():
 
 @given(st.integers(0, 999))
 @settings(max_examples=40, deadline=None)
-def test_smooth_above_covers_what_is_asked_and_stays_down_where_held(seed):
+def test_smooth_above_covers_the_values_and_is_zero_where_held(seed):
     rng = np.random.default_rng(seed)
     values = 0.05 * np.cumsum(rng.normal(size=200)) - 0.3
     held = np.zeros(200, bool)
@@ -147,7 +147,7 @@ def test_smooth_above_covers_what_is_asked_and_stays_down_where_held(seed):
     assert smooth <= max(rough, 0.1)
 
 
-def test_smooth_above_nothing_is_nothing():
+def test_smooth_above_no_values_is_zero():
     assert not spline.smooth_above(np.full(50, -0.2), np.zeros(50, bool), 10).any()
     assert not spline.smooth_above(np.full(50, 0.2), np.ones(50, bool), 10).any()
     bump = np.full(101, -1.0)
@@ -161,7 +161,7 @@ def test_smooth_above_nothing_is_nothing():
 
 @given(seeds)
 @settings(max_examples=20, deadline=None)
-def test_a_calm_curve_is_the_solution_of_its_dense_system(seed):
+def test_a_smoothing_curve_is_the_solution_of_its_dense_system(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(3, 40))
     weights, wanted, bend, rest = rng.random(count) + 0.1, rng.normal(size=(count, 2)), 30.0 * rng.random(), 0.1

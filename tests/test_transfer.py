@@ -1,4 +1,4 @@
-"""Poses carried from figure to figure: names, joints, rest poses and proportions that differ."""
+"""Transfer of poses between characters with different names, joints, rest poses and proportions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMB_ROLES = [
 
 
 def rigged(name: str, **changes) -> Character:
-    """A figure of the mannequin's shape under another rig's names."""
+    """A character with the mannequin's shape and another rig's names."""
     skeleton = build(RIGS[name])[0]
     return make(replace(skeleton, **changes))
 
@@ -41,7 +41,7 @@ def walk(first: int = 60, last: int = 180, step: int = 10) -> Motion:
 
 
 def turns(motion: Motion, character: Character) -> dict[str, np.ndarray]:
-    """Role → how its joint has turned from the reference pose, world."""
+    """Role → rotation of its joint from the reference pose, world."""
     roles = character.require_roles()
     reference = character.skeleton.posed(humanoid.reference_pose(character.skeleton, roles))[1]
     world = Kinematics(motion).rotations
@@ -60,8 +60,8 @@ def test_to_itself_nothing_changes():
 
 
 @pytest.mark.parametrize("name", sorted(RIGS))
-def test_every_rig_turns_alike_and_back(name):
-    """Limbs of any rig turn in the world as the mannequin's do; what has all the joints gives them all back."""
+def test_every_rig_rotates_alike_and_back(name):
+    """Limbs of any rig rotate in the world as the mannequin's do; a rig with all joints gives the motion back."""
     motion, target = walk(), rigged(name)
     there = transfer(motion, MANNEQUIN, target)
     assert np.isfinite(there.rotations).all()
@@ -84,7 +84,7 @@ def test_names_do_not_matter():
 
 
 def lowered_arms(character: Character, angle: float) -> Character:
-    """The figure with a rest pose whose arms hang lower, its joints' frames turned with the bones."""
+    """The character with lower arms in the rest pose, its joint frames rotated with the bones."""
     skeleton, roles = character.skeleton, character.require_roles()
     rest = np.array(skeleton.rest)
     for side, sign in (("left", 1.0), ("right", -1.0)):
@@ -93,7 +93,7 @@ def lowered_arms(character: Character, angle: float) -> Character:
 
 
 @pytest.mark.parametrize("degrees", [20, 45, 80])
-def test_an_a_pose_is_no_other_figure(degrees):
+def test_an_a_pose_is_not_another_character(degrees):
     motion, target = walk(), rigged("mixamo")
     lowered = lowered_arms(target, np.radians(degrees))
     a, b = (Kinematics(transfer(motion, MANNEQUIN, who)).positions for who in (target, lowered))
@@ -101,7 +101,7 @@ def test_an_a_pose_is_no_other_figure(degrees):
 
 
 def test_more_vertebrae_share_the_bend():
-    """A bent back is as bent in all with two, three and five vertebrae, and bends smoothly along them."""
+    """A bent back has the same total bend with two, three and five vertebrae, distributed smoothly."""
     skeleton = MANNEQUIN.skeleton
     rotations = np.repeat(skeleton.rest[None], 2, axis=0)
     for name in ("Spine", "Chest", "UpperChest"):
@@ -116,7 +116,7 @@ def test_more_vertebrae_share_the_bend():
         np.testing.assert_allclose(np.diff([0.0, *bent]), 0.9 / len(chain), atol=0.02)
 
 
-def test_fingers_are_carried_over():
+def test_fingers_are_transferred():
     source, target = rigged("mixamo with fingers"), rigged("SMPL-X")
     roles, skeleton = source.require_roles(), source.skeleton
     rotations = np.repeat(skeleton.rest[None], 3, axis=0)
@@ -134,7 +134,7 @@ def test_fingers_are_carried_over():
     assert rotation.angle(theirs["left_index"][1], theirs["left_index"][0]) == pytest.approx(0.9, abs=1e-6)
 
 
-def test_twist_joints_take_their_part_of_the_wrist():
+def test_twist_joints_take_their_share_of_the_wrist_twist():
     target = rigged("HumanIK in Maya")
     roles, skeleton = target.require_roles(), MANNEQUIN.skeleton
     rotations = np.repeat(skeleton.rest[None], 2, axis=0)
@@ -153,7 +153,7 @@ def test_twist_joints_take_their_part_of_the_wrist():
 
 
 @pytest.mark.parametrize("name", ["short", "sally", "blubby", "longlegs", "child"])
-def test_the_way_grows_with_the_legs(name):
+def test_the_path_scales_with_the_legs(name):
     target, motion = load_character(name), walk()
     ratio = leg_ratio(MANNEQUIN, target)
     assert ratio == pytest.approx(standing_hips(target) / standing_hips(MANNEQUIN))
@@ -180,7 +180,7 @@ def test_no_frames_at_all():
 
 
 def test_one_performance_in_two_formats_is_one_motion(shared):
-    """CMU's 35_01 as BVH, with a T-pose of its own before, and as AMC: the same on any figure."""
+    """CMU's 35_01 as BVH, with an added T-pose, and as AMC: the same on any character."""
     first, second = (
         footplant.load(shared_data(*file.split("/"))) for file in ("bvh/cmu/35_01.bvh", "asf_amc/35_01.amc")
     )

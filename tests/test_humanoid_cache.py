@@ -1,4 +1,4 @@
-"""What is remembered of a figure goes by its content: a figure alike is the same, any other is another."""
+"""Cached results are keyed by a skeleton's content: equal skeletons share them, any other does not."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ROLES = mannequin.roles(SKELETON)
 
 
 def again(skeleton, **changed):
-    """A skeleton made anew, of other arrays."""
+    """A copy of a skeleton with new arrays."""
     return replace(skeleton, offsets=np.array(skeleton.offsets), rest=np.array(skeleton.rest), **changed)
 
 
-def test_alike_is_the_same_and_any_difference_is_another():
+def test_equal_content_is_one_key_and_any_difference_is_another():
     first = same_skeleton(SKELETON)
     assert same_skeleton(again(SKELETON)) is first
     offsets = np.array(SKELETON.offsets)
@@ -39,7 +39,7 @@ def test_alike_is_the_same_and_any_difference_is_another():
     assert RolesKey(posed) != RolesKey(ROLES)
 
 
-def test_characters_of_one_figure_share_nothing_that_can_be_changed():
+def test_characters_of_one_skeleton_share_nothing_mutable():
     one, other = (humanoid.make_character(again(SKELETON), ROLES, name=name) for name in ("one", "other"))
     assert (one.name, other.name) == ("one", "other")
     assert one.contacts == other.contacts
@@ -53,8 +53,8 @@ def test_characters_of_one_figure_share_nothing_that_can_be_changed():
     np.testing.assert_array_equal(again_made.limits.lower, other.limits.lower)
 
 
-def test_poses_still_tell_of_each_clip(tmp_path):
-    """The same figure in another file with z up is not taken for the one that was seen before with y up."""
+def test_poses_of_each_clip_still_count(tmp_path):
+    """The same skeleton in another file with z up is not mistaken for the cached one with y up."""
     clip = sample("walk")
     save(tmp_path / "y.bvh", clip.motion[:60], character=clip.character)
     turned = clip.motion[:60].transformed([np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0])
