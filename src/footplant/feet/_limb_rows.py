@@ -1,4 +1,4 @@
-"""A limb of a motion placed at some of its frames, in the motion's own arrays: joints inside its bones included."""
+"""Kernel for two-bone IK at some frames, in place in a motion's arrays; bones may have intermediate joints."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from footplant.kernels.quaternion import multiply, rotate
 
 @jit
 def bone(chain, offsets, o, local, f, place, turn):
-    """The last joint of a chain in the first one's frame at frame f: its place (3,) and its parent's rotation (4,).
+    """Write the position (3,) of a chain's last joint and the rotation (4,) of its parent, in the frame of the first.
 
-    o: the row of `offsets` (·, J, 3) that belongs to the frame.
+    f: frame; o: row of `offsets` (·, J, 3) for that frame.
     """
     x = y = z = 0.0
     tw, tx, ty, tz = 1.0, 0.0, 0.0, 0.0
@@ -33,7 +33,7 @@ def bone(chain, offsets, o, local, f, place, turn):
 
 @jit
 def write_unit(w, x, y, z, out):
-    """A quaternion by its norm."""
+    """Write a quaternion divided by its norm."""
     norm = math.sqrt(w * w + x * x + y * y + z * z)
     out[0], out[1], out[2], out[3] = w / norm, x / norm, y / norm, z / norm
 
@@ -43,12 +43,12 @@ def place_rows(
     rows, upper_chain, lower_chain, above, offsets, axis, least, most, goals, orientations, positions, rotations,
     local, residuals, statuses,
 ):  # fmt: skip
-    """Put a limb's end on goals with orientations at rows (N,), in place in local rotations (F, J, 4).
+    """Move a limb's end to goals with orientations at rows (N,), in place in local rotations (F, J, 4).
 
-    upper_chain: joints from the limb's upper one to its hinge; lower_chain: from there to its end; above: the joint
-    that carries the limb, −1 for none; offsets: (1, J, 3) or (F, J, 3); axis (3,), least, most: of the hinge; goals
-    (F, 3), metres, and orientations (F, 4) of the end, in the world; positions, rotations: where everything was.
-    residuals (F,), metres, and statuses (F,) are written at the rows. As `ik.limb.place` has it.
+    upper_chain: joints from the limb's upper joint to its hinge; lower_chain: from there to its end; above: parent of
+    the upper joint, −1 for none; offsets: (1, J, 3) or (F, J, 3); axis (3,), least, most: of the hinge; goals
+    (F, 3), metres, and orientations (F, 4) of the end, in the world; positions, rotations: world transforms before.
+    residuals (F,), metres, and statuses (F,) are written at the rows. The same as `ik.limb.place`.
     """
     step = 0 if offsets.shape[0] == 1 else 1
     parent, hinge, origin, pole = np.zeros(4), np.empty(3), np.empty(3), np.zeros(3)
@@ -85,7 +85,7 @@ def place_rows(
         write_unit(w, x, y, z, local[f, middle])
         w, x, y, z = parent[0], parent[1], parent[2], parent[3]
         for chain in (upper_chain, lower_chain):
-            # the hinge ends the one and begins the other
+            # the hinge is the last joint of one chain and the first of the other
             for k in range(chain.shape[0] - 1):
                 j = chain[k]
                 w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])

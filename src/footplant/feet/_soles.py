@@ -1,4 +1,4 @@
-"""Feet between their plants, frame by frame: toes laid flat or bent up, feet pitched about an end that stands."""
+"""Kernels for feet between footplants: toes flattened or bent up, feet pitched about a planted end."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from footplant.kernels.quaternion import between, exp, log, multiply, rotate
 
 @jit
 def clip(value, least, most):
-    """The value within bounds."""
+    """Return the value clamped to [least, most]."""
     return min(max(value, least), most)
 
 
 @jit
 def straight_share(rows, both, planned, heel, ball, most, over, out):
-    """How much heel and ball stand together at one height (F,), 0 to 1; `out` starts as zeros.
+    """Write how much heel and ball are planted together at one height, 0 to 1, to `out` (F,), which starts as zeros.
 
-    rows, both, planned: (K,) frames at which a plant of the heel and one of the ball are at work at once, how much,
-    and how much higher the heel's is, metres (NaN: nobody knows). heel, ball: (F, 3) where they are. Down from `most`
-    foot lengths of rise, over as many as `over`, foot and toes become one piece.
+    rows, both, planned: (K,) frames at which the heel and the ball are both planted, the smaller activation, and the
+    rise of the heel's footplant, metres (NaN: unknown). heel, ball: (F, 3) present positions. From a rise of `most`
+    foot lengths down to `most` − `over`, foot and toes become one rigid piece.
     """
     for k in range(rows.shape[0]):
         f = rows[k]
@@ -37,7 +37,7 @@ def straight_share(rows, both, planned, heel, ball, most, over, out):
 
 @jit
 def straight_tip(toes, above, pose, offset, positions, rotations, out):
-    """Where the tip of the toes (F, 3) would be if they were as in the reference pose: `pose` (4,), local."""
+    """Write the position of the toe tip (F, 3) for toes with the local rotation `pose` (4,) of the reference pose."""
     for f in range(out.shape[0]):
         w, x, y, z = multiply(
             rotations[f, above, 0], rotations[f, above, 1], rotations[f, above, 2], rotations[f, above, 3],
@@ -51,10 +51,10 @@ def straight_tip(toes, above, pose, offset, positions, rotations, out):
 
 @jit
 def level(toes, above, share, flat, reference, normals, pose, rotations, local):
-    """Turn toes to lie on the ground, by `share` (F,), then to be one piece with the foot, by `flat` (F,).
+    """Rotate toes to be flat on the ground, by `share` (F,), then to be one piece with the foot, by `flat` (F,).
 
-    reference, pose: (4,) the toes' rotations of the world, and local, in the reference pose, where their sole is level;
-    normals: (F, 3) of the ground; rotations: (F, J, 4) of the world; local (F, J, 4) is changed.
+    reference, pose: (4,) world and local rotation of the toes in the reference pose, where their sole is level;
+    normals: (F, 3) of the ground; rotations: (F, J, 4) world rotations; local (F, J, 4) is changed.
     """
     px, py, pz = rotate(reference[0], -reference[1], -reference[2], -reference[3], 0.0, 1.0, 0.0)
     for f in range(share.shape[0]):
@@ -73,7 +73,7 @@ def level(toes, above, share, flat, reference, normals, pose, rotations, local):
             w, x, y, z,
         )  # fmt: skip
         if flat[f] >= 1.0:
-            # all the way, on the side of where it was
+            # fully, in the same hemisphere of quaternions as before
             side = 1.0 if w * pose[0] + x * pose[1] + y * pose[2] + z * pose[3] >= 0.0 else -1.0
             w, x, y, z = side * pose[0], side * pose[1], side * pose[2], side * pose[3]
         elif flat[f] > 0.0:
@@ -86,11 +86,11 @@ def level(toes, above, share, flat, reference, normals, pose, rotations, local):
 
 @jit
 def bend_needed(toes, tip, least, ball, ball_ground, held, shallow, positions, up, still):
-    """Radians (F,) by which toes must bend up for their tip to be out of the ground, and how much a plant lets them.
+    """Write radians `up` (F,) by which toes must bend up to clear the ground, and weights `still` (F,) against bending.
 
-    tip, ball: (F, 3); least: (F,) height that the tip must have; ball_ground: (F,) height of the ground at the ball;
-    held: (F,) how much the ball is planted. still (F,): the same without what is clearly in the ground. Returns
-    whether there is anything to bend.
+    tip, ball: (F, 3); least: (F,) smallest height of the tip; ball_ground: (F,) height of the ground at the ball; held:
+    (F,) activation of the ball's footplant. still is `held`, reduced to 0 as the tip gets visibly into the ground.
+    Returns whether there is anything to bend.
     """
     any_bend = False
     for f in range(up.shape[0]):
@@ -99,7 +99,7 @@ def bend_needed(toes, tip, least, ball, ball_ground, held, shallow, positions, u
         length = max(math.sqrt(dx * dx + dy * dy + dz * dz), 1e-9)
         rise = least[f] - positions[f, toes, 1]
         up[f] = math.asin(clip(rise / length, -1.0, 1.0)) - math.asin(clip(dy / length, -1.0, 1.0))
-        # long toes of a ball that stands on something hang down from there; a foot that stands in the ground does not
+        # subtract the penetration of the ball: only what the tip is deeper counts (toes that hang over an edge)
         sunk = max(ball_ground[f] - ball[f, 1], 0.0)
         still[f] = held[f] * clip(1.0 - (least[f] - tip[f, 1] - sunk) / shallow, 0.0, 1.0)
         any_bend = any_bend or (up[f] > 0.0 and still[f] < 1.0)
@@ -108,12 +108,12 @@ def bend_needed(toes, tip, least, ball, ball_ground, held, shallow, positions, u
 
 @jit
 def bend_up(toes, above, angles, most, tip, positions, rotations, local):
-    """Bend toes up by angles (F,), radians and `most` at most, about the level axis across the line to their tip."""
+    """Bend toes up by angles (F,), at most `most` radians, about the horizontal axis across the line to their tip."""
     for f in range(angles.shape[0]):
         angle = min(angles[f], most)
         if angle == 0.0:
             continue
-        # the axis is that line crossed with the vertical
+        # axis = line × vertical
         ax, az = positions[f, toes, 2] - tip[f, 2], tip[f, 0] - positions[f, toes, 0]
         norm = max(math.sqrt(ax * ax + az * az), 1e-9)
         w, x, y, z = exp(angle * ax / norm, 0.0, angle * az / norm)
@@ -129,9 +129,9 @@ def bend_up(toes, above, angles, most, tip, positions, rotations, local):
 
 @jit
 def pitch_needed(pivot, end, least, out):
-    """Radians (F,) by which the line from a pivot to an end, (F, 3) each, must pitch up for the end to be at `least`.
+    """Write radians (F,) by which the line from pivot to end, (F, 3) each, must pitch up to put the end at `least`.
 
-    least: (F,) metres. Below 0: it may come down by so much.
+    least: (F,) height, metres. A negative result is the angle by which it may pitch down.
     """
     for f in range(out.shape[0]):
         dx, dy, dz = end[f, 0] - pivot[f, 0], end[f, 1] - pivot[f, 1], end[f, 2] - pivot[f, 2]
@@ -142,17 +142,17 @@ def pitch_needed(pivot, end, least, out):
 
 @jit
 def pitch_up(angles, pivot, end, places, turn, toe_turn, toes_too, pitched):
-    """Turn a foot about one of its points by angles (F,), radians, so that another comes up.
+    """Pitch a foot about its point `pivot` by angles (F,), radians, so that its point `end` comes up.
 
-    places: (N, F, 3) points of the foot, of which `pivot` and `end` are two; turn, toe_turn: (F, 4) world rotations of
-    the foot and its toes, the latter left alone without toes_too; pitched (F,) is set where anything is done.
+    places: (N, F, 3) points of the foot, indexed by `pivot` and `end`; turn, toe_turn: (F, 4) world rotations of the
+    foot and its toes, the latter unchanged without toes_too; pitched (F,) is set where the foot is pitched.
     """
     for f in range(angles.shape[0]):
         if angles[f] == 0.0:
             continue
         pitched[f] = True
         cx, cy, cz = places[pivot, f, 0], places[pivot, f, 1], places[pivot, f, 2]
-        # the axis is the line to the end crossed with the vertical
+        # axis = line to the end × vertical
         ax, az = cz - places[end, f, 2], places[end, f, 0] - cx
         norm = math.sqrt(ax * ax + az * az)
         if norm > 1e-9:
@@ -174,7 +174,7 @@ def pitch_up(angles, pivot, end, places, turn, toe_turn, toes_too, pitched):
 
 @jit
 def relate(rows, child, turn, child_turn, local):
-    """Local rotations of a joint at rows (N,), from the world's of it and of its parent, (F, 4) each."""
+    """Write local rotations of a joint at rows (N,), from the world rotations (F, 4) of its parent and itself."""
     for n in range(rows.shape[0]):
         f = rows[n]
         local[f, child, 0], local[f, child, 1], local[f, child, 2], local[f, child, 3] = multiply(
@@ -185,9 +185,9 @@ def relate(rows, child, turn, child_turn, local):
 
 @jit
 def beside(need, held, out):
-    """A need (F,) without what is there at the nearest frame that a plant fully holds, as far as one holds here.
+    """Write the need (F,) minus held × the need at the nearest fully planted frame, if that is positive.
 
-    held: (F,) how much a plant is at work, 0 to 1. Of two frames as near, it is the later one.
+    held: (F,) activation of the footplant, 0 to 1. Of two equally near frames, the later one counts.
     """
     count = need.shape[0]
     last, following = -1, -1

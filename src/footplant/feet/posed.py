@@ -1,4 +1,4 @@
-"""A motion that is being changed joint by joint, and where everything is: forward kinematics of what moved, no more."""
+"""A motion edited joint by joint, with incremental forward kinematics of the joints that moved."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from footplant.solve.ik.limb import Limb
 
 
 class Posed:
-    """The rotations of a motion, to be changed in place, and where its joints and points are.
+    """The rotations of a motion, editable in place, with the world positions and rotations of its joints.
 
-    Who changes `local` says so by `turned`; `placed` does so for a limb.
+    After changing `local`, call `turned`; `placed` does so for a limb.
     """
 
     def __init__(self, motion: Motion) -> None:
         """Run forward kinematics once."""
         self.start = motion
-        """The motion as it was."""
+        """The original motion."""
         self.local: NDArray = np.array(motion.rotations)
         """(F, J, 4) local rotations."""
         self._offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
@@ -34,18 +34,18 @@ class Posed:
 
     @property
     def positions(self) -> NDArray:
-        """(F, J, 3) where joints are now, metres, world."""
+        """(F, J, 3) current world positions of the joints, metres."""
         self._follow()
         return self._positions
 
     @property
     def rotations(self) -> NDArray:
-        """(F, J, 4) their world rotations."""
+        """(F, J, 4) current world rotations of the joints."""
         self._follow()
         return self._rotations
 
     def tracks(self, *points: Point) -> NDArray:
-        """(N, F, 3) where points are now, metres, world."""
+        """Return the current world positions (N, F, 3) of points, metres."""
         from footplant.kernels import fk
 
         self._follow()
@@ -60,27 +60,27 @@ class Posed:
         return out
 
     def turned(self, joint: int) -> None:
-        """Say that a joint's local rotations were changed; it has one above it."""
+        """Mark a joint's local rotations as changed; not for the root."""
         if joint == 0:
-            raise SkeletonError("expected a joint that another one carries, got the root")
+            raise SkeletonError("expected a joint with a parent, got the root")
         self._moved.add(joint)
 
     def _follow(self) -> None:
-        """Pose again what has moved since it was last asked for, and all that it carries."""
+        """Update the world transforms of joints changed since the last update, and of their descendants."""
         from footplant.kernels import fk
 
         skeleton = self.start.skeleton
         for joint in sorted(self._moved):
-            # what an earlier one carries is posed with it
+            # a descendant of another changed joint is updated with that one
             if not self._moved.intersection(skeleton.chain(joint)[:-1]):
                 below = _below(skeleton, joint)
                 fk.forward_some(below, skeleton.parents, self._offsets, self.local, self._positions, self._rotations)
         self._moved.clear()
 
     def placed(self, limb: Limb, rows: NDArray, goals: NDArray, orientations: NDArray) -> tuple[NDArray, NDArray]:
-        """Put a limb's end on goals (F, 3) with world orientations (F, 4) at some rows, as `ik.limb.place` does.
+        """Move a limb's end to goals (F, 3) with world orientations (F, 4) at frames `rows` (N,), as `ik.limb.place`.
 
-        Returns metres (N,) that are left, and how each goal was met (N,): values of `ik.limb.Reach`.
+        Returns the remaining distances (N,), metres, and statuses (N,): values of `ik.limb.Reach`.
         """
         from footplant.feet import _limb_rows as kernel
 
@@ -97,18 +97,18 @@ class Posed:
         return residual[rows], status[rows]
 
     def finish(self) -> Motion:
-        """The motion as it is now; it is not changed any more."""
+        """Return the edited motion; do not edit further."""
         return self.start.like(self.start.root, self.local, self.start.offsets)
 
 
 @lru_cache(maxsize=64)
 def _below(skeleton: Skeleton, joint: int) -> NDArray:
-    """(N,) a joint and all below it, in order."""
+    """Return the indices (N,) of a joint and its descendants, in order."""
     return np.array(skeleton.descendants(joint), np.int64)
 
 
 @lru_cache(maxsize=64)
 def _chains(skeleton: Skeleton, upper: int, lower: int, end: int) -> tuple[NDArray, NDArray]:
-    """Joints of a limb from its upper one to its hinge, and from there to its end."""
+    """Return the joints of a limb from its upper joint to its hinge, and from the hinge to its end."""
     first, second = skeleton.chain(lower, upper), skeleton.chain(end, lower)
     return np.array(first, np.int64), np.array(second, np.int64)

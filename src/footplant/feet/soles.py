@@ -1,4 +1,4 @@
-"""What lies between plants: toes that lie flat while the ball stands, and soles that stay out of the ground."""
+"""Soles between footplants: toes flat while the ball is planted, and no penetration of the ground."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from footplant.spline import smooth_above, smooth_envelope
 
 SOLE = ("heel", "ball", "toe")
 SHALLOW = 0.005
-"""Metres below the ground that nobody sees."""
+"""Metres; penetration that is not visible."""
 LEFT_ALONE = 0.002
-"""Metres below the ground that a sole may be between its plants: lifting it out has its price in the knees."""
+"""Metres of penetration allowed between footplants: lifting a foot bends the knee."""
 MOST_BEND = 1.2
-"""Radians that toes are bent up at most to keep them out of the ground."""
+"""Radians; largest upward bend of toes that keeps them above the ground."""
 EASE_UP = 0.1
-"""Seconds over which a foot is lifted before, and set down after, a place where it would be in the ground."""
+"""Seconds over which a foot is lifted before, and set down after, frames in which it would penetrate the ground."""
 
 
 def flatten_toes(
     motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground, before: Motion | None = None
 ) -> Motion:
-    """Toes lie on the ground while the ball of their foot is planted, whatever the source's toes did (or had).
+    """Return the motion with toes flat on the ground while the ball of their foot is planted.
 
-    They are turned by the least rotation that makes their sole parallel to the ground, as far as the plant is at work.
-    A ball that is planted above the ground (on a rope, on a rung) leaves its toes alone. Where the heel stands too, and
-    no higher, foot and toes are one piece: a foot that rolls to its side would pull its toes away from it.
-    before: the motion whose toes were not levelled yet, where this one's have been: half-way levelled twice is more
-    than half-way, and a plant that eases in would come with a jerk.
+    The toes get the smallest rotation that makes their sole parallel to the ground, weighted by the activation of the
+    footplant. A ball planted above the ground (on a rope, on a rung) leaves its toes unchanged. Where the heel is
+    planted too, and no higher, foot and toes are one rigid piece: otherwise a foot that rolls sideways would twist away
+    from its toes. before: the motion before any levelling, if this one was levelled already; levelling twice by half is
+    more than half, and would make the ramp of a footplant jerk.
     """
     posed = Posed(motion)
     _level_toes(posed, character, _stands(motion, character, plants), ground, before)
@@ -57,7 +57,7 @@ def correct_soles(
     clearances: Mapping[str, NDArray] | None = None,
     before: Motion | None = None,
 ) -> Motion:
-    """`flatten_toes`, `lift_toe_tips` and `lift_feet`, one after another."""
+    """Return the motion after `flatten_toes`, `lift_toe_tips` and `lift_feet`."""
     posed, stands = Posed(motion), _stands(motion, character, plants)
     _level_toes(posed, character, stands, ground, before)
     _lift_toes(posed, character, stands, ground, clearances)
@@ -85,14 +85,14 @@ def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground:
             continue
         share, flat = stands.share_on(side, ground, SUPPORT.near_ground * character.height), np.zeros(frames)
         heel, ball = posed.tracks(character.contacts.get(f"{side}_heel", point), point)
-        # while both hold the heights are those of the plants: how the foot lies now may be what is to be put right
+        # while both are planted, use the heights of the footplants: the present pose may be what must be corrected
         bend, bend_range = STEP_SETTINGS.toe_bend, STEP_SETTINGS.toe_bend_range
         kernel.straight_share(*stands.together(side), heel, ball, bend, bend_range, flat)
         straight = flat.any()
         if not straight and not share.any():
             continue
         if straight and f"{side}_toe" in character.contacts:
-            # but not where that would push the tip into the ground: there the toes bend
+            # but not where straight toes would penetrate the ground: there they bend
             tip, offset = np.empty((frames, 3)), np.array(character.contacts[f"{side}_toe"].offset)
             kernel.straight_tip(toes, above, pose[toes], offset, posed.positions, posed.rotations, tip)
             flat *= np.clip(1.0 + (tip[:, 1] - ground.height(tip[:, ::2])) / SHALLOW, 0.0, 1.0)
@@ -108,8 +108,9 @@ def lift_toe_tips(
     ground: Ground,
     clearances: Mapping[str, NDArray] | None = None,
 ) -> Motion:
-    """Toes bend up where their tips would be in the ground, smoothly; a planted ball's stay if they are hardly in it.
+    """Return the motion with toes bent up, smoothly, where their tips would penetrate the ground.
 
+    While the ball is planted, invisible penetration is left.
     clearances: as for `lift_feet`.
     """
     posed = Posed(motion)
@@ -142,7 +143,7 @@ def _lift_toes(
 
 
 def _allowed(clearances: Mapping[str, NDArray] | None, name: str) -> ArrayLike:
-    """Metres, 0 or below, that a contact point may be in the ground."""
+    """Return the allowed penetration of a contact point as a clearance, metres, 0 or below."""
     return np.minimum(0.0 if clearances is None else clearances.get(name, 0.0), -LEFT_ALONE)
 
 
@@ -153,11 +154,11 @@ def lift_feet(
     ground: Ground,
     clearances: Mapping[str, NDArray] | None = None,
 ) -> Motion:
-    """Feet that swing stay out of the ground, lifted smoothly and never by less than is needed.
+    """Return the motion with swinging feet lifted out of the ground, smoothly and by at least what is needed.
 
-    A foot that stands on its heel or its ball alone is pitched about that where its other end is in the ground; so is
-    one without toes that rolls over its ball and would push its tip into the ground.
-    clearances: contact point → (F,) metres, 0 or below, that it may be in the ground (see `clearances_of`).
+    A foot planted on its heel or its ball alone is pitched about that point where its other end penetrates the ground;
+    so is a foot without toe joint that rolls over its ball, for its tip.
+    clearances: contact point → (F,) metres, 0 or below: allowed penetration (see `clearances_of`).
     """
     return _clear_ground(Posed(motion), character, _stands(motion, character, plants), ground, clearances)
 
@@ -178,7 +179,7 @@ def _clear_ground(
         _clear_foot(posed, character, limb, names, stands, ground, clearances, half, rise)
     motion = posed.finish()
     if (rise > 1e-6).any():
-        # who sits on his heels gets up a little
+        # legs folded as far as they go: raise the hips
         motion = replace(motion, root=motion.root + smooth_envelope(rise, half)[:, None] * rotation.AXES["y"])
     return motion
 
@@ -187,7 +188,7 @@ def _clear_foot(
     posed: Posed, character: Character, limb: Limb, names: list[str], stands: FootSupport, ground: Ground,
     clearances: Mapping[str, NDArray] | None, half: int, rise: NDArray,
 ) -> None:  # fmt: skip
-    """Bring one foot out of the ground; rise (F,) becomes what the hips must do for it beside, metres, at least."""
+    """Lift one foot out of the ground; raise `rise` (F,), metres, to what the hips must rise for it."""
     from footplant.feet import _soles as kernel
 
     frames = len(rise)
@@ -208,7 +209,7 @@ def _clear_foot(
         pivots.append((1, 2, on_ball, np.zeros(frames)))
 
     def pitch_of(pivot: int, end: int) -> NDArray:
-        """(F,) radians by which the line from a pivot to an end must pitch up to clear the ground."""
+        """Return radians (F,) by which the line from a pivot to an end must pitch up to clear the ground."""
         wanted = np.empty(frames)
         kernel.pitch_needed(places[pivot], places[end], floor[end] + allowed[end], wanted)
         return wanted
@@ -217,10 +218,10 @@ def _clear_foot(
         wanted = standing * pitch_of(pivot, end)
         pitch = _beside(wanted, also, half)
         if stiff and pivot == 1:
-            # a stiff foot is a seesaw on its ball: one end comes up only as far as the other may go down
+            # a foot without toe joint is a lever on its ball: one end rises only as far as the other may sink
             pitch = np.minimum(pitch, np.maximum(np.maximum(wanted, -pitch_of(1, 2 - end)), 0.0))
         if pitch.any():
-            # a foot that turns about its ball leaves its toes where they lie
+            # a foot that pitches about its ball leaves its toes in place
             toes_too = toes is not None and pivot != 1
             kernel.pitch_up(pitch, pivot, end, places, turn, toe_turn, toes_too, pitched)
             floor = ground.height(places[:3, :, ::2])
@@ -230,7 +231,7 @@ def _clear_foot(
     rows = np.flatnonzero(pitched | (lift != 0.0))
     if not len(rows):
         return
-    # the rest stays to the bit: a knee that the source bends the wrong way is not put right in passing
+    # other frames stay bit-equal: a knee that the source bends backwards is not corrected here
     goals = np.array(places[3])
     goals[:, 1] += lift
     away = posed.positions[rows, limb.upper] - goals[rows]
@@ -246,10 +247,10 @@ def _clear_foot(
 
 
 def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
-    """What is done (F,) about a need: smoothly over ±half frames, and nothing while a plant holds.
+    """Return the correction (F,) for a need (F,): smooth over ±half frames, and 0 while a footplant is active.
 
-    held: (F,) how much a plant is at work, 0 to 1. What is in the ground at a plant may be so beside it: else it would
-    be lifted up to the plant's first frame, only to be dropped there.
+    held: (F,) activation of the footplant, 0 to 1. Penetration at a footplant is allowed next to it as well: otherwise
+    the foot would be lifted until the footplant starts, and dropped there.
     """
     from footplant.feet import _soles as kernel
 
@@ -261,7 +262,7 @@ def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
 
 
 def standing_places(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:
-    """(N, 3) metres; where something carries plants: each of them is on a level stone as large as its foot."""
+    """Return places (N, 3), metres, that support a foot: each footplant implies level ground under its whole foot."""
     kinematics, found = Kinematics(motion), [np.zeros((0, 3))]
     for side in ("left", "right"):
         own = {name: point for name, point in character.contacts.items() if name in [f"{side}_{p}" for p in SOLE]}
@@ -281,9 +282,9 @@ def above_ground_constraints(
     clearances: Mapping[str, ArrayLike] | None = None,
     parts: Sequence[str] = SOLE,
 ) -> tuple[Above, ...]:
-    """Heel, ball and toe of both feet (or other parts) never go below the ground, or not deeper than `clearances` says.
+    """Return constraints that keep heel, ball and toe of both feet (or other parts) above the ground.
 
-    clearances: contact point → metres, 0 or below.
+    clearances: contact point → metres, 0 or below: allowed penetration.
     """
     return tuple(
         Above(
@@ -301,7 +302,7 @@ def above_ground_constraints(
 
 
 def clearances_of(kinematics: Kinematics, character: Character, ground: Ground) -> dict[str, NDArray]:
-    """Contact point of a sole → (F,) metres, 0 or below: how deep it is in the ground."""
+    """Return contact point of a sole → (F,) clearance from the ground, metres, 0 if above it: the penetration."""
     found = {}
     for side in ("left", "right"):
         for part in SOLE:

@@ -1,4 +1,4 @@
-"""Where the feet of a motion are meant to stand, though they skate, float or sink: steps, places and the ground."""
+"""Intended footplants of a motion whose feet skate, float or sink: contacts, places and the ground."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from footplant.motion import Motion
 from footplant.skeleton import Character
 
 SLIDE = 0.2
-"""Body heights a second; a foot near the ground that is slower is meant to stand (0.35 m/s for an adult)."""
+"""Body heights per second; a slower foot near the ground is meant to be planted (0.35 m/s for an adult)."""
 COVERED = 0.5
-"""Share of a slow passage that must truly be still for its still part to be the plant, and not the whole passage."""
+"""Fraction of a slow passage that must be still for its still part, instead of the whole passage, to be the contact."""
 BRIDGE = 0.1
-"""Seconds; slow passages no farther apart are one, unless the foot was lifted in between."""
+"""Seconds; slow passages with a shorter gap are merged, unless the foot was lifted in between."""
 LIFTED = 0.008
-"""Body heights above its usual height at which a point has left the ground (14 mm)."""
+"""Body heights above its median height at which a point has left the ground (14 mm for an adult)."""
 SHAKE = 4.0
-"""How many times its usual distance from its line a planted point may be off it and still be planted."""
+"""A planted point may be this many times its median distance off its line before it counts as released."""
 STILL = 0.0002
-"""Body heights that a point at perfect rest may be off (0.35 mm)."""
+"""Body heights by which a point at rest may be off its line (0.35 mm for an adult)."""
 
 ONE_PLACE = 0.008
-"""Body heights between two plants of a point that may be one (14 mm for an adult)."""
+"""Body heights; contacts of a point that are nearer than this may be merged (14 mm for an adult)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stance:
-    """What the feet should do: where they stand, and on what."""
+    """Intended contacts of the feet, and the ground under them."""
 
     contacts: Contacts
-    """Plants with the places at which they should be, and the ground that they should be on."""
+    """Contacts at their intended places, and the intended ground."""
     plants: tuple[Footplant, ...]
-    """The same as constraints."""
+    """The contacts as constraints."""
 
 
 def find_skating_contacts(
     motion: Motion, character: Character, *, slide: float | None = None, ground: Ground | None = None
 ) -> Contacts:
-    """Footplants of a motion whose feet may skate.
+    """Return the contacts of a motion whose feet may skate.
 
-    slide: metres a second; a foot near the ground that is slower is meant to stand. Passages in which a point is that
-    slow are looked for first. Where the usual detection finds most of one at rest, its rests, taken together, are the
-    plant: a foot that only creeps is cut as sharply as ever. Else the passage itself is, up to where it is lifted.
+    slide: metres per second; a slower foot near the ground is meant to be planted. Passages slower than that are found
+    first. Where the usual detection finds most of a passage at rest, the union of these rests is the contact, so that
+    a foot that only creeps keeps its exact onset and release. Otherwise it is the whole passage, until the foot lifts.
     """
     strict = find_contacts((motion, character), ground=ground)
     speed = SLIDE if slide is None else slide / character.height
@@ -84,7 +84,7 @@ def find_skating_contacts(
 
 
 def _bridged(passages: Sequence[Plant], kinematics: Kinematics, character: Character) -> list[Plant]:
-    """Slow passages of one point that follow one another at once, without a lift in between, made one."""
+    """Return slow passages with those of one point merged that have a short gap without a lift."""
     longest = round(BRIDGE * kinematics.motion.fps)
     out: list[Plant] = []
     for passage in passages:
@@ -100,11 +100,11 @@ def _bridged(passages: Sequence[Plant], kinematics: Kinematics, character: Chara
 
 
 def _trimmed(track: NDArray, passage: Plant, start: int, end: int, height: float) -> Plant:
-    """The plant of a slow passage whose rest was found from `start` to `end`, its ends put where the point leaves.
+    """Return the contact of a slow passage, found at rest from `start` to `end`, trimmed to its onset and release.
 
-    In the middle the point may slide, evenly, and shake. Where it is farther off that line than its shaking explains it
-    has left. Beyond the rest that was found it still stands while it is not off at all; so what was repaired is found
-    the same again.
+    In the middle the point may slide along a line at constant speed, and jitter. Where it is farther off that line than
+    its jitter explains, it has been released. Beyond the rest found, it is planted only while it is not off at all; so
+    a repaired motion gives the same contacts again.
     """
     places, time = track[passage.start : passage.end], np.arange(passage.start, passage.end, dtype=float)
     inner = slice(max(start, passage.start) - passage.start, min(end, passage.end) - passage.start)
@@ -114,7 +114,7 @@ def _trimmed(track: NDArray, passage: Plant, start: int, end: int, height: float
     half = (length - 2 * margin) // 2
     slope = np.zeros(3)
     if half > 1:
-        # from the medians of both halves: a line that a few frames do not bend
+        # a robust line: through the medians of both halves
         first, second = slice(middle.start, middle.start + half), slice(middle.stop - half, middle.stop)
         gap = np.median(time[second]) - np.median(time[first])
         slope = (np.median(places[second], axis=0) - np.median(places[first], axis=0)) / gap * [1.0, 0.0, 1.0]
@@ -130,7 +130,7 @@ def _trimmed(track: NDArray, passage: Plant, start: int, end: int, height: float
 
 
 def _disjoint(plants: Sequence[Plant]) -> list[Plant]:
-    """Sorted plants, those of one point that overlap cut where the next begins."""
+    """Return sorted contacts, with overlapping ones of a point cut where the earlier one ends."""
     out: list[Plant] = []
     for plant in plants:
         if out and out[-1].point == plant.point and plant.start < out[-1].end:
@@ -142,14 +142,14 @@ def _disjoint(plants: Sequence[Plant]) -> list[Plant]:
 
 
 def find_stance(motion: Motion, character: Character, contacts: Contacts, ground: Ground) -> Stance:
-    """Places at which the plants of a motion should be, so that feet keep their shape and stand on the ground.
+    """Return the intended places of a motion's contacts, so that feet stay rigid and are planted on the ground.
 
-    Each step is moved as a whole to its mean place, so that heel and ball are as far apart as on the foot itself. What
-    is near the ground is put on it; a heel or ball that is always a little higher than the other (the skeleton has its
-    sole there) stays as much higher.
+    Each step moves rigidly to its median place, so that heel and ball keep their distance on the foot. What is near the
+    ground is put on it; a heel or ball that is always a little higher than the other (the skeleton's sole is there)
+    stays that much higher.
     """
     contacts = replace(contacts, ground=ground)
-    # how far heel and ball are apart depends on the toes, which will lie flat
+    # the distance from heel to ball depends on the toes, which will be flat
     kinematics = Kinematics(flatten_planted_toes(motion, character, _stance(contacts, character).plants, ground))
     soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
     tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
@@ -176,33 +176,33 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """How high plants stand."""
+    """Heights of contacts above the ground."""
 
     ground: Ground
     biases: dict[str, float]
-    """Heel, ball → metres by which it usually rests above the lowest part of the sole."""
+    """Heel, ball → metres by which it is usually above the lowest part of the sole at contact."""
     near: float
-    """Metres from there within which a foot is meant to stand on the ground."""
+    """Metres; a foot nearer to the ground than this is meant to be planted on it."""
 
     def over(self, places: NDArray, point: str) -> NDArray:
-        """(N,) metres by which places (N, 3) of a contact point are too high to stand."""
+        """Return metres (N,) by which places (N, 3) of a contact point are above its height on the ground."""
         return places[:, 1] - self.ground.height(places[:, ::2]) - self.biases.get(point.rpartition("_")[2], 0.0)
 
     def sink(self, step: Plant, tracks: dict[str, NDArray]) -> float:
-        """Metres by which a foot must come down for its lowest part to stand; 0 where the ground is not near."""
+        """Return metres by which a foot must come down for its lowest part to be planted; 0 far from the ground."""
         side, frames = step.point.partition("_")[0], slice(step.start, step.end)
         parts = [f"{side}_{part}" for part in SOLE if f"{side}_{part}" in tracks]
         lowest = min(float(np.median(self.over(tracks[name][frames], name))) for name in parts)
         return lowest if abs(lowest) <= self.near else 0.0
 
     def put(self, place: NDArray, point: str) -> NDArray:
-        """A place on the ground, if it is all but there."""
+        """Return the place (3,), put on the ground if it is very near."""
         over = float(self.over(place[None], point)[0])
         return place - [0.0, over, 0.0] if abs(over) <= 0.3 * self.near else place
 
 
 def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
-    """The plants of one foot, put together where they share a frame; each after one that it shares frames with."""
+    """Return the contacts of one foot grouped by overlap in time; each overlaps with an earlier one of its group."""
     left, found = sorted(plants, key=lambda plant: -len(plant)), []
     while left:
         step = [left.pop(0)]
@@ -215,9 +215,9 @@ def _standing_feet(plants: Sequence[Plant]) -> list[list[Plant]]:
 
 
 def flatten_planted_toes(motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground) -> Motion:
-    """Toes flat while the ball of their foot stands: bent by noise they would pull heel and ball apart.
+    """Return the motion with toes flat while the ball is planted: noisy toes would change the heel–ball distance.
 
-    Beside a plant it is the correction of its nearest frame that fades, so that toes that were flat stay as they were.
+    On a footplant's ramps, the correction of its nearest frame fades, so that toes that were flat stay unchanged.
     """
     flat = flatten_toes(motion, character, [replace(plant, ramp=(0.0, 0.0)) for plant in plants], ground)
     change, total = flat - motion, np.zeros((len(motion), 1 + len(motion.skeleton), 3))
@@ -246,7 +246,7 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
         ramp = list(STEP_SETTINGS.ramp)
         for side, other in ((0, number - 1), (1, number + 1)):
             if 0 <= other < len(known) and known[other].point == plant.point:
-                # a ramp that reached into the next plant of the same point would pull that one away
+                # a ramp that reaches into another footplant of the same point would disturb it
                 gap = plant.start - known[other].end if side == 0 else known[other].start - plant.end
                 ramp[side] = min(ramp[side], 0.5 * gap / contacts.fps)
         plants.append(
@@ -262,10 +262,10 @@ def _stance(contacts: Contacts, character: Character) -> Stance:
 
 
 def merge_contacts(contacts: Contacts, found: Contacts, height: float) -> Contacts:
-    """The contacts, plants of one point made one where they are one in what was found once they stood.
+    """Return the contacts, with those of a point merged that are one contact in `found`, detected after the repair.
 
-    A foot that stands at two places less than `ONE_PLACE` apart, with a moment of motion between them that goes when it
-    is put right, would be taken for one that slides when repaired again. height: the body's, metres.
+    A foot planted at two places less than `ONE_PLACE` apart, with a short motion between them that the repair removes,
+    would count as sliding in a second repair. height: of the body, metres.
     """
     plants = list(contacts.plants)
     for plant in found.plants:
@@ -280,9 +280,9 @@ def merge_contacts(contacts: Contacts, found: Contacts, height: float) -> Contac
 
 
 def add_stances(motion: Motion, character: Character, stance: Stance, contacts: Contacts) -> Stance:
-    """A stance with what else stands in a motion whose feet have been put right; what stood stands as before.
+    """Return the stance with the additional contacts of a repaired motion; existing ones keep their places.
 
-    contacts: what stands in that motion.
+    contacts: detected in the repaired motion.
     """
     new = [
         plant
@@ -300,9 +300,9 @@ def add_stances(motion: Motion, character: Character, stance: Stance, contacts: 
 
 
 def _placed(step: Sequence[Plant], tracks: dict[str, NDArray], levels: _Levels) -> list[Plant]:
-    """The plants of a foot that stands, at the places to which the whole foot is moved, rigidly.
+    """Return the contacts of a planted foot at the places to which the whole foot moves rigidly.
 
-    A foot that skates has moved on between its heel's rest and its ball's: how they lie to one another is told by the
+    A skating foot moves between the rest of its heel and that of its ball, so their relative position is taken from the
     frames that they share.
     """
     places, beside = [np.median(tracks[step[0].point][step[0].start : step[0].end], axis=0)], [(0, slice(0, 1))]
@@ -319,7 +319,7 @@ def _placed(step: Sequence[Plant], tracks: dict[str, NDArray], levels: _Levels) 
     for plant, place, (best, frames) in zip(step[1:], places[1:], beside[1:]):
         other, on = placed[best], levels.put(place + shift, plant.point)
         if plant.point != other.point:
-            # as far apart over the floor as the foot makes them at these heights
+            # the horizontal distance that the foot has at these heights
             rise = on[1] - other.place[1]
             flat = (on - other.place) * [1.0, 0.0, 1.0]
             side, part = plant.point.split("_")
@@ -331,9 +331,9 @@ def _placed(step: Sequence[Plant], tracks: dict[str, NDArray], levels: _Levels) 
 
 
 def _floor_length(tracks: dict[str, NDArray], side: str, frames: slice, rise: float) -> float:
-    """Metres over the floor from a heel to a ball that is higher by `rise`, the toes as they lie in some frames.
+    """Return the horizontal distance from heel to ball, metres, with the ball higher by `rise`.
 
-    The foot is rigid from the heel to the joint of the toes; from there to the ball it goes as the toes lie.
+    The foot is rigid from the heel to the toe joint; from there to the ball it is as the toes are in `frames`.
     """
     heel, hinge, ball = (tracks[f"{side}_{part}"][frames] for part in ("heel", "hinge", "ball"))
     bone = float(np.median(np.linalg.norm(hinge - heel, axis=1)))
@@ -344,7 +344,7 @@ def _floor_length(tracks: dict[str, NDArray], side: str, frames: slice, rise: fl
 
 
 def usual_levels(kinematics: Kinematics, character: Character, contacts: Contacts, ground: Ground) -> dict[str, float]:
-    """Heel, ball → metres over the ground at which they usually rest; toe, where it cannot turn by itself, likewise."""
+    """Return part → median height above ground at contact, metres: heel, ball, and toe without a joint of its own."""
     found, total = {}, sum(map(len, contacts.plants))
     for part in ("heel", "ball", "toe"):
         over = []
@@ -362,12 +362,12 @@ def usual_levels(kinematics: Kinematics, character: Character, contacts: Contact
 
 
 def _flat(contacts: Contacts, side: str) -> NDArray:
-    """(F,) bool: frames in which both heel and ball are planted."""
+    """Return (F,) bool: the frames in which both heel and ball are planted."""
     return contacts.mask(f"{side}_heel") & contacts.mask(f"{side}_ball")
 
 
 def floor_level(kinematics: Kinematics, character: Character, contacts: Contacts) -> float | None:
-    """The height at which the lowest part of the sole usually rests, metres; None where the ground is not level."""
+    """Return the median height of the lowest part of the sole at contact, metres; None if the ground is not level."""
     if not isinstance(contacts.ground, Plane) or abs(contacts.ground.up[1]) < 1.0 - 1e-9 or not contacts.plants:
         return None
     return min(usual_levels(kinematics, character, contacts, Plane()).values(), default=None)

@@ -1,4 +1,4 @@
-"""How the feet of a figure stand over a clip, by their plants: what every edit of its soles asks, worked out once."""
+"""Foot support over a clip: how strongly footplants hold each contact point in every frame, computed on demand."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from footplant.skeleton import Character, Point
 
 
 class FootSupport:
-    """Plants of a figure over the frames of a clip. Made by `foot_support_of`; arrays are not for writing."""
+    """Activation of a character's footplants over a clip. Made by `foot_support_of`; returned arrays are read-only."""
 
     def __init__(self, plants: tuple[Footplant, ...], character: Character, frames: int, fps: float) -> None:
-        """Say which plants; nothing is worked out before it is asked for."""
+        """Store the footplants; activations are computed on demand."""
         self._plants, self._character, self._frames, self._fps = plants, character, np.arange(frames), fps
         self._shares: dict[tuple[Point | None, ...], NDArray] = {}
         self._on: dict[str, tuple[Ground, float, NDArray]] = {}
@@ -29,7 +29,7 @@ class FootSupport:
 
     @cached_property
     def _at_work(self) -> list[tuple[NDArray, NDArray]]:
-        """The frames at which each plant is at work, and how much."""
+        """The frames at which each footplant is active, and its activation there."""
         plain = [number for number, plant in enumerate(self._plants) if is_plain(plant)]
         rows = Plants([self._plants[number] for number in plain]).over(self._frames, self._fps)
         bounds = np.searchsorted(rows.which, np.arange(len(plain) + 1)).tolist()
@@ -43,16 +43,16 @@ class FootSupport:
         ]
 
     def share(self, *points: Point | None) -> NDArray:
-        """(F,) how much any plant of some points is at work, 0 to 1."""
+        """Return (F,) the largest activation, 0 to 1, of any footplant of the points."""
         if points not in self._shares:
             self._shares[points] = self._share_of([n for point in dict.fromkeys(points) for n in self._numbers(point)])
         return self._shares[points]
 
     def share_on(self, side: str, ground: Ground, near: float) -> NDArray:
-        """(F,) how much a foot's ball is at work where it stands on the ground, within `near` metres above it.
+        """Return (F,) the activation of the ball's footplants on the ground, that is, less than `near` metres above it.
 
-        So does one that is free to choose its place, any on a ground that plants alone tell of, and a whole foot that
-        stands on something in the air.
+        Footplants without a fixed place count as on the ground, as do those overlapping with the heel's (a whole foot
+        on an object), and all of them on a ground that is itself interpolated between contacts.
         """
         known = self._on.get(side)
         if known is None or known[0] is not ground or known[1] != near:
@@ -75,8 +75,9 @@ class FootSupport:
         return self.share(ball) if len(kept) == len(own) else self._share_of(kept)
 
     def together(self, side: str) -> tuple[NDArray, NDArray, NDArray]:
-        """(K,) frames at which a plant of a heel and one of its ball are at work at once, how much both are, and how
-        much higher the heel's is, metres; NaN where one of them may stand anywhere.
+        """Return frames (K,) at which heel and ball are both active, the smaller activation, and the rise of the heel.
+
+        The rise is the height of the heel's footplant above the ball's, metres; NaN where one has no fixed place.
         """
         if side not in self._pairs:
             self._pairs[side] = self._find_together(side)
@@ -113,7 +114,7 @@ class FootSupport:
 
 
 def _in_common(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray | slice, NDArray | slice]:
-    """Frames that two ascending lists of them have in common, and where they are in each."""
+    """Return the common frames of two ascending arrays, and their indices in each."""
     if all(rows[-1] - rows[0] == len(rows) - 1 for rows in (first, second)):
         start, end = max(first[0], second[0]), min(first[-1], second[-1]) + 1
         return np.arange(start, end), slice(start - first[0], end - first[0]), slice(start - second[0], end - second[0])
@@ -121,7 +122,7 @@ def _in_common(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray | slic
 
 
 def _meet(first: range | tuple[int, ...] | None, second: range | tuple[int, ...] | None) -> bool:
-    """Whether two times have frames in common; the bounds of each tell."""
+    """Return whether two sets of frames overlap, judged by their bounds; None is all frames."""
     if not first or not second:
         return first is None or second is None
     return max(first[0], second[0]) <= min(first[-1], second[-1])
@@ -129,5 +130,5 @@ def _meet(first: range | tuple[int, ...] | None, second: range | tuple[int, ...]
 
 @lru_cache(maxsize=4)
 def foot_support_of(plants: tuple[Footplant, ...], character: Character, frames: int, fps: float) -> FootSupport:
-    """How a figure stands over a clip; the same again while the same is asked for."""
+    """Return the foot support of a character over a clip, cached."""
     return FootSupport(plants, character, frames, fps)

@@ -1,4 +1,4 @@
-"""Feet without a joint for their toes, which roll over the tips of them: plants of balls become plants of the tips."""
+"""Feet without a toe joint: they roll over the tips of their toes, so footplants of the ball move to the tip."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from footplant.skeleton import Character
 
 
 def with_toe_tips(target: Character) -> Character:
-    """The figure with the balls of stiff feet taken to the tips of their toes; itself where its toes can bend.
+    """Return the character with the ball contacts of feet without toe joints moved to the toe tips, or itself.
 
-    A foot without a joint for its toes rolls over their tips: about its ball it would push them into the ground.
+    Such a foot rolls over the tips: rolling about the ball would push them into the ground.
     """
     roles, contacts = target.require_roles(), dict(target.contacts)
     for side in ("left", "right"):
@@ -30,9 +30,9 @@ def with_toe_tips(target: Character) -> Character:
 def plants_at_toe_tips(
     plants: Sequence[Footplant], target: Character, figure: Character, motion: Motion
 ) -> tuple[Footplant, ...]:
-    """The plants of a target whose figure stands on tiptoe (see `with_toe_tips`): those of balls as far before them.
+    """Return footplants of a target for `figure`, the same character with `with_toe_tips`: balls move forward to tips.
 
-    The way is that from the heel which stands at the same time, or as the foot mostly points in the motion.
+    The direction is from the heel planted at the same time, or else the median direction of the foot in the motion.
     """
     kinematics, found = Kinematics(motion), []
     for plant in plants:
@@ -41,14 +41,14 @@ def plants_at_toe_tips(
             found.append(plant)
             continue
         tip = figure.contacts[f"{side}_ball"]
-        way = np.median((kinematics.point(tip) - kinematics.point(plant.point))[np.asarray(plant.frames)], axis=0)
+        offset = np.median((kinematics.point(tip) - kinematics.point(plant.point))[np.asarray(plant.frames)], axis=0)
         length = float(np.linalg.norm(np.subtract(tip.offset, plant.point.offset)))
         for other in plants:
             if other.point == target.contacts.get(f"{side}_heel") and overlap_in_time(other, plant):
-                way = np.asarray(plant.place) - np.asarray(other.place)
-        way = way * [1.0, 0.0, 1.0]
-        way *= length / max(float(np.linalg.norm(way)), 1e-9)
-        found.append(replace(plant, point=tip, place=np.asarray(plant.place) + way))
+                offset = np.asarray(plant.place) - np.asarray(other.place)
+        offset = offset * [1.0, 0.0, 1.0]
+        offset *= length / max(float(np.linalg.norm(offset)), 1e-9)
+        found.append(replace(plant, point=tip, place=np.asarray(plant.place) + offset))
     return with_foot_length(tuple(found), figure)
 
 
@@ -57,12 +57,12 @@ def places_at_toe_tips(
 ) -> list[Places]:
     """Return the places of steps for a character on toe tips (see `with_toe_tips`): lone balls move forward.
 
-    A whole foot is carried by its middle and has its length already. The way is as the foot mostly points.
+    A foot with heel and ball planted has its length already. The direction is the median one of the foot.
     """
     kinematics, found = Kinematics(motion), list(places)
     for number, (step, (heel, ball)) in enumerate(zip(steps, places)):
         own, tip = (who.contacts[f"{step.side}_ball"] for who in (target, figure))
         if heel is None and ball is not None and own != tip:
-            way = np.median((kinematics.point(tip) - kinematics.point(own))[step.start : step.end], axis=0)
-            found[number] = (None, ball + way * [1.0, 0.0, 1.0])
+            offset = np.median((kinematics.point(tip) - kinematics.point(own))[step.start : step.end], axis=0)
+            found[number] = (None, ball + offset * [1.0, 0.0, 1.0])
     return found

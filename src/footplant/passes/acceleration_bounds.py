@@ -1,4 +1,4 @@
-"""Where a motion accelerates most, and the wish that it did so less: soft bounds that a whole-clip method can honour.
+"""Acceleration peaks of a motion: soft bounds for a whole-clip solve, and local solves that lower what remains.
 
 Acceleration peaks are single frames: a heel strike, a knee that snaps straight, a capture error. `peak_bounds` returns
 soft bounds for a solve of the whole clip. `lower_peaks` solves again around the remaining peaks, one by one, as long as
@@ -21,39 +21,41 @@ from footplant.quality.smoothness import accelerations
 from footplant.skeleton import Character, Point
 
 LOWER = 0.85
-"""Share of the highest acceleration of any joint that is wished for."""
+"""Target of the bounds, as a fraction of the highest acceleration of any joint."""
 NEAR = 0.9
-"""Share of that from where on a frame is watched: pressed down, a peak comes up beside."""
+"""Fraction of the target above which a frame is bounded: lowering a peak raises its neighbours."""
 EAGER = 30.0
-"""Weight of being twice as fast as wished for, beside a joint's turn by a radian."""
+"""Cost of twice the target acceleration, relative to one radian of joint rotation."""
 MOST_WEIGHT = 1e5
-"""Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre, which must not outweigh plants."""
+"""Per m²; largest weight. Peaks of a slow clip at a high frame rate are tenths of a millimetre, and must not outweigh
+footplants."""
 
 ROUNDS = (4, 10)
-"""How often the highest peaks are brought down at most, and where joints move by next to nothing for it."""
+"""Maximum rounds with the first `LEEWAY`, and in total, the further ones with the second."""
 LOWERING = (LOWER, 0.95)
-"""Share of the highest acceleration that is tried, and then where that would move joints too far."""
+"""Targets, as fractions of the peak: the first, and the one to try if that moves joints too far."""
 FEW = 3
-"""Peaks up to which the further rounds are made."""
+"""Largest number of peaks for the further rounds."""
 LEEWAY = (0.03, 0.01)
-"""Body heights by which a joint may move for it; by the second, peaks are faults of the capture."""
+"""Body heights by which a joint may move: in the first rounds, and in the further ones, meant for capture errors."""
 RARE = 0.15
-"""Share of the frames up to which those near the highest acceleration are peaks of a motion and not its pace."""
+"""Fraction of the frames; if more are near the highest acceleration, the motion is uniformly fast and has no peaks."""
 BRIEF = 0.3
-"""Seconds that a peak lasts at most, bounces beside it included."""
+"""Seconds; longest peak, oscillations next to it included."""
 HELPS = 0.98
-"""Share of a peak that may be left of it; else it is stubborn, and to lower others would be in vain."""
+"""Fraction of a peak that may remain after a solve; otherwise the solve has failed, and lowering the others would not
+lower the maximum."""
 
 
 def peak(motion: Motion, character: Character, frames: range) -> float:
-    """The highest acceleration of any joint with a role over some frames, m/s²."""
+    """Return the highest acceleration of any joint with a role over some frames, m/s²."""
     return float(_accelerations(motion, character, frames)[1].max(initial=0.0))
 
 
 def peak_bounds(
     motion: Motion, character: Character, constraints: Sequence[Constraint], frames: range
 ) -> tuple[AccelerationLimit, ...]:
-    """Soft bounds for joints and frames near the motion's highest acceleration; met by what plants move anyway."""
+    """Return soft bounds on joints and frames near the highest acceleration, met by the footplants' chains."""
     joints, found = _accelerations(motion, character, frames)
     most = LOWER * float(found.max(initial=0.0))
     plants = [c for c in constraints if isinstance(c, Footplant)]
@@ -68,14 +70,14 @@ def peak_bounds(
             continue
         limit = AccelerationLimit(
             point=Point(joint), most=most, frames=watched, hard=False, weight=weight, chain=tuple(chain),
-            name=f"{character.skeleton.names[joint]} calmer",
+            name=f"{character.skeleton.names[joint]} acceleration",
         )  # fmt: skip
         limits.append(limit)
     return tuple(limits)
 
 
 def lower_peaks(motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak) -> Motion:
-    """The motion with its highest peaks brought down where they are; all that holds goes on holding."""
+    """Return the motion with its highest peaks lowered by local solves that keep the constraints. pace: the limit."""
     places = Kinematics(motion).positions
     for number in range(ROUNDS[1]):
         leeway = LEEWAY[0 if number < ROUNDS[0] else 1] * character.height
@@ -101,9 +103,9 @@ def _lowered(
     motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak, peak: tuple[int, int],
     places: NDArray, leeway: float,
 ) -> Motion | None:  # fmt: skip
-    """The motion with one peak (its first and last frame) lower; None where that takes too much.
+    """Return the motion with one peak (first and last frame) lowered; None if joints would move too far.
 
-    places (F, J, 3): where joints were before anything was lowered; leeway: metres by which they may be off them.
+    places (F, J, 3): joint positions before any peak was lowered; leeway: metres by which joints may be off them.
     """
     first, last = peak
     begin, end = next((a, b) for a, b in pace.parts if a <= first < b)
@@ -119,7 +121,7 @@ def _lowered(
             around = slice(max(span.start - 2, 0), span.stop + 2)
             moved = Kinematics(found[span.start : span.stop]).positions - places[span.start : span.stop]
             if np.linalg.norm(moved, axis=2).max() > leeway:
-                # wider, it would move others too
+                # a wider span would move joints as far
                 break
             if _fastest(found, pace)[around].max() <= HELPS * highest:
                 return found
@@ -127,12 +129,12 @@ def _lowered(
 
 
 def _fastest(motion: Motion, pace: SourcePeak) -> NDArray:
-    """(F,) how fast the fastest joint accelerates, m/s²."""
+    """Return the highest acceleration (F,) of any joint, m/s²."""
     return accelerations(Kinematics(motion), pace.joints, pace.parts).max(axis=1, initial=0.0)
 
 
 def _accelerations(motion: Motion, character: Character, frames: range) -> tuple[list[int], NDArray]:
-    """Joints that have roles, and (F−2, n) how fast each accelerates at all but the first and last of the frames."""
+    """Return the joints with roles, and their accelerations (F−2, n) at all frames but the first and last, m/s²."""
     joints = sorted({chain[0] for chain in character.require_roles().joints.values() if chain})
     found = accelerations(Kinematics(motion), joints, [(frames.start, min(frames.stop, len(motion)))])
     return joints, found[frames.start + 1 : max(min(frames.stop, len(motion)) - 1, frames.start + 1)]

@@ -1,8 +1,8 @@
-"""No joint of a retargeted figure accelerates much faster than the source's fastest does, in heights of their bodies.
+"""Acceleration limit of a retargeted motion, relative to the source's highest acceleration in body heights.
 
-What plants, touches and the ground ask of a limb that is all but straight comes as a jolt of a few frames, and a figure
-with longer arms makes more of every jolt of the source's. Around each such peak, and nowhere else, the motion is solved
-again as one problem: plants hold, soles stay out of the ground, and accelerations are bounded.
+Footplants, touches and the ground make nearly straight limbs accelerate sharply for a few frames, and a character with
+longer arms amplifies every peak of the source. Around each peak, and nowhere else, the motion is solved again as one
+spacetime problem: footplants hold, soles stay above the ground, and accelerations are bounded.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from footplant.skeleton import Character, MovingPoint, Point
 from footplant.solve.methods.spacetime import Spacetime
 
 TOO_FAST = 1.42
-"""Times the source's highest acceleration beyond which a frame is a peak."""
+"""A frame is a peak above this many times the source's highest acceleration."""
 WANTED = 1.35
-"""Times the same that it is brought down to."""
+"""Target of a peak, in times the source's highest acceleration."""
 WATCHED = 0.4
-"""Share of that from where on a joint is bounded around a peak: pressed down, it comes up beside."""
+"""Fraction of the target above which a joint is bounded around a peak: lowering a peak raises its neighbours."""
 SPREAD = (0.1, 0.2, 0.35)
-"""Seconds on either side of a peak that may change; wider each time that it was not enough."""
+"""Seconds on either side of a peak that may change, tried in this order."""
 STEPS = 3
-"""How often each of them is tried at most."""
+"""Maximum solves with each spread."""
 SMOOTH = 0.02
-"""Seconds over which what is changed spreads, and two frames at the least."""
+"""Seconds; smoothness of the displacement, at least two frames."""
 PATIENCE = 10
-"""How often it may be tried in vain: what is faster all over is no matter of peaks."""
+"""Maximum failed attempts. Uniformly fast motion is not a peak and is left unchanged."""
 LEAST_SPREAD = 9
-"""Frames, at the least: so many knots it takes to come and go without a jerk."""
+"""Frames; smallest spread: a displacement needs as many knots to start and end smoothly."""
 EAGER, LESS_EAGER = 300.0, 10.0
-"""Weight of being twice as fast as wanted, or as it is, beside a joint's turn by a radian: less where plants would give
-way to it."""
+"""Cost of twice the target (or present) acceleration, relative to one radian of joint rotation; the lower one is tried
+if footplants are not met with the higher."""
 MOST_WEIGHT = 1e6
-"""Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
+"""Per m²; largest weight, for peaks of tenths of a millimetre in slow clips at high frame rates."""
 AROUND = 4
-"""Frames beside a span that what is done there depends on."""
+"""Frames next to a span that affect its solve."""
 KEPT = 0.0005
-"""Metres that what holds already may be off afterwards; the search goes on for half of it."""
+"""Metres; error of kept constraints above which a solve is rejected. The solve aims at half of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class SourcePeak:
-    """How fast a figure may accelerate: as its source does."""
+    """Acceleration limit of a target: the source's highest acceleration."""
 
     joints: list[int]
-    """The target's joints that the source has too."""
+    """The target's joints that have a counterpart in the source."""
     parts: list[tuple[int, int]]
     """(first, end) of the frames between cuts of the source."""
     most: float
-    """m/s²; the source's highest acceleration for a body of the target's height."""
+    """m/s²; the source's highest acceleration, scaled to the target's height."""
 
     @classmethod
     def of(cls, clip: Clip, target: Character) -> SourcePeak | None:
-        """The pace of a clip for a target; None where it stands still, or they have nothing in common."""
+        """Return the limit of a clip for a target; None if the clip is static or they share no joints."""
         ours, theirs = shared_joints(target, clip.character)
         if ours is None or theirs is None or not clip.character.height > 0.0:
             return None
@@ -74,18 +74,18 @@ class SourcePeak:
         return cls(ours, parts, peak * target.height) if peak > STATIONARY else None
 
     def peaks(self, motion: Motion, most: float) -> NDArray:
-        """Frames at which a joint accelerates faster than `most`, m/s²."""
+        """Return the frames at which a joint accelerates by more than `most`, m/s²."""
         return np.flatnonzero((accelerations(Kinematics(motion), self.joints, self.parts) > most).any(axis=1))
 
 
 def limit_acceleration(
     motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak
 ) -> Motion:
-    """The motion with its peaks of acceleration brought down to the pace, where what holds can go on holding."""
+    """Return the motion with its acceleration peaks lowered to the limit `pace`, where the constraints allow it."""
     in_vain = 0
     stubborn: dict[range, Motion] = {}
     for spread in SPREAD:
-        # a jolt of many times the pace takes more than one step
+        # a peak of many times the limit takes more than one solve
         for _ in range(STEPS):
             peaks = pace.peaks(motion, TOO_FAST * pace.most)
             half, helped = max(round(spread * motion.fps), LEAST_SPREAD), False
@@ -106,7 +106,7 @@ def limit_acceleration(
 
 
 def _alike(first: Motion, second: Motion, span: range) -> bool:
-    """Whether two motions are the same over a span, and so far around it as accelerations there depend on it."""
+    """Return whether two motions are equal over a span and the frames around it that affect its solve."""
     around = slice(max(span.start - AROUND, 0), span.stop + AROUND)
     return bool(
         np.array_equal(first.root[around], second.root[around])
@@ -115,7 +115,7 @@ def _alike(first: Motion, second: Motion, span: range) -> bool:
 
 
 def stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
-    """(first, last) of frames that are less than `half` apart."""
+    """Return (first, last) of each group of frames with gaps of at most `half`."""
     if not len(frames):
         return []
     cuts = np.flatnonzero(np.diff(frames) > half)
@@ -125,7 +125,7 @@ def stretches(frames: NDArray, half: int) -> list[tuple[int, int]]:
 def limited_span(
     motion: Motion, character: Character, constraints: Sequence[Constraint], pace: SourcePeak, span: range
 ) -> Motion:
-    """The motion with a span of it solved again; as it was where that did not help."""
+    """Return the motion with a span solved again, or the motion itself if that does not lower its peak."""
     frames = np.arange(span.start, span.stop)
     part = motion[frames]
     kinematics = Kinematics(part, frames)
@@ -134,7 +134,7 @@ def limited_span(
         return motion
     before = accelerations(Kinematics(part), pace.joints, [(0, len(part))])
     most = WANTED * pace.most
-    # at the ends of the clip there is nothing that it must go on from
+    # at the ends of the clip the displacement need not be zero
     window = range(0 if span.start == 0 else 1, len(part) if span.stop == len(motion) else len(part) - 1)
     smoothness = max(SMOOTH, 2.0 / motion.fps)
     method = Spacetime(spacing=0.25, least=1.0, smoothness=smoothness, exact=False, window=window)
@@ -171,17 +171,17 @@ def limited_span(
 
 
 def parts_that_may_move(character: Character, pace: SourcePeak, found: NDArray) -> list[tuple[int, ...] | None]:
-    """Joints that may move to calm what is too fast, in the order of trying; None: all of them.
+    """Return sets of joints that may move to lower a peak, in the order of trying; None: all joints.
 
-    First the only hand, arm or arm with its shoulder that is; then the body; and where the feet, which have to stay,
-    do not let it, the trunk with all that it carries, if that alone is too fast. found: (F, n) accelerations of the
-    pace's joints, m/s².
+    First the hand, the arm, or the arm with its shoulder, if all joints above the limit are in it; then the whole body;
+    then the trunk with its descendants, for peaks above it that footplants do not let the whole body lower. found:
+    (F, n) accelerations of the limited joints, m/s².
     """
     fast = {joint for joint, peak in zip(pace.joints, found.max(axis=0, initial=0.0)) if peak > WANTED * pace.most}
     roles, skeleton = character.require_roles(), character.skeleton
 
     def below(role: str) -> tuple[int, ...] | None:
-        """All joints from one with a role on, if it moves what is too fast."""
+        """Return the joint of a role and its descendants, if all joints above the limit are below it."""
         first = roles.get(role)
         joints = () if first is None else tuple(skeleton.descendants(first))
         return joints if fast <= set(joints) - {first} else None
@@ -196,9 +196,9 @@ def _joint(constraint: Constraint) -> int:
 
 
 def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:
-    """That what a constraint holds stays where it is now, over a part of the clip whose frames count from 0.
+    """Return a constraint that keeps the present state of what `constraint` holds, with frames relative to the part.
 
-    None where it holds at no frame of the part, `NotImplemented` where nobody knows what to keep of it.
+    None if it is fully active at no frame of the part, `NotImplemented` for kinds that cannot be kept.
     """
     rows, active = constraint.at_work(kinematics.frames, kinematics.motion.fps)
     rows = rows[active >= 1.0]

@@ -34,36 +34,34 @@ from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.spacetime import Spacetime
 
 SOLE_ROUNDS = (2, 5)
-"""How often soles are put right at least, and at most while one is deeper in the ground than this:"""
-
-
+"""Minimum and maximum rounds of sole correction; those beyond the minimum only while penetration exceeds `DEEP`."""
 DEEP = 0.004
-"""Metres."""
+"""Metres of penetration."""
 DEPTH = 0.003
-"""Metres below the ground that are left alone: nobody sees them, and lifting a foot has its price."""
+"""Metres of penetration that a repair leaves: it is not visible, and lifting a foot bends the knee."""
 SPARE = 0.0005
-"""Metres deeper than that which do not make a foot be lifted again: a smooth lift leaves as much."""
+"""Metres beyond `DEPTH` before a foot is lifted again: a smooth lift leaves as much."""
 
 
 @dataclass(frozen=True, eq=False)
 class Soles:
-    """What is asked of the feet beside their plants."""
+    """Requirements on soles between footplants."""
 
     plants: tuple[Footplant, ...]
     ground: Ground
     clearances: dict[str, NDArray] | None = None
-    """Contact point → (F,) metres, 0 or below, that it may be in the ground; None: not at all."""
+    """Contact point → (F,) metres, 0 or below: allowed penetration; None: no penetration."""
     unlevelled: Motion | None = None
-    """The motion as it was before its toes were laid flat; None: as the problem has it."""
+    """The motion before its toes were flattened; None: the problem's motion."""
 
 
 def solve_soles(
     method: Method, problem: Problem, soles: Soles, frames: range, progress: Progress | None = None
 ) -> Solution:
-    """Solve a problem, then put the feet right between their plants: toes flat, soles out of the ground.
+    """Solve a problem, then correct the feet between footplants: toes flat, soles above the ground.
 
-    Both change the foot a little, so the last pass of the method is run again after each of two rounds, and of a few
-    more where something is still in the ground.
+    Both change the foot a little, so the method's exact pass runs again after each of two rounds, and of a few more
+    while a sole penetrates the ground. frames: those after the lead-in.
     """
     character = problem.character
     if isinstance(method, Spacetime):
@@ -86,10 +84,10 @@ def solve_soles(
 def _solve_smoothly(
     method: Spacetime, problem: Problem, soles: Soles, frames: range, progress: Progress | None
 ) -> Solution:
-    """The same for a method that keeps soles out of the ground itself: toes are laid flat, and peaks made lower.
+    """Solve with spacetime, which keeps soles above the ground itself; flatten toes and lower acceleration peaks.
 
-    After that the whole clip is solved again. Limbs would close the millimetres frame by frame, with a jerk wherever a
-    knee is all but straight.
+    After that the whole clip is solved again. Closing the remaining millimetres by limb IK frame by frame would jerk
+    nearly straight knees.
     """
     character = problem.character
     whole = replace(problem, constraints=(*problem.constraints, *soles_above_ground(character, soles, frames)))
@@ -101,14 +99,14 @@ def _solve_smoothly(
         first = motion
         motion, reachable = level.solve(first, peak_bounds(first, character, problem.constraints, frames))
         if not reachable or peak(motion, character, frames) > peak(first, character, frames):
-            # what was asked for in vain is no reason to end rougher than without
+            # the bounds did not help: solve without them
             motion, reachable = level.solve(first, ())
     return continued_solution(solution, watch, motion, reachable)
 
 
 @dataclass(frozen=True, eq=False)
 class _Levelled:
-    """Lays toes flat and solves the whole clip again, since that moves the balls of feet by millimetres."""
+    """Flattens toes and solves the whole clip again, because flattening moves the balls by millimetres."""
 
     method: Spacetime
     problem: Problem
@@ -117,7 +115,7 @@ class _Levelled:
     watch: Stopwatch
 
     def solve(self, motion: Motion, wishes: tuple[Constraint, ...]) -> tuple[Motion, bool]:
-        """The motion, and whether everything hard could be met; wishes are soft."""
+        """Return the motion, and whether the hard constraints could be met. wishes: soft constraints."""
         character, soles, reachable = self.problem.character, self.soles, True
         for number in range(2):
             motion = flatten_toes(motion, character, soles.plants, soles.ground, self.unlevelled)
@@ -140,23 +138,23 @@ def within_acceleration_limit(
     pace: SourcePeak | None,
     smooth: bool = False,
 ) -> Solution:
-    """The solution with a motion that was changed since, at a pace that the source has too (None: at any).
+    """Return the solution with a motion edited after the solve, its acceleration limited by `pace` (None: no limit).
 
-    bounds: what holds beside the problem's own constraints. smooth: with lower peaks.
+    bounds: constraints kept in addition to the problem's. smooth: lower peaks further (`lower_peaks`).
     """
     watch = Stopwatch(replace(problem, constraints=(*problem.constraints, *bounds)))
     if pace is not None:
-        calm = limit_acceleration(motion, problem.character, watch.problem.constraints, pace)
+        limited = limit_acceleration(motion, problem.character, watch.problem.constraints, pace)
         if smooth:
-            calm = lower_peaks(calm, problem.character, watch.problem.constraints, pace)
-        if calm is not motion:
-            watch.lap("calm", calm)
-        motion = calm
+            limited = lower_peaks(limited, problem.character, watch.problem.constraints, pace)
+        if limited is not motion:
+            watch.lap("acceleration", limited)
+        motion = limited
     return continued_solution(solution, watch, motion, solution.status is not Status.UNREACHABLE)
 
 
 def continued_solution(solution: Solution, watch: Stopwatch, motion: Motion, reachable: bool) -> Solution:
-    """What was found in the end, with the levels and the time of all that led to it."""
+    """Return the solution for the final motion, with the levels and times of the earlier one added."""
     found = watch.finish(solution.report.method, motion, reachable=reachable, notes=solution.report.notes)
     report = replace(
         found.report,
@@ -167,13 +165,13 @@ def continued_solution(solution: Solution, watch: Stopwatch, motion: Motion, rea
 
 
 def soles_above_ground(character: Character, soles: Soles, frames: range) -> tuple[Above, ...]:
-    """Heel, ball and toe of both feet stay above the ground, as constraints to be judged by."""
+    """Return constraints that keep heel, ball and toe of both feet above the ground, for the report."""
     part = None if soles.clearances is None else {k: v[frames.start :] for k, v in soles.clearances.items()}
     return above_ground_constraints(character, soles.ground, frames, part)
 
 
 def allowed_depths(motion: Motion) -> dict[str, NDArray]:
-    """Contact point → (F,) metres, below 0, that it may be in the ground."""
+    """Return contact point → (F,) metres, below 0: allowed penetration in a repair."""
     return {f"{side}_{part}": np.full(len(motion), -DEPTH) for side in ("left", "right") for part in SOLE}
 
 
@@ -184,7 +182,7 @@ def lift_soles_for_repair(
     plants: Sequence[Footplant],
     ground: Ground,
 ) -> Solution:
-    """The feet brought out of the ground between and beside their plants, and the plants enforced again."""
+    """Return the solution with feet lifted out of the ground between footplants, and the footplants enforced again."""
     character, motion = problem.character, solution.motion
     allowed = allowed_depths(motion)
     last = replace(method, spacings=(), first_guess=False)
@@ -214,10 +212,9 @@ def _in_ground(motion: Motion, character: Character, ground: Ground, allowed: Ma
 
 
 def lift_soles_for_fit(solution: Solution, problem: Problem, method: Method, ground: Ground) -> Solution:
-    """Soles that an edit has pushed into the ground are lifted out of it, as far as the clip had them out of it.
+    """Return the solution with soles lifted that an edit has pushed deeper into the ground than in the clip.
 
-    Hips that are drawn down take the foot with them that swings. A ground that only plants tell is a guess between
-    them: nothing is lifted out of that.
+    Lowered hips take a swinging foot with them. A ground interpolated between contacts is a guess and is ignored.
     """
     last, character = getattr(method, "closing", None), problem.character
     if last is None or character.roles is None or isinstance(ground, InterpolatedGround | LoweredGround):

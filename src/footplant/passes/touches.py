@@ -1,7 +1,7 @@
-"""Hands that touch something keep touching it: what they hold in the world, each other, and the body itself.
+"""Hand contacts kept by retargeting: hands on each other, on the body, and on what they hold in the world.
 
-A hand counts by how near it is (Shin 2002, section 3: importance): far away its arm keeps its angles, at a touch the
-place counts, and in between the one goes over into the other.
+The weight of a hand's position is its importance (Shin 2002, section 3), which depends on distance: far away the arm
+keeps its joint angles, at a touch the position counts, and in between they blend.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from footplant.solve.ik.limb import limb_of, not_nearer
 from footplant.spline import calm_curve, smooth_envelope
 
 NEAR_HANDS = 0.15
-"""Body heights between the palms below which they begin to count as together."""
+"""Body heights between the palms below which their distance has importance."""
 NEAR_BODY = 0.035
-"""Body heights from the body's surface below which a palm begins to count as on it."""
+"""Body heights from the body's surface below which a palm's position on it has importance."""
 QUICK = 0.04
-"""Seconds that an arm's change takes at the quickest, where a touch asks for it."""
+"""Seconds; shortest time constant of an arm's correction at a touch."""
 FORGET = 0.25
-"""Seconds in which an arm goes back to its own angles where nothing asks for more."""
+"""Seconds; time constant with which an arm returns to its own angles away from touches."""
 REACH = 0.94
-"""Share of its length to which an arm is stretched for hands that meet; beyond it they meet nearer to the chest."""
+"""Fraction of its length to which an arm stretches for hands that meet; beyond it they meet nearer to the chest."""
 TOUCH = 0.5
-"""How much a palm must count as on the body, once, for it to be held there."""
+"""Importance that a palm must reach, once, for a touch of the body to be kept."""
 PASSING = 0.3
-"""Body heights a second at which a palm that moves along the body does not count as touching it."""
+"""Body heights per second; a palm that moves along the body this fast does not touch it."""
 STAYS = 1e-6
-"""Metres below which a hand that is to move stays where it is: its arm is not touched, however it is bent."""
+"""Metres; for a smaller correction the arm is left unchanged."""
 THICKNESS = {
     "head": 0.055, "neck": 0.035, "spine": 0.075, "hips": 0.085, "upper_leg": 0.048, "lower_leg": 0.032,
     "upper_arm": 0.028, "lower_arm": 0.022,
 }  # fmt: skip
-"""Role → radius of its segment in body heights, where no mesh tells it."""
+"""Role → radius of its segment in body heights, for characters without a mesh."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class _Segment:
 
     role: str
     start: int
-    """Joint where it begins, which carries it."""
+    """Joint where it starts, and with which it moves."""
     end: int
     """Joint where it ends."""
     radius: float
@@ -64,16 +64,16 @@ class _Segment:
 
 
 _KNOWN_SEGMENTS: WeakKeyDictionary[Character, dict[str, list[_Segment]]] = WeakKeyDictionary()
-"""What each figure's hands may touch, by side: measuring its skin takes a while, and batches ask for every clip."""
+"""Cached segments that a character's hands may touch, by side: measuring the mesh is slow."""
 
 
 def keep_touches(
     motion: Motion, target: Character, source: Kinematics, character: Character, plants: tuple[Footplant, ...] = ()
 ) -> Motion:
-    """The target's motion with its arms changed so that hands that touch each other or the body do so again.
+    """Return the target's motion with arms corrected so that the source's touches of hands and body are kept.
 
-    source: where everything is in the motion of the other `character`, at the same frames. Palms that are planted in
-    the world stay as they are.
+    source: kinematics of the source `character`'s motion, at the same frames. Palms planted in the world (`plants`) are
+    unchanged.
     """
     if not all(name in who.contacts for who in (target, character) for name in HANDS):
         return motion
@@ -108,7 +108,7 @@ def keep_touches(
 
 
 def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics, target: Character) -> NDArray:
-    """A place (F, 3) where the palms should meet, drawn towards the chest as far as both arms need it."""
+    """Return the place (F, 3) where the palms meet, moved towards the chest until both arms reach it."""
     try:
         limbs = [limb_of(target, f"{name.partition('_')[0]}_arm") for name in HANDS]
     except SkeletonError:
@@ -119,7 +119,8 @@ def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics,
     for limb, palm in zip(limbs, palms):
         bones = places[:, [limb.upper, limb.lower, limb.end]]
         reach = REACH * np.linalg.norm(np.diff(bones, axis=1), axis=2).sum(axis=1)
-        # where the wrist is with the palm at the chest, and the way from there to the place, seen from the shoulder
+        # Largest t ≤ 1 with |start + t way| ≤ reach. start: from the shoulder to the wrist with the palm at the chest;
+        # way: from the chest to the place.
         start, way = chest + bones[:, 2] - palm - bones[:, 0], middle - chest
         a, b, c = (np.sum(x * y, axis=1) for x, y in ((way, way), (start, way), (start, start)))
         root = np.sqrt(np.maximum(b * b + a * (reach * reach - c), 0.0))
@@ -130,7 +131,7 @@ def _within_reach(middle: NDArray, palms: list[NDArray], kinematics: Kinematics,
 def keep_palms_above_ground(
     motion: Motion, target: Character, ground: Ground, plants: tuple[Footplant, ...], frames: range
 ) -> Motion:
-    """Palms that would be in the ground are lifted out of it, smoothly, by their arms alone."""
+    """Return the motion with palms lifted out of the ground, smoothly, by their arms alone."""
     half = round(FORGET * motion.fps)
     for name in HANDS:
         if name not in target.contacts:
@@ -150,10 +151,10 @@ def keep_palms_above_ground(
 
 
 def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
-    """The shift (F, 3) without haste: met where it counts, and not given up between two touches soon after another.
+    """Return the shift (F, 3), smoothed: met where its weight `share` (F,) is high, and kept between close touches.
 
-    The curve that minimizes what it misses of the shift, by share, its acceleration, by `QUICK`, and as much of its
-    speed as keeps it from swinging; where nothing counts it goes back to 0 over `FORGET`.
+    It minimises the weighted squared distance from the shift plus the squared acceleration (time constant `QUICK`) and
+    enough squared speed to avoid oscillation. Where the weight is 0 it returns to 0 with the time constant `FORGET`.
     """
     if len(shift) < 5:
         return shift
@@ -163,7 +164,7 @@ def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
 
 
 def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float) -> NDArray:
-    """(F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after it."""
+    """Return (F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after."""
     if not any(plant.point == target.contacts[name] for plant in plants):
         return np.ones(len(kinematics.frames))
     share = at_work_of(plants, [target.contacts[name]], kinematics.frames, fps)
@@ -171,7 +172,7 @@ def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematic
 
 
 def _move_palm(posed: Posed, target: Character, name: str, shift: NDArray, softness: float = 0.05) -> None:
-    """Shift a palm by (F, 3) metres, the hand's orientation kept, by its arm alone."""
+    """Shift a palm by (F, 3) metres by arm IK, keeping the hand's orientation."""
     from footplant.kernels import touches as kernel
 
     try:
@@ -191,7 +192,7 @@ def _move_palm(posed: Posed, target: Character, name: str, shift: NDArray, softn
 
 
 def _segments(character: Character, side: str) -> list[_Segment]:
-    """The bones of the body that the hand of a side may touch: all but its own arm."""
+    """Return the segments of the body that the hand of a side may touch: all but its own arm."""
     known = _KNOWN_SEGMENTS.setdefault(character, {})
     if side not in known:
         known[side] = _find_segments(character, side)
@@ -218,7 +219,7 @@ def _find_segments(character: Character, side: str) -> list[_Segment]:
 
 
 def _radius(character: Character, joints: tuple[int, ...], start: int, end: int) -> float | None:
-    """The median distance of a segment's skin from its bone, metres; None without a mesh."""
+    """Return the median distance of a segment's skin from its bone, metres; None without a mesh."""
     skin = character.skin
     if skin is None:
         return None
@@ -240,10 +241,10 @@ def _radius(character: Character, joints: tuple[int, ...], start: int, end: int)
 def _on_body(
     theirs: Kinematics, character: Character, ours: Kinematics, target: Character, palm: NDArray, side: str
 ) -> tuple[NDArray, NDArray]:
-    """(F,) how much a palm counts as on the body, and (F, 3) where it then is on the target's body.
+    """Return the importance (F,) of a palm's position on the body, and that position (F, 3) on the target's body.
 
-    Its place is told by each near segment: how far along the bone, in which direction from it, and how far from its
-    surface; segments share the say by how near they are.
+    Each near segment gives a position: the same fraction along the bone, direction from it, and distance from its
+    surface. They are averaged with weights by distance.
     """
     from footplant.kernels import touches as kernel
 
@@ -255,7 +256,7 @@ def _on_body(
         for segment in _segments(character, side)
         if (own := by_role.get(segment.role + str(segment.end == segment.start))) is not None
     ]
-    # an arm that hangs means nothing by what it is near to, but for the other arm and the head
+    # a hanging arm does not mean to touch what it is near to, except the other arm and the head
     table = [
         (their.start, their.end, own.start, own.end, not their.role.endswith("arm") and their.role != "head")
         for their, own in pairs
@@ -271,7 +272,7 @@ def _on_body(
 
 
 def _meant(share: NDArray) -> NDArray:
-    """The share (F,) without the times in which it never gets to `TOUCH`: passing by is no touch."""
+    """Return the share (F,), set to 0 over intervals in which it never reaches `TOUCH`: passing by is no touch."""
     from footplant.kernels import touches as kernel
 
     out = np.array(share)
@@ -280,5 +281,5 @@ def _meant(share: NDArray) -> NDArray:
 
 
 def _unposed(character: Character) -> NDArray:
-    """(J, 4) what takes each joint's world rotation back to how it has turned from the reference pose."""
+    """Return the inverse world rotations (J, 4) of the reference pose."""
     return rotation.inverse(humanoid.reference_world(character.skeleton, character.require_roles())[1])
