@@ -1,4 +1,4 @@
-"""Little BVH files for tests, and a slow reader of them that shares nothing with ours."""
+"""Small BVH files for tests, and a slow independent reference reader."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write(parents: list[int], offsets: NDArray, channels: list[list[str]], ends:
 
 
 def turn(axis: str, degrees: float) -> NDArray:
-    """The rotation matrix about an axis."""
+    """Return the rotation matrix about an axis."""
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     i, j = [(1, 2), (2, 0), (0, 1)][AXES.index(axis)]
     matrix = np.eye(3)
@@ -55,7 +55,7 @@ def turn(axis: str, degrees: float) -> NDArray:
 
 
 def world(parents: list[int], offsets: NDArray, channels: list[list[str]], row: NDArray, added: bool) -> NDArray:
-    """World positions (J, 3) of one row by 4×4 matrices; position channels replace OFFSET unless they are added."""
+    """Return world positions (J, 3) of one row by 4×4 matrices; position channels replace OFFSET unless added."""
     matrices, column = [], 0
     for joint, parent in enumerate(parents):
         place, local = np.array(offsets[joint], float), np.eye(4)
@@ -72,26 +72,26 @@ def world(parents: list[int], offsets: NDArray, channels: list[list[str]], row: 
 
 
 def one(text: str | bytes, **options) -> RawCharacter:
-    """The only figure of a file."""
+    """Return the only character of a file."""
     (figure,) = bvh.parse(text if isinstance(text, bytes) else text.encode(), "clip.bvh", **options)
     return figure
 
 
 def motion(text: str | bytes, **options) -> Motion:
-    """Its motion."""
+    """Return its motion."""
     figure = one(text, **options)
     assert figure.read_take is not None
     return figure.read_take(0)
 
 
 def notes(text: str | bytes, **options) -> str:
-    """Its notes in one line."""
+    """Return its notes in one line."""
     return " | ".join(one(text, **options).notes)
 
 
 @st.composite
 def trees(draw):
-    """Parents (depth first), offsets, channels, end sites and rows of a random BVH file."""
+    """Generate parents (depth first), offsets, channels, end sites and rows of a random BVH file."""
     count = draw(st.integers(1, 7))
     parents, path = [-1], [0]
     for joint in range(1, count):

@@ -1,4 +1,4 @@
-"""C3D files made for the tests, of any processor, as whole numbers or floats."""
+"""Synthetic C3D files for tests, of any processor, as integers or floats."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BLOCK = 512
 
 @dataclass
 class Made:
-    """What goes into a file; fields that are None are left out of the parameters."""
+    """The contents of a file; fields that are None are omitted from the parameters."""
 
     positions: np.ndarray
-    """(F, M, 3) file units; NaN where hidden."""
+    """(F, M, 3) file units; NaN where occluded."""
     labels: list[str]
     processor: int = INTEL
     floats: bool = True
     rate: float = 120.0
     scale: float = 0.1
-    """File units per whole number."""
+    """File units per integer step."""
     first: int = 1
     analog: int = 0
-    """Analog values in each frame."""
+    """Analog values per frame."""
     residual: int = 3
     """Low byte of each point's fourth value."""
     cameras: int = 5
@@ -34,7 +34,7 @@ class Made:
     long_frames: bool = False
     """State the number of frames in TRIAL and in POINT:LONG_FRAMES as well."""
     data_start: int | None = None
-    """What POINT:DATA_START states; None: the truth."""
+    """Value of POINT:DATA_START; None: the correct one."""
     extra: list[tuple[str, str, object]] = field(default_factory=list)
     """(group, name, texts or numbers)."""
 
@@ -129,7 +129,7 @@ class Made:
 
 
 def walker(frames: int = 50, markers: int = 12, seed: int = 0, hidden: float = 0.1) -> np.ndarray:
-    """Points (F, M, 3) of a cloud that stands on z = 0 and moves along x, millimetres; some are hidden."""
+    """Return points (F, M, 3) of a cloud that stands on z = 0 and moves along x, millimetres; some are occluded."""
     rng = np.random.default_rng(seed)
     cloud = rng.uniform((-250, -250, 20), (250, 250, 1700), (markers, 3))
     places = cloud + np.arange(frames)[:, None, None] * [12.0, 0.0, 0.0] + rng.normal(0, 5, (frames, markers, 3))

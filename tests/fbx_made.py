@@ -1,4 +1,4 @@
-"""Small FBX files as text, for tests: nodes, takes, meshes with skins, bind poses."""
+"""Small synthetic FBX files as text, for tests: nodes, takes, meshes with skins, bind poses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 SECOND = 46186158000
-"""Ticks of FBX's clock."""
+"""FBX time units per second."""
 
 
 class Made:
-    """An FBX file that is being put together; `text` gives its bytes."""
+    """An FBX file under construction; `text` gives its bytes."""
 
     def __init__(self, *, version: int = 7400, unit: float = 1.0, up: int = 1, rate_mode: int = 6) -> None:
-        """unit: centimetres a unit; up: 0 x, 1 y, 2 z; rate_mode: 6 is 30 frames a second, 11 is 24."""
+        """unit: centimetres per unit; up: 0 x, 1 y, 2 z; rate_mode: 6 is 30 frames per second, 11 is 24."""
         self.version, self.unit, self.up, self.rate_mode = version, unit, up, rate_mode
         self.objects: list[str] = []
         self.connections: list[str] = []
@@ -62,7 +62,7 @@ class Made:
     def animate(
         self, take: tuple[int, int], node: int, what: str, times: Sequence[float], values: Iterable[Sequence[float]]
     ) -> None:
-        """Linear curves of "Translation", "Rotation" (degrees) or "Scaling", one value of three a time."""
+        """Add linear curves of "Translation", "Rotation" (degrees) or "Scaling", three values per time."""
         table = np.array(list(values), float)
         rows = [_property(f"d|{axis}", "Number", value) for axis, value in zip("XYZ", table[0])]
         curves = self._add("AnimationCurveNode", what[0], "AnimCurveNode", "", _properties(rows))
@@ -79,7 +79,7 @@ class Made:
             self._connect(self._add("AnimationCurve", "", "AnimCurve", "", inside), curves, f"d|{axis}")
 
     def mesh(self, node: int, vertices: Sequence[Sequence[float]], faces: Sequence[Sequence[int]]) -> int:
-        """Geometry below a node of kind "Mesh"."""
+        """Add geometry below a node of kind "Mesh"."""
         corners = [
             corner if place + 1 < len(face) else -1 - corner for face in faces for place, corner in enumerate(face)
         ]
@@ -116,7 +116,7 @@ class Made:
         self._add("Pose", "pose", "Pose", "BindPose", inside)
 
     def text(self) -> bytes:
-        """The file."""
+        """Return the file."""
         axes = {0: (0, 1, 2), 1: (1, 2, 0), 2: (2, 1, 0)}[self.up]
         signs = {0: (1, 1, 1), 1: (1, 1, 1), 2: (1, -1, 1)}[self.up]
         rows = [_property("UnitScaleFactor", "double", self.unit), _property("TimeMode", "enum", self.rate_mode)]
@@ -144,14 +144,14 @@ def _array(name: str, values: Iterable[Any]) -> str:
 
 
 def shifted(x: float, y: float, z: float) -> np.ndarray:
-    """The matrix (4, 4) of a place."""
+    """Return the matrix (4, 4) of a position."""
     out = np.eye(4)
     out[:3, 3] = x, y, z
     return out
 
 
 def figure() -> Made:
-    """Three joints with an end, below a scaled null; a square bound to two of them; two takes."""
+    """Return three joints with an end site, below a scaled null; a square bound to two of them; two takes."""
     made = Made()
     armature = made.node("Armature", kind="Null", rotation=(-90, 0, 0), scaling=(100, 100, 100))
     hips = made.node("hips", armature, translation=(0, 0, 1))
@@ -160,7 +160,7 @@ def figure() -> Made:
     made.node("ankle_end", ankle, translation=(0, 0.1, 0))
     body = made.node("body", kind="Mesh")
     geometry = made.mesh(body, [(0, 100, 0), (10, 100, 0), (10, 50, 0), (0, 50, 0)], [(0, 1, 2, 3)])
-    # bound before the knee was turned
+    # bound before the knee was rotated
     base = np.array([[100.0, 0, 0, 0], [0, 0, 100.0, 0], [0, -100.0, 0, 0], [0, 0, 0, 1]])
     bound = [base @ shifted(0, 0, 1), base @ shifted(0, 0, 0.5)]
     made.skin(

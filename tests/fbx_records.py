@@ -46,9 +46,9 @@ class File:
     top: Node
     version: int
     foot: bytes
-    """What follows the top records."""
+    """The footer."""
     end: int
-    """Where they end."""
+    """Offset of the footer."""
 
 
 def read_fbx(data: bytes) -> File:
@@ -108,10 +108,10 @@ def _read_value(data: bytes, place: int, letter: str):
 
 @dataclass
 class Meaning:
-    """What a file says, worked out from its records by the rules of the format."""
+    """The contents of a file, derived from its records by the rules of the format."""
 
     names: list[str]
-    """Of all nodes, as they are written."""
+    """Names of all nodes as written."""
     sorts: list[str]
     parents: list[int]
     ends: list[bool]
@@ -134,7 +134,7 @@ def _name(node: Node) -> str:
 
 
 def understand(file: File) -> Meaning:
-    """Nodes, places and curves of a file such as we write: no pivots, no pre-rotation, angles in the order x, y, z."""
+    """Return nodes, transforms and curves of a file such as ours: no pivots or pre-rotation, angle order x, y, z."""
     objects, settings = file.top.one("Objects").inside, file.top.one("GlobalSettings").properties()
     mode = settings["TimeMode"][0]
     fps = settings["CustomFrameRate"][0] if mode == 14 else float(RATES[mode])

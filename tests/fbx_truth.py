@@ -19,7 +19,7 @@ from typing import Any
 
 
 def ask_ufbx(path: Path, takes: list[dict[str, Any]], vertices: int = 0) -> list[list[dict[str, Any]]]:
-    """Start this file as a script, and give back what it prints."""
+    """Run this file as a script and return its output."""
     request = json.dumps({"path": str(path), "takes": takes, "vertices": vertices})
     done = subprocess.run([sys.executable, __file__, request], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -54,7 +54,7 @@ def _main() -> None:
         }
 
     def shared_times(stack: Any) -> list[float]:
-        """Times at which all curves that move bones have keys, inside the take."""
+        """Return times inside the take at which all curves of bones have keys."""
         found: set[tuple[float, ...]] = set()
         for layer in keep(list(stack.layers)):
             for entry in keep(list(layer.anim_props)):
@@ -75,7 +75,7 @@ def _main() -> None:
         return [time for time in inside if all(time in keys for keys in found)]
 
     def spoiled(scene: Any) -> list[str]:
-        """Nodes whose curves along the three axes have different keys, and all nodes below them."""
+        """Return nodes whose curves along the three axes have different keys, and all nodes below them."""
         names = set(uneven)
         for node in keep(list(scene.nodes)):
             if node.parent is not None and node.parent.name in names:

@@ -1,4 +1,4 @@
-"""Small glTF files made on the spot, with every feature that the reader claims to know."""
+"""Small synthetic glTF files, with every feature that the reader supports."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ TYPES = {"i1": 5120, "u1": 5121, "i2": 5122, "u2": 5123, "u4": 5125, "f4": 5126}
 
 
 class Made:
-    """A glTF document in the making: plain JSON and one buffer."""
+    """A glTF document under construction: JSON and one buffer."""
 
     def __init__(self, **top: Any) -> None:
-        """Begin with the asset and whatever is given."""
+        """Start with the asset and the given values."""
         self.json: dict[str, Any] = {"asset": {"version": "2.0"}, **top}
         self.bin = bytearray()
 
     def list(self, key: str) -> list:
-        """One of the document's lists."""
+        """Return one of the document's lists."""
         return self.json.setdefault(key, [])
 
     def view(self, content: bytes, **more: Any) -> int:
@@ -32,7 +32,7 @@ class Made:
         return len(self.json["bufferViews"]) - 1
 
     def accessor(self, values: Any, kind: str, dtype: str = "f4", **more: Any) -> int:
-        """Append an array as an accessor without gaps."""
+        """Append an array as a tightly packed accessor."""
         array = np.asarray(values, "<" + dtype)
         entry = {"bufferView": self.view(array.tobytes()), "componentType": TYPES[dtype], "count": len(array)}
         self.list("accessors").append({**entry, "type": kind, **more})
@@ -55,7 +55,7 @@ class Made:
         self.list("animations").append(animation)
 
     def gltf(self) -> bytes:
-        """The file as JSON with an embedded buffer."""
+        """Return the file as JSON with an embedded buffer."""
         document = dict(self.json)
         if self.bin:
             uri = "data:application/octet-stream;base64," + base64.b64encode(self.bin).decode()
@@ -63,7 +63,7 @@ class Made:
         return json.dumps(document).encode()
 
     def glb(self, extra: bytes = b"") -> bytes:
-        """The file as GLB; `extra` becomes a chunk of its own."""
+        """Return the file as GLB; `extra` becomes a further chunk."""
         document = dict(self.json)
         if self.bin:
             document["buffers"] = [{"byteLength": len(self.bin)}]
@@ -80,13 +80,13 @@ class Made:
 
 
 def quaternion(axis: str, degrees: float) -> list[float]:
-    """(x, y, z, w) of a turn about an axis."""
+    """Return the quaternion (x, y, z, w) of a rotation about an axis."""
     half = np.radians(degrees) / 2
     return [float(np.sin(half)) * (letter == axis) for letter in "xyz"] + [float(np.cos(half))]
 
 
 def figure() -> Made:
-    """A chain of three joints under a turned and scaled armature, skinned, morphed and animated in three ways."""
+    """Return a chain of three joints under a rotated and scaled armature, skinned, with morph targets and takes."""
     made = Made(scene=0, scenes=[{"nodes": [0, 5]}], extensionsUsed=["EXT_lights_ies"])
     made.json["nodes"] = [
         {"name": "Armature", "scale": [0.01, 0.01, 0.01], "rotation": quaternion("x", -90), "children": [1]},

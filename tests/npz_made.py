@@ -1,4 +1,4 @@
-"""NumPy files for tests, made in memory."""
+"""Synthetic NumPy files for tests, in memory."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 
 
 def npy(array) -> bytes:
-    """The bytes of a .npy file."""
+    """Return the bytes of a .npy file."""
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
     return buffer.getvalue()
 
 
 def npz(compressed: bool = False, **arrays) -> bytes:
-    """The bytes of a .npz file, as NumPy writes them."""
+    """Return the bytes of a .npz file, as NumPy writes them."""
     buffer = io.BytesIO()
     (np.savez_compressed if compressed else np.savez)(buffer, **arrays)
     return buffer.getvalue()
 
 
 def zipped(**members: bytes) -> bytes:
-    """A zip archive of stored members, of any bytes."""
+    """Return a zip archive of stored members with any bytes."""
     return archive([(name, data, 0, data, len(data)) for name, data in members.items()])
 
 
 def archive(members: list[tuple[str, bytes, int, bytes, int]], count: int | None = None) -> bytes:
-    """A zip archive by hand: (name, packed bytes, method, bytes for the checksum, stated size)."""
+    """Return a zip archive from (name, compressed bytes, method, bytes for the checksum, stated size)."""
     out, directory = b"", b""
     for name, packed, method, whole, size in members:
         title = f"{name}.npy".encode()
@@ -44,12 +44,12 @@ def archive(members: list[tuple[str, bytes, int, bytes, int]], count: int | None
 
 
 def header(text: str, version: int = 1) -> bytes:
-    """A .npy header of any text."""
+    """Return a .npy header with any text."""
     data = text.encode("latin-1")
     size = struct.pack("<H" if version == 1 else "<I", len(data))
     return b"\x93NUMPY" + bytes([version, 0]) + size + data
 
 
 def describe(shape: str, descr: str = "<f8") -> str:
-    """The text of a header."""
+    """Return the text of a header."""
     return f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n"

@@ -1,4 +1,4 @@
-"""Zip files of arrays: read within bounds, written alike every time, nothing unpickled."""
+"""Zip archives of arrays: bounded reading, reproducible writing, nothing unpickled."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_zip_bomb_is_refused():
         assert archive.array("a").tolist() == [0.0] * 1000
     bomb = zipped(bomb=bytes(300 << 20))
     assert len(bomb) < 1 << 20
-    # the same data that claims to be small: both places that say the size are changed
+    # the same data claiming to be small: both places that state the size are changed
     size = (300 << 20).to_bytes(4, "little")
     liar = bomb.replace(size, (1000).to_bytes(4, "little"))
     assert liar != bomb

@@ -1,4 +1,4 @@
-"""Reading ASF/AMC: the traps of the format, each as a tiny file, and CMU's own files."""
+"""Reading ASF/AMC: pitfalls of the format, each as a tiny file, and CMU's own files."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ shin 50
 
 
 def inside(text: str) -> str:
-    """The skeleton with more in its bone data."""
+    """Return the skeleton with additional bone data."""
     return SKELETON.replace(":hierarchy", text + ":hierarchy")
 
 
 STILL = inside("".join(f"begin\nname {k}\nend\n" for k in range(4_000))).replace(
     "root thigh", "root thigh " + " ".join(map(str, range(4_000)))
 )
-"""Thousands of bones that have no channels."""
+"""Thousands of bones without channels."""
 
 
 def motion(skeleton: str = SKELETON, frames: str | bytes = MOTION, **options):
@@ -167,7 +167,7 @@ def test_bones_that_slide_and_stretch():
     own = turn("x", 50) @ turn("y", -40) @ turn("z", 30)
     assert np.abs(pose.offsets[0, 2] - (np.array([0, -4.5, 0]) + own @ [0, 3, 0])).max() < 1e-12
     assert "change length" in " ".join(figure(skeleton, rows).notes)
-    # a number near the bone's length is the length itself
+    # a value near the bone's length is the length itself
     whole = motion(skeleton, rows.replace("0.5", "4.25"))
     assert np.abs(whole.offsets[0, 2] - (np.array([0, -4.25, 0]) + own @ [0, 3, 0])).max() < 1e-12
 
@@ -226,7 +226,7 @@ def test_numbers_of_frames():
     assert len(motion(frames=MOTION.replace("\n2\n", "\n999999999999\n"))) == 2
     assert len(motion(frames=rows.replace("\n4\n", "\n999999999999\n").replace("\n5\n", "\n1000000000000\n"))) == 4
     assert "do not increase" in figure(frames=MOTION.replace("\n2\n", "\n1\n")).notes[0]
-    # every fourth frame of a faster recording is a recording of its own
+    # every fourth frame of a faster recording is a valid recording
     assert figure(frames=MOTION.replace("\n2\n", "\n5\n")).notes == ()
 
 
@@ -302,7 +302,7 @@ def test_skeleton_file_of_a_motion(tmp_path):
         asf.load(tmp_path / "tumble.amc", skeleton=tmp_path / "none.asf")
     (tmp_path / "alone").mkdir()
     (tmp_path / "alone" / "tumble.amc").write_text(MOTION)
-    with pytest.raises(FormatError, match="beside it, got none"):
+    with pytest.raises(FormatError, match="in its folder, got none"):
         asf.load(tmp_path / "alone" / "tumble.amc")
     (tmp_path / "alone" / "other.asf").write_text(SKELETON)
     assert asf.load(tmp_path / "alone" / "tumble.amc")[0].takes[0].frames == 2
@@ -342,7 +342,7 @@ def test_memory_is_bounded_by_the_file(skeleton, frames):
 
 @given(st.integers(0, 2**32 - 1))
 def test_random_skeletons_against_matrices(seed):
-    """Tips of bones as the format's documents compute them: W = parent's W · C · M · C⁻¹, tip = start + W · bone."""
+    """Return tips of bones as in the format's documentation: W = parent's W · C · M · C⁻¹, tip = start + W · bone."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 7))
     parents = [int(rng.integers(-1, k)) for k in range(count)]
@@ -402,7 +402,7 @@ SAME = {
         ("femur", "UpLeg"), ("tibia", "Leg"), ("foot", "Foot"), ("toes", "ToeBase"), ("clavicle", "Shoulder"),
         ("humerus", "Arm"), ("radius", "ForeArm"), ("wrist", "Hand"))},
 }  # fmt: skip
-"""Joints of CMU's ASF skeletons and of the BVH conversion that stand in the same place."""
+"""Joints of CMU's ASF skeletons and of the BVH conversion at the same positions."""
 ABOVE_THORAX = {name for name in SAME if name[1:] in ("clavicle", "humerus", "radius", "wrist")} | {
     "lowerneck", "upperneck", "head"
 }  # fmt: skip
@@ -459,6 +459,6 @@ def test_real_files(shared, file):
 
 
 def test_a_truncated_skeleton_is_refused(shared):
-    """It is whole as a text, but bones that it counts are missing."""
+    """The text is complete, but bones that it counts are missing."""
     with pytest.raises(FormatError, match="expected 8 bones according to their ids, got 6"):
         footplant.load(shared / "bad/asf_02_truncated.asf")

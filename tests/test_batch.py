@@ -1,4 +1,4 @@
-"""Batches: nothing is lost, nothing is done twice, and what one clip does costs one clip."""
+"""Batches: nothing is lost, nothing is done twice, and a failing clip costs only itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAIN = [sys.executable, "-m", "footplant"]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> Path:
-    """Twelve short clips, two of them equal, two damaged, in two folders."""
+    """Return twelve short clips, two of them equal, two damaged, in two folders."""
     folder = tmp_path_factory.mktemp("library")
     walk = sample("walk")
     (folder / "deep").mkdir()
@@ -77,13 +77,13 @@ def test_a_batch_resumes(library, tmp_path, pool):
         run(plan(library, tmp_path), pool)
     again = run(plan(library, tmp_path), pool, resume=True)
     assert (again.done, again.kept, again.failed) == (0, 11, 2)
-    # a result that is gone or was changed is made anew, and nothing else
+    # a missing or modified result is made again, and nothing else
     (tmp_path / "clip2.bvh").unlink()
     (tmp_path / "clip4.bvh").write_text("cut")
     again = run(plan(library, tmp_path), pool, resume=True)
     assert (again.done, again.kept) == (2, 9)
     assert len(load(tmp_path / "clip4.bvh").motion) == 64
-    # another option is other work
+    # another option is different work
     other = plan(library, tmp_path, "retarget", characters=("sample:short",), format="bvh")
     assert run(other, pool, resume=True).done == 10
 
@@ -105,7 +105,7 @@ def test_failures_are_retried_only_on_request(library, tmp_path, pool):
     run(plan(mended, tmp_path / "out"), pool)
     assert run(plan(mended, tmp_path / "out"), pool, retry_failed=True).failed == 2
     shutil.copy(mended / "clip0.bvh", mended / "damaged.bvh")
-    # other bytes are other work, so that a file that was mended is done without a word
+    # other bytes are different work, so that a fixed file is processed without further options
     assert run(plan(mended, tmp_path / "out"), pool, resume=True).failed == 1
 
 
@@ -218,7 +218,7 @@ def test_workers_end_with_the_driver():
 
 
 def test_a_killed_batch_loses_nothing(library, tmp_path):
-    """Workers are killed twice, then the driver; what is resumed ends with every clip whole."""
+    """Workers are killed twice, then the driver; the resumed batch completes every clip."""
     out = tmp_path / "out"
     command = [*MAIN, "batch", "retarget", str(library), "--to", "sample:short", "--format", "bvh", "-o", str(out),
                "--workers", "2", "--resume", "--json"]  # fmt: skip
@@ -277,7 +277,7 @@ def test_the_same_on_a_cluster(library, tmp_path):
     assert (summary.done, summary.same, summary.failed) == (10, 1, 2)
     assert len(load(tmp_path / "clip2.bvh").motion) == 62
     assert not (tmp_path / ".parts").exists()
-    # a chunk that another worker had begun is gone on with
+    # a chunk that another worker had started is continued
     notes = tmp_path / "chunk.jsonl"
     notes.write_text(json.dumps({"key": "a", "status": "done", "seconds": 0.0, "by": "the other"}) + '\n{"key": "b"')
     tasks = [Task(key, "measure", "sample:walk").to_dict() for key in "ab"]

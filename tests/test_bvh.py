@@ -1,4 +1,4 @@
-"""Reading BVH: the traps of real files, each as a tiny one, and the real files themselves."""
+"""Reading BVH: pitfalls of real files, each as a tiny file, and the real files themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refuse(text: str | bytes, match: str) -> None:
 
 
 def test_cached_hierarchies_do_not_mix_up_clips():
-    """The HIERARCHY is remembered, the clip is not; and a joint may be called MOTION."""
+    """The HIERARCHY is cached, the clip is not; and a joint may be named MOTION."""
     first, second = one(simple()), one(simple("0 2 0 10 20 30 5 6 7\n0 3 0 10 20 30 5 6 7\n", time="0.01"))
     assert (first.takes[0].frames, second.takes[0].frames) == (1, 2)
     assert second.read_take(0).root[:, 1].tolist() == [2.0, 3.0]
@@ -258,7 +258,7 @@ def test_nothing_to_read(text):
 
 
 def test_truncated_files_are_refused_or_read_in_part():
-    """Cut in the hierarchy there is nothing to read; cut in the rows the whole ones are there."""
+    """Truncated in the hierarchy, nothing can be read; truncated in the rows, the complete ones are read."""
     text = simple("0 1 0 10 20 30 5 6 7\n" * 3)
     rows = text.index("0 1 0 10")
     for end in range(len(text)):
@@ -315,7 +315,7 @@ def test_real_files_have_the_frames_joints_and_rates_that_are_stated(shared):
         figure = bvh.load(shared / name)[0]
         assert len(figure.skeleton) == int(row["joints"]), name
         assert figure.takes[0].fps == pytest.approx(float(row["fps"]), rel=1e-4), name
-        # one file states a frame less than it has
+        # one file states one frame less than it has
         extra = f"declared Frames {row['frames']} but {figure.takes[0].frames} rows" in row["note"]
         assert figure.takes[0].frames == int(row["frames"]) or extra, name
 

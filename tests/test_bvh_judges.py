@@ -1,4 +1,4 @@
-"""Independent readers: they and we must put every joint of a real file at the same place."""
+"""Independent readers: they and we must agree on every joint position of real files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from footplant.skeleton import Character
 from node_env import run_node
 
 LARGE = 1_000_000
-"""Bytes; the judges take seconds for larger files, so those are left out of which there are many of a kind (CMU's)."""
+"""Bytes; the reference readers take seconds for larger files, so large files of a common kind (CMU's) are skipped."""
 REAL = [path for path in shared_files("bvh/*/*.bvh") if path.parent.name != "cmu" or path.stat().st_size < LARGE]
 SOME = [path for path in REAL[::2] if path.stat().st_size < LARGE]
 pytestmark = pytest.mark.skipif(not REAL, reason="the folder shared/data with real clips is not beside the repository")
@@ -34,7 +34,7 @@ def by_name(names, places) -> dict:
 
 
 def largest_difference(ours: Motion, frames, names, places) -> float:
-    """Relative to the figure's size: three.js keeps float32."""
+    """Relative to the character's size: three.js uses float32."""
     mine = by_name(ours.skeleton.names, Kinematics(ours).positions[frames])
     theirs = by_name(names, np.asarray(places))
     assert mine.keys() == theirs.keys()
@@ -63,7 +63,7 @@ def test_three_js_agrees():
 
 
 def test_three_js_reads_our_files_correctly(tmp_path):
-    """Files that we lay out ourselves mean the same to readers that add OFFSET and to those that replace it."""
+    """Files in our own layout mean the same to readers that add OFFSET and to those that replace it."""
     motions = {tmp_path / path.name: our_motion(path) for path in SOME}
     motions = {path: motion for path, motion in motions.items() if motion.offsets is None}
     for path, motion in motions.items():
@@ -80,7 +80,7 @@ def pybvh_places(path):
 
 
 def pymotion_places(path):
-    """The same by upc-pymotion, which places inner joints at OFFSET."""
+    """The same with upc-pymotion, which places inner joints at OFFSET."""
     from pymotion.io.bvh import BVH
     from pymotion.ops.skeleton import fk
 
@@ -92,7 +92,7 @@ def pymotion_places(path):
 
 @pytest.mark.parametrize(("read", "tolerance"), [(pybvh_places, 1e-9), (pymotion_places, 1e-6)])
 def test_python_readers_agree(read, tolerance):
-    """On every file that they accept and whose inner joints stay where OFFSET says, which is most of them."""
+    """On every file that they accept and whose inner joints stay at OFFSET, which is most of them."""
     agreed = 0
     for path in SOME:
         ours = our_motion(path, "replace")
@@ -104,7 +104,7 @@ def test_python_readers_agree(read, tolerance):
                 names, places = read(path)
         except (ValueError, KeyError, IndexError):
             continue
-        # a file that states a frame less than it has is cut by some
+        # some truncate a file that states one frame less than it has
         frames = np.arange(min(len(ours), len(places)))
         assert len(ours) - len(frames) <= 1, path
         assert largest_difference(ours, frames, names, places[frames]) < tolerance, path

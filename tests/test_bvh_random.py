@@ -1,4 +1,4 @@
-"""Random BVH files: whole ones read as a slow reader reads them, damaged ones are refused and nothing else happens."""
+"""Random BVH files: valid ones match a slow reference reader, damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_random_hierarchies_match_a_reference_reader(tree, added):
         assert figure.takes == ()
         return
     got = figure.read_take(0)
-    # a position channel that comes twice: the last one counts
+    # of duplicate position channels, the last one counts
     expected = np.array([world(parents, offsets, channels, row, added) for row in rows])
     assert np.abs(Kinematics(got).positions - expected).max() < 1e-9
 

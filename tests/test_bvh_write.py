@@ -1,4 +1,4 @@
-"""Writing BVH: round trips of real and random files, and figures that come from elsewhere."""
+"""Writing BVH: round trips of real and random files, and characters from other formats."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def bare(motion: Motion, **fields) -> Clip:
 
 
 def again(clip: Clip, path, positions="auto", **options) -> Clip:
-    """Written and read."""
+    """Return the clip written and read back."""
     bvh.save(path, clip, **options)
     return clip_of(bvh.load(path, positions=positions)[0])
 
 
 def places(motion: Motion):
-    """World positions of joints and end sites, by name."""
+    """Return world positions of joints and end sites, by name."""
     kinematics = Kinematics(motion)
     ends = [f"end of {motion.skeleton.names[joint]} {n}" for n, joint in enumerate(motion.skeleton.end_parents)]
     points = np.concatenate([kinematics.positions, kinematics.ends], axis=1)
@@ -52,14 +52,14 @@ def places(motion: Motion):
 
 
 def largest_difference(a: Motion, b: Motion) -> float:
-    """Of the world positions of joints and end sites."""
+    """Return the largest difference of world positions of joints and end sites."""
     first, second = places(a), places(b)
     assert first.keys() == second.keys()
     return max(np.abs(first[name] - second[name]).max() for name in first)
 
 
 def assert_same(a: Clip, b: Clip) -> None:
-    """The same figure to 1e-6 in file units and degrees, written in the same way."""
+    """Assert the same character to 1e-6 in file units and degrees, in the same layout."""
     assert b.motion.skeleton.names == a.motion.skeleton.names
     assert b.motion.skeleton.parents.tolist() == a.motion.skeleton.parents.tolist()
     assert b.motion.skeleton.end_parents.tolist() == a.motion.skeleton.end_parents.tolist()
@@ -88,7 +88,7 @@ def test_real_files_round_trip(path, tmp_path):
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees())
 def test_random_files_round_trip(tmp_path, tree):
-    """Read with one meaning of position channels, written, and read without being told."""
+    """Read with a given meaning of position channels, write, and read with automatic detection."""
     figure = one(write(*tree), positions="replace")
     if not figure.takes:
         return
@@ -96,7 +96,7 @@ def test_random_files_round_trip(tmp_path, tree):
     second = again(first, tmp_path / "again.bvh")
     assert np.degrees(rotation.angle(first.motion.rotations, second.motion.rotations)).max() < 1e-6
     assert largest_difference(first.motion, second.motion) < 1e-6
-    # channels that come twice cannot be written again, and a joint whose OFFSET could be misread may get more
+    # duplicate channels are not written, and a joint whose OFFSET is ambiguous may get more
     for before, after in zip(first.layout.channels, second.layout.channels, strict=True):
         assert len(set(before)) < len(before) or after[: len(before)] == before
 
@@ -162,7 +162,7 @@ def test_units_and_axes_of_the_file_are_kept(tmp_path):
     conversion = Conversion("cm", 0.01, "z", turn=tuple(turn.tolist()))
     inside = replace(raw, motion=turned, conversion=conversion)
     assert_same(raw, again(inside, tmp_path / "again.bvh"))
-    # forced to metres and y up, the rest pose stands upright and nothing else has changed
+    # forced to metres and y up, the rest pose is upright and nothing else has changed
     upright = again(inside, tmp_path / "upright.bvh", units="m", up="y")
     assert np.abs(upright.motion.skeleton.offsets[1] - [0, 0.5, 0]).max() < 1e-9
     assert np.abs(upright.motion.skeleton.end_offsets - [0, 0.09, 0]).max() < 1e-9

@@ -1,4 +1,4 @@
-"""C3D in: every processor and number type, gaps, long trials, many labels, what is no marker, and damaged files."""
+"""Reading C3D: every processor and number type, gaps, long trials, many labels, other points, and damaged files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_vax_floats(value):
     expected = np.float32(value)
     halves = (np.array([expected]) * np.float32(4)).view("<u2")[::-1]
     read = from_vax(halves.reshape(1, 2))[0]
-    # what is smaller than the VAX can have is zero
+    # numbers below the VAX range are zero
     assert read == expected or (abs(expected) < 2.0**-126 and read == 0)
 
 
@@ -78,7 +78,7 @@ def test_more_than_65535_frames(processor):
     raw = c3d.parse(file.bytes())
     assert len(raw.positions) == frames
     np.testing.assert_array_equal(raw.positions, positions)
-    # without a word about its length elsewhere, the file's size tells
+    # if its length is stated nowhere else, the file's size determines it
     short = made(positions, processor=PROCESSORS[processor], floats=False, scale=1.0)
     raw = c3d.parse(short.bytes())
     assert frames <= len(raw.positions) <= frames + BLOCK // 8
@@ -88,7 +88,7 @@ def test_more_than_65535_frames(processor):
 def test_data_start_of_zero():
     file = made(data_start=0)
     np.testing.assert_array_equal(c3d.parse(file.bytes()).positions, c3d.parse(made().bytes()).positions)
-    # neither the first block nor the parameters say it: the data stand behind the parameters
+    # neither header nor parameters state it: the data follow the parameters
     data = bytearray(file.bytes())
     data[16:18] = b"\0\0"
     np.testing.assert_array_equal(c3d.parse(bytes(data)).positions, c3d.parse(made().bytes()).positions)
@@ -221,7 +221,7 @@ def test_a_parameter_section_damaged_after_the_labels():
 
 
 def test_false_sizes_allocate_nothing():
-    """Counts and sizes as large as they can be, in files that hold nothing of the kind."""
+    """Maximum counts and sizes, in files that contain no such data."""
     data = bytearray(made(walker(frames=2000)).bytes())
     data[2:12] = b"\xff" * 10
     for step in range(0, 40, 4):

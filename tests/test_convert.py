@@ -1,4 +1,4 @@
-"""`footplant convert` and `formats`: what is kept, and every word of what is lost."""
+"""`footplant convert` and `formats`: what is kept, and the exact reports of what is lost."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_further_characters_are_converted_if_the_format_holds_them(capsys, tmp_p
     report = run_json(capsys, "convert", tmp_path / "a.footplant", tmp_path / "b.footplant", "--figure", "Bob")
     assert "1 other character ('Ann')" in report["lost"]
     assert len(load_project(tmp_path / "b.footplant").figures) == 1
-    # a BVH has one clock for all
+    # a BVH file has one frame rate for all
     footplant.save(tmp_path / "c.footplant", replace(clip, others=(rich_clip(2, "b", 7, bob),)))
     report = run_json(capsys, "convert", tmp_path / "c.footplant", tmp_path / "c.bvh")
     assert "1 other character ('Bob'); choose one with --figure" in report["lost"]

@@ -1,4 +1,4 @@
-"""Every format to every other: joints stand where they stood, the clock runs alike, meshes keep their weights."""
+"""Every format to every other: joint positions, timing and mesh weights are preserved."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from footplant.skinning import linear_blend
 
 FRAMES = 40
 CLOSE = 1e-5
-"""Metres that a joint may be off after two files."""
+"""Metres. Largest error of a joint after two files."""
 FIGURES = {"mannequin": "sample:walk", "cmu": "bvh/cmu/*.bvh", "glb": "gltf/godot_mannequiny.glb"}
 
 
 def both_ways() -> dict[str, str]:
-    """Formats that read and write motions: name → extension."""
+    """Return formats that read and write motions: name → extension."""
     modules = dict.fromkeys(formats().values())
     return {
         module.__name__.rpartition(".")[2]: module.extensions[0]
@@ -39,7 +39,7 @@ def module_of(name: str) -> ModuleType:
 
 
 def need(name: str) -> None:
-    """Skip where an optional library that the format needs is absent."""
+    """Skip if an optional library that the format needs is missing."""
     extra, library = getattr(module_of(name), "requires", (None, None))
     if library is not None and importlib.util.find_spec(library) is None:
         pytest.skip(f"footplant[{extra}] is not installed")
@@ -47,7 +47,7 @@ def need(name: str) -> None:
 
 @cache
 def original(figure: str) -> Clip:
-    """Forty frames of a figure, from the first frame on."""
+    """Return the first forty frames of a character."""
     source = FIGURES[figure]
     if not source.startswith("sample:"):
         found = sorted(shared_data().glob(source))
@@ -59,13 +59,13 @@ def original(figure: str) -> Clip:
 
 
 def read_again(path: Path) -> Clip:
-    """Load what we have written ourselves: no process of its own is needed to be safe from it."""
+    """Load a file of our own: it is trusted, so no child process is needed."""
     options = signature(formats()[path.suffix].load).parameters
     return footplant.load(path, **({"isolated": False} if "isolated" in options else {}))
 
 
 def moves_joints(clip: Clip, name: str) -> bool:
-    """Whether the format says that it cannot keep the joints of a clip where they are."""
+    """Return whether the format reports that it cannot preserve the joint positions of a clip."""
     target = module_of(name)
     fixed = clip.motion.offsets is not None and "moving bones" not in target.holds
     others = target.further_losses(clip) if hasattr(target, "further_losses") and "skin" not in target.holds else []
@@ -74,7 +74,7 @@ def moves_joints(clip: Clip, name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
-    """The clip that comes out of one file; kept, because every second format starts from it."""
+    """Return the clip that was saved and loaded; cached, because every second format starts from it."""
     folder = tmp_path_factory.mktemp("first")
     known: dict[tuple[str, str], Clip] = {}
 
@@ -95,7 +95,7 @@ def test_round_trips_between_formats(one, second, figure, first, tmp_path):
     need(one)
     need(second)
     before, between = original(figure), first(figure, one)
-    # a format that has only human bones, and says so, makes another motion of it, which is then the one to be kept
+    # a format that holds only human bones, and reports it, changes the motion, which then is the one to preserve
     fewer = [name for name in (one, second) if moves_joints(before, name)]
     if fewer:
         before = first(figure, fewer[0])
@@ -107,7 +107,7 @@ def test_round_trips_between_formats(one, second, figure, first, tmp_path):
 
 
 def assert_alike(before: Clip, after: Clip, *, skin: bool) -> None:
-    """The same joints at the same places and times, and the same mesh where both formats have one."""
+    """Assert the same joints at the same positions and times, and the same mesh if both formats have one."""
     assert len(after.motion) == len(before.motion)
     assert after.motion.fps == pytest.approx(before.motion.fps, rel=1e-5)
     names = before.motion.skeleton.names
@@ -129,7 +129,7 @@ def assert_alike(before: Clip, after: Clip, *, skin: bool) -> None:
 
 
 def dense(skin, names: tuple[str, ...], columns: tuple[str, ...]) -> np.ndarray:
-    """Weights (V, J) of every vertex by the names of joints."""
+    """Return weights (V, J) of every vertex by joint name."""
     out = np.zeros((len(skin.vertices), len(columns)))
     place = np.array([columns.index(name) if name in columns else -1 for name in names])
     for joints, weights in zip(skin.joints.T, skin.weights.T, strict=True):

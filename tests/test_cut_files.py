@@ -1,4 +1,4 @@
-"""Files of every format that were cut short: refused in one line, or read as far as they go with a word about it."""
+"""Truncated files of every format: refused in one line, or read as far as possible with a note."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from test_cli import assert_one_line_of_error, run
 from test_deepmimic import CHARACTER
 
 SHARES = (0.0, 0.03, 0.3, 0.6, 0.9, 0.997)
-"""How much of a file is left."""
+"""Fractions of the file that remain."""
 FIXED, FACTOR = 16 << 20, 10
-"""Bytes that reading may take, and as many times the file's size. (Child processes limit themselves.)"""
+"""Memory limit for reading, bytes, plus this multiple of the file's size. (Child processes limit themselves.)"""
 WHOLE_LINES = (".bvh", ".amc", ".trc", ".c3d")
-"""Files whose first frames mean something without the rest."""
+"""Formats whose first frames are meaningful without the rest."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def whole(tmp_path_factory):
         elif extension == ".txt":
             path.write_text(json.dumps(CHARACTER))
         elif extension == ".c3d":
-            # 12 blocks of 512 bytes: what is cut off is never mere padding
+            # 12 blocks of 512 bytes: truncation never removes just padding
             points, names = np.random.default_rng(0).normal(size=(32, 12, 3)), [f"M{number}" for number in range(12)]
             path.write_bytes(c3d_made.Made(1000.0 * points, names).bytes())
         elif extension == ".trc":
@@ -57,7 +57,7 @@ def whole(tmp_path_factory):
 
 
 def peak_of_reading(path: Path) -> int:
-    """The most bytes that the parser holds at a time."""
+    """Return the parser's peak memory, bytes."""
     module = formats()[path.suffix]
     tracemalloc.start()
     with contextlib.suppress(FormatError):
@@ -75,7 +75,7 @@ def test_truncated_files(capsys, whole, extension):
     path = whole(extension)
     data = path.read_bytes()
     assert run(capsys, "info", path)[0] == 0
-    # a library that reads in a process of its own takes a second for each
+    # a library that reads in a child process takes a second each
     for share in SHARES if library is None else SHARES[2::2]:
         path.write_bytes(data[: int(share * len(data))])
         assert library is not None or peak_of_reading(path) < FIXED + FACTOR * len(data), share

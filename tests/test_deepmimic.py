@@ -1,4 +1,4 @@
-"""DeepMimic's text clips: rows of numbers by the types of a character's joints, and the character itself."""
+"""DeepMimic text clips: rows of numbers by joint type, and the character itself."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def clip(*rows):
 
 
 def test_every_type_of_joint():
-    """World frames by hand, in 4×4 matrices."""
+    """Return world matrices computed with 4×4 matrices."""
     found = parse(clip(ROW, ROW), CHARACTER)
     kin = Kinematics(found.read_take(0))
 
@@ -101,7 +101,7 @@ def test_the_humanoid_is_built_in():
     found = parse(clip(row, row))
     assert "DeepMimic's own humanoid was used" in found.notes[0]
     places = dict(zip(found.skeleton.names, Kinematics(found.read_take(0)).positions[0]))
-    # an elbow bent by its one angle brings the wrist forward, along x
+    # bending the elbow by its one angle moves the wrist forward, along x
     assert places["left_wrist"][0] > places["left_elbow"][0] + 0.1
     assert places["right_wrist"][0] > places["right_elbow"][0] + 0.1
     assert places["left_ankle"][1] == pytest.approx(0.07, abs=0.01)
@@ -204,7 +204,7 @@ def test_character_file_of_a_clip(shared, tmp_path):
     shutil.copy(source / "humanoid3d_character.txt", tmp_path / "characters/humanoid3d.txt")
     known = footplant.load(tmp_path / "motions/humanoid3d_walk.txt")
     assert known.notes == ()
-    # the built-in figure is the published one to the millimetre
+    # the built-in character is the published one to the millimetre
     gap = Kinematics(alone.motion).positions - Kinematics(known.motion).positions
     assert np.linalg.norm(gap, axis=-1).max() < 0.002
     named = deepmimic.load(tmp_path / "motions/humanoid3d_walk.txt", skeleton=source / "humanoid3d_character.txt")

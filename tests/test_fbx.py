@@ -1,4 +1,4 @@
-"""Reading FBX: against hand-made files, brute-force matrices, damaged files, and a child process that fails."""
+"""Reading FBX: synthetic files, brute-force matrices, damaged files, and failing child processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def take(found: RawCharacter, number: int = 0) -> Motion:
 
 
 def euler(angles, order: str = "xyz") -> np.ndarray:
-    """The matrix (4, 4) of angles in degrees: about the first axis of the order first."""
+    """Return the matrix (4, 4) of angles in degrees, applied in the order of the axes."""
     out = np.eye(4)
     for axis in order:
         turn = rotation.from_axis_angle(rotation.AXES[axis], np.radians(angles["xyz".index(axis)]))
@@ -79,7 +79,7 @@ def test_a_character_is_read_in_file_units_and_axes(read_one):
     found = read_one(figure())
     assert (found.name, found.scale, found.up, found.notes) == ("Armature", 0.01, "y", ())
     assert found.skeleton.names == ("hips", "knee", "ankle")
-    # the rest pose is the one that the skin was bound in, before the knee was turned
+    # the rest pose is the bind pose, before the knee was rotated
     np.testing.assert_allclose(found.skeleton.rest_world[0], [[0, 100, 0], [0, 50, 0], [0, 10, 0]], atol=1e-9)
     np.testing.assert_allclose(found.skeleton.rest_ends, [[0, 10, -10]], atol=1e-9)
     assert [(t.name, t.frames, t.fps) for t in found.takes] == [("bend", 6, 30.0), ("walk", 15, 30.0)]
@@ -104,7 +104,7 @@ def test_takes_are_sampled_at_the_rate_of_the_file(read_one):
                 "rotation": (0, 12 * frame, 6 * frame)}  # fmt: skip
         expected = base @ local_matrix(node) @ shifted(0, 0, -0.4)
         np.testing.assert_allclose(Kinematics(bend).positions[frame, 2], expected[:3, 3], atol=1e-4)
-    # a take that is asked for again, after another, is the same
+    # reading a take again after another gives the same
     np.testing.assert_array_equal(take(found, 0).rotations, bend.rotations)
 
 
@@ -308,7 +308,7 @@ def test_duplicate_joint_names_get_a_number(read_one):
 
 
 def bound_file(link: np.ndarray, pose: dict | None = None) -> Made:
-    """Three bones above one another, the upper two turned; the skin bound at `link` times a straight pose."""
+    """Return three chained bones, the upper two rotated; the skin bound at `link` times a straight pose."""
     made = Made()
     low = made.node("low", translation=(0, 1, 0))
     mid = made.node("mid", low, translation=(0, 1, 0), rotation=(0, 0, 45))
@@ -330,12 +330,12 @@ def bound_file(link: np.ndarray, pose: dict | None = None) -> Made:
 def test_the_bind_pose_is_the_rest_pose(read_one):
     straight = [[0, 1, 0], [0, 2, 0], [0, 3, 0]]
     found = read_one(bound_file(np.eye(4)))
-    # the top bone binds nothing: it stands as the nodes say, seen from the one below
+    # the top bone binds nothing: it keeps its transform relative to the one below
     np.testing.assert_allclose(found.skeleton.rest_world[0], straight, atol=1e-12)
     assert abs(found.skeleton.rest[2, 0]) < 0.99
     listed = read_one(bound_file(np.eye(4), {}))
     np.testing.assert_allclose(listed.skeleton.rest, rotation.identity(3), atol=1e-12)
-    # a vertex without weights goes with the first bone
+    # a vertex without weights follows the first bone
     assert found.skin is not None
     assert any("no weights" in note for note in found.notes)
 
@@ -390,7 +390,7 @@ def test_rigid_meshes_follow_the_joint_above(read_one):
     assert body is not None
     np.testing.assert_allclose(body.vertices, [[0, 2, 1], [-2, 2, 1], [0, 4, 1]], atol=1e-12)
     assert body.joints.tolist() == [[1], [1], [1]]
-    # the mirror turned it inside out
+    # the mirror flipped the winding
     assert body.faces.tolist() == [[2, 1, 0]]
 
 
@@ -448,7 +448,7 @@ def test_every_character_has_its_own_takes(read):
             made.animate(made.take(f"{name} turns", 0, 1), chain[1], "Rotation", [0, 1], [(0, 0, 0), (90, 0, 0)])
     made.animate(made.take("", 0, 1), chain[1], "Rotation", [0, 1], [(0, 0, 0), (0, 0, 0)])
     found = read(made)
-    # a take that holds a figure still is one, and one without a name gets a number
+    # a take with a static character is a take, and one without a name gets a number
     assert [[take.name for take in each.takes] for each in found] == [["a turns"], ["b turns"], ["take_2"]]
     for each in found:
         motion = take(each)
@@ -641,7 +641,7 @@ def test_the_child_imports_nothing_heavy():
 
 
 def the_answer(made: Made, tmp_path: Path) -> bytes:
-    """What the child says about a file."""
+    """Return the child's answer about a file."""
     path, kept = tmp_path / "made.fbx", []
     path.write_bytes(made.text())
     whole = process.read_answer
@@ -654,7 +654,7 @@ def the_answer(made: Made, tmp_path: Path) -> bytes:
 
 
 def read_answer(data: bytes) -> None:
-    """Read figures from an answer as from a file: they are sound, or there is a FormatError."""
+    """Read characters from an answer as from a file: they are valid, or there is a FormatError."""
     try:
         for found in fbx.read_characters(process.read_answer(data, "answer.fbx"), 1000):
             if found.takes:

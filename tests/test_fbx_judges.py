@@ -1,4 +1,4 @@
-"""FBX files of other programs: what is read of them, and whether three.js, ufbx itself, assimp, BVH and VRM agree."""
+"""FBX files of other programs: what is read, and agreement with three.js, ufbx itself, assimp, BVH and VRM."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NOT_JUDGED = {
     "ufbx_maya_human_ik_7400_binary": "three.js inherits scale in another way than Maya's segment scale compensation",
     "bvhtoolbox_template": "three.js makes every bone twice where two skins use it",
 }
-"""Files that three.js is no judge of."""
+"""Files that three.js cannot read correctly."""
 
 
 @cache
@@ -168,11 +168,11 @@ def test_joints_match_three_js(path):
 
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    # assimp draws straight lines where the last one has cubic curves over a few sparse keys
+    # assimp interpolates linearly where the last one has cubic curves over a few sparse keys
     [("assimp_huesitos", 1e-6), ("assimp_animation_with_skeleton", 1e-6), ("bvhtoolbox_template", 2e-4)],
 )
 def test_joints_match_assimp(shared, tmp_path, name, tolerance):
-    """Files with uneven keys, which three.js cannot judge; assimp writes them as glTF, whose reader is judged too."""
+    """Files with uneven keys, which three.js misreads; assimp converts them to glTF, whose reader is tested too."""
     if shutil.which("assimp") is None:
         pytest.skip("assimp is not on this machine (Debian: assimp-utils)")
     path, target = shared_data("fbx", f"{name}.fbx"), tmp_path / "assimp.glb"
@@ -196,7 +196,7 @@ def test_the_same_walk_as_fbx_and_as_bvh(shared):
 
 
 def test_the_same_character_as_fbx_and_as_vrm(shared):
-    """Exported twice by its makers, in A-pose and in T-pose: what a pose does not change agrees."""
+    """Exported twice by its makers, in A-pose and in T-pose: everything that is independent of the pose agrees."""
     a = load("100avatars_001_Crimsom").character
     b = footplant.load_character(shared_data("vrm", "100avatars_001_Crimsom.vrm"))
     assert a.height == pytest.approx(b.height, rel=0.01)

@@ -41,7 +41,7 @@ def joint_numbers(found: Meaning, skeleton: Skeleton) -> list[int]:
 
 
 def check_places(found: Meaning, motion: Motion, tolerance: float = 1e-5) -> None:
-    """Joints and end sites stand where ours do, in the rest pose and in every frame."""
+    """Assert that joints and end sites match ours, in the rest pose and in every frame."""
     seen = Kinematics(motion)
     numbers = joint_numbers(found, motion.skeleton)
     assert found.motion.shape[0] == len(motion)
@@ -109,7 +109,7 @@ def test_definitions_match_objects_and_connections_are_valid(tmp_path):
     }  # fmt: skip
     links = [link.values for link in file.top.one("Connections").inside]
     assert all({link[1], link[2]} <= {*numbers, 0} for link in links)
-    # every object hangs somewhere but the take and the bind pose
+    # every object is connected but the take and the bind pose
     loose = set(numbers) - {link[1] for link in links}
     assert {node.name for node in objects if node.values[0] in loose} == {"AnimationStack", "Pose"}
 
@@ -143,7 +143,7 @@ def test_the_same_clip_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "one.fbx").read_bytes() == (tmp_path / "two.fbx").read_bytes()
 
 
-# --- what it says
+# --- contents
 
 
 def test_units_and_axes_are_stated(tmp_path):

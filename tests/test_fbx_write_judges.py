@@ -1,4 +1,4 @@
-"""Our FBX files before independent judges: ufbx, three.js and assimp say where joints, vertices and weights are."""
+"""Our FBX files in independent readers: ufbx, three.js and assimp report joints, vertices and weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REAL = (
 
 
 def clips() -> dict[str, Clip]:
-    """Made ones, and real ones where they are."""
+    """Synthetic clips, and real ones if available."""
     made = {f"random {seed}": clip_of(random_motion(12, 3 + 2 * seed, seed)) for seed in range(4)}
     made |= {f"moving {seed}": clip_of(with_moving_bones(random_motion(8, 9, seed, smooth=True))) for seed in range(2)}
     made["pose"] = clip_of(random_motion(1, 6))
@@ -45,7 +45,7 @@ def clips() -> dict[str, Clip]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory) -> dict[Path, Clip]:
-    """Files and the clips in them."""
+    """Return files and the clips in them."""
     folder = tmp_path_factory.mktemp("fbx")
     out = {}
     for number, clip in enumerate(clips().values()):
@@ -60,7 +60,7 @@ def some_frames(clip: Clip) -> np.ndarray:
 
 
 def tolerance(clip: Clip) -> float:
-    """1e-5 m for a person; keys are 32-bit floats, so more for what is larger or farther away."""
+    """1e-5 m for a person; keys are 32-bit floats, so more for larger or more distant ones."""
     return 1e-5 * max(1.0, float(np.abs(Kinematics(clip.motion).positions).max()) / 10.0)
 
 
@@ -133,7 +133,7 @@ def test_our_own_reader_round_trips(written):
         found = back.motion.skeleton
         assert (back.conversion.units, back.conversion.up, back.conversion.declared) == ("cm", "y", True)
         assert (len(back.motion), back.motion.fps) == (len(clip.motion), clip.motion.fps)
-        # one frame in the rest pose reads as a character that does not move
+        # one frame in the rest pose is read as a static character
         assert back.name == (clip.name if back.takes else path.stem)
         assert back.takes or len(clip.motion) == 1
         assert found.names == skeleton.names
@@ -161,7 +161,7 @@ def _dense(skin: Skin) -> np.ndarray:
 
 
 def test_joints_and_vertices_match_three_js(written):
-    # three.js blends four influences only, and finds nodes by names without dots and colons
+    # three.js blends only four influences, and finds nodes by names without dots and colons
     cases = {path: clip for path, clip in written.items() if len(set(map(plain, clip.motion.skeleton.names))) == len(
         clip.motion.skeleton)}  # fmt: skip
     assert len(cases) >= 10
@@ -189,7 +189,7 @@ def test_joints_and_vertices_match_three_js(written):
 
 
 def plain(name: str) -> str:
-    """What three.js makes of a name."""
+    """Return the name as three.js changes it."""
     return "".join("_" if letter.isspace() else letter for letter in name if letter not in "[].:/")
 
 

@@ -1,4 +1,4 @@
-"""Reading glTF: against hand-made files, brute-force matrices, damaged files and type fuzzing."""
+"""Reading glTF: synthetic files, brute-force matrices, damaged files and type fuzzing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def matrix_of(node: dict) -> np.ndarray:
 
 
 def world_matrices(nodes: list[dict]) -> np.ndarray:
-    """World matrices of all nodes, by plain products."""
+    """Return world matrices of all nodes by matrix products."""
     parents = {child: number for number, node in enumerate(nodes) for child in node.get("children", [])}
 
     def world(number: int) -> np.ndarray:
@@ -169,7 +169,7 @@ sizes = st.one_of(st.sampled_from([1.0, 0.01, 100.0, -1.0]), st.floats(0.3, 2).m
 
 @st.composite
 def trees(draw):
-    """Random trees of scaled and mirrored nodes, animated in rotation, translation and scale."""
+    """Return random trees of scaled and mirrored nodes, animated in rotation, translation and scale."""
     count = draw(st.integers(2, 6))
     nodes = []
     for number in range(count):
@@ -239,7 +239,7 @@ def test_bone_offsets_of_a_take_much_smaller_than_its_rest_pose():
 
 
 def skinned_by_hand(made: Made, positions: np.ndarray) -> np.ndarray:
-    """Vertices of `figure` in the world by Σ w·W·IBM·v."""
+    """Return world positions of the vertices of `figure` by Σ w·W·IBM·v."""
     document = Document("made.gltf", made.gltf())
     worlds = world_matrices(made.json["nodes"])[made.json["skins"][0]["joints"]]
     bind = document.floats(made.json["skins"][0]["inverseBindMatrices"], ("MAT4",)).reshape(-1, 4, 4).swapaxes(1, 2)
@@ -333,7 +333,7 @@ def test_an_animated_armature_is_a_joint_unless_its_curves_are_constant():
 
 
 def chain(made: Made, names: list[str], **top) -> int:
-    """Append a chain of nodes and return its first."""
+    """Append a chain of nodes and return the first."""
     nodes = made.list("nodes")
     first = len(nodes)
     for number, name in enumerate(names):
@@ -417,7 +417,7 @@ def test_quantised_meshes_are_read():
     assert plain is not None
     assert skin is not None
     np.testing.assert_allclose(skin.vertices, plain.vertices, atol=1e-9)
-    # the mesh's z is the world's y, through the turned armature
+    # the mesh's z is the world's y, because of the rotated armature
     np.testing.assert_allclose(skin.normals, np.tile([0.0, 1.0, 0.0], (6, 1)), atol=1e-9)
 
 
@@ -555,7 +555,7 @@ def test_memory_stays_within_ten_times_the_file():
     tracemalloc.start()
     read(data)
     peak = tracemalloc.get_traced_memory()[1]
-    # the same mesh a thousand times over must not take a thousand times the memory
+    # a thousand uses of the same mesh must not take a thousand times the memory
     made.json["nodes"] += [{"mesh": 0, "skin": 0} for _ in range(1000)]
     often = made.glb()
     tracemalloc.reset_peak()

@@ -1,4 +1,4 @@
-"""glTF against independent judges: three.js says where joints and vertices are, Khronos says what is valid."""
+"""glTF in independent tools: three.js reports joints and vertices, Khronos's validator checks validity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def clip_of(found, take: int) -> Clip:
 
 
 def question(path: Path, clip: Clip, frames: list[int], vertices: int = 0) -> dict:
-    """What three.js is asked about some frames of a clip."""
+    """Return the query to three.js about some frames of a clip."""
     source = clip.character.source
     nodes = [node for node in source.joints.nodes if node >= 0]
     asked = {"animation": None, "times": [0]}
@@ -52,8 +52,8 @@ def size_of(clip: Clip) -> float:
 
 
 def check_positions(cases: list[tuple[Path, Clip]], tolerance: float) -> None:
-    """Joints stand where three.js puts them, relative to the figure's size."""
-    # one question for all takes of a figure: three.js reads the file once
+    """Assert that joints match three.js, relative to the character's size."""
+    # one query for all takes of a character: three.js reads the file once
     asked: dict[str, dict] = {}
     for path, clip in cases:
         one = question(path, clip, some_frames(clip))
@@ -83,7 +83,7 @@ def test_joints_of_real_files_match_three_js():
 @pytest.mark.skipif(not FILES, reason="the folder shared/data with real files is not beside the repository")
 def test_vertices_of_real_files_match_three_js():
     clips = [(path, clip_of(gltf.load(path)[0], 0)) for path in FILES]
-    # three.js blends four influences only and takes quaternions as they are; our skins follow no animated scales
+    # three.js blends only four influences and does not normalise quaternions; our skins ignore animated scale
     clips = [(path, clip) for path, clip in clips if clip.character.skin and clip.character.skin.joints.shape[1] <= 4]
     clips = [(path, clip) for path, clip in clips if not _scales(clip) and _is_unit(clip)]
     assert len(clips) > 8
@@ -97,7 +97,7 @@ def test_vertices_of_real_files_match_three_js():
 
 
 def _is_unit(clip: Clip) -> bool:
-    """Whether the file's own quaternions are exact; some are written with three digits."""
+    """Return whether the file's own quaternions are exact; some are written with three digits."""
     source = clip.character.source
     curves = [c for c in source.animations[clip.take].channels if c.path == "rotation"] if clip.takes else []
     values = [source.document.floats(c.output, ("VEC4",)) for c in curves if c.interpolation == "LINEAR"]
@@ -105,7 +105,7 @@ def _is_unit(clip: Clip) -> bool:
 
 
 def _scales(clip: Clip) -> bool:
-    """Whether the take really animates a scale."""
+    """Return whether the take really animates a scale."""
     found = gltf.read_characters(clip.character.source.document)[0]
     if not found.takes:
         return False

@@ -1,4 +1,4 @@
-"""Writing glTF: what is kept to the byte, what comes back, and round trips through our own reader."""
+"""Writing glTF: what is preserved byte for byte, and round trips through our own reader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def chunks(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def edited(clip: Clip, seed: int = 0) -> Clip:
-    """The same clip with every joint turned and the root moved."""
+    """Return the clip with every joint rotated and the root moved."""
     count = len(clip.motion.skeleton)
     shift = np.random.default_rng(seed).normal(size=(1, 1 + count, 3)) * 0.2
     return replace(clip, motion=clip.motion + shift * np.linspace(0.5, 1, len(clip.motion))[:, None, None])
@@ -106,7 +106,7 @@ def test_curves_of_other_nodes_are_kept_with_an_edit(tmp_path):
     new = json.loads(chunks((tmp_path / "out.glb").read_bytes())[0][1])["animations"][0]
     kept = [c for c in new["channels"] if c["target"]["path"] == "weights"]
     assert [new["samplers"][c["sampler"]] for c in kept] == [{"input": times, "output": weights}]
-    # at another length they would no longer fit
+    # with another length they would no longer match
     gltf.save(tmp_path / "short.glb", replace(clip, motion=clip.motion[:3]))
     new = json.loads(chunks((tmp_path / "short.glb").read_bytes())[0][1])["animations"][0]
     assert all(c["target"]["path"] != "weights" for c in new["channels"])
@@ -185,7 +185,7 @@ def test_an_added_root_is_animated_through_its_children(tmp_path):
 def test_edits_round_trip_under_any_scale(tmp_path, tree):
     nodes, curves = tree
     # rotations are written as float32, and a node that stretches one axis a thousand times more than another
-    # makes as much of their last digit
+    # amplifies their rounding as much
     squeeze = np.exp(sum(np.ptp(np.log(np.abs(node["scale"]))) for node in nodes))
     assume(squeeze <= 1e5)
     made = Made(nodes=copy.deepcopy(nodes), skins=[{"joints": list(range(len(nodes)))}])
@@ -233,7 +233,7 @@ def test_a_new_file_round_trips(tmp_path, suffix, mesh):
 
 
 def test_cached_static_documents_do_not_leak_between_files(tmp_path):
-    """What all of them have in common is made once; each is as if it were the first."""
+    """The common static part is built once; each file is as if it were the first."""
     motion = hand_made_motion()
 
     def written(name: str, character: Character, motion: Motion, mesh: str) -> bytes:

@@ -1,4 +1,4 @@
-"""`import footplant` stays light: benchmarks/import_time.py has the seconds, this has the modules."""
+"""`import footplant` stays light: benchmarks/import_time.py measures seconds, this checks modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAVY = (
 
 
 def modules_after(statement: str) -> set[str]:
-    """Names of all modules that a fresh interpreter has loaded after a statement."""
+    """Return the names of all modules loaded in a fresh interpreter after a statement."""
     script = f"import json, sys; {statement}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))

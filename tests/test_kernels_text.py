@@ -1,4 +1,4 @@
-"""The kernels behind BVH: numbers read and written as Python does, angles as `rotation` does."""
+"""The kernels behind BVH: numbers parsed and formatted as by Python, angles as by `rotation`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footplant.kernels import euler, text
 
 
 def parse(tokens: list[str], columns: int = 1, separator: str = "\n"):
-    """Values, which tokens were left over, and whether lines were rows."""
+    """Return values, which tokens were left to the caller, and whether lines are rows."""
     data = np.frombuffer((separator + separator.join(tokens) + "\n").encode(), np.uint8)
     out, left = np.full(len(tokens), np.nan), np.zeros((len(tokens), 3), np.int64)
     done, _, kept, regular = text.parse_numbers(data, 0, columns, text.POWERS, text.FIVES, out, left)
@@ -26,7 +26,7 @@ def parse(tokens: list[str], columns: int = 1, separator: str = "\n"):
 
 
 def assert_as_python(tokens: list[str]) -> list[int]:
-    """Bit for bit, but for those left over."""
+    """Assert equality bit for bit, except for tokens left to the caller."""
     got, left, _ = parse(tokens)
     expected = np.array([float(token) for token in tokens])
     sure = np.setdiff1d(np.arange(len(tokens)), left)
@@ -128,7 +128,7 @@ def to_quaternions(angles, order):
 
 
 def test_angles_to_quaternions_match_rotation():
-    """The twin is `rotation.from_euler`."""
+    """The reference is `rotation.from_euler`."""
     rng = np.random.default_rng(0)
     angles = np.concatenate([rng.uniform(-400, 400, (2000, 3)), list(itertools.product(TRICKY[:11], repeat=3))])
     for order in ORDERS:
@@ -150,7 +150,7 @@ def test_quaternions_to_angles_round_trip(order):
     euler.quaternions_to_euler(quaternions, np.array([order]), np.full(1, 3), out, lost)
     assert rotation.angle(to_quaternions(out[:, 0], order), quaternions[:, 0]).max() < 1e-11
     assert lost[0] < 1e-11
-    # one frame at a time nothing is unwrapped: then the angles are those of the twin, but in gimbal lock
+    # single frames are not unwrapped: the angles equal the reference's, except in gimbal lock
     free = np.abs(np.abs(angles[:2000, 1]) - 90.0) > 1e-3
     single = np.empty((1, 2000, 3))
     euler.quaternions_to_euler(

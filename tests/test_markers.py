@@ -38,7 +38,7 @@ def person(frames: int = 40, travel: float = 0.0, hidden: float = 0.1) -> np.nda
 
 
 def turned(places: np.ndarray, up: str) -> np.ndarray:
-    """The same points in a file whose vertical is another axis."""
+    """Return the same points in a file with another vertical axis."""
     return rotation.rotate(rotation.inverse(UP_TURNS[up]), places)
 
 

@@ -1,4 +1,4 @@
-"""Real files of markers: against another reader, against one another, and against the same take as BVH."""
+"""Real marker files: compared with another reader, with one another, and with the same take as BVH."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FACTS = {
     "bad/c3d_badParameterOffset.c3d": (111, 41, 250.0, "mm", "z", True, 4.88, 1.59),
     "bad/c3d_bad_parameter_section.c3d": (332, 45, 120.0, "mm", "z", True, 40.46, 0.61),
 }
-"""Files whose parameters are damaged, but whose markers are whole, are read when that is asked for, with a note."""
+"""Files with damaged parameters but intact markers are read on request, with a note."""
 DAMAGED = {
     "c3d_empty.c3d": "expected a C3D file of 512 bytes or more, got 0",
     "c3d_badParameterOffset.c3d": "expected intact parameters, got a damaged section: the parameter 'UNITS'",
@@ -77,7 +77,7 @@ def test_damaged_files_are_refused(shared, file):
 
 @pytest.mark.parametrize("path", C3D, ids=lambda path: path.stem)
 def test_ezc3d_reads_the_same(path: Path):
-    """Places, gaps, names, rates: to the last bit, in file units. What ezc3d cannot read is left out."""
+    """Positions, gaps, names, rates: bit for bit, in file units. Files that ezc3d cannot read are skipped."""
     ezc3d = pytest.importorskip("ezc3d")
     if path.stem in ("Dance", "Eb015si", "phasespace_sample"):
         pytest.skip("ezc3d does not read this file: odd parameters, MIPS, or no parameters")
@@ -96,7 +96,7 @@ def test_ezc3d_reads_the_same(path: Path):
 
 
 def test_one_trial_of_three_processors(shared):
-    """Sample 1 of c3d.org: the same walk by three processors, as whole numbers and floats, and with sections moved."""
+    """Sample 1 of c3d.org: the same walk by three processors, as integers and floats, and with sections moved."""
     intel = footplant.load_markers(shared / "c3d" / "Eb015pi.c3d")
     for other in ("c3d/Eb015pr.c3d", "c3d/Eb015si.c3d", "c3d/Eb015vr.c3d", "bad/c3d_TESTCPI.c3d"):
         markers = footplant.load_markers(shared / other)
@@ -119,7 +119,7 @@ def test_through_trc_and_back(path: Path, tmp_path):
 
 
 def distances(points: np.ndarray, bones: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """(F, M) from each point to the nearest bone, each bone two (F, 3)."""
+    """Return (F, M) distances from each point to the nearest bone, each bone two (F, 3)."""
     best = np.full(points.shape[:2], np.inf)
     for start, end in bones:
         along = (end - start)[:, None]
@@ -145,7 +145,7 @@ def test_the_same_take_lands_on_the_same_joints(shared):
     joints, ends = kinematics.positions, kinematics.ends
     labels = list(markers.labels)
 
-    # the turn and the shift between the two, from markers that lie nearly on joints
+    # rotation and translation between the two, from markers that are nearly at joints
     pairs = {"LKNE": "LeftLeg", "RKNE": "RightLeg", "LANK": "LeftFoot", "RANK": "RightFoot", "LTOE": "LeftToeBase",
              "RTOE": "RightToeBase", "LELB": "LeftForeArm", "RELB": "RightForeArm"}  # fmt: skip
     ours = np.concatenate([markers.positions[:, labels.index(label)] for label in pairs])

@@ -1,4 +1,4 @@
-"""NumPy files: nothing is unpickled, nothing is allocated on a file's word; SMPL's poses; what we write ourselves."""
+"""NumPy files: nothing unpickled, nothing allocated without checks; SMPL poses; our own files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def refuse(data: bytes, match: str) -> None:
 
 
 class Harmful:
-    """Unpickling it would make a folder."""
+    """Unpickling it would create a folder."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -67,7 +67,7 @@ def test_nothing_is_unpickled(tmp_path):
     ):
         with pytest.raises(FormatError, match=match):
             format_npz.load(tmp_path / name)
-    # an array that is not needed does not stand in the way
+    # an unneeded array does not prevent reading
     assert len(format_npz.load(tmp_path / "c.npz")[0].read_take(0)) == 12
     assert not target.exists()
 
@@ -122,7 +122,7 @@ def test_well_compressed_files_are_read():
 
 def test_memory_is_bounded_by_the_file():
     data = npz(poses=RNG.normal(scale=0.3, size=(8000, 72)).astype("f4"), trans=np.zeros((8000, 3), "f4"), fps=60)
-    # kernels that are loaded for the first time take memory too
+    # loading kernels for the first time takes memory too
     format_npz.parse(npz(poses=POSES, trans=TRANS, fps=30), "clip.npz")
     tracemalloc.start()
     format_npz.parse(data, "clip.npz")
@@ -206,7 +206,7 @@ class TestSmpl:
             found = figure(npz(poses=np.zeros((2, 3 * count)), trans=np.zeros((2, 3)), fps=30))
             places = dict(zip(found.skeleton.names, found.skeleton.rest_world[0]))
             assert found.up == "y"
-            # about a man: hips at 0.9 m, hands 0.7 m to the side, left on the left
+            # about an adult: hips at 0.9 m, hands 0.7 m to the side, left on the left
             assert 0.85 < places["pelvis"][1] < 1.0
             assert places["left_wrist"][0] == -places["right_wrist"][0]
             assert 0.6 < places["left_wrist"][0] < 0.75
@@ -231,7 +231,7 @@ class TestSmpl:
         poses[:, :3] = turn
         found = figure(npz(poses=poses, trans=np.zeros((5, 3)), fps=30))
         assert found.up == up
-        # the rest pose stands as the motion does
+        # the rest pose has the same up axis as the motion
         axis = rotation.AXES[up[-1]] * (-1.0 if "-" in up else 1.0)
         high = found.skeleton.rest_world[0][found.skeleton.index("head")]
         assert high @ axis > 1.4
@@ -355,7 +355,7 @@ def test_the_budget_is_for_all_arrays_together():
 
 
 def test_kinematics_of_the_mean_body_by_hand():
-    """Raise the left arm by a quarter turn about z: the wrist stands above the shoulder."""
+    """Raise the left arm by a quarter turn about z: the wrist is above the shoulder."""
     poses = np.zeros((1, 72))
     poses[0, 3 * 16 + 2] = np.pi / 2
     pose = figure(npz(poses=poses, trans=np.zeros((1, 3)), fps=30)).read_take(0)

@@ -1,4 +1,4 @@
-"""Joint positions in NumPy files: known orders of joints, trees told by the motion, rotations that fit."""
+"""Joint positions in NumPy files: known joint orders, trees found from the motion, fitted rotations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npz_made import npy, npz
 
 
 def moving(parents, offsets, frames: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and world rotations of a figure whose joints all swing differently."""
+    """Return positions and world rotations of a skeleton whose joints all swing differently."""
     rng = np.random.default_rng(seed)
     count = len(parents)
     time = np.linspace(0.0, 1.0, frames)[:, None, None]
@@ -34,7 +34,7 @@ def moving(parents, offsets, frames: int = 60, seed: int = 0) -> tuple[np.ndarra
 
 
 def of_layout(layout, seed: int = 0) -> np.ndarray:
-    """Positions of a figure in a known order, its points stiff and its copies where they belong."""
+    """Return positions of a skeleton in a known joint order, with rigid points and copies in place."""
     rng = np.random.default_rng(seed)
     order = parents_first(np.array(layout.parents))
     place = np.argsort(order)
@@ -71,10 +71,10 @@ def test_known_orders(layout, up):
 
 
 def test_single_poses_in_known_orders():
-    """Without a motion, bones of the same length on both sides tell the order."""
+    """Without motion, equal bone lengths on both sides determine the joint order."""
     for layout in KNOWN:
         (found,) = format_npz.parse(npy(of_layout(layout)[:1]), "clip.npy")
-        # a mirrored order of the same joints cannot be told when the toes point anywhere
+        # a mirrored order cannot be distinguished if the toes point anywhere
         assert sorted(found.skeleton.names) == sorted(
             name for name, kind in zip(layout.names, layout.kinds) if kind == JOINT
         ), layout.title
@@ -82,7 +82,7 @@ def test_single_poses_in_known_orders():
 
 @pytest.mark.parametrize("layout", [layout for layout in KNOWN if COPY not in layout.kinds][::2], ids=lambda x: x.title)
 def test_an_unknown_joint_order_is_found_from_the_motion(layout):
-    """Joints of a human in a random order after the root: the tree is found, and the figure met exactly."""
+    """Human joints in random order after the root: the tree is found, and the positions are fitted exactly."""
     rng = np.random.default_rng(5)
     order = np.concatenate([[0], 1 + rng.permutation(len(layout.names) - 1)])
     positions = of_layout(layout)[:, order]
@@ -91,7 +91,7 @@ def test_an_unknown_joint_order_is_found_from_the_motion(layout):
     names = [layout.names[j] for j in order]
     wanted = [layout.names[layout.parents[j]] for j in order[1:]]
     found = [names[parent] for parent in parents[1:]]
-    # a short finger whose neighbours are as stiff may hang on one of them, the body may not
+    # a short finger bone may be attached to an equally stiff neighbour, the body may not
     wrong = [names[j + 1] for j in range(len(found)) if found[j] != wanted[j]]
     small = "index|middle|ring|pinky|thumb|eye|ear|nose|jaw|toe"
     assert all(re.search(small, name.lower()) for name in wrong)
@@ -166,7 +166,7 @@ def test_invalid_rotations():
 
 
 def test_fit_of_noisy_positions():
-    """Noise of 5 mm on every joint: the figure stays within a few of that, and its bones keep one length."""
+    """With 5 mm noise on every joint, the fit stays within a few mm, with constant bone lengths."""
     clip = samples.load("walk")
     exact = Kinematics(clip.motion).positions
     noisy = exact + np.random.default_rng(0).normal(scale=0.005, size=exact.shape)
@@ -189,7 +189,7 @@ def test_fit_is_exact_for_a_rigid_skeleton():
     offsets = find_offsets(kin.positions, parents, bones, rotation.IDENTITY)
     assert np.abs(np.linalg.norm(offsets[1:], axis=-1) - np.linalg.norm(bones[1:], axis=-1)).max() < 1e-9
     world = pose(kin.positions, parents, offsets, rotation.IDENTITY)
-    # joints with several bones that do not lie in a line turn as they really did
+    # joints with several non-collinear bones get their true rotation
     chest = clip.motion.skeleton.parents[clip.character.roles["left_clavicle"]]
     turned = rotation.multiply(world[:, chest], rotation.inverse(kin.rotations[:, chest]))
     assert rotation.angle(turned, turned[:1]).max() < 1e-5
@@ -256,7 +256,7 @@ def test_real_arrays_that_are_not_motions(shared, name):
     "file", [CLIMB, KIMODO, "isaaclab_npz/humanoid_walk.npz", "smpl_npz/pyroki_smpl_keypoints.npy"]
 )
 def test_real_positions_are_fitted(shared, file):
-    """Every joint where the file has it: to float precision, but for skin points that follow no joint exactly."""
+    """Every joint matches the file to float precision, except skin points that follow no joint exactly."""
     (figure,) = format_npz.load(shared / file)
     with open(shared / file, "rb") as handle:
         data = np.load(handle, allow_pickle=False)

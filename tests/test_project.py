@@ -1,4 +1,4 @@
-"""Project files: exact to the bit, alike every time, open to what is not known yet, closed to what is broken."""
+"""Project files: bit-exact, reproducible, preserving unknown content, refusing damage."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_roles_are_kept_rather_than_found(tmp_path):
     assert dict(footplant.load(tmp_path / "odd.footplant").character.roles.joints) == {"hips": (3,)}
     footplant.save(tmp_path / "none.footplant", replace(clip, character=Character(clip.character.skeleton)))
     assert footplant.load(tmp_path / "none.footplant").character.roles is None
-    # who corrects them means it
+    # corrections given by the caller win
     footplant.save(tmp_path / "walk.footplant", clip)
     (tmp_path / "roles.toml").write_text('[roles]\nhead = "Neck"\n')
     corrected = footplant.load(tmp_path / "walk.footplant", roles=tmp_path / "roles.toml").character
@@ -185,7 +185,7 @@ def test_takes_share_common_arrays(tmp_path):
         assert_same_clip(clips[number], clip)
         assert clip.take == number
     assert_same_clip(clips[3], footplant.load(tmp_path / "a.footplant", take="moved"))
-    # the clip stands for its own take
+    # the clip replaces its own take
     edited = replace(footplant.load(tmp_path / "a.footplant", take=2), name="edited")
     footplant.save(tmp_path / "b.footplant", edited, takes=clips)
     assert [take.name for take in footplant.load(tmp_path / "b.footplant").takes] == [
@@ -349,7 +349,7 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
     refuse("characters/0/skin_joints.npy", np.full((20, 3), -1), "skin.joints: expected whole numbers from 0 to 11")
     refuse("figures/0/takes/0/rotations.npy", np.ones((5, 12, 4)), "expected unit quaternions")
     refuse("figures/0/takes/0/root.npy", np.zeros((6, 3)), r"root: expected an array of floats of shape \(5, 3\)")
-    # other widths and orders are fine
+    # other widths and byte orders are fine
     half = io.BytesIO()
     np.save(half, np.asfortranarray(np.ones((5, 3), ">f4")))
     path = pack(tmp_path / "c.footplant", index, members | {"figures/0/takes/0/root.npy": half.getvalue()},
@@ -364,7 +364,7 @@ def test_a_thousand_takes_of_one_array_share_memory(tmp_path, monkeypatch):
     path = pack(tmp_path / "b.footplant", index, members)
     with pytest.raises(FormatError, match="more bytes from a file of this size"):
         load_project(path)
-    # one of them is as good as ever
+    # one of them is as good as any
     assert len(footplant.load(path, take=999).motion) == 2000
 
 
@@ -390,7 +390,7 @@ def test_a_character_keeps_its_file(tmp_path):
     assert np.abs(Kinematics(written.motion).positions - want).max() < 1e-5
     footplant.save(tmp_path / "bare.footplant", clips[0], sources=False)
     assert load_project(tmp_path / "bare.footplant").clip.character.source is None
-    # a plain .gltf with its buffer beside it becomes one file
+    # a .gltf file with an external buffer becomes one file
     (tmp_path / "plain.gltf").write_bytes(made.gltf())
     footplant.save(tmp_path / "plain.footplant", footplant.load(tmp_path / "plain.gltf"))
     source = load_project(tmp_path / "plain.footplant").clip.character.source

@@ -89,7 +89,7 @@ def test_wrong_headers():
     assert raw.fps == pytest.approx(60.6061, rel=1e-4)
     assert "the times 60.6061; used the times" in raw.notes[0]
     raw = read(TEXT.replace("60.00\t120.00", "0\t120.00"))
-    # the times contradict the cameras' rate too
+    # the times contradict the camera rate too
     assert raw.fps == pytest.approx(60.6061, rel=1e-4)
     raw = read(TEXT.replace("8\t0.017", "9\t0.017"))
     assert "not consecutive" in raw.notes[0]
@@ -148,7 +148,7 @@ def test_empty_rows_cannot_make_large_arrays():
 
 
 def test_memory_is_bounded_by_the_file(tmp_path):
-    """Tabs alone are the worst: one byte becomes eight."""
+    """Tabs alone are the worst case: one byte becomes eight."""
     names = "\t\t\t".join(f"M{number}" for number in range(50))
     path = tmp_path / "empty.trc"
     row = "1\t0" + "\t" * 150

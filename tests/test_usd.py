@@ -1,4 +1,4 @@
-"""Reading USD: joints, takes, skins and units; damaged files; and what is never opened."""
+"""Reading USD: joints, takes, skins and units; damaged files; and what must never be opened."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_joints_names_units_and_takes(tmp_path):
     assert (figure.scale, figure.up) == (0.01, "y")
     assert [(take.name, take.frames, take.fps) for take in figure.takes] == [("Anim", 3, 24.0)]
     np.testing.assert_allclose(figure.skeleton.offsets, [[10, 24, 30], [0, -2, 0], [0, -2, 0]])
-    # the animation names its joints in another order, and the frame between two samples is half way
+    # the animation lists its joints in another order, and the frame between two samples is halfway
     half = rotation.from_axis_angle([1.0, 0, 0], np.pi / 4)
     np.testing.assert_allclose(motion.rotations[1, 1], half, atol=1e-6)
     np.testing.assert_allclose(motion.rotations[2, 0], rotation.from_axis_angle([0, 1.0, 0], np.pi / 2), atol=1e-6)

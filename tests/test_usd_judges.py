@@ -1,4 +1,4 @@
-"""USD judged by usd-core itself: joints and skinned points at every frame, and all its validators."""
+"""USD compared with usd-core itself: joints and skinned points at every frame, and all its validators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from usd_made import ARM, read, take_of, validation_errors, worst_joint, worst_t
 
 FILES = shared_files("usd/*.usd*")
 NEAR = 1e-6
-"""Metres: the rounding of 32-bit numbers over a figure's size."""
+"""Metres: rounding of 32-bit numbers over a character's size."""
 
 ANIMATED_PLACE = ARM.replace(
     "double3 xformOp:translate = (10, 20, 30)",

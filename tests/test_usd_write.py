@@ -1,4 +1,4 @@
-"""Writing USD: round trips, what of a loaded stage is kept, and files that are whole or not there."""
+"""Writing USD: round trips, what is preserved of a loaded stage, and atomic writing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load(path, take: int = 0) -> Clip:
 
 
 def turned(clip: Clip) -> Clip:
-    """The same clip, twice as long, with every joint turned more and more."""
+    """Return the clip, twice as long, with every joint rotated increasingly."""
     count = len(clip.motion.skeleton)
     motion = clip.motion if len(clip.motion) > 1 else rest_motion(clip.motion.skeleton, 4, 25.0)
     shift = np.random.default_rng(0).normal(size=(1, 1 + count, 3)) * 0.1

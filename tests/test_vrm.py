@@ -57,7 +57,7 @@ def test_the_bone_map_wins_over_names_and_the_character_faces_z(tmp_path, versio
     roles, skeleton = clip.character.require_roles(), clip.motion.skeleton
     names = {role: [skeleton.names[joint] for joint in chain] for role, chain in roles.joints.items()}
     assert names["spine"] == ["joint_a", "joint_b", "upperChest_node"]
-    # a name that ends like that of a bone's tip is a joint here
+    # a name that ends like an end site's is a joint here
     assert names["head"] == ["upper_end"]
     assert names["left_thumb"] == [f"leftThumb{part}_node" for part in ("Metacarpal", "Proximal", "Distal")]
     declared = [BONES[bone].role for bone in PLACES if version != "a" or "Eye" not in bone]
@@ -88,7 +88,7 @@ def test_a_glb_file_with_the_extension_is_read_alike(tmp_path, version):
 def test_an_animation_is_that_of_its_human_bones(tmp_path):
     content = made("a")
     number = human(content)["leftHand"]["node"]
-    # a twist between elbow and hand, a prop, and a bone that moves: none of it is a VRM animation's to tell
+    # a twist joint between elbow and hand, a prop, and a moving bone: VRM animations contain none of these
     elbow = human(content)["leftLowerArm"]["node"]
     content.json["nodes"][elbow]["children"].remove(number)
     content.json["nodes"] += [{"name": "twist", "children": [number]}, {"name": "prop"}]
@@ -139,7 +139,7 @@ def test_the_character_with_the_bone_map_is_preferred_to_larger_ones(tmp_path):
     assert "hips_node" in clip.motion.skeleton.names
     (other,) = clip.others
     assert len(other.motion.skeleton) > len(clip.motion.skeleton)
-    # what stands beside the figure is turned with it
+    # other characters in the file are rotated with it
     assert other.conversion.turn == clip.conversion.turn
 
 
@@ -152,7 +152,7 @@ def test_a_file_without_the_extension_is_plain_gltf(tmp_path, version):
 
 
 def damaged(version: str) -> dict[str, tuple]:
-    """What → (how to damage a made file, what the error must say)."""
+    """Kind of damage → (how to damage a synthetic file, what the error must say)."""
     change = (lambda bones, node: bones[5].update(node=node)) if version == "0" else (
         lambda bones, node: bones["head"].update(node=node))  # fmt: skip
     out = {
@@ -227,7 +227,7 @@ def test_bones_missing_from_a_map_are_reported_and_found(tmp_path):
     bones = human(content)
     bones[:] = [entry for entry in bones if entry["bone"] != "rightFoot"]
     bones.append({"bone": "tail", "node": 0})
-    # VRM 0.x writes −1 for nothing, which is no mistake where a bone may be absent
+    # VRM 0.x writes −1 for null, which is valid for an optional bone
     next(entry for entry in bones if entry["bone"] == "leftToes")["node"] = -1
     clip = footplant.load(write(tmp_path, "0", content))
     assert any("which joint is rightFoot" in note for note in clip.notes)
@@ -333,7 +333,7 @@ def test_sample_characters_round_trip_through_vrm(tmp_path, name):
     assert again.height == pytest.approx(character.height, rel=0.01)
     assert again.skin is not None
     assert character.skin is not None
-    # the mesh stands where it stood when the joints do
+    # the mesh is unchanged if the joints are
     before = rest_motion(character.skeleton)
     after = replace(before, skeleton=again.skeleton)
     ours, theirs = linear_blend(character.skin, Kinematics(before)), linear_blend(again.skin, Kinematics(after))
@@ -449,7 +449,7 @@ def test_modules_list_what_they_hold():
     assert "skin" not in vrma.holds
 
 
-# any figure
+# any character
 
 
 @st.composite
@@ -458,7 +458,7 @@ def figures(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     clip = footplant.load("sample:walk")
     skeleton = clip.motion.skeleton
-    # other rest rotations of the same figure: the frames of its joints turned, nothing else
+    # other rest rotations of the same character: only its joint frames are rotated
     frames = rotation.normalize(rng.normal(size=(len(skeleton), 4)))
     above = np.concatenate([rotation.identity(1), frames[skeleton.parents[1:]]])
     turned = replace(

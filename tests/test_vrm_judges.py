@@ -1,4 +1,4 @@
-"""VRM against independent judges: three-vrm says which bones are what and where they are, Khronos what is valid."""
+"""VRM in independent tools: three-vrm reports bones and positions, Khronos's validator checks validity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vrm_made import made
 
 MODELS, ANIMATIONS = shared_files("vrm/*.vrm"), shared_files("vrma/*.vrma")
 REAL = ("gltf/CesiumMan.glb", "gltf/godot_mannequiny.glb", "bvh/other/fair1_dab.bvh", "bvh/cmu/02_01.bvh")
-"""Characters and figures of other formats, with A-poses, T-poses and none."""
+"""Characters of other formats, with A-poses, T-poses and neither."""
 needs_models = pytest.mark.skipif(
     not MODELS, reason="the folder shared/data with real files is not beside the repository"
 )
@@ -44,7 +44,7 @@ def gap(ours: dict[str, np.ndarray], theirs: dict[str, list[float]]) -> float:
 
 
 def played_on(animation: Clip, figure: Clip, frames: list[int]) -> list[dict[str, np.ndarray]]:
-    """Where a VRM animation puts the bones of a figure, worked out from what we read of both, as VRM defines it."""
+    """Return where a VRM animation puts a character's bones, computed from both files as VRM defines it."""
     source, target = bones_of(animation), bones_of(figure)
     skeleton, other = animation.motion.skeleton, figure.motion.skeleton
     motion = animation.motion[frames]
@@ -68,14 +68,14 @@ def played_on(animation: Clip, figure: Clip, frames: list[int]) -> list[dict[str
         above = frame[parent] if parent >= 0 else rotation.IDENTITY
         bone = next((name for name, number in target.items() if number == joint), None)
         if bone is not None:
-            # turn the bone about the world's axes as they stand at rest, below what turns it from above
+            # rotate the bone about the world axes at rest, below the rotations of its ancestors
             below = bone_above(bone, target)
             spin = world[bone] if below is None else rotation.multiply(rotation.inverse(world[below]), world[bone])
             wanted[:, joint] = rotation.multiply(
                 rotation.multiply(rotation.inverse(above), spin), rotation.multiply(above, other.rest[joint])
             )
     hips = np.broadcast_to(places[target["hips"]], (len(frames), 3))
-    # hips that are not moved stay where the figure has them; else the way grows with the legs
+    # hips that are not animated stay in place; otherwise the translation scales with the legs
     if any(channel.path == "translation" for channel in animation.character.source.animations[0].channels):
         scale = places[target["hips"]][1] / skeleton.rest_world[0][source["hips"]][1]
         hips = scale * kinematics.positions[:, source["hips"]]
@@ -94,7 +94,7 @@ def test_bone_maps_rest_poses_and_facing_match_three_vrm():
         assert (clip.conversion.facing == "-z") == (answer["version"] == "0")
         rest = places_of(clip, rest_motion(clip.motion.skeleton))[0]
         assert gap(rest, answer["rest"]) < 1e-6, path.name
-        # the left hand at +x and the toes before the ankles: the figure faces +z
+        # left hand at +x and toes before the ankles: the character faces +z
         assert rest["leftHand"][0] > 0.3 > -0.3 > rest["rightHand"][0]
         if "leftToes" in rest:
             assert rest["leftToes"][2] > rest["leftFoot"][2] + 0.05
@@ -116,7 +116,7 @@ def test_animations_play_on_characters_as_three_vrm_plays_them():
 
 
 def swung(clip: Clip, seed: int = 0, frames: int = 12) -> Clip:
-    """The clip's figure with every human bone turning (as far as VRM animations turn them) and the hips moving."""
+    """Return the clip's character with every human bone rotating (as far as VRM animations can) and the hips moving."""
     rng = np.random.default_rng(seed)
     joints = [joint for bone, joint in bones_of(clip).items() if "Eye" not in bone]
     skeleton = clip.motion.skeleton
@@ -128,7 +128,7 @@ def swung(clip: Clip, seed: int = 0, frames: int = 12) -> Clip:
 
 @needs_models
 def test_motions_of_characters_play_the_same_as_animations_and_as_their_own_files(tmp_path):
-    """A motion of a VRM character, written as .vrma and played on that character by three-vrm, is that motion."""
+    """A motion of a VRM character, written as .vrma and played on that character by three-vrm, is unchanged."""
     clips = [swung(footplant.load(path), number) for number, path in enumerate(MODELS)]
     asked = []
     for path, clip in zip(MODELS, clips, strict=True):
@@ -155,7 +155,7 @@ def test_motions_of_characters_play_the_same_as_animations_and_as_their_own_file
 
 
 def test_samples_play_on_a_character(tmp_path):
-    """Clips whose rest pose is no T-pose: what three-vrm plays is what our own reading of the file gives."""
+    """Clips whose rest pose is not a T-pose: three-vrm plays what our own reader gives."""
     (tmp_path / "figure.vrm").write_bytes(made("1").glb())
     figure = footplant.load(tmp_path / "figure.vrm")
     asked, clips = [], []

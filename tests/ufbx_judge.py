@@ -18,7 +18,7 @@ import numpy as np
 
 
 def ask_ufbx(questions: list[dict[str, Any]], timeout: float = 120.0) -> list[dict[str, Any]]:
-    """Ask in a child process; arrays come back as lists. Skips the test where ufbx is absent."""
+    """Ask in a child process; arrays are returned as lists. Skips the test if ufbx is missing."""
     import pytest
 
     pytest.importorskip("ufbx", reason="ufbx is not installed: pip install footplant[fbx]")
@@ -31,7 +31,7 @@ def ask_ufbx(questions: list[dict[str, Any]], timeout: float = 120.0) -> list[di
 
 
 def _hold(thing):
-    """Keep an object for ever: ufbx gives out elements without counting that it did."""
+    """Keep a reference to an object: ufbx miscounts the references of its elements."""
     if thing is not None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     return thing
@@ -43,7 +43,7 @@ def _all(listed) -> list:
 
 
 def look(path: str, seconds: list[float], mesh: bool = False) -> dict[str, Any]:
-    """Nodes, their places (file units) at some times of the first take, and the first mesh with its weights."""
+    """Return nodes, their positions (file units) at some times of the first take, and the first mesh with weights."""
     import ufbx
 
     scene = _hold(ufbx.load_file(path))

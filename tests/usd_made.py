@@ -1,4 +1,4 @@
-"""Small USD stages for tests, and usd-core's own answers to judge ours by."""
+"""Small USD stages for tests, and usd-core's own results to compare with."""
 
 from __future__ import annotations
 
@@ -83,20 +83,20 @@ def SkelRoot "Model" (
 
 
 def write(folder: Path, text: str = ARM, name: str = "made.usda") -> Path:
-    """A file with that text."""
+    """Write a file with that text."""
     path = folder / name
     path.write_text(text)
     return path
 
 
 def read(path: Path, take: int = 0) -> tuple[RawCharacter, Motion]:
-    """The first figure of a file and one of its takes (the rest pose when it has none), read in this process."""
+    """Return the first character of a file and one of its takes (else the rest pose), read in this process."""
     figure = usd.load(path, isolated=False)[0]
     return figure, take_of(figure, take)
 
 
 def take_of(figure: RawCharacter, take: int = 0) -> Motion:
-    """A take of a figure, or its rest pose."""
+    """Return a take of a character, or its rest pose."""
     if not figure.takes:
         return rest_motion(figure.skeleton)
     assert figure.read_take is not None
@@ -104,7 +104,7 @@ def take_of(figure: RawCharacter, take: int = 0) -> Motion:
 
 
 def frame_codes(figure: RawCharacter) -> np.ndarray:
-    """The time codes of the first take's frames."""
+    """Return the time codes of the first take's frames."""
     animations = figure.source.character.animations
     if not animations:
         return np.zeros(1)
@@ -112,7 +112,7 @@ def frame_codes(figure: RawCharacter) -> np.ndarray:
 
 
 def _open(path: Path, skeleton: str):
-    """A stage, the prim of a skeleton, its SkelRoot and usd-core's cache of both."""
+    """Return a stage, the prim of a skeleton, its SkelRoot and usd-core's cache of both."""
     from pxr import Usd, UsdSkel
 
     stage = Usd.Stage.Open(str(path))
@@ -123,7 +123,7 @@ def _open(path: Path, skeleton: str):
 
 
 def judge_joints(path: Path, skeleton: str, codes: np.ndarray) -> dict[str, np.ndarray]:
-    """World matrices (F, 4, 4) for column vectors of each joint path, by usd-core."""
+    """Return world matrices (F, 4, 4) for column vectors of each joint path, by usd-core."""
     from pxr import UsdGeom, UsdSkel
 
     stage, prim, _, cache = _open(path, skeleton)
@@ -134,7 +134,7 @@ def judge_joints(path: Path, skeleton: str, codes: np.ndarray) -> dict[str, np.n
 
 
 def judge_skin(path: Path, skeleton: str, codes: np.ndarray) -> np.ndarray:
-    """World places (F, V, 3) of the skinned points of all meshes of a skeleton, by usd-core."""
+    """Return world positions (F, V, 3) of the skinned points of all meshes of a skeleton, by usd-core."""
     from pxr import Usd, UsdGeom, UsdSkel, Vt
 
     _stage, prim, root, cache = _open(path, skeleton)
@@ -160,7 +160,7 @@ def judge_skin(path: Path, skeleton: str, codes: np.ndarray) -> np.ndarray:
 
 
 def worst_joint(path: Path, figure: RawCharacter, motion: Motion) -> float:
-    """How far our joints are from usd-core's at most, over all frames, metres as the file has them."""
+    """Return the largest distance of our joints from usd-core's over all frames, in the file's metres."""
     own = figure.source.character
     judged = judge_joints(path, own.raw.path, frame_codes(figure))
     positions, places = Kinematics(motion).positions, own.joint_paths()
@@ -169,7 +169,7 @@ def worst_joint(path: Path, figure: RawCharacter, motion: Motion) -> float:
 
 
 def worst_turn(path: Path, figure: RawCharacter, motion: Motion) -> float:
-    """How far our joints' axes are from usd-core's at most, radians; for figures without mirrors or shear."""
+    """Return the largest angle of our joints' axes to usd-core's, radians; for characters without mirrors or shear."""
     own = figure.source.character
     turns, worst = Kinematics(motion).rotations, 0.0
     for name, matrix in judge_joints(path, own.raw.path, frame_codes(figure)).items():
@@ -179,7 +179,7 @@ def worst_turn(path: Path, figure: RawCharacter, motion: Motion) -> float:
 
 
 def worst_vertex(path: Path, figure: RawCharacter, motion: Motion, every: int = 1) -> float:
-    """How far our skinned vertices are from usd-core's at most, metres as the file has them."""
+    """Return the largest distance of our skinned vertices from usd-core's, in the file's metres."""
     assert figure.skin is not None
     judged = judge_skin(path, figure.source.character.raw.path, frame_codes(figure)[::every])
     ours = skinning.linear_blend(figure.skin, Kinematics(motion[::every]))
@@ -187,7 +187,7 @@ def worst_vertex(path: Path, figure: RawCharacter, motion: Motion, every: int = 
 
 
 def validation_errors(path: Path) -> set[str]:
-    """What all validators of usd-core find, without the names of files."""
+    """Return the findings of all validators of usd-core, without file names."""
     from pxr import Usd, UsdValidation
 
     registry = UsdValidation.ValidationRegistry()

@@ -1,4 +1,4 @@
-"""Small VRM characters and VRM animations made on the spot."""
+"""Small synthetic VRM characters and VRM animations."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ PLACES: dict[str, tuple[str | None, tuple[float, float, float]]] = {
     for side, sign in (("left", 1.0), ("right", -1.0))
     for part, above, (x, y, z) in _SIDE
 }  # fmt: skip
-"""Bone → the one above it and its place on it, metres; facing +z."""
+"""Bone → its parent and its offset, metres; facing +z."""
 OLD_THUMBS = {"ThumbMetacarpal": "ThumbProximal", "ThumbProximal": "ThumbIntermediate"}
 META_0 = {"title": "Made", "author": "nobody"}
 META_1 = {"name": "Made", "authors": ["nobody"], "licenseUrl": "https://vrm.dev/licenses/1.0/"}
 WORDS = {"spine": "joint_a", "chest": "joint_b", "head": "upper_end"}
-"""Nodes with names that say something else, or nothing: the map must win."""
+"""Nodes with misleading or meaningless names: the bone map must win."""
 
 
 def made(version: str, *, bones: tuple[str, ...] = tuple(PLACES)) -> Made:
-    """A figure of the bones that are asked for ("0", "1", or "a" for an animation), below a node of its own."""
+    """Return a character with the given bones ("0", "1", or "a" for an animation), below a node of its own."""
     out = Made(scene=0, scenes=[{"nodes": [0]}])
     sign = -1.0 if version == "0" else 1.0
     number = {bone: place + 1 for place, bone in enumerate(bones)}
@@ -79,12 +79,12 @@ def made(version: str, *, bones: tuple[str, ...] = tuple(PLACES)) -> Made:
 
 
 def old_name(bone: str) -> str:
-    """What VRM 0.x calls a bone."""
+    """Return the VRM 0.x name of a bone."""
     side = next((side for side in ("left", "right") if bone.startswith(side)), "")
     return side + OLD_THUMBS.get(bone[len(side) :], bone[len(side) :])
 
 
 def human(content: Made) -> Any:
-    """The map of human bones in a made file, to be damaged."""
+    """Return the humanoid bone map of a synthetic file, to be damaged."""
     (extension,) = content.json["extensions"].values()
     return extension["humanoid"]["humanBones"]

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from footplant.errors import FormatError
 
 MEMORY, MEMORY_FACTOR = 192 << 20, 10
-"""Memory limit of the child: this many bytes, plus so many times the size of the files that it opens."""
+"""Memory limit of the child: these bytes plus this multiple of the size of the files that it opens."""
 WAIT_FACTOR = 3
 """How many times the child's CPU time limit the parent waits: other processes compete for the CPU."""
 

@@ -169,7 +169,7 @@ def _bounds(positions: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _upright(positions: NDArray) -> str | None:
-    """Return the axis along which the cloud is clearly tall and stands at height 0, or None."""
+    """Return the axis along which the cloud is clearly tall and starts at height 0, or None."""
     lows, highs = _bounds(positions)
     if not len(lows):
         return None

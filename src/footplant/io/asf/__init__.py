@@ -47,17 +47,17 @@ def find_skeleton(path: Path) -> Path:
 
     A prefix matches if the name continues with a separator (35_01: 35) or a number (dance1: dance).
     """
-    beside = sorted(other for other in path.parent.iterdir() if other.suffix.lower() == ".asf")
+    candidates = sorted(other for other in path.parent.iterdir() if other.suffix.lower() == ".asf")
     name = path.stem.lower()
-    fitting = [other for other in beside if _begins(name, other.stem.lower())]
+    fitting = [other for other in candidates if _begins(name, other.stem.lower())]
     if fitting:
         return max(fitting, key=lambda other: len(other.stem))
-    if len(beside) == 1:
-        return beside[0]
-    listing = ", ".join(other.name for other in beside[:8]) or "none"
+    if len(candidates) == 1:
+        return candidates[0]
+    listing = ", ".join(other.name for other in candidates[:8]) or "none"
     begin = path.stem.partition("_")[0]
     raise FormatError(
-        f"expected its skeleton {path.stem}.asf (or {begin}.asf, or a single .asf file) beside it, got {listing}; "
+        f"expected its skeleton {path.stem}.asf (or {begin}.asf, or a single .asf file) in its folder, got {listing}; "
         "name it with skeleton=PATH (--skeleton)", path=path
     )  # fmt: skip
 

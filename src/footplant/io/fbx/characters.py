@@ -114,11 +114,11 @@ def _bone_joints(scene: FbxScene, members: set[int], skinned: set[int]) -> Joint
     for node in scene.order:
         if node in members or scene.parents[node] in below:
             below.add(node)
-    carries: set[int] = set()
+    with_mesh: set[int] = set()
     for node in reversed(scene.order):
-        if scene.kinds[node] == MESH or any(child in carries for child in scene.children[node]):
-            carries.add(node)
-    moved = {node for node in below & carries if scene.moves[node]}
+        if scene.kinds[node] == MESH or any(child in with_mesh for child in scene.children[node]):
+            with_mesh.add(node)
+    moved = {node for node in below & with_mesh if scene.moves[node]}
     return _make_joints(scene, members | moved, _root(scene, members), skinned)
 
 

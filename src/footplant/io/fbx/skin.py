@@ -24,7 +24,7 @@ from footplant.skeleton import Skin
 MAX_INFLUENCES = 8
 """Joints per vertex; of more, the strongest are kept."""
 MIN_SKIN_BYTES, SIZE_FACTOR = 1 << 25, 8
-"""Memory limit of a skin: this many bytes, or so many times its file's size if that is more."""
+"""Memory limit of a skin: the larger of these bytes and this multiple of the file's size."""
 
 
 @dataclass(frozen=True, eq=False)

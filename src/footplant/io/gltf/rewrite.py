@@ -93,7 +93,7 @@ def rewrite(path: str | Path, clips: Sequence[Clip], source: GltfSource, keep_ta
     originals = [source.animations[clip.take] if own else None for clip in clips]
     packer = Packer(path, source.document)
     existing = list(packer.json.get("animations") or [])
-    # several motions for a file without animations are never taken for its rest pose
+    # several motions for a file without animations are never treated as its rest pose
     unchanged = [
         (original is not None or len(clips) == 1) and _is_unchanged(motion, source, original)
         for motion, original in zip(motions, originals, strict=True)
