@@ -98,7 +98,7 @@ def test_mistakes_are_one_line(capsys, tmp_path, take):
     to = ("--to", "sample:sally")
     assert "--in" in fails(capsys, "puppet", *to, "--out", "vmc:39540")
     assert "--to" in fails(capsys, "puppet", "--in", "vmc:39539", "--out", "vmc:39540")
-    assert "received only" in fails(capsys, "puppet", "--in", "vmc:39539", *to, "--out", "xsens:9763")
+    assert "can only be received" in fails(capsys, "puppet", "--in", "vmc:39539", *to, "--out", "xsens:9763")
     assert "--allow" in fails(capsys, "puppet", "--in", "vmc:39539", *to, "--out", "vmc:39540", "--listen", "0.0.0.0")
     assert "--listen" in fails(capsys, "puppet", "--in", "vmc:0.0.0.0:39539", *to, "--out", "vmc:39540")
     assert "no such file" in fails(capsys, "puppet", "--in", "none.bvh", *to, "--out", "vmc:39540").lower()

@@ -177,7 +177,10 @@ def test_targets_are_moved_while_a_scene_plays():
         np.testing.assert_array_equal(one.rotations, two.rotations)
     still = played("elbow_wrist")
     assert any((one.rotations != two.rotations).any() for one, two in zip(moved.motions, still.motions, strict=True))
-    for goals, targets, words in (([number], np.zeros((2, 3)), "1 finite places"), ([99], np.zeros((1, 3)), "99..99")):
+    for goals, targets, words in (
+        ([number], np.zeros((2, 3)), "1 finite positions"),
+        ([99], np.zeros((1, 3)), "99..99"),
+    ):
         with pytest.raises(ConstraintError, match=words):
             crowd.aim(goals, targets)
 

@@ -95,8 +95,8 @@ def test_supports_agree_with_the_hull_of_the_soles():
     for array in (places, turns):
         array.setflags(write=False)
     polygons, sides = np.zeros((figures, most, 2)), np.zeros(figures, np.int64)
-    room = np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64)
-    kernel.supports(of, offsets, counts, 0.01, places, turns, *room, polygons, sides)
+    scratch = kernel.HullScratch(np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64))
+    kernel.supports(kernel.SoleTables(of, offsets, counts), 0.01, places, turns, scratch, polygons, sides)
     for f in range(figures):
         own = slice(0, counts[f])
         flat = (places[f, of[f, own]] + rotation.rotate(turns[f, of[f, own]], offsets[f, own]))[:, ::2]

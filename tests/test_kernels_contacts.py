@@ -65,12 +65,13 @@ def test_still_frames_and_their_runs(noise, reach, around):
     positions, settings = made(noise), StillnessSettings(around=around)
     frames, points = positions.shape[:2]
     mask, expected = np.zeros((frames, points), bool), np.zeros((frames, points), bool)
-    limits = np.array([settings.speed * HEIGHT, settings.fastest * HEIGHT, settings.share])
+    limits = settings.speed * HEIGHT, settings.fastest * HEIGHT, settings.share
     segments = np.array([[0, 1], [1, 170], [170, frames]])
     room = np.empty((frames, 3)), np.empty(frames, np.int64)
     for first, last in segments:
         window = max(round(around * FPS), 1)
-        stillness.mark_still(positions, first, last, reach, window, FPS, noise, limits, *room, mask)
+        thresholds = stillness.StillThresholds(reach, window, FPS, noise, *limits)
+        stillness.mark_still(positions, first, last, thresholds, *room, mask)
         expected[first:last] = twin.still(positions[first:last], FPS, HEIGHT, noise, settings, reach)
     np.testing.assert_array_equal(mask, expected)
     runs = np.empty((points * (frames // 2 + 3), 3), np.int64)
@@ -154,4 +155,4 @@ def test_places_of_rests():
 def test_the_median_of_values_that_are_alike_or_not(count):
     rng = np.random.default_rng(count)
     for values in (rng.normal(size=count), np.zeros(count), rng.integers(0, 3, count).astype(float), np.arange(12.0)):
-        assert stillness.middle_of(np.array(values), count) == np.median(values[:count])
+        assert stillness.median_of(np.array(values), count) == np.median(values[:count])

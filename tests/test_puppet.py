@@ -125,7 +125,7 @@ def test_packed_tables_are_the_tables():
         )),
         (packed.target_of(everything), (*engine.tables, engine.stage, engine.counterparts.tables)),
         (packed.memory_of(memory.floats, memory.places), analysis.init()),
-        (packed.found_of(everything), analysis.room()),
+        (packed.found_of(everything), analysis.buffer()),
     )  # fmt: skip
     for views, tables in parts:
         ours, theirs = list(flat(views)), list(flat(tables))

@@ -21,6 +21,7 @@ from footplant.optical import _shared as marker_shared
 from footplant.optical import calibration as marker_calibration
 from footplant.optical import smooth as marker_smooth
 from footplant.optical import step as marker_step
+from footplant.optical._pose import PosedMarkers
 from footplant.optical.body import LENGTHS, MarkerBody, Poses, joint_changes, length_changes, pose_changes, pose_markers
 from footplant.optical.marker_sets import from_table, recognise
 from footplant.optical.pose import PosePrior, normal_equations, solve_poses
@@ -275,7 +276,7 @@ def test_absorbed_noise_gradient_against_finite_differences() -> None:
     seen = pose_markers(body, body.bones(lengths), offsets, poses)
     by_joint, by_offset, by_pose = np.zeros((2, count, 3)), np.zeros_like(offsets), np.zeros((2, size))
     marker_margin.absorbed_dof_gradient(
-        body.base.skeleton.parents, body.segments, body.rows, seen.places, seen.joints, seen.turned, targets,
+        body.tables(), PosedMarkers(seen.places, seen.joints, seen.turned), targets,
         np.full(41, 0.002**-2.0), spreads, by_joint, by_offset, by_pose,
     )  # fmt: skip
     small, one = 1e-5, np.eye

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from footplant.kernels import jit
 
 
+class SlopeLimits(NamedTuple):
+    """Largest numbers of consecutive steps."""
+
+    up: int
+    """Along rows."""
+    across: int
+    """Along columns."""
+
+
+class PathEnds(NamedTuple):
+    """Cells in which a path may start and end."""
+
+    first_rows: int
+    """A path may start in column 0 at a row below this."""
+    first_columns: int
+    """A path may start in row 0 at a column below this."""
+    last_rows: int
+    """A path may end in the last column from this row on."""
+    last_columns: int
+    """A path may end in the last row from this column on."""
+
+
 @jit
-def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, last_rows, last_columns, total, came):
+def cheapest(costs, reward, diagonal, limits, ends, total, came):
     """Fill in the cheapest path to every cell; return (row, column, state, cost) of the best end, row −1 without one.
 
-    costs: (N, M). A step advances the row, the column, or both (which counts `diagonal` times a single step), with at
-    most `up` consecutive steps along rows and `across` along columns. Paths start in row 0 at a column below
-    `first_columns`, or in column 0 at a row below `first_rows`; they end in the last row at a column from
-    `last_columns` on, or in the last column at a row from `last_rows` on. `reward` is subtracted from every cell's
-    cost, so that long paths pay off.
+    costs: (N, M). A step advances the row, the column, or both (which counts `diagonal` times a single step), within
+    the slope limits. `reward` is subtracted from every cell's cost, so that long paths pay off.
 
     State 0 was reached by a diagonal step, 1 … up by that many consecutive steps along rows, up+1 … up+across along
     columns. total: (N, M, 1+up+across), scratch; came: the state of the previous cell, −1 at the start.
     """
+    up, across = limits
     rows, columns = costs.shape
     states = 1 + up + across
     best, best_row, best_column, best_state = np.inf, -1, -1, -1
@@ -29,7 +51,7 @@ def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, las
             for s in range(states):
                 total[i, j, s] = np.inf
                 came[i, j, s] = -1
-            if (i == 0 and j < first_columns) or (j == 0 and i < first_rows):
+            if (i == 0 and j < ends.first_columns) or (j == 0 and i < ends.first_rows):
                 total[i, j, 0] = diagonal * cost
             if i > 0 and j > 0:
                 for s in range(states):
@@ -62,7 +84,7 @@ def cheapest(costs, reward, diagonal, across, up, first_rows, first_columns, las
                     if value < total[i, j, target]:
                         total[i, j, target] = value
                         came[i, j, target] = s
-            if (i == rows - 1 and j >= last_columns) or (j == columns - 1 and i >= last_rows):
+            if (i == rows - 1 and j >= ends.last_columns) or (j == columns - 1 and i >= ends.last_rows):
                 for s in range(states):
                     if total[i, j, s] < best:
                         best, best_row, best_column, best_state = total[i, j, s], i, j, s
@@ -97,7 +119,8 @@ def trace(came, row, column, state, up, path):
 
 WARMUP = {
     "cheapest": lambda: (
-        np.zeros((1, 1)), 0.0, 1.0, 1, 1, 1, 1, 0, 0, np.zeros((1, 1, 3)), np.zeros((1, 1, 3), np.int8),
+        np.zeros((1, 1)), 0.0, 1.0, SlopeLimits(1, 1), PathEnds(1, 1, 0, 0), np.zeros((1, 1, 3)),
+        np.zeros((1, 1, 3), np.int16),
     ),
-    "trace": lambda: (np.full((1, 1, 3), -1, np.int8), 0, 0, 0, 1, np.zeros((1, 2), np.int64)),
+    "trace": lambda: (np.full((1, 1, 3), -1, np.int16), 0, 0, 0, 1, np.zeros((1, 2), np.int64)),
 }  # fmt: skip

@@ -80,7 +80,9 @@ def _walk(costs: NDArray, limits: tuple[int, int], reward: float, diagonal: floa
     rows, columns = costs.shape
     states = 1 + up + across
     total, came = np.empty((rows, columns, states)), np.empty((rows, columns, states), np.int16)
-    row, column, state, best = kernel.cheapest(costs, reward, diagonal, across, up, *edges, total, came)
+    row, column, state, best = kernel.cheapest(
+        costs, reward, diagonal, kernel.SlopeLimits(up, across), kernel.PathEnds(*edges), total, came
+    )  # fmt: skip
     if row < 0:
         return None
     path = np.empty((rows + columns, 2), np.int64)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from footplant.contacts._stillness import middle_of, middle_place
+from footplant.contacts._stillness import median_of, median_position
 from footplant.kernels import strict_jit
 
 
@@ -133,7 +133,7 @@ def find_creeps(positions, cores, fps, noise, room, out):
                 square += step * step
             room[f] = square
         if frames > lag:
-            usual = middle_of(room, frames - lag)
+            usual = median_of(room, frames - lag)
             out[n] = math.sqrt(max(usual - 12.0 * noise * noise, 0.0)) * fps / lag
 
 
@@ -161,10 +161,10 @@ def usual_place(values, count, room, place):
     for k in range(3):
         for i in range(count):
             room[i] = values[i, k]
-        center = middle_of(room, count)
+        center = median_of(room, count)
         for i in range(count):
             room[i] = abs(values[i, k] - center)
-        usual = middle_of(room, count)
+        usual = median_of(room, count)
         total, kept = 0.0, 0.0
         for i in range(count):
             if abs(values[i, k] - center) <= 3.0 * usual + 1e-12:
@@ -210,7 +210,7 @@ def look_at_ends(
                 square += (inside[i, k] - place[k]) * (inside[i, k] - place[k])
             room[i] = math.sqrt(square)
         # three axes: the median distance of Gaussian noise is 1.54 sigma
-        scale[n] = max(middle_of(room, count) / 1.54, bounds[0])
+        scale[n] = max(median_of(room, count) / 1.54, bounds[0])
         left = strayed = False
         for w in range(width):
             f = edge + sign * (w - inner)
@@ -243,7 +243,7 @@ def rest_places(positions, intervals, room, places, spreads):
     """The median places (B, 3) of points over intervals, and how far they stray there (B,), metres per axis."""
     for n in range(intervals.shape[0]):
         p, start, end = intervals[n, 0], intervals[n, 1], intervals[n, 2]
-        middle_place(positions, p, start, end, room, places[n])
+        median_position(positions, p, start, end, room, places[n])
         spreads[n] = spread_of(positions, p, start, end)
 
 

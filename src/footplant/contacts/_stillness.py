@@ -8,6 +8,7 @@ depend on which operations a processor fuses. Positions are (F, P, 3) metres, re
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,20 +116,37 @@ def fit_line(positions, first, last, f, p, reach):
     return math.sqrt(vx * vx + vy * vy + vz * vz), scatter, count
 
 
+class StillThresholds(NamedTuple):
+    """When a frame is still."""
+
+    reach: int
+    """Half width of the fitted window, frames."""
+    around: int
+    """Frames to either side in which the top speed is taken."""
+    fps: float
+    noise: float
+    """Metres per axis."""
+    slowest: float
+    """m/s; smallest speed limit."""
+    fastest: float
+    """m/s; largest speed limit."""
+    share: float
+    """Fraction of the top speed that is the limit in between."""
+
+
 @strict_jit
-def mark_still(positions, first, last, reach, around, fps, noise, limits, fits, queue, out):
+def mark_still(positions, first, last, thresholds, fits, queue, out):
     """Mark in `out` (F, P) which of the frames first … last−1 are still.
 
     A frame is still when the fitted speed v is below a limit, v² < limit² + 4·3·var(v), and the residual's variance is
     explained by noise. The limit is `share` of the highest speed nearby, between `slowest` and `fastest`.
 
-    reach: half width of the fitted window, frames; around: frames to either side in which the top speed is taken.
-    limits: (3,) slowest and fastest limit, m/s, and share of the top speed. fits (F, 3) and queue (F,) int64: scratch.
+    fits (F, 3) and queue (F,) int64: scratch.
     """
     if last - first < 2:
         out[first:last] = False
         return
-    slowest, fastest, share = limits[0], limits[1], limits[2]
+    reach, around, fps, noise, slowest, fastest, share = thresholds
     for p in range(positions.shape[1]):
         for f in range(first, last):
             slope, fits[f, 1], fits[f, 2] = fit_line(positions, first, last, f, p, reach)
@@ -177,7 +195,7 @@ def runs_of(mask, segments, out):
 
 
 @strict_jit
-def middle_of(values, count):
+def median_of(values, count):
     """Return the median of the first `count` values, which are reordered (Hoare 1961, "Algorithm 65: Find")."""
     middle = count // 2
     low, high = 0, count - 1
@@ -206,20 +224,20 @@ def middle_of(values, count):
 
 
 @strict_jit
-def middle_place(positions, p, start, end, room, place):
-    """Write the median position (3,) of a point over frames start … end−1; room (F,): scratch."""
+def median_position(positions, p, start, end, scratch, place):
+    """Write the median position (3,) of a point over frames start … end−1; scratch (F,): scratch."""
     for k in range(3):
         for f in range(start, end):
-            room[f - start] = positions[f, p, k]
-        place[k] = middle_of(room, end - start)
+            scratch[f - start] = positions[f, p, k]
+        place[k] = median_of(scratch, end - start)
 
 
 @strict_jit
-def bridge(positions, intervals, fps, longest, near, noise, room, ends, out):
+def bridge(positions, intervals, fps, longest, near, noise, scratch, ends, out):
     """Merge neighbours at one position if the point did not leave it in between; return the number of rows in `out`.
 
     longest: longest gap in frames. near: (2,) metres within which positions are the same, after a gap too short to go
-    anywhere and after a longer one. room (F,), ends (2, 3): scratch.
+    anywhere and after a longer one. scratch (F,), ends (2, 3): scratch.
     """
     count = 0
     reach = max(int(np.rint(0.12 * fps)), 1)
@@ -229,8 +247,8 @@ def bridge(positions, intervals, fps, longest, near, noise, room, ends, out):
             before, gap = out[count - 1, 1], out[count - 1, 2]
             apart = near[1] if start - gap > 0.05 * fps else near[0]
             apart = max(4.0 * noise / math.sqrt(min(reach, gap - before, end - start)), apart)
-            middle_place(positions, p, max(before, gap - reach), gap, room, ends[0])
-            middle_place(positions, p, start, min(end, start + reach), room, ends[1])
+            median_position(positions, p, max(before, gap - reach), gap, scratch, ends[0])
+            median_position(positions, p, start, min(end, start + reach), scratch, ends[1])
             step = excursion = 0.0
             for k in range(3):
                 step += (ends[1, k] - ends[0, k]) * (ends[1, k] - ends[0, k])
@@ -262,7 +280,8 @@ WARMUP = {
     "find_jumps": lambda: (_frames(), 0, 30.0, 1.7, np.zeros(1), np.zeros(3, bool)),
     "fourth_differences": lambda: (_frames(), _rows(), np.zeros(1)),
     "mark_still": lambda: (
-        _frames(), 0, 4, 1, 1, 30.0, 0.0, np.ones(3), np.zeros((4, 3)), np.zeros(4, np.int64), np.zeros((4, 1), bool)
+        _frames(), 0, 4, StillThresholds(1, 1, 30.0, 0.0, 1.0, 1.0, 1.0), np.zeros((4, 3)), np.zeros(4, np.int64),
+        np.zeros((4, 1), bool),
     ),
     "runs_of": lambda: (np.ones((4, 1), bool), np.array([[0, 4]]), _rows()),
     "bridge": lambda: (_frames(), _rows(), 30.0, 12.0, np.ones(2), 0.0, np.zeros(4), np.zeros((2, 3)), _rows()),

@@ -159,7 +159,7 @@ class ImportanceAnalysis:
 
         return kernel.new_memory(len(self.scene), len(SEGMENTS))
 
-    def room(self):
+    def buffer(self):
         """Return an output buffer for `step`, reusable for every frame."""
         from footplant.kernels import importance as kernel
 
@@ -214,7 +214,7 @@ def importances(
 ) -> list[Importance]:
     """Return the importance at every frame of a motion: world positions (F, J, 3) and rotations (F, J, 4)."""
     analysis = ImportanceAnalysis(performer, scene)
-    memory, out, poses = analysis.init(), analysis.room(), analysis.scene.rest()
+    memory, out, poses = analysis.init(), analysis.buffer(), analysis.scene.rest()
     found = []
     pairs: Iterable = zip(np.array(positions, float), np.array(rotations, float))
     for places, turned in pairs:

@@ -163,10 +163,12 @@ def _cores(positions, segments, fps: float, height: float, noise: float, setting
     seconds = (12.0 * noise**2 / fps / (slowest / 3.0) ** 2) ** (1.0 / 3.0)
     seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
     reach, around = max(round(seconds * fps / 2.0), 1), max(round(settings.around * fps), 1)
-    limits = np.array([slowest, settings.fastest * height, settings.share])
+    thresholds = kernel.StillThresholds(
+        reach, around, float(fps), noise, slowest, settings.fastest * height, settings.share
+    )  # fmt: skip
     still, fits, queue = np.empty((frames, points), bool), np.empty((frames, 3)), np.empty(frames, np.int64)
     for first, last in segments.tolist():
-        kernel.mark_still(positions, first, last, reach, around, float(fps), noise, limits, fits, queue, still)
+        kernel.mark_still(positions, first, last, thresholds, fits, queue, still)
     runs = np.empty((points * (frames // 2 + len(segments)), 3), np.int64)
     return runs[: kernel.runs_of(still, segments, runs)]
 
@@ -191,8 +193,8 @@ def _bridge(intervals, positions, fps: float, height: float, noise: float, setti
     creep = settings.creep_time * float(median(creep_of(positions, intervals, fps, noise)))
     # during a gap too short to go anywhere, a point may creep on
     near = np.array([settings.merge_near * height, settings.gone * height + creep])
-    out, room = np.empty_like(intervals), np.empty(len(positions))
+    out, scratch = np.empty_like(intervals), np.empty(len(positions))
     count = kernel.bridge(
-        positions, intervals, float(fps), settings.bridge * fps, near, noise, room, np.empty((2, 3)), out
+        positions, intervals, float(fps), settings.bridge * fps, near, noise, scratch, np.empty((2, 3)), out
     )
     return out[:count]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,13 +67,36 @@ def hull(flat, count, order, corners):
     return total
 
 
+class SoleTables(NamedTuple):
+    """Contact points of the soles of C characters, up to P each."""
+
+    joints: np.ndarray
+    """(C, P)"""
+    offsets: np.ndarray
+    """(C, P, 3) metres."""
+    counts: np.ndarray
+    """(C,) number of points."""
+
+
+class HullScratch(NamedTuple):
+    """Work arrays of a convex hull of P points."""
+
+    flat: np.ndarray
+    """(P, 2)"""
+    order: np.ndarray
+    """(P,) int64"""
+    corners: np.ndarray
+    """(2P,) int64"""
+
+
 @jit
-def supports(joints, offsets, counts, margin, positions, rotations, flat, order, corners, polygons, sides):
+def supports(soles, margin, positions, rotations, scratch, polygons, sides):
     """Write support polygons shrunk by a margin: polygons (C, P, 2) over x and z, and their numbers of corners (C,).
 
-    joints (C, P) and offsets (C, P, 3): points of the soles, counts (C,) of them; flat (P, 2), order (P,) and corners
-    (2P,): scratch. A polygon is scaled about its centroid until every edge has moved in by at least the margin.
+    A polygon is scaled about its centroid until every edge has moved in by at least the margin, metres.
     """
+    joints, offsets, counts = soles
+    flat, order, corners = scratch
     for f in range(positions.shape[0]):
         sides[f] = 0
         if counts[f] == 0:
@@ -123,9 +147,9 @@ WARMUP = {
         _read_only(1, 1), _read_only(1, 1, 3), _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 3))
     ),
     "supports": lambda: (
-        np.zeros((1, 1), np.int64), np.zeros((1, 1, 3)), np.ones(1, np.int64), 0.01, _read_only(1, 1, 3),
-        _read_only(1, 1, 4), np.zeros((1, 2)), np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros((1, 1, 2)),
-        np.zeros(1, np.int64),
+        SoleTables(np.zeros((1, 1), np.int64), np.zeros((1, 1, 3)), np.ones(1, np.int64)), 0.01, _read_only(1, 1, 3),
+        _read_only(1, 1, 4), HullScratch(np.zeros((1, 2)), np.zeros(1, np.int64), np.zeros(2, np.int64)),
+        np.zeros((1, 1, 2)), np.zeros(1, np.int64),
     ),
     "unit_turns": lambda: (np.ones((1, 1, 4)),),
 }  # fmt: skip

@@ -82,7 +82,7 @@ def measure(
         used = time.process_time()
         latencies = perform(stage, inlet, send, stop=lambda: process.poll() is not None, status=status)
         used = time.process_time() - used
-        figures = json.loads(process.communicate()[0] or "{}")
+        results = json.loads(process.communicate()[0] or "{}")
     finally:
         gc.unfreeze()
         process.kill()
@@ -91,7 +91,7 @@ def measure(
         outlet.close()
     poses = sum(actor.poses for actor in stage.actors.values())
     settled = [size for when, size in peaks if when > 0.3 * (time.perf_counter() - started)]
-    figures |= {
+    results |= {
         "within_p50_ms": 1e3 * latencies.percentile(50),
         "within_p99_ms": 1e3 * latencies.percentile(99),
         "cpu_share": used / max(time.perf_counter() - started, 1e-9),
@@ -100,7 +100,7 @@ def measure(
         "clock_jumps": sum(actor.clock.jumps for actor in stage.actors.values()),
         "memory_growth_mb": settled[-1] - settled[0] if len(settled) > 1 else 0.0,
     }
-    return figures
+    return results
 
 
 def resident_megabytes() -> float:

@@ -67,7 +67,7 @@ class ControllerState:
     """The action that is playing."""
     pending: int | None = None
     """The requested action that waits for a matching pose."""
-    asked: float = 0.0
+    requested_at: float = 0.0
     """When the pending action was requested."""
     go_on: tuple[int, float] = (0, 0.0)
     """Motion and steering that continue after an action."""
@@ -182,7 +182,7 @@ class Controller:
         if direction not in DIRECTIONS:
             raise MotionError(f"expected a direction among {', '.join(DIRECTIONS)}; got {direction!r}")
         if name in self.spec.actions:
-            state.pending, state.asked = self.tables.index(name), state.now
+            state.pending, state.requested_at = self.tables.index(name), state.now
             return
         wanted = self._wanted(name, direction)
         state.pending = None
@@ -233,7 +233,7 @@ class Controller:
         number = state.pending
         if state.weights[number] > 0.0:
             return
-        waited = state.now - state.asked
+        waited = state.now - state.requested_at
         going = self._kinds[state.targets[state.count - 1]] == GAIT
         opening = self.tables.openings[number]
         cell = min(int(state.numbers[0] * CONTROLLER.phases), CONTROLLER.phases - 1)

@@ -215,9 +215,9 @@ class SolePoints:
 
         characters, most = self.joints.shape
         polygons, sides = np.zeros((characters, most, 2)), np.zeros(characters, np.int64)
-        arguments: tuple = (
-            self.joints, self.offsets, self.counts, SUPPORT_MARGIN, kinematics.positions, kinematics.rotations,
-            np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64), polygons, sides,
+        soles_table = kernel.SoleTables(self.joints, self.offsets, self.counts)
+        scratch = kernel.HullScratch(np.empty((most, 2)), np.empty(most, np.int64), np.empty(2 * most, np.int64))
+        kernel.supports(
+            soles_table, SUPPORT_MARGIN, kinematics.positions, kinematics.rotations, scratch, polygons, sides
         )  # fmt: skip
-        kernel.supports(*arguments)
         return polygons, sides

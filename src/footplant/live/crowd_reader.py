@@ -109,7 +109,7 @@ def _goals(fields: Fields, actors: list[CrowdActor]) -> list[Goal]:
     """Return the goals of an entry: one for each of its actors."""
     numbers = {actor.name: number for number, actor in enumerate(actors)}
 
-    def who(key: str) -> list[int]:
+    def actors_of(key: str) -> list[int]:
         value = fields.get(key)
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
@@ -119,9 +119,9 @@ def _goals(fields: Fields, actors: list[CrowdActor]) -> list[Goal]:
             fields.fail(key, f"no actor {missing[0]!r}; the scene has: {', '.join(numbers)}")
         return [numbers[name] for name in names]
 
-    own = who("actor")
+    own = actors_of("actor")
     kind = fields.choice("kind", KINDS, "kind of goal")
-    others = who("of") if "of" in fields else None
+    others = actors_of("of") if "of" in fields else None
     if others is not None and len(others) != len(own):
         fields.fail("of", f"expected as many as there are actors ({len(own)}), got {len(others)}")
     ramp = fields.get("ramp", 0.3)

@@ -78,7 +78,7 @@ def _kind(places: NDArray, character: Character) -> str:
     shoulders = places[[roles["left_upper_arm"], roles["right_upper_arm"]]].mean(axis=0)
     trunk = (shoulders - hips) / np.linalg.norm(shoulders - hips)
     if trunk[1] < CALIBRATION_POSE.upright:
-        raise MotionError(f"expected somebody standing upright to calibrate with, got a trunk {_tilt(trunk):.0f}° off")
+        raise MotionError(f"expected an upright performer to calibrate with, got a trunk {_tilt(trunk):.0f}° off")
     drops = []
     for side in ("left", "right"):
         arm = places[roles[f"{side}_hand"]] - places[roles[f"{side}_upper_arm"]]

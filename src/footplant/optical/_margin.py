@@ -17,6 +17,7 @@ from footplant.kernels import jit
 from footplant.kernels.dense import factor
 from footplant.kernels.fk import world_axis
 from footplant.kernels.quaternion import rotate
+from footplant.optical._pose import MarkerTables, PosedMarkers
 
 
 @jit
@@ -72,15 +73,15 @@ def absorbed_dof(hessians, held, spreads, out):
 
 
 @jit
-def absorbed_dof_gradient(
-    parents, segments, rows, places, joints, turned, targets, precision, spreads, by_joint, by_offset, by_pose
-):  # fmt: skip
+def absorbed_dof_gradient(body, posed, targets, precision, spreads, by_joint, by_offset, by_pose):
     """Add half the gradient of Σ (D − tr(H⁻¹K)) to by_joint, by_offset and by_pose; spreads as from `absorbed_dof`.
 
     d tr(H⁻¹K) = −tr(H⁻¹KH⁻¹ d(JᵀJ)) for a constant K. by_joint (F, J, 3): by the position of a joint and everything
     below it, rotations fixed; by_offset (M, 3): by a marker's offset in the frame of its segment; by_pose (F, D): by a
-    step of the pose.
+    step of the pose. body: `_pose.MarkerTables`; posed: `_pose.PosedMarkers` of F frames.
     """
+    parents, segments, rows = body.parents, body.segments, body.rows
+    places, joints, turned = posed.places, posed.joints, posed.turned
     size = spreads.shape[1]
     columns, jacobian, axes = np.empty(size, np.int64), np.empty((3, size)), np.empty((3, size))
     chain, above, below = np.empty(parents.shape[0], np.int64), np.empty(3), np.empty(3)
@@ -154,17 +155,22 @@ def absorbed_dof_gradient(
                     by_pose[f, columns[c]] += axes[0, c] * tx + axes[1, c] * ty + axes[2, c] * tz
 
 
-def _changes():
+def _gradient_arguments():
     parents, turned = np.array([-1]), np.zeros((1, 1, 4))
     parents.setflags(write=False)
     turned[..., 0] = 1.0
+    body = MarkerTables(
+        parents, np.array([0]), np.array([0]), np.array([0]), np.eye(3)[None], np.ones((1, 3)), np.zeros((1, 3)),
+        np.array([-1]), np.ones(1), 0.1,
+    )  # fmt: skip
+    posed = PosedMarkers(np.zeros((1, 1, 3)), np.zeros((1, 1, 3)), turned)
     return (
-        parents, np.array([0]), np.array([0]), np.zeros((1, 1, 3)), np.zeros((1, 1, 3)), turned, np.zeros((1, 1, 3)),
-        np.ones(1), np.zeros((1, 6, 6)), np.zeros((1, 1, 3)), np.zeros((1, 3)), np.zeros((1, 6)),
+        body, posed, np.zeros((1, 1, 3)), np.ones(1), np.zeros((1, 6, 6)), np.zeros((1, 1, 3)), np.zeros((1, 3)),
+        np.zeros((1, 6)),
     )  # fmt: skip
 
 
 WARMUP = {
     "absorbed_dof": lambda: (np.ones((1, 3, 3)), np.zeros((1, 3, 3)), np.zeros((1, 3, 3)), np.zeros(1)),
-    "absorbed_dof_gradient": _changes,
+    "absorbed_dof_gradient": _gradient_arguments,
 }

@@ -253,6 +253,7 @@ def _noise_terms(
 ) -> tuple[float, NDArray, NDArray, NDArray]:
     """Return the absorbed noise, and half its gradient by lengths (L,), offsets (M, 3) and poses (F, D)."""
     from footplant.optical import _margin as kernel
+    from footplant.optical._pose import PosedMarkers
 
     by_joint, by_offset = np.zeros_like(seen.joints), np.zeros_like(state.offsets)
     by_pose = np.zeros((len(targets), 3 + 3 * len(body.active)))
@@ -260,8 +261,8 @@ def _noise_terms(
         return 0.0, np.zeros_like(state.lengths), by_offset, by_pose
     noise, spreads = absorbed_noise(body, state, seen, targets)
     kernel.absorbed_dof_gradient(
-        body.base.skeleton.parents, body.segments, body.rows, seen.places, seen.joints, seen.turned,
-        _without_sliding(body, state, targets), state.skin**-2.0, spreads, by_joint, by_offset, by_pose,
+        body.tables(), PosedMarkers(seen.places, seen.joints, seen.turned), _without_sliding(body, state, targets),
+        state.skin**-2.0, spreads, by_joint, by_offset, by_pose,
     )  # fmt: skip
     moved = joint_changes(body, seen, body.bone_changes(state.lengths))
     return float(noise.sum()), np.tensordot(moved, by_joint, ((0, 1, 2), (0, 1, 2))), by_offset, by_pose

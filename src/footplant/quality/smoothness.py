@@ -113,10 +113,10 @@ def _rotation_jerk(rotations: NDArray, joints: NDArray, parts: Sequence[tuple[in
     from footplant.quality import _smoothness as kernel
 
     rows = [max(last - first - 3, 0) for first, last in parts]
-    out, room, at = np.empty((sum(rows), len(joints))), np.empty((3, len(joints), 3)), 0
+    out, scratch, at = np.empty((sum(rows), len(joints))), np.empty((3, len(joints), 3)), 0
     for (first, last), count in zip(parts, rows):
         if count:
-            kernel.angular_jerk(rotations, joints, first, last, room, out[at : at + count])
+            kernel.angular_jerk(rotations, joints, first, last, scratch, out[at : at + count])
             at += count
     return out.ravel()
 

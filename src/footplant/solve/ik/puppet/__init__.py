@@ -119,7 +119,7 @@ class PuppetEngine:
         analysis, performer = self.analysis, self.performer.skeleton
         return pack(
             performer.parents, performer.offsets[None], analysis.figure, analysis.tubes, analysis.near,
-            analysis.things, analysis.rules, *self.tables, self.stage, self.counterparts.tables, analysis.room(),
+            analysis.things, analysis.rules, *self.tables, self.stage, self.counterparts.tables, analysis.buffer(),
             new_work(len(performer), len(self.target.skeleton)),
         )  # fmt: skip
 
