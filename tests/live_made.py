@@ -1,4 +1,4 @@
-"""Datagrams made for the tests: poses of samples as each protocol writes them, and what damage does to bytes."""
+"""Synthetic datagrams for the tests: poses of samples in each protocol, and damaged datagrams."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from footplant.motion import Motion
 
 
 def walk(fps: float = 60.0, name: str = "walk") -> tuple[Motion, object]:
-    """A sample's motion at a rate, and its character."""
+    """Return a sample's motion at a frame rate, and its character."""
     clip = samples.load(name)
     return clip.motion.resample(fps), clip.character
 
 
-def said(protocol: str, motion: Motion, character, start: float = 0.0) -> list[bytes]:
-    """A motion as datagrams of a protocol that we speak."""
+def encoded(protocol: str, motion: Motion, character, start: float = 0.0) -> list[bytes]:
+    """Encode a motion as datagrams of a protocol that we can send."""
     encoder = PoseEncoder(protocol, character)
     return [encoder.encode(motion.root[f], motion.rotations[f], start + f / motion.fps) for f in range(len(motion))]
 
 
 def split_vmc(datagram: bytes, size: int = 13) -> list[bytes]:
-    """A VMC bundle as the reference sender splits it: bundles of so many messages, all but the first nested."""
+    """Split a VMC bundle as the reference sender does: bundles of that many messages, all but the first nested."""
     messages = [osc.encode(m.address, *m.arguments) for m in osc.decode(datagram)]
     parts = [messages[start : start + size] for start in range(0, len(messages), size)]
     return [osc.bundle(part if not n else [osc.bundle(part)]) for n, part in enumerate(parts)]
 
 
 def in_plan(plan: BonePlan, motion: Motion, character, frame: int) -> PoseSample:
-    """A pose told in the world by the bones of a plan whose T-pose faces +z: each at the joint of its role."""
+    """Return a pose in world space on the bones of a plan whose T-pose faces +z: each at the joint of its role."""
     kinematics = Kinematics(motion[frame])
     avatar = Avatar(character)
     avatar.pose(motion.root[frame], motion.rotations[frame])
-    # turned from a T-pose that faces −z to one that faces +z
+    # rotated from a T-pose that faces −z to one that faces +z
     turns = rotation.multiply(avatar.turns, [0.0, 0.0, 1.0, 0.0])
     roles = {role: list(joints) for role, joints in character.roles.joints.items()}
     by_joint = dict(zip(avatar._joints.tolist(), turns))
@@ -57,7 +57,7 @@ def in_plan(plan: BonePlan, motion: Motion, character, frame: int) -> PoseSample
 
 
 def natnet_frame(number: int, skeletons: dict[int, tuple[np.ndarray, np.ndarray]], seconds: float) -> bytes:
-    """A NatNet 3 frame with skeletons: id → places (N, 3) and turns (N, 4) of its bones."""
+    """Encode a NatNet 3 frame with skeletons: id → positions (N, 3) and rotations (N, 4) of its bones."""
     body = np.int32([number, 0, 0, 0, len(skeletons)]).tobytes()
     for skeleton, (places, turns) in skeletons.items():
         rows = np.zeros(len(places), natnet._BODY)
@@ -69,7 +69,7 @@ def natnet_frame(number: int, skeletons: dict[int, tuple[np.ndarray, np.ndarray]
 
 
 def natnet_definitions(skeletons: dict[int, tuple[str, list[tuple[str, int]]]]) -> bytes:
-    """Definitions of skeletons: id → name and (bone, number of its parent or −1), all offsets zero."""
+    """Encode definitions of skeletons: id → name and (bone, index of its parent or −1), all offsets zero."""
     body = np.int32([len(skeletons)]).tobytes()
     for number, (name, bones) in skeletons.items():
         body += np.int32([2]).tobytes() + name.encode() + b"\x00" + np.int32([number, len(bones)]).tobytes()
@@ -80,7 +80,7 @@ def natnet_definitions(skeletons: dict[int, tuple[str, list[tuple[str, int]]]]) 
 
 
 def mutations(seeds: list[bytes], count: int, seed: int = 0) -> Iterator[bytes]:
-    """Damaged datagrams: bytes changed, cut, repeated, moved, and numbers replaced by the worst ones."""
+    """Yield damaged datagrams: bytes changed, truncated, repeated, moved, and numbers replaced by extreme ones."""
     random = np.random.default_rng(seed)
     words = "ffffffff 7f800000 7fc00000 00000000 80000000 2362756e e3810000"
     worst = [bytes.fromhex(word) for word in words.split()]
@@ -105,11 +105,11 @@ def mutations(seeds: list[bytes], count: int, seed: int = 0) -> Iterator[bytes]:
 
 
 def seeds(protocol: str) -> list[bytes]:
-    """Some datagrams of a protocol, to damage."""
+    """Return some datagrams of a protocol, to damage."""
     motion, character = walk()
     part = motion[:3]
     if protocol in ("vmc", "rokoko"):
-        found = said(protocol, part, character)
+        found = encoded(protocol, part, character)
         return [*found, *split_vmc(found[0])] if protocol == "vmc" else found
     if protocol == "xsens":
         return [xsens.encode(in_plan(xsens.PLAN, motion, character, f), f, 8 * f) for f in range(3)]

@@ -1,4 +1,4 @@
-"""Takes of markers that were made, not seen: a body whose lengths and joints are known wears them."""
+"""Synthetic marker takes: a body with known lengths and joints wears the markers."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ BODIES = {
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A take with its truth."""
+    """A take with its ground truth."""
 
     markers: Markers
     wearer: Character
     motion: Motion
-    """On the wearer."""
+    """The motion of the wearer."""
     joints: NDArray
     """(F, J, 3) metres."""
     swapped: tuple[tuple[int, int, int], ...] = ()
-    """(frame, marker, marker) whose places were exchanged."""
+    """(frame, marker, marker) whose labels were swapped."""
 
 
 _RANGE = {
@@ -53,11 +53,11 @@ _RANGE = {
     "upper_arm": (0.6, 0.8, 0.7), "lower_arm": (0.9, 0.9, 0.03), "hand": (0.1, 0.3, 0.4),
     "upper_leg": (0.6, 0.3, 0.3), "lower_leg": (0.7, 0.06, 0.03), "foot": (0.3, 0.1, 0.15), "toes": (0.1, 0.0, 0.0),
 }  # fmt: skip
-"""Role → how far it goes each way about the axes of the T-pose in a range of motion, radians."""
+"""Role → amplitude about the axes of the T-pose in a range of motion, radians."""
 
 
 def range_of_motion(seconds: float = 10.0, fps: float = 120.0) -> Clip:
-    """Somebody who takes every joint through its range, each at a pace of its own."""
+    """Return a clip that takes every joint through its range, each at its own rate."""
     character = samples.load_character("mannequin")
     roles, skeleton = character.require_roles(), character.skeleton
     time = np.arange(int(seconds * fps)) / fps
@@ -80,10 +80,10 @@ def range_of_motion(seconds: float = 10.0, fps: float = 120.0) -> Clip:
 
 def wear(labels: list[str], motion: str | Clip = "walk", body: Proportions | str = "mean", *, seed: int = 0,
          off: float = 0.015, noise: float = 0.001, hidden: float = 0.05, swaps: float = 0.001) -> Made:  # fmt: skip
-    """Markers on a body that does a motion, of the samples where it is a name; of one seed they sit alike.
+    """Put markers on a body that performs a motion (a sample, if it is a name); the same seed gives the same placement.
 
-    off: metres that each is put off its landmark at most. noise: metres, each way. hidden: share of the frames, in
-    runs of 3 to 30. swaps: share of markers and frames that have the name of another marker within 25 cm.
+    off: metres, largest displacement of each marker from its landmark. noise: metres per axis. hidden: share of the
+    frames, in runs of 3 to 30. swaps: share of markers and frames with the label of another marker within 25 cm.
     """
     rng = np.random.default_rng(seed)
     clip = samples.load(motion) if isinstance(motion, str) else motion
@@ -104,7 +104,7 @@ def wear(labels: list[str], motion: str | Clip = "walk", body: Proportions | str
 
 
 def _put(wearer: Character, labels: list[str], rng: np.random.Generator, off: float) -> tuple[NDArray, NDArray]:
-    """(M,) the joints that carry the markers and (M, 3) where they sit in these."""
+    """Return (M,) the joints that carry the markers and (M, 3) their offsets."""
     mannequin = samples.load_character("mannequin")
     base = mannequin.skeleton.posed(mannequin.skeleton.rest)[0]
     here, turned = wearer.skeleton.posed(wearer.skeleton.rest)
@@ -116,7 +116,7 @@ def _put(wearer: Character, labels: list[str], rng: np.random.Generator, off: fl
         away = rng.standard_normal(3)
         away *= off * rng.random() / np.linalg.norm(away)
         place = np.array(LANDMARKS[stuck.landmark or ""].place) * [stuck.side, 1.0, 1.0]
-        # a knee's marker is at the knee however long the thigh is: as far from the nearest joint as on the mannequin
+        # a knee marker is at the knee however long the thigh is: as far from the nearest joint as on the mannequin
         near = [other for other in range(len(base)) if other == joint or parents[other] == joint]
         origin = min(near, key=lambda other: float(np.linalg.norm(place - base[other])))
         world = here[origin] + size * (place - base[origin]) + away

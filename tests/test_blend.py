@@ -1,4 +1,4 @@
-"""Blends: planted, on their way, at every weight; parts of the body; what weights mean."""
+"""Blends: feet locked, path and timing at every weight; parts of the body; the meaning of weights."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ def drift(solution):
     return solution.report.after.worst_plant.drift
 
 
-def way(motion):
+def distance_travelled(motion):
     return float(np.linalg.norm(np.diff(motion.root[:, ::2], axis=0), axis=1).sum())
 
 
 @pytest.mark.parametrize(("first", "second"), [("walk", "run"), ("walk", "turn-left"), ("turn-right", "run")])
-def test_eleven_weights_are_planted(first, second):
-    """The numbers without holding are printed beside those with it: pytest -s shows them."""
+def test_feet_are_locked_at_eleven_weights(first, second):
+    """Prints drift with and without foot locks: pytest -s shows it."""
     held = [blended(first, second, weight) for weight in ELEVEN]
     free = [blended(first, second, weight, "none") for weight in ELEVEN]
     print(first, second, [f"{drift(a):.1f}→{drift(b):.3f} mm" for a, b in zip(free, held)])
     assert max(drift(solution) for solution in held) <= 2.0
-    # in between feet would slide by more than anybody overlooks
+    # in between, feet would slide visibly
     assert max(drift(solution) for solution in free) > (2.0 if second == "turn-left" else 20.0)
     assert max(solution.report.after.penetration_worst for solution in held) < 5.0
 
 
 @pytest.mark.parametrize(("first", "second"), [("walk", "run"), ("walk", "turn-left"), ("turn-right", "run")])
-def test_way_is_monotone_in_the_weight(first, second):
-    ways = np.diff([way(blended(first, second, weight, "none").motion) for weight in ELEVEN])
+def test_travelled_distance_is_monotone_in_the_weight(first, second):
+    ways = np.diff([distance_travelled(blended(first, second, weight, "none").motion) for weight in ELEVEN])
     assert (ways > 0).all() or (ways < 0).all()
 
 
-def test_ends_of_the_weights_are_the_clips():
+def test_extreme_weights_reproduce_the_clips():
     registration = pair("walk", "run")
     for number in range(2):
         times, _ = timeline(registration, WeightCurve.of(np.eye(2)[number], 2), 60.0)
@@ -67,7 +67,7 @@ def test_ends_of_the_weights_are_the_clips():
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 1.0])
-def test_time_never_runs_back(weight):
+def test_time_never_runs_backwards(weight):
     registration = pair("walk", "run")
     times, _ = timeline(registration, WeightCurve.of([1.0 - weight, weight], 2), 120.0)
     assert (np.diff(times, axis=0) > 0).all()
@@ -77,14 +77,14 @@ def test_time_never_runs_back(weight):
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
 
-def test_opposite_turns_go_straight():
+def test_opposite_turns_blend_to_a_straight_walk():
     motion = blended("turn-left", "turn-right", 0.5).motion
     gone = motion.root[-1] - motion.root[0]
     assert abs(np.degrees(np.arctan2(gone[0], gone[2]))) < 2.0
     path = RootPath.of(motion, root_reference(samples.load("walk").character))
     assert abs(np.degrees(path.heading[-1] - path.heading[0])) < 3.0
-    # and as far as the clips go: turns that go apart do not shorten one another
-    assert way(motion) == pytest.approx(way(samples.load("turn-left").motion), rel=0.03)
+    # and as far as the clips do: opposite turns do not shorten the path
+    assert distance_travelled(motion) == pytest.approx(distance_travelled(samples.load("turn-left").motion), rel=0.03)
 
 
 def test_weights_over_time():
@@ -103,7 +103,7 @@ def test_bezier():
     assert bezier(0.5, (0.5, 1.0)) > 0.5
 
 
-def test_speed_and_turn_from_weights():
+def test_weights_for_speed_and_turning_rate():
     registration = register([samples.load(name) for name in ("walk", "run", "turn-left", "turn-right")], reference=0)
     own = parameters(registration)
     assert own[0].speed == pytest.approx(1.35, abs=0.05)
@@ -121,7 +121,7 @@ def test_speed_and_turn_from_weights():
         weights_for(registration)
 
 
-def test_arm_of_one_on_the_body_of_another():
+def test_arm_of_one_clip_on_the_body_of_another():
     clips = [samples.load("run"), samples.load("clap")]
     registration = side_by_side(clips)
     solution = blend(registration, [1.0, 0.0], parts={"right_arm": [0.0, 1.0]}, fps=60.0, method=None)
@@ -155,12 +155,12 @@ def test_bad_weights(weights):
 
 
 @pytest.mark.parametrize("method", ["perframe", "filtered"])
-def test_any_method_holds(method):
+def test_every_method_locks_the_feet(method):
     solution = blend(pair("walk", "run"), [0.5, 0.5], fps=30.0, method=method)
     assert drift(solution) <= 2.0
 
 
-def test_mean_pose_agrees_with_its_twin():
+def test_mean_pose_agrees_with_numpy():
     rng = np.random.default_rng(3)
     poses = rotation.normalize(rng.normal(size=(3, 5, 7, 4)))
     near = rotation.normalize(poses[:1] + 0.2 * rng.normal(size=poses.shape)) * rng.choice([-1, 1], size=(3, 5, 7, 1))
@@ -174,7 +174,7 @@ def test_mean_pose_agrees_with_its_twin():
     assert rotation.angle(out, np.stack([rotation.mean(near[:, f], weights[:, f]) for f in range(5)])).max() < 0.06
 
 
-def test_compose_of_one_is_itself():
+def test_compose_of_one_motion_is_identity():
     clip = samples.load("turn-left")
     same = compose([clip.motion], np.ones((len(clip.motion), 1)), clip.character)
     np.testing.assert_allclose(same.root, clip.motion.root, atol=1e-9)
@@ -219,7 +219,7 @@ def test_command(capsys, tmp_path):
         (["sample:walk", "sample:run", "--method", "magic"], "method among"),
     ],
 )
-def test_command_says_what_is_wrong(capsys, tmp_path, arguments, words):
+def test_command_errors(capsys, tmp_path, arguments, words):
     code, out, err = run(capsys, "blend", *arguments, "-o", tmp_path / "a.bvh")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1

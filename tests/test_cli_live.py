@@ -40,12 +40,12 @@ def fails(capsys, *arguments) -> str:
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory):
-    """A recording of a walk, as VMC, and its motion."""
+    """Return a recording of a walk, as VMC, and its motion."""
     motion, character = live_made.walk()
     path = tmp_path_factory.mktemp("take") / "walk.datagrams"
     with open(path, "wb") as file:
         recorder = recording.Recorder(file)
-        for frame, data in enumerate(live_made.said("vmc", motion[:120], character, 9.0)):
+        for frame, data in enumerate(live_made.encoded("vmc", motion[:120], character, 9.0)):
             recorder.add(data, "suit", 100.0 + frame / motion.fps)
     return path, motion
 
@@ -94,7 +94,7 @@ def test_puppet_with_a_scene(capsys, tmp_path, take):
     assert "expected a floor or things" in fails(capsys, *base)
 
 
-def test_mistakes_are_one_line(capsys, tmp_path, take):
+def test_errors_are_one_line(capsys, tmp_path, take):
     to = ("--to", "sample:sally")
     assert "--in" in fails(capsys, "puppet", *to, "--out", "vmc:39540")
     assert "--to" in fails(capsys, "puppet", "--in", "vmc:39539", "--out", "vmc:39540")
@@ -143,7 +143,7 @@ def test_a_stopped_session_leaves_complete_files(tmp_path, number):
         "--json",
     ]  # fmt: skip
     motion, character = live_made.walk()
-    data = live_made.said("vmc", motion, character, 4.0)
+    data = live_made.encoded("vmc", motion, character, 4.0)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as show,
@@ -167,7 +167,7 @@ def test_a_stopped_session_leaves_complete_files(tmp_path, number):
 
 
 def test_live_in_and_out(tmp_path):
-    """Datagrams in, datagrams out, while the clock runs."""
+    """Datagrams in, datagrams out, in real time."""
     port = free_port()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
         ear.bind(("127.0.0.1", 0))
@@ -177,7 +177,7 @@ def test_live_in_and_out(tmp_path):
             f"vmc:127.0.0.1:{ear.getsockname()[1]}", "--seconds", "20", "--json",
         ]  # fmt: skip
         motion, character = live_made.walk()
-        data = live_made.said("vmc", motion, character, 4.0)
+        data = live_made.encoded("vmc", motion, character, 4.0)
         with (
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as show,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,

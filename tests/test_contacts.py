@@ -1,4 +1,4 @@
-"""Contacts: on feet whose plants are known exactly, on traps that look like plants, and on real clips."""
+"""Contact detection: synthetic feet with exact contacts, motions that look like contacts, and captured clips."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LENGTH = 0.19  # heel to ball, metres
 
 
 def smooth(u):
-    """From 0 to 1 with no velocity and no acceleration at either end."""
+    """Return a smooth step from 0 to 1 with zero velocity and acceleration at both ends."""
     u = np.clip(u, 0.0, 1.0)
     return u**3 * (10 - 15 * u + 6 * u**2)
 
 
 def rolling_foot(fps=120.0, cycles=5, stride=1.4, cycle=1.07, flat=0.09, off=0.42, toe=0.61, phase=0.3, slope=0.0):
-    """Heel and ball (F, 2, 3) of a walking foot, the truth (F, 2), and a pelvis (F, 3) that walks along."""
+    """Return heel and ball (F, 2, 3) of a walking foot, its true contacts (F, 2), and a pelvis (F, 3) moving along."""
     t = np.arange(int(cycles * cycle * fps) + 1) / fps
     count, u = np.divmod(t / cycle + phase, 1.0)
     up, down = np.radians(20), np.radians(-55)
@@ -62,13 +62,13 @@ def rolling_foot(fps=120.0, cycles=5, stride=1.4, cycle=1.07, flat=0.09, off=0.4
 
 
 def f1_score(truth, found):
-    """Harmonic mean of precision and recall of two masks."""
+    """Return the harmonic mean of precision and recall of two masks."""
     total = truth.sum() + found.sum()
     return 1.0 if total == 0 else 2.0 * (truth & found).sum() / total
 
 
 def two_feet(frames, left=(0.1, 0.0, 0.0), right=(-0.1, 0.0, 0.0)):
-    """Heel and ball of two feet (F, 4, 3) that stand still at the given heels, and a body above them."""
+    """Return heels and balls of two still feet (F, 4, 3) at the given heels, and a body above them."""
     points = np.zeros((frames, 4, 3))
     for i, heel in enumerate((left, right)):
         points[:, 2 * i] = heel
@@ -78,12 +78,12 @@ def two_feet(frames, left=(0.1, 0.0, 0.0), right=(-0.1, 0.0, 0.0)):
 
 
 def found(points, fps, body=None, names=FEET, **options):
-    """Contacts of points of an adult."""
+    """Return contacts of points of an adult."""
     return contacts_of_points(points, fps, HEIGHT, names=names, body=body, **options)
 
 
 @pytest.mark.parametrize("fps", [24, 30, 60, 100, 120, 250])
-def test_clean_rolling_foot_is_found_to_the_frame(fps):
+def test_clean_rolling_foot_is_detected_to_the_frame(fps):
     points, truth, pelvis = rolling_foot(fps)
     contacts = found(points, fps, pelvis, ONE_FOOT)
     assert len(contacts.plants) == 12
@@ -93,7 +93,7 @@ def test_clean_rolling_foot_is_found_to_the_frame(fps):
 
 
 @pytest.mark.parametrize("slope", [-0.2, 0.1, 0.3])
-def test_slopes_are_ground_too(slope):
+def test_contacts_on_slopes(slope):
     points, truth, pelvis = rolling_foot(120.0, slope=slope)
     contacts = found(points, 120.0, pelvis, ONE_FOOT)
     assert (contacts.masks() == truth).mean() > 0.98
@@ -118,7 +118,7 @@ def test_noise_of_five_millimetres(rate):
 @given(
     st.floats(-np.pi, np.pi), st.floats(-50, 50), st.floats(-50, 50), st.floats(-2, 2), st.sampled_from([30.0, 120.0])
 )
-def test_where_the_walk_goes_does_not_matter(angle, x, z, level, fps):
+def test_contacts_do_not_depend_on_position_and_heading(angle, x, z, level, fps):
     points, _, pelvis = rolling_foot(fps, cycles=3)
     turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
     here = found(points, fps, pelvis, ONE_FOOT)
@@ -130,7 +130,7 @@ def test_where_the_walk_goes_does_not_matter(angle, x, z, level, fps):
 
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.2, 5.0), st.sampled_from([30.0, 120.0]), st.booleans())
-def test_size_does_not_matter(size, fps, noisy):
+def test_contacts_do_not_depend_on_body_size(size, fps, noisy):
     points, _, pelvis = rolling_foot(fps, cycles=3)
     if noisy:
         points = points + np.random.default_rng(0).normal(0.0, 0.004, points.shape)
@@ -141,7 +141,7 @@ def test_size_does_not_matter(size, fps, noisy):
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 150))
-def test_where_the_clip_begins_does_not_matter(first):
+def test_contacts_do_not_depend_on_the_first_frame(first):
     points, _, pelvis = rolling_foot(120.0, cycles=4)
     whole = found(points, 120.0, pelvis, ONE_FOOT)
     cut = found(points[first:], 120.0, pelvis[first:], ONE_FOOT)
@@ -152,12 +152,12 @@ def test_where_the_clip_begins_does_not_matter(first):
 
 @pytest.mark.parametrize("fps", [30, 60, 120])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_samples_are_found_as_they_were_made(name, fps):
+def test_samples_match_their_ground_truth(name, fps):
     clip = samples.load(name)
     motion = clip.motion.resample(fps)
     contacts = find_contacts((motion, clip.character))
     truth = truth_of(name, fps, len(motion))
-    check_bars(truth, contacts.masks(), 0.98, 0.97)
+    check_thresholds(truth, contacts.masks(), 0.98, 0.97)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -165,11 +165,11 @@ def test_samples_at_sixty_percent_of_the_size(name):
     clip = samples.load(name)
     motion = clip.motion.scaled(0.6)
     contacts = find_contacts((motion, shrunk(clip.character, 0.6)))
-    check_bars(truth_of(name, motion.fps, len(motion)), contacts.masks(), 0.98, 0.97)
+    check_thresholds(truth_of(name, motion.fps, len(motion)), contacts.masks(), 0.98, 0.97)
 
 
-# how a movement begins drowns in 5 mm of noise, and with few plants, short ones or slow departures each lost frame
-# weighs more; docs/contacts.md has the measured values, and what could be reached at best
+# 5 mm of noise hide how a movement begins, and with few, short or slow contacts each lost frame weighs more;
+# docs/contacts.md has the measured values and the best that is attainable
 MISSED = {
     1.0: {
         "walk": [30], "run": [60, 120], "sneak": [30, 60, 120], "limp": [60], "start": [30], "stop": [30],
@@ -186,8 +186,8 @@ SLOW = {"sneak": (0.98, 0.95), "limp": (0.98, 0.97), "reach": (0.985, 0.97), "ru
 @pytest.mark.parametrize("size", [1.0, 0.6])
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_each_sample_with_noise_meets_the_bar_of_clean_ones(name, fps, size, request):
-    """What noise should not change, in four of five noises; clips that it still does change are expected failures."""
+def test_noisy_samples_meet_the_thresholds_of_clean_ones(name, fps, size, request):
+    """Noise should not change the result for four of five seeds; clips for which it does are expected failures."""
     if fps in MISSED[size].get(name, []):
         request.applymarker(pytest.mark.xfail(reason="below 98 % of frames or F1 0.97 with 5 mm of noise"))
     truth, masks = noisy_sample(name, fps, size)
@@ -196,29 +196,29 @@ def test_each_sample_with_noise_meets_the_bar_of_clean_ones(name, fps, size, req
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_samples_that_suffer_most_from_noise_get_no_worse(name):
+def test_samples_most_affected_by_noise_do_not_regress(name):
     truth, masks = noisy_sample(name, 120.0)
-    check_bars(truth, masks, *SLOW[name])
+    check_thresholds(truth, masks, *SLOW[name])
 
 
 @pytest.mark.parametrize(("size", "agreement", "f1"), [(1.0, 0.975, 0.94), (0.6, 0.965, 0.92)])
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_no_sample_is_far_below_the_bar_with_noise(name, fps, size, agreement, f1):
-    """All noises together; 5 mm on the 60 % figure are what 8 mm are on an adult."""
-    check_bars(*noisy_sample(name, fps, size), agreement, f1)
+def test_no_noisy_sample_is_far_below_the_threshold(name, fps, size, agreement, f1):
+    """All seeds together; 5 mm on the 60 % character correspond to 8 mm on an adult."""
+    check_thresholds(*noisy_sample(name, fps, size), agreement, f1)
 
 
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 def test_all_samples_together_with_noise(fps):
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps) for name in SAMPLES)))
-    check_bars(truth, masks, 0.985, 0.985)
+    check_thresholds(truth, masks, 0.985, 0.985)
 
 
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
 def test_all_small_samples_together_with_noise(fps):
     truth, masks = (np.concatenate(parts) for parts in zip(*(noisy_sample(name, fps, 0.6) for name in SAMPLES)))
-    check_bars(truth, masks, 0.98, 0.97)
+    check_thresholds(truth, masks, 0.98, 0.97)
 
 
 @pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
@@ -236,7 +236,7 @@ def test_a_departure_that_the_clip_cuts_short_is_told_by_the_others(fps):
     ("fps", "rise", "standing"), [(30.0, 0.03, 0.93), (60.0, 0.03, 0.96), (60.0, 0.05, 0.99), (120.0, 0.05, 0.99)]
 )
 def test_a_slow_rise_parts_two_rests_in_noise(fps, rise, standing):
-    """A heel that takes 0.6 s to rise by 3 or 5 cm and to sink again is never fast, but does not stand meanwhile."""
+    """A heel that takes 0.6 s to rise by 3 or 5 cm and to sink again is never fast, but is not planted meanwhile."""
     t = np.arange(round(4.0 * fps)) / fps
     points, body = two_feet(len(t))
     points[:, 0, 1] += rise * (smooth((t - 1.0) / 0.6) - smooth((t - 2.4) / 0.6))
@@ -248,8 +248,8 @@ def test_a_slow_rise_parts_two_rests_in_noise(fps, rise, standing):
 
 
 @pytest.mark.parametrize("fps", [60.0, 120.0])
-def test_feet_that_creep_are_found_in_noise_too(fps):
-    """Feet of real skeletons roll on by centimetres while they stand; that is no leaving."""
+def test_creeping_feet_are_detected_in_noise(fps):
+    """Feet of real skeletons roll on by centimetres while planted; that is not a release."""
     points, truth, pelvis = rolling_foot(fps, cycles=8)
     standing = truth.all(axis=1)
     points[..., 2] += np.cumsum(np.where(standing, 0.08 / fps, 0.0))[:, None]  # 8 cm/s
@@ -287,7 +287,7 @@ def test_change_points_are_the_instants_of_leaving(power, bias):
 
 @cache
 def noisy_sample(name, fps, size=1.0):
-    """Truth and findings (5F, 4) with white noise of 5 mm per axis on every point, for five seeds."""
+    """Return truth and detections (5F, 4) with white noise of 5 mm per axis on every point, for five seeds."""
     clip = samples.load(name)
     motion = clip.motion.resample(fps).scaled(size)
     character = shrunk(clip.character, size)
@@ -302,7 +302,7 @@ def noisy_sample(name, fps, size=1.0):
 
 
 def truth_of(name, fps, frames):
-    """(F, 4) what the sample's maker says."""
+    """Return (F, 4) the sample's ground truth."""
     truth = np.zeros((frames, len(FEET)), bool)
     for i, point in enumerate(FEET):
         for start, end in samples.ground_truth(name, fps).get(point, []):
@@ -311,7 +311,7 @@ def truth_of(name, fps, frames):
 
 
 def shrunk(character: Character, factor: float) -> Character:
-    """The same figure with every length times a factor."""
+    """Return the same character with every length times a factor."""
     contacts = {name: Point(p.joint, tuple(np.multiply(p.offset, factor))) for name, p in character.contacts.items()}
     centers = None if character.mass_centers is None else character.mass_centers * factor
     return replace(
@@ -321,30 +321,30 @@ def shrunk(character: Character, factor: float) -> Character:
 
 
 def scores(truth, masks):
-    """Share of frames right, over heels and over balls, and the F1 scores of heels and of balls."""
+    """Return the share of correct frames, over heels and over balls, and the F1 scores of heels and of balls."""
     parts = [[i for i, name in enumerate(FEET) if name.endswith(part)] for part in ("heel", "ball")]
     return (truth == masks).mean(), *(f1_score(truth[:, columns], masks[:, columns]) for columns in parts)
 
 
 def meets(truth, masks, agreement, f1):
-    """Whether the frames right and both F1 scores are at least that high."""
+    """Return whether the share of correct frames and both F1 scores are at least that high."""
     right, *both = scores(truth, masks)
     return right >= agreement and min(both) >= f1
 
 
-def check_bars(truth, masks, agreement, f1):
-    """The same as an assertion that shows the scores."""
+def check_thresholds(truth, masks, agreement, f1):
+    """Assert the same, showing the scores."""
     assert meets(truth, masks, agreement, f1), scores(truth, masks)
 
 
-def test_standing_still_is_one_plant_each():
+def test_standing_still_is_one_contact_per_point():
     points, body = two_feet(200)
     contacts = found(points, 100.0, body)
     assert [contacts.intervals(name) for name in FEET] == [[(0, 200)]] * 4
     assert contacts.at(50) == list(contacts.plants)
 
 
-def test_a_skid_is_no_plant():
+def test_a_skid_is_no_contact():
     points, body = two_feet(240)
     points[60:180, :2, 2] += np.linspace(0, 1.2, 120)[:, None]  # 1.2 m/s, on the floor
     points[180:, :2, 2] += 1.2
@@ -356,7 +356,7 @@ def test_a_skid_is_no_plant():
         assert contacts.mask(name)[185:235].all()
 
 
-def test_a_slow_slide_is_no_plant_either():
+def test_a_slow_slide_is_no_contact():
     points, body = two_feet(360)
     points[60:300, :2, 2] += np.linspace(0, 0.6, 240)[:, None]  # 0.3 m/s
     points[300:, :2, 2] += 0.6
@@ -365,7 +365,7 @@ def test_a_slow_slide_is_no_plant_either():
 
 
 @pytest.mark.parametrize("seconds", [0.15, 0.4, 1.5])
-def test_a_foot_held_in_the_air_is_no_plant(seconds):
+def test_a_foot_held_in_the_air_is_no_contact(seconds):
     fps = 120.0
     rise, hold = 30, int(seconds * fps)
     lift = np.concatenate(
@@ -374,7 +374,7 @@ def test_a_foot_held_in_the_air_is_no_plant(seconds):
     points, body = two_feet(len(lift))
     points[:, :2, 1] += 0.45 * lift[:, None]
     points[:, :2, 2] += 0.3 * lift[:, None]
-    body[:, 0] -= 0.09 * lift  # the weight goes over the standing foot
+    body[:, 0] -= 0.09 * lift  # the weight shifts over the standing foot
     body[:, 1] += 0.01 * np.sin(np.arange(len(lift)) / 20.0)
     contacts = found(points, fps, body)
     for name in ONE_FOOT:
@@ -383,7 +383,7 @@ def test_a_foot_held_in_the_air_is_no_plant(seconds):
     assert contacts.mask("right_heel").all()
 
 
-def test_standing_on_a_box_is_a_plant():
+def test_standing_on_a_box_is_a_contact():
     """Both feet step up by 40 cm, one after the other, and stay."""
     fps, frames = 60.0, 300
     t = np.arange(frames) / fps
@@ -403,7 +403,7 @@ def test_standing_on_a_box_is_a_plant():
     assert contacts.ground.height([0.1, 0.5]) == pytest.approx(0.4, abs=0.02)
 
 
-def test_a_heel_in_the_air_over_a_standing_ball_is_no_plant():
+def test_a_raised_heel_over_a_planted_ball_is_no_contact():
     points, body = two_feet(240)
     points[60:180, [0, 2], 1] = 0.1  # on tiptoe
     points[60:180, [0, 2], 2] += 0.03
@@ -413,7 +413,7 @@ def test_a_heel_in_the_air_over_a_standing_ball_is_no_plant():
     assert contacts.mask("left_heel")[:58].all()
 
 
-def test_a_jump_has_no_plants_in_the_air():
+def test_a_jump_has_no_contacts_in_the_air():
     fps = 120.0
     t = np.arange(240) / fps
     height = np.where((t > 0.8) & (t < 1.4), 0.5 * 9.81 * (t - 0.8) * (1.4 - t), 0.0)
@@ -425,7 +425,7 @@ def test_a_jump_has_no_plants_in_the_air():
         assert contacts.intervals(name) == [(0, 97), (168, 240)]
 
 
-def test_a_pose_before_the_first_frame_does_no_harm():
+def test_an_added_pose_before_the_first_frame_changes_nothing():
     points, truth, pelvis = rolling_foot(120.0)
     points[0] += [2.0, 0.3, -4.0]
     pelvis[0] += [2.0, 0.3, -4.0]
@@ -434,7 +434,7 @@ def test_a_pose_before_the_first_frame_does_no_harm():
     assert (contacts.masks()[1:] == truth[1:]).mean() > 0.98
 
 
-def test_a_cut_between_takes_ends_the_plants():
+def test_a_cut_between_takes_ends_contacts():
     points, body = two_feet(200)
     points[80:] += [3.0, 0.9, -1.0]
     body[80:] += [3.0, 0.9, -1.0]
@@ -443,20 +443,20 @@ def test_a_cut_between_takes_ends_the_plants():
         assert contacts.intervals(name) == [(0, 80), (80, 200)]
 
 
-def test_a_few_bad_frames_do_not_break_a_plant():
+def test_a_few_bad_frames_do_not_split_a_contact():
     points, body = two_feet(300)
     points[150:153, 0] += 0.012
     contacts = found(points, 120.0, body)
     assert contacts.intervals("left_heel") == [(0, 300)]
 
 
-def test_hands_hold_on_only_where_they_carry():
-    """Hands that are still while the body stands still say nothing; while it climbs, they hold."""
+def test_hands_are_in_contact_only_while_they_support_the_body():
+    """Hands that are still while the body stands still prove nothing; while it climbs, they hold."""
     fps, frames = 60.0, 240
     points, body = two_feet(frames)
     hands = np.tile([[0.25, 1.6, 0.3], [-0.25, 0.9, 0.1]], (frames, 1, 1))
     body[:, 1] += 0.4 * smooth((np.arange(frames) / fps - 1.0) / 2.0)
-    hands[:, 1] += body - body[0]  # the right hand is carried along
+    hands[:, 1] += body - body[0]  # the right hand moves with the body
     names = (*FEET, "left_palm", "right_palm")
     contacts = found(np.concatenate([points, hands], axis=1), fps, body, names)
     assert contacts.mask("left_palm").mean() > 0.95
@@ -465,7 +465,7 @@ def test_hands_hold_on_only_where_they_carry():
     assert not still.mask("left_palm").any()
 
 
-def test_palms_on_the_floor_are_plants():
+def test_palms_on_the_floor_are_contacts():
     points, body = two_feet(120)
     hands = np.tile([[0.25, 0.0, 0.8], [-0.25, 0.6, 0.8]], (120, 1, 1))
     contacts = found(np.concatenate([points, hands], axis=1), 60.0, body, (*FEET, "left_palm", "right_palm"))
@@ -474,7 +474,7 @@ def test_palms_on_the_floor_are_plants():
 
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 3, 5])
-def test_clips_too_short_to_tell(frames):
+def test_very_short_clips(frames):
     points, body = two_feet(frames)
     contacts = found(points, 30.0, body)
     assert contacts.frames == frames
@@ -483,13 +483,13 @@ def test_clips_too_short_to_tell(frames):
         assert contacts.plants == ()
 
 
-def test_a_given_ground_decides():
+def test_a_given_ground_overrides_the_estimate():
     points, body = two_feet(120, left=(0.1, 0.3, 0.0))
     assert found(points, 60.0, body, ground=0.0).intervals("left_heel") == []
     assert found(points, 60.0, body, ground=Plane((0.0, 0.3, 0.0))).intervals("left_heel") == [(0, 120)]
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_raises():
     points, body = two_feet(10)
     with pytest.raises(MotionError, match=r"shape \(frames, 4, 3\), got \(10, 3, 3\)"):
         found(points[:, :3], 30.0)
@@ -507,14 +507,14 @@ def test_bad_input_is_refused():
         found(points, 30.0, body, ground="floor")
 
 
-def test_a_figure_without_feet_is_refused():
+def test_a_character_without_feet_raises():
     snake = Skeleton(("a", "b"), np.array([-1, 0]), np.zeros((2, 3)))
     motion = Motion(snake, np.zeros((3, 3)), np.tile([1.0, 0, 0, 0], (3, 2, 1)))
     with pytest.raises(SkeletonError, match="no contact points on its feet"):
         find_contacts((motion, Character(snake, "snake")))
 
 
-def test_grounds_are_told_from_plants():
+def test_ground_estimated_from_contacts():
     rng = np.random.default_rng(0)
     xz = rng.uniform(-3, 3, (40, 2))
     places = np.insert(xz, 1, 0.02 + rng.normal(0, 0.005, 40), axis=1)
@@ -529,7 +529,7 @@ def test_grounds_are_told_from_plants():
     assert estimate_ground(np.zeros((0, 3)), [], HEIGHT).height([5.0, 5.0]) == 0.0
 
 
-def test_contacts_as_plain_numbers():
+def test_contacts_to_dict():
     import json
 
     points, body = two_feet(100)
@@ -539,11 +539,11 @@ def test_contacts_as_plain_numbers():
 
 
 def stance_shares(contacts):
-    """Share of each foot's cycles that it stands: heel or ball, between its first and its last landing."""
+    """Return the share of each foot's cycles in stance: heel or ball, between its first and its last landing."""
     shares = []
     for side in ("left", "right"):
         mask = contacts.mask(f"{side}_heel") | contacts.mask(f"{side}_ball")
-        # the first frames are no landing: the foot stood before the clip began
+        # a contact in the first frames is no landing: the foot was planted before the clip began
         landings = [frame for frame in np.flatnonzero(np.diff(mask.astype(int)) == 1) if frame > 2]
         if len(landings) > 1:
             shares.append(mask[landings[0] + 1 : landings[-1] + 1].mean())
@@ -551,7 +551,7 @@ def stance_shares(contacts):
 
 
 @pytest.mark.parametrize("name", ["02_01", "35_01", "104_02"])
-def test_real_walks_stand_three_fifths_of_the_time(shared, name):
+def test_captured_walks_have_sixty_percent_stance(shared, name):
     contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh"))
     shares = stance_shares(contacts)
     assert shares
@@ -559,7 +559,7 @@ def test_real_walks_stand_three_fifths_of_the_time(shared, name):
 
 
 @pytest.mark.parametrize("name", ["02_01", "35_01", "104_02"])
-def test_noise_does_not_shorten_the_plants_of_real_walks(shared, name):
+def test_noise_does_not_shorten_contacts_of_captured_walks(shared, name):
     clip = footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh")
     kinematics = Kinematics(clip.motion)
     points = kinematics.points([clip.character.contacts[point] for point in FEET])
@@ -569,7 +569,7 @@ def test_noise_does_not_shorten_the_plants_of_real_walks(shared, name):
     assert (contacts.masks() == find_contacts(clip).masks()).mean() > 0.95
 
 
-def test_a_real_run_flies(shared):
+def test_a_captured_run_has_flight_phases(shared):
     contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / "09_01.bvh"))
     masks = contacts.masks()
     assert (~masks.any(axis=1)).mean() > 0.15
@@ -577,14 +577,14 @@ def test_a_real_run_flies(shared):
     assert all(0.15 < share < 0.45 for share in stance_shares(contacts))
 
 
-def test_real_stairs_are_climbed(shared):
+def test_captured_stairs(shared):
     contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / "13_35.bvh"))
     heights = [plant.place[1] for plant in contacts.plants if plant.point.endswith("ball")]
     assert max(heights) - min(heights) > 0.5
     assert isinstance(contacts.ground, InterpolatedGround)
 
 
-def test_contacts_at_another_rate_lie_inside_the_plants():
+def test_resampled_contacts_lie_inside_the_originals():
     points, _, pelvis = rolling_foot(120.0)
     fast = found(points, 120.0, pelvis, ONE_FOOT)
     frames = len(points[::4])
@@ -593,31 +593,31 @@ def test_contacts_at_another_rate_lie_inside_the_plants():
     assert np.array_equal(slow.masks(), fast.masks()[::4])
 
 
-def test_the_climber_holds_on_to_the_rope():
+def test_climber_hand_contacts():
     clip = samples.load("climb")
     contacts = find_contacts(clip, hands=True)
     truth = samples.ground_truth("climb", clip.motion.fps)
     for palm in ("left_palm", "right_palm"):
-        # holds that the clip's ends cut short may lack the body's motion that would prove them
+        # contacts cut short by the clip's ends may lack the body motion that would prove them
         whole = [interval for interval in truth[palm] if interval[0] > 0 and interval[1] < len(clip.motion)]
         for start, end in whole:
             assert any(abs(a - start) <= 2 and abs(b - end) <= 2 for a, b in contacts.intervals(palm))
 
 
-def test_a_guessed_ground_is_no_higher_than_soles_passed():
-    stones = InterpolatedGround(np.array([[0.0, 0.0, 0.0], [0.0, 0.4, 0.6], [0.0, 0.8, 1.2]]), 0.09)
+def test_estimated_ground_is_lowered_to_passing_soles():
+    interpolated = InterpolatedGround(np.array([[0.0, 0.0, 0.0], [0.0, 0.4, 0.6], [0.0, 0.8, 1.2]]), 0.09)
     way = np.stack([np.full(80, 0.02), np.linspace(0.0, 0.7, 80), np.linspace(0.0, 1.2, 80)], axis=1)
-    ground = lower_to_soles(stones, way, 1.8)
+    ground = lower_to_soles(interpolated, way, 1.8)
     assert isinstance(ground, LoweredGround)
     assert (ground.height(way[:, ::2]) <= way[:, 1] + 1e-9).all()
-    assert (ground.height(way[:, ::2]) <= stones.height(way[:, ::2]) + 1e-12).all()
+    assert (ground.height(way[:, ::2]) <= interpolated.height(way[:, ::2]) + 1e-12).all()
     far = np.array([[3.0, 0.0], [-3.0, 1.2]])
-    np.testing.assert_allclose(ground.height(far), stones.height(far))
+    np.testing.assert_allclose(ground.height(far), interpolated.height(far))
     np.testing.assert_allclose(ground.normal(far), [[0.0, 1.0, 0.0]] * 2)
-    assert lower_to_soles(stones, way + [0.0, 1.0, 0.0], 1.8) is stones
+    assert lower_to_soles(interpolated, way + [0.0, 1.0, 0.0], 1.8) is interpolated
 
 
-def test_what_is_apart_from_the_motion_at_its_beginning():
+def test_lead_in_frames():
     walk = samples.load("walk")
     places = Kinematics(walk.motion[:100]).positions
     height = walk.character.height
@@ -629,7 +629,7 @@ def test_what_is_apart_from_the_motion_at_its_beginning():
 
 
 @pytest.mark.parametrize("count", [1, 2, 25])
-def test_heights_of_stepping_stones_agree_with_their_numpy_twin(count):
+def test_interpolated_ground_agrees_with_numpy(count):
     rng = np.random.default_rng(count)
     places, reach = rng.uniform(-1.0, 1.0, (count, 3)), 0.09
     at = np.concatenate([rng.uniform(-1.5, 1.5, (60, 2)), places[:, ::2], [[90.0, -40.0]]]).reshape(-1, 1, 2)

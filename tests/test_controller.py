@@ -1,4 +1,4 @@
-"""A driven character: continuous whatever is asked for and when, time only forwards, loops without seams, feet held."""
+"""A driven character: continuous under any requests, time only forwards, loops without seams, feet locked."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def full():
 
 
 @cache
-def calm():
-    """Without the jump and the punch, whose own accelerations would hide those of others."""
+def without_jumps():
+    """Return a controller without jump and punch, whose own accelerations would hide those of others."""
     spec = load_set("set:samples")
     spec = replace(spec, actions={"kick": spec.actions["kick"]})
     return build_controller(spec, {name: io.load(name) for name in spec.clips()}, io.load_character(spec.character))
@@ -44,7 +44,7 @@ def calm():
 
 @cache
 def limits(which):
-    """The largest acceleration of the root, m/s², and of its heading, rad/s², of any clip alone."""
+    """Return the largest acceleration of the root, m/s², and of its heading, rad/s², of any clip alone."""
     controller, found = which(), []
     for motion in controller.tables.motions:
         alone = as_motion(motion, controller.character)
@@ -62,7 +62,7 @@ def peaks(motion, character):
 
 
 def play(controller, requests, state=None):
-    """Frames of random requests: (name, direction, how many frames it lasts)."""
+    """Play requests: (name, direction, number of frames)."""
     state = state or controller.init()
     roots, poses, phases, clocks, weights = [], [], [], [], []
     for name, direction, frames in requests:
@@ -86,7 +86,7 @@ def requests_of(seed, names, count):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("which", [full, calm])
+@pytest.mark.parametrize("which", [full, without_jumps])
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_200_requests_are_continuous(which, seed):
@@ -119,7 +119,7 @@ def time_never_runs_back(controller, phases, clocks, weights):
 
 
 def test_no_turn_in_one_frame_on_the_way_back_from_a_clip():
-    """First known bug of the thesis: a large turn in one frame, and a blip of time, on the way back from a clip."""
+    """First known bug of the thesis: a large turn in one frame, and a time glitch, on the way back from a clip."""
     controller = full()
     for action in controller.spec.actions:
         state = controller.init(begin="run", facing=1.0)
@@ -130,13 +130,13 @@ def test_no_turn_in_one_frame_on_the_way_back_from_a_clip():
         assert np.abs(np.diff(heading)).max() < 0.12
         assert not state.busy
         assert state.weights[controller.tables.index("run")] == pytest.approx(1.0)
-        # it goes on where it was going
+        # it continues in its old direction
         assert state.facing == pytest.approx(before, abs=0.02)
         time_never_runs_back(controller, phases, clocks, weights)
 
 
-def test_weights_are_interpolated_when_requests_interrupt_one_another():
-    """Second known bug: interpolation of weights was switched off; here more than two are on their way at once."""
+def test_weights_are_interpolated_when_requests_interrupt_each_other():
+    """Second known bug: interpolation of weights was switched off; here more than two are fading at once."""
     controller = full()
     state = controller.init(begin="walk")
     script = [("run", "straight", 8), ("sneak", "straight", 8), ("limp", "straight", 8), ("walk", "straight", 60)]
@@ -149,7 +149,7 @@ def test_weights_are_interpolated_when_requests_interrupt_one_another():
 
 @pytest.mark.parametrize("name", ["walk", "run", "sneak", "limp", "stand", "walk left", "walk right"])
 def test_loops_have_no_seam(name):
-    """Third known bug: discontinuities where turning runs begin again."""
+    """Third known bug: discontinuities where turning runs restart."""
     controller = full()
     gait, _, side = name.partition(" ")
     state = controller.init(begin=gait)
@@ -166,8 +166,8 @@ def test_loops_have_no_seam(name):
     assert jumps[near].max() <= 1.25 * elsewhere.max() + 1e-5
 
 
-def test_gaits_stay_in_step():
-    """Strikes of all gaits are at (nearly) the same phase."""
+def test_gaits_blend_in_phase():
+    """Foot strikes of all gaits are at (nearly) the same phase."""
     controller, found = full(), {}
     for number, motion in enumerate(controller.tables.motions):
         if motion.kind == GAIT:
@@ -187,7 +187,7 @@ def test_gaits_stay_in_step():
     "script",
     ["walk 2s, run 3s left, kick, sneak 2s", "stand 1s, walk 2s right, jump, limp 2s, punch, run 2s, stand 1s"],
 )
-def test_feet_are_held(script):
+def test_feet_are_locked(script):
     controller = full()
     done = drive(controller, script)
     kinematics = Kinematics(done.motion)
@@ -201,7 +201,7 @@ def test_feet_are_held(script):
             assert np.linalg.norm(part - part.mean(axis=0), axis=1).max() <= 0.002
 
 
-def test_goes_where_it_is_told():
+def test_directions_are_followed():
     controller = full()
     done = drive(controller, "walk 6s", facing=np.pi / 2)
     gone = done.motion.root[-1] - done.motion.root[0]
@@ -273,7 +273,7 @@ def test_several_characters_share_a_controller():
 
 
 @pytest.mark.parametrize("request_", [("fly", "straight"), ("walk", "up")])
-def test_bad_requests(request_):
+def test_invalid_requests_raise(request_):
     controller = full()
     with pytest.raises(MotionError, match="expected"):
         controller.request(controller.init(), *request_)
@@ -281,8 +281,8 @@ def test_bad_requests(request_):
         controller.init(begin="kick")
 
 
-def test_fade_agrees_with_its_twin():
-    """The smoothing window as a convolution, by a sum over fine steps."""
+def test_fade_agrees_with_numpy():
+    """The smoothing window as a convolution, by a sum over small steps."""
     targets, starts = np.array([0, 1, 2, 1]), np.array([0.0, 1.0, 1.2, 1.3])
     steers, weights = np.array([0.0, 0.5, 0.0, -1.0]), np.zeros(3)
     now, length = 1.5, 0.6
@@ -294,14 +294,14 @@ def test_fade_agrees_with_its_twin():
     twin = np.bincount(targets[which], share, minlength=3)
     np.testing.assert_allclose(weights, twin, atol=1e-5)
     assert steer == pytest.approx(float(steers[which] @ share), abs=1e-5)
-    # in closed form: what each request has gained less what the next one has taken
+    # in closed form: the rise of each request minus that of the next
     u = np.clip((now - np.append(starts, np.inf)) / length, 0.0, 1.0)
     gained = u * u * (3.0 - 2.0 * u)
     exact = np.bincount(targets, np.r_[1.0, gained[1:4]] - gained[1:5], minlength=3)
     np.testing.assert_allclose(weights, exact, atol=1e-12)
 
 
-def test_sets_that_are_wrong():
+def test_invalid_sets_raise():
     good = '[gaits.walk]\nclip = "sample:walk"\n'
     for text, words in (
         ("gaits = 3", "expected tables such as"),
@@ -328,7 +328,7 @@ def test_sets_that_are_wrong():
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="walkrunkick ,0123456789.s leftright-\n", max_size=40))
-def test_scripts_are_read_or_refused(text):
+def test_any_script_parses_or_raises(text):
     names = ["walk", "run", "kick"]
     with contextlib.suppress(FormatError):
         assert all(order.name in names for order in parse_script(text, names))
@@ -376,7 +376,7 @@ def test_command(capsys, tmp_path):
 
 
 def test_captured_gaits(shared):
-    """A walk and a run of two people, put on one figure, driven by random requests."""
+    """A walk and a run of two people on one character, driven by random requests."""
     spec = MotionSet("captured", **gaits_of({"walk": "104_02", "run": "09_01"}))
     clips = {name: footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh") for name in spec.clips()}
     clips = {name: replace(clip, motion=clip.motion[1:].resample(60.0)) for name, clip in clips.items()}
@@ -395,8 +395,8 @@ def gaits_of(clips):
 
 
 @pytest.mark.parametrize("name", ["walk", "run", "sneak", "stand"])
-def test_alone_a_motion_is_its_clip(name):
-    """One motion at full weight: the root's way and the pose are those of the clip, played on and on."""
+def test_a_motion_at_full_weight_equals_its_clip(name):
+    """One motion at full weight: the root's path and the pose are those of the repeated clip."""
     controller = full()
     state = controller.init(begin=name)
     number = controller.tables.index(name)

@@ -1,4 +1,4 @@
-"""Crowds: scenes that ship hold what they promise; contacts, speeds, boxes, priorities, and clear errors."""
+"""Crowds: the shipped scenes reach their goals; contacts, speeds, boxes, priorities, and clear errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def played(name: str) -> Performance:
 
 
 def held(performance: Performance, goal: int) -> np.ndarray:
-    """Frames at which a goal holds fully."""
+    """Return frames at which a goal is fully active."""
     times = np.arange(performance.scene.frames) / performance.scene.fps
     return np.array([performance.scene.goals[goal].activation(float(t)) >= 1.0 for t in times])
 
@@ -45,7 +45,7 @@ def place(performance: Performance, actor: int, point: Point) -> np.ndarray:
 
 
 def test_the_fight_has_its_contacts():
-    """Must be shown: forearm on the ankle, foot at the chest, fist at the head: ≤ 1 cm at contact frames."""
+    """Forearm on the ankle, foot at the chest, fist at the head: at most 1 cm at contact frames."""
     performance = played("fight")
     assert len(performance.motions) == 8
     reaching = [n for n, goal in enumerate(performance.scene.goals) if goal.kind == "reach"]
@@ -66,7 +66,7 @@ def test_the_fight_has_its_contacts():
 
 
 def test_no_joint_of_the_fight_is_faster_than_its_source_outside_ramps():
-    """Must be shown: ≤ 1.5 × the largest joint speed of the source."""
+    """At most 1.5 times the largest joint speed of the source."""
     performance = played("fight")
     stage = performance.scene
     times = (np.arange(stage.frames - 1) + 0.5) / stage.fps
@@ -92,7 +92,7 @@ def test_feet_of_the_fight_stay_planted():
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_boxes_of_three_sizes_are_held_with_one_motion(number):
-    """Must be shown: ≤ 2 mm on all frames of the hold."""
+    """At most 2 mm on all frames of the hold."""
     performance = played("boxes")
     goal, frames = performance.scene.goals[number], held(performance, number)
     assert goal.other is not None
@@ -136,7 +136,7 @@ def test_walkers_stand_on_waves():
 
 
 def test_a_motion_follows_any_ground_frame_by_frame():
-    """D4: ankles on the ground, the root no higher than both legs reach."""
+    """Ankles on the ground, the root no higher than both legs reach."""
     clip = samples.load("walk")
     motion = clip.motion[::8]
     hill = slope(10.0)
@@ -153,7 +153,7 @@ def test_a_motion_follows_any_ground_frame_by_frame():
     assert rotation.angle(level.rotations, motion.rotations).max() < 1e-5
 
 
-def test_one_crowd_or_many_small_ones_are_the_same():
+def test_one_crowd_equals_many_small_ones():
     stage = scene("boxes")
     three = played("boxes")
     alone = Crowd(CrowdScene(stage.actors[1:2], (), stage.seconds, stage.fps)).perform()
@@ -185,7 +185,7 @@ def test_targets_are_moved_while_a_scene_plays():
             crowd.aim(goals, targets)
 
 
-def test_all_figures_in_one_file(tmp_path):
+def test_all_characters_in_one_file(tmp_path):
     performance = played("boxes")
     clips = [
         Clip(motion[::4], actor.character, name=actor.name)
@@ -234,7 +234,7 @@ def test_a_bad_scene_is_one_clear_line(tmp_path, capsys, text):
     assert BAD[text] in lines[0]
 
 
-def test_bad_goals_say_where():
+def test_invalid_goals_name_their_place():
     actor = {"name": "a", "character": "sample:mannequin", "acts": [{"motion": "sample:stand"}]}
     for goal, words in (
         ({"actor": "b", "kind": "reach", "point": "head", "target": [0, 1, 0]}, "no actor 'b'"),

@@ -1,4 +1,4 @@
-"""The filter of live sensors: less noise at little lag, no drift, gaps without leaps, a covariance that stays one."""
+"""Kalman filter of live sensors: less noise at little lag, no drift, gaps without jumps, a valid covariance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def noisy(positions, rotations, seed=0):
 
 
 def filtered(sensors, positions, rotations, present=None, times=None):
-    """What is shown, frame by frame."""
+    """Return the filter's output, frame by frame."""
     state = sensors.init()
     places, turns = np.empty_like(positions), np.empty_like(rotations)
     everybody = np.ones(positions.shape[1], bool)
@@ -42,7 +42,7 @@ def rms(values):
 
 
 def improvement(motion):
-    """By how much the errors of places and orientations fall, 0 to 1, at the filter's lag."""
+    """Return the relative reduction of position and orientation errors, 0 to 1, at the filter's lag."""
     kinematics = Kinematics(motion)
     positions, rotations = np.array(kinematics.positions), np.array(kinematics.rotations)
     raw = noisy(positions, rotations)
@@ -109,7 +109,7 @@ def test_noise_is_measured_on_a_still_recording():
 
 @given(st.lists(st.floats(0.0, 0.3), min_size=5, max_size=40), st.integers(0, 2**31))
 @settings(max_examples=30, deadline=None)
-def test_any_steps_give_sane_numbers(steps, seed):
+def test_any_time_steps_give_finite_results(steps, seed):
     random = np.random.default_rng(seed)
     sensors = SensorFilter.from_half_life(2, noise=(10.0 ** -random.integers(1, 9), 1e-6))
     state = sensors.init()
@@ -124,7 +124,7 @@ def test_any_steps_give_sane_numbers(steps, seed):
 
 
 def test_covariance_does_not_collapse():
-    """A hundred thousand frames of a perfect, still sensor: the filter must still answer when it moves."""
+    """A hundred thousand frames of a perfect, still sensor: the filter must still respond when it moves."""
     sensors = SensorFilter.from_half_life(1, noise=(1e-9, 1e-9))
     state = sensors.init()
     here, turn, present = np.zeros((1, 3)), rotation.identity(1), np.ones(1, bool)
@@ -136,7 +136,7 @@ def test_covariance_does_not_collapse():
     assert np.abs(places - 0.1).max() < 1e-3
 
 
-def test_gap_goes_on_then_holds_then_eases_home():
+def test_a_gap_continues_then_holds_then_eases_home():
     sensors = SensorFilter.from_half_life(1, lag=0.0, gaps=Gaps(hold=1.0, ease=1.0))
     home = np.array([[0.0, 1.0, 0.0]])
     state = sensors.init(home)
@@ -158,7 +158,7 @@ def test_gap_goes_on_then_holds_then_eases_home():
 
 @pytest.mark.parametrize("name", ["walk", "run", "kick"])
 @pytest.mark.parametrize("start", [0.6, 1.1, 1.7])
-def test_no_leap_after_a_gap_of_200_ms(name, start):
+def test_no_jump_after_a_gap_of_200_ms(name, start):
     motion = samples.load(name).motion
     rotations = np.array(motion.rotations)
     positions = np.repeat(motion.root[:, None], rotations.shape[1], axis=1)
@@ -186,7 +186,7 @@ def test_single_missing_sensors_are_bridged():
     assert np.degrees(np.percentile(off, 99.9)) < 3.0
 
 
-def test_bad_settings_are_errors():
+def test_invalid_settings_raise():
     with pytest.raises(MotionError, match="half-life"):
         SensorFilter.from_half_life(3, 0.0)
     with pytest.raises(MotionError, match="8 frames"):
@@ -197,11 +197,11 @@ def test_bad_settings_are_errors():
         SensorFilter.from_half_life(3).init(np.zeros((2, 3)))
 
 
-# the same filter in matrices, as the thesis writes it, with the smoother as Rauch, Tung & Striebel do
+# the same filter in matrix form, as in the thesis, with the smoother of Rauch, Tung & Striebel
 
 
 class Twin:
-    """One sensor, one channel."""
+    """Reference implementation of one sensor and one channel."""
 
     def __init__(self, sensors, channel):
         self.variance = sensors.noise[0, channel] ** 2
@@ -258,7 +258,7 @@ class Twin:
 
 
 @pytest.mark.parametrize("channel", [0, 1])
-def test_kernel_agrees_with_its_twin(channel):
+def test_kernel_agrees_with_the_matrix_form(channel):
     random = np.random.default_rng(6)
     sensors = SensorFilter.from_half_life(1)
     twin, state = Twin(sensors, channel), sensors.init()

@@ -1,4 +1,4 @@
-"""The kernels of contact detection against their NumPy twins, on paths that rest, creep, leave and jump, with noise."""
+"""Kernels of contact detection against NumPy, on paths that rest, creep, leave and jump, with noise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = StillnessSettings()
 
 
 def made(noise: float, seed: int = 0) -> np.ndarray:
-    """(F, P, 3) points that go in steps with rests between, some of them creeping, with a cut in the midst."""
+    """Return (F, P, 3) points that move in steps with rests between, some of them creeping, with a cut."""
     rng = np.random.default_rng(seed)
     tracks = []
     for _ in range(5):
@@ -34,7 +34,7 @@ def made(noise: float, seed: int = 0) -> np.ndarray:
 
 
 def intervals(positions: np.ndarray) -> np.ndarray:
-    """Still parts of a path, in a few lengths, as rows."""
+    """Return still parts of a path, of various lengths, as rows."""
     runs = []
     for first, last in continuous_segments(positions, FPS, HEIGHT):
         runs += twin.runs(twin.still(positions[first:last], FPS, HEIGHT, 1e-4, SETTINGS, 2), first)
@@ -120,7 +120,7 @@ def test_rests_creeps_and_drifts(noise):
 
 @NOISES
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_what_is_seen_at_the_ends(noise, sign):
+def test_observations_at_the_ends(noise, sign):
     positions = made(noise)
     rows, segments = intervals(positions), continuous_segments(positions, FPS, HEIGHT)
     inner, outer, bounds = 30, 9, np.array([max(noise, 1e-6), 10.0, 0.007])
@@ -138,7 +138,7 @@ def test_what_is_seen_at_the_ends(noise, sign):
     np.testing.assert_array_equal(rest, np.arange(-inner, outer + 1)[twin.last_at_rest(*expected)])
 
 
-def test_places_of_rests():
+def test_positions_of_rests():
     positions = made(1e-3)
     rows = intervals(positions)
     places, spreads = np.empty((len(rows), 3)), np.empty(len(rows))
@@ -152,7 +152,7 @@ def test_places_of_rests():
 
 
 @pytest.mark.parametrize("count", range(1, 12))
-def test_the_median_of_values_that_are_alike_or_not(count):
+def test_median_with_and_without_ties(count):
     rng = np.random.default_rng(count)
     for values in (rng.normal(size=count), np.zeros(count), rng.integers(0, 3, count).astype(float), np.arange(12.0)):
         assert stillness.median_of(np.array(values), count) == np.median(values[:count])

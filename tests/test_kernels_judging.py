@@ -1,4 +1,4 @@
-"""The kernels that motions are judged by against NumPy, and judging several motions at once against one by one."""
+"""Kernels of quality metrics against NumPy, and measuring several motions at once against one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from footplant.skeleton import Limits
 
 
 def _foot_skate_ratio(toes, heights, fps: float, limit: float) -> float | None:
-    """Of the frames with a toe low in t and t+1, those in which such a toe is faster than `limit` m/s.
+    """Return the share of frames with a toe low in t and t+1 in which such a toe is faster than `limit` m/s.
 
     `toes` (F, T, 3) metres; `heights` (F, T) metres over the ground.
     """
@@ -31,19 +31,19 @@ def _foot_skate_ratio(toes, heights, fps: float, limit: float) -> float | None:
 
 
 def _skating_frames(positions, stance, fps: float) -> float | None:
-    """Share of stance frames faster than 1 cm/s; `stance` (F, P) bool. A frame counts with the next one in stance."""
+    """Return the share of stance frames faster than 1 cm/s; `stance` (F, P) bool, in a frame and the next."""
     inside = stance[:-1] & stance[1:]
     return published.share(published.ground_speed(positions, fps)[inside] > 0.01)
 
 
 def _sliding_duration(toes, source_toes, fps: float) -> float | None:
-    """Of the source's sticking frames (toe at most 0.3 m/s), the share in which ours does not stick."""
+    """Return the share of the source's planted frames (toe at most 0.3 m/s) in which ours slides."""
     sticking = published.ground_speed(source_toes, fps) <= 0.3
     return published.share(published.ground_speed(toes, fps)[sticking] > 0.3)
 
 
 def _penetration(heights) -> tuple[float | None, float | None]:
-    """Share of frames with any point of heights (F, P) below the ground, and the largest depth in cm."""
+    """Return the share of frames with any point of heights (F, P) below the ground, and the largest depth in cm."""
     if heights.size == 0:
         return None, None
     depth = np.maximum(-heights, 0.0).max(axis=1)
@@ -51,13 +51,13 @@ def _penetration(heights) -> tuple[float | None, float | None]:
 
 
 def _contact_preservation(heights, source_heights) -> float | None:
-    """Of the source's touching points and frames, those that touch in ours; both (F, P) metres over their grounds."""
+    """Return the share of the source's contacts that are contacts in ours; both (F, P) metres above their grounds."""
     touching = np.abs(source_heights) <= published.CONTACT_HEIGHT
     return published.share(np.abs(heights)[touching] <= published.CONTACT_HEIGHT)
 
 
 @pytest.mark.parametrize("feet", [(0, 1, 2, 3, 4, 5), (1, 3)])
-def test_ratios_of_others_as_they_define_them(feet):
+def test_published_metrics_against_their_definitions(feet):
     rng = np.random.default_rng(3)
     names = tuple(np.array((*FEET, *TOES))[list(feet)])
     fps, frames, count = 30.0, 200, len(names)
@@ -84,7 +84,7 @@ def test_ratios_of_others_as_they_define_them(feet):
     assert alone.skating_frames is alone.sliding_duration is alone.contact_preservation is None
 
 
-def test_limits_as_their_definition_has_them():
+def test_joint_limits_against_their_definition():
     character = load_character("sally")
     rng = np.random.default_rng(0)
     joints = len(character.skeleton)
@@ -93,7 +93,7 @@ def test_limits_as_their_definition_has_them():
     assert character.limits is not None
     locked = np.array(character.limits.lower), np.array(character.limits.upper)
     locked[0][3], locked[1][3] = 0.0, 0.0
-    locked[0][4], locked[1][4] = 0.2, 0.5  # limits that the reference pose is beyond
+    locked[0][4], locked[1][4] = 0.2, 0.5  # limits that the reference pose exceeds
     for limits in (character.limits, Limits(*locked)):
         bounded = type(character)(
             character.skeleton, roles=character.roles, contacts=character.contacts, limits=limits, height=1.7
@@ -105,7 +105,7 @@ def test_limits_as_their_definition_has_them():
         assert (found > 0.1).any()
 
 
-def test_angles_between_bones():
+def test_bone_angles():
     rng = np.random.default_rng(1)
     ours, theirs = rng.normal(size=(9, 6, 3)), rng.normal(size=(11, 7, 3))
     first, second = np.array([[0, 1], [2, 5]]), np.array([[3, 6], [1, 0]])
@@ -118,7 +118,7 @@ def test_angles_between_bones():
     np.testing.assert_allclose(out, expected, atol=1e-12)
 
 
-def test_how_plants_hold():
+def test_contact_drift():
     tracks = np.random.default_rng(2).normal(size=(50, 3, 3))
     plants, out = np.array([[0, 3, 20], [2, 5, 6], [1, 0, 50]]), np.empty((3, 3))
     judging.plant_figures(tracks, plants, out)
@@ -130,7 +130,7 @@ def test_how_plants_hold():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_several_motions_are_judged_as_one_by_one():
+def test_measure_each_equals_measure():
     clip = sample("walk")
     motions = (clip.motion, clip.motion.resample(60.0), clip.motion[:200], clip.motion.transformed([1.0, 0, 0, 0]))
     contacts = find_contacts(clip)
@@ -141,7 +141,7 @@ def test_several_motions_are_judged_as_one_by_one():
         assert [quality.to_dict() for quality in found] == [quality.to_dict() for quality in alone]
 
 
-def test_the_logarithm_of_short_turns():
+def test_logarithm_of_small_rotations():
     rng = np.random.default_rng(4)
     for angle in (0.0, 1e-9, 1e-4, 0.01, 0.0399, 0.0401, 1.0, 3.0, 4.0):
         for norm in (1.0, 1.0 + 3e-7):

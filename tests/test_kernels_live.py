@@ -1,4 +1,4 @@
-"""The live kernels beside plain Python that does the same. (The filter's twin is in test_kalman.py.)"""
+"""Live kernels against plain Python. (The filter's reference implementation is in test_kalman.py.)"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def random_turns(*shape, seed=0):
     return rotation.normalize(np.random.default_rng(seed).normal(size=(*shape, 4)))
 
 
-def test_local_from_world_agrees_with_its_twin():
+def test_local_from_world_agrees_with_numpy():
     sensors, world = np.array([3, 0, 2, 4, 1]), random_turns(6)
     out = np.empty((5, 4))
     bones.local_from_world(PARENTS, sensors, world, out)
@@ -28,7 +28,7 @@ def test_local_from_world_agrees_with_its_twin():
     assert np.abs(out - wanted).max() < 1e-12
 
 
-def test_to_bones_agrees_with_its_twin():
+def test_to_bones_agrees_with_numpy():
     joints, above = np.array([0, 2, 5, 3]), np.array([-1, 0, 1, 0])
     positions, rotations, back = np.random.default_rng(1).normal(size=(6, 3)), random_turns(6), random_turns(4, seed=2)
     turns, local = np.empty((4, 4)), np.empty((4, 7))
@@ -43,7 +43,7 @@ def test_to_bones_agrees_with_its_twin():
 
 
 def unpack(block: bytes) -> bytes | None:
-    """LZ4 as its description tells it."""
+    """Decompress LZ4 by its specification."""
     out, place = bytearray(), 0
     while place < len(block):
         token = block[place]
@@ -89,7 +89,7 @@ def test_lz4_of_known_blocks(block):
 
 @given(st.binary(max_size=60))
 @settings(max_examples=200, deadline=None)
-def test_lz4_agrees_with_its_twin(block):
+def test_lz4_agrees_with_python(block):
     agree(block)
 
 

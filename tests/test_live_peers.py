@@ -1,4 +1,4 @@
-"""Other people's software talks to ours and hears us: python-osc, vmcp, npm's osc and osc-min, and liblo's tools."""
+"""Interoperability with other software: python-osc, vmcp, npm's osc and osc-min, and liblo's tools."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ VALUES = np.concatenate(
     axis=1,
 )
 WIRE = (VALUES * [1, 1, -1, 1, -1, -1, 1])[:, [0, 1, 2, 4, 5, 6, 3]]
-"""(55, 7) what is on the wire: left-handed, (x, y, z, qx, qy, qz, qw)."""
+"""(55, 7) as sent: left-handed, (x, y, z, qx, qy, qz, qw)."""
 
 
 def ours(time: float = 1.25) -> bytes:
     return vmc.VmcSender(vmc.PLAN.names).encode(VALUES, time)
 
 
-def heard(datagrams: list[bytes]) -> np.ndarray:
-    """(55, 7) what our receiver makes of somebody's datagrams, right-handed."""
+def received(datagrams: list[bytes]) -> np.ndarray:
+    """Return (55, 7) what our receiver decodes from another sender's datagrams, right-handed."""
     receiver, found = vmc.VmcReceiver(), []
     for number, data in enumerate(datagrams):
         found += receiver.feed(data, 0.001 * number)
@@ -78,7 +78,7 @@ def test_we_read_python_osc(nested):
             part.add_content(message.build())
         if nested:
             whole.add_content(part.build())
-    assert np.abs(heard([whole.build().dgram]) - VALUES).max() < 1e-6
+    assert np.abs(received([whole.build().dgram]) - VALUES).max() < 1e-6
 
 
 def test_python_osc_and_we_agree_on_every_type():
@@ -105,7 +105,7 @@ def test_we_read_vmcp():
         address, tags, arguments = protocol.bone_transform(bone, place, turn)
         messages.append(osc.encode(address, str(bone.value), *arguments[1:]))
         assert tags.lstrip(",") == "sfffffff"
-    assert np.abs(heard([osc.bundle(messages)]) - VALUES).max() < 1e-6
+    assert np.abs(received([osc.bundle(messages)]) - VALUES).max() < 1e-6
 
 
 def test_vmcp_reads_us():
@@ -143,7 +143,7 @@ def test_npm_reads_us(node, library):
 @pytest.mark.parametrize("library", ["osc", "osc-min"])
 def test_we_read_npm(node, library):
     data = base64.b64decode(node[library]["written"])
-    assert np.abs(heard([data]) - VALUES).max() < 1e-6
+    assert np.abs(received([data]) - VALUES).max() < 1e-6
 
 
 # liblo
@@ -164,7 +164,7 @@ def test_oscdump_reads_us():
         subprocess.Popen([dump, "-L", str(port)], stdout=subprocess.PIPE, text=True) as process,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
     ):
-        # nobody says when it listens: what is sent before is lost, which the protocol does not mind
+        # the tool does not report when it listens: earlier datagrams are lost, which the protocol allows
         for _ in range(8):
             time.sleep(0.15)
             mouth.sendto(ours(), ("127.0.0.1", port))
@@ -178,7 +178,7 @@ def test_oscdump_reads_us():
     assert np.abs(np.array([[float(number) for number in row[at + 3 :]] for row in bones]) - WIRE).max() < 1e-5
 
 
-def test_we_hear_oscsend():
+def test_we_read_oscsend():
     send = require("oscsend")
     with bound() as ear:
         port = str(ear.getsockname()[1])
@@ -191,11 +191,11 @@ def test_we_hear_oscsend():
     assert found[0].positions[0].tolist() == [0.5, 1.0, 2.0]
 
 
-def test_peers_hear_a_character_walk():
-    """What goes out for a character is what the protocol asks for: unit turns, hips at their height."""
+def test_peers_read_a_walking_character():
+    """The output of a character follows the protocol: unit quaternions, hips at their height."""
     packets = pytest.importorskip("pythonosc.osc_packet")
     motion, character = live_made.walk()
-    data = live_made.said("vmc", motion[:1], character)[0]
+    data = live_made.encoded("vmc", motion[:1], character)[0]
     rows = [timed.message.params for timed in packets.OscPacket(data).messages]
     bones = {row[0]: row[1:] for row in rows if len(row) == 8 and row[0] != "root"}
     assert {"Hips", "Spine", "Head", "LeftUpperArm", "RightFoot"} <= set(bones)

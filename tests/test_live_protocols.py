@@ -1,4 +1,4 @@
-"""What capture systems send: every decoder on real and made datagrams, split, lost, doubled, overtaken and damaged."""
+"""Capture protocols: every decoder on recorded, synthetic, split, lost, duplicated, reordered and damaged datagrams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BONES = len(vmc.PLAN)
 
 
 def pose(seed: int = 0) -> np.ndarray:
-    """(55, 7) places and turns of all bones."""
+    """Return (55, 7) positions and rotations of all bones."""
     random = np.random.default_rng(seed)
     return np.concatenate([random.normal(size=(BONES, 3)), rotation.normalize(random.normal(size=(BONES, 4)))], axis=1)
 
@@ -34,7 +34,7 @@ def bundle(values: np.ndarray, time: float) -> bytes:
 # OSC
 
 
-def test_osc_comes_back():
+def test_osc_round_trip():
     data = osc.encode("/a/b", 1, 2.5, "頭", b"xyz", True, False, None)
     assert osc.decode(data) == [("/a/b", (1, 2.5, "頭", b"xyz", True, False, None))]
     assert len(data) % 4 == 0
@@ -47,7 +47,7 @@ def test_osc_bundles_are_read_four_deep():
         assert bool(osc.decode(data)) == (depth <= osc.MAX_DEPTH)
 
 
-def test_osc_of_three_thousand_bundles_ends():
+def test_osc_of_three_thousand_nested_bundles_terminates():
     data = b""
     for _ in range(3000):
         data = osc.BUNDLE + osc.IMMEDIATELY + struct.pack(">i", len(data)) + data if data else osc.encode("/x")
@@ -56,7 +56,7 @@ def test_osc_of_three_thousand_bundles_ends():
     assert osc.decode(data) == []
 
 
-def test_osc_counts_messages():
+def test_osc_limits_the_number_of_messages():
     data = osc.bundle([osc.encode("/x", 1)] * 3000)
     assert len(osc.decode(data)) == osc.MAX_MESSAGES
 
@@ -67,13 +67,13 @@ def test_osc_counts_messages():
      b"/a\x00\x00,b\x00\x00\xff\xff\xff\xff", b"/a\x00\x00,s\x00\x00abcd", b"/\xff\xfe\x00,i\x00\x00\x00\x00\x00\x01",
      b"\x00" * 65_536, b"#bundle\x00" + b"\xff" * 65_000],
 )  # fmt: skip
-def test_osc_takes_any_bytes(data):
+def test_osc_decodes_any_bytes(data):
     assert isinstance(osc.decode(data), list)
 
 
 @given(st.binary(max_size=400))
 @settings(max_examples=200, deadline=None)
-def test_osc_takes_random_bytes(data):
+def test_osc_decodes_random_bytes(data):
     osc.decode(data)
     osc.decode(osc.BUNDLE + osc.IMMEDIATELY + struct.pack(">i", len(data)) + data)
 
@@ -81,7 +81,7 @@ def test_osc_takes_random_bytes(data):
 # VMC
 
 
-def test_vmc_comes_back_and_is_one_datagram():
+def test_vmc_round_trip_is_one_datagram():
     receiver, sent = vmc.VmcReceiver(), pose()
     data = bundle(sent, 2.5)
     assert len(data) < 5000
@@ -94,7 +94,7 @@ def test_vmc_comes_back_and_is_one_datagram():
     assert rotation.angle(found.rotations, sent[:, 3:]).max() < 1e-6
 
 
-def test_vmc_is_left_handed_on_the_wire():
+def test_vmc_datagrams_are_left_handed():
     data = bundle(np.tile([1.0, 2.0, 3.0, 0.1, 0.2, 0.3, 0.92736185], (BONES, 1)), 0.0)
     message = next(m for m in osc.decode(data) if m.arguments[:1] == ("Hips",))
     assert np.allclose(message.arguments[1:], [1.0, 2.0, -3.0, -0.2, -0.3, 0.92736185, 0.1], atol=1e-6)
@@ -138,7 +138,7 @@ def test_vmc_single_messages_without_a_time_are_assembled():
     assert found[0].time is None
 
 
-def test_vmc_duplicates_and_late_datagrams_are_left_out():
+def test_vmc_duplicate_and_late_datagrams_are_dropped():
     receiver = vmc.VmcReceiver()
     first, second = bundle(pose(), 0.0), bundle(pose(1), 0.016)
     receiver.feed(first, 0.0)
@@ -149,7 +149,7 @@ def test_vmc_duplicates_and_late_datagrams_are_left_out():
     assert len(receiver.feed(bundle(pose(2), 0.033), 0.033)) == 1
 
 
-def test_vmc_clock_that_jumps_goes_on():
+def test_vmc_continues_after_a_clock_reset():
     receiver = vmc.VmcReceiver()
     for number, time in enumerate((100.0, 100.016, 3.0, 3.016, 1e9)):
         receiver.feed(bundle(pose(number), time), number / 60.0)
@@ -175,7 +175,7 @@ def test_vmc_clock_that_jumps_goes_on():
         osc.encode("/VMC/Ext/Root/Pos", "root", *[float("nan")] * 7),
     ],
 )
-def test_vmc_nonsense_is_ignored_and_counted(message):
+def test_vmc_invalid_messages_are_ignored_and_counted(message):
     receiver = vmc.VmcReceiver()
     receiver.feed(bundle(pose(), 0.0), 0.0)
     found = receiver.feed(message, 0.001) + receiver.poll(1.0)
@@ -185,7 +185,7 @@ def test_vmc_nonsense_is_ignored_and_counted(message):
         assert np.isfinite(sample.rotations).all()
 
 
-def test_vmc_further_arguments_and_other_messages_do_no_harm():
+def test_vmc_further_arguments_and_other_messages_are_ignored():
     receiver = vmc.VmcReceiver()
     extra = [
         osc.encode("/VMC/Ext/Root/Pos", "root", 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0, *[1.0] * 3, *[0.0] * 3),
@@ -218,7 +218,7 @@ def test_xsens_recorded_pose(shared):
     assert sample.positions[:, 1].min() == pytest.approx(0.0287, abs=1e-3)
 
 
-def test_xsens_other_kinds_are_no_poses(shared):
+def test_xsens_other_message_types_are_ignored(shared):
     receiver = xsens.XsensReceiver()
     for name in ("mxtp01", "mxtp12", "mxtp13"):
         assert receiver.feed((shared / "live" / f"{name}.bin").read_bytes(), 0.0) == []
@@ -237,7 +237,7 @@ def test_xsens_order_is_kept():
     assert (receiver.duplicates, receiver.late) == (1, 1)
 
 
-def test_xsens_comes_back():
+def test_xsens_round_trip():
     motion, character = live_made.walk()
     sample = live_made.in_plan(xsens.PLAN, motion, character, 30)
     found = xsens.XsensReceiver().feed(xsens.encode(sample, 5, 500), 0.0)[0]
@@ -293,7 +293,7 @@ def test_natnet_recorded_capture(shared):
 
 
 def udp_payloads(data: bytes) -> list[bytes]:
-    """The payloads of a pcapng file's UDP packets over IPv4."""
+    """Return the payloads of a pcapng file's UDP packets over IPv4."""
     found, place = [], 0
     while place + 12 <= len(data):
         kind, size = struct.unpack_from("<II", data, place)
@@ -307,7 +307,7 @@ def udp_payloads(data: bytes) -> list[bytes]:
     return found
 
 
-def test_natnet_skeletons_in_the_usual_order_and_by_definition():
+def test_natnet_skeletons_in_default_order_and_by_definition():
     receiver = NatNetReceiver()
     places, turns = np.random.default_rng(0).normal(size=(21, 3)), rotation.identity(21)
     sample = receiver.feed(live_made.natnet_frame(1, {3: (places, turns)}, 0.1), 0.0)[0]
@@ -329,9 +329,9 @@ def test_natnet_skeletons_in_the_usual_order_and_by_definition():
 # Rokoko
 
 
-def test_rokoko_comes_back():
+def test_rokoko_round_trip():
     motion, character = live_made.walk()
-    data = live_made.said("rokoko", motion[:3], character, 10.0)
+    data = live_made.encoded("rokoko", motion[:3], character, 10.0)
     receiver = rokoko.RokokoReceiver()
     found = [receiver.feed(one, 0.0)[0] for one in data]
     assert found[0].time == pytest.approx(10.0)
@@ -341,9 +341,9 @@ def test_rokoko_comes_back():
     assert found[0].present.sum() >= 19
 
 
-def test_rokoko_packed_with_lz4():
+def test_rokoko_compressed_with_lz4():
     motion, character = live_made.walk()
-    plain = live_made.said("rokoko", motion[:1], character)[0]
+    plain = live_made.encoded("rokoko", motion[:1], character)[0]
     # a frame of one raw block, and one whose block is a run: the letter a and 20 copies of it
     raw = lz4.MAGIC + b"\x60\x40\x00" + struct.pack("<I", len(plain) | 0x80000000) + plain + bytes(4)
     assert len(rokoko.RokokoReceiver().feed(raw, 0.0)) == 1
@@ -360,7 +360,7 @@ def test_rokoko_packed_with_lz4():
      b'{"scene":{"timestamp":1e400,"actors":[{"body":{"hip":{"position":{"x":NaN},"rotation":{}}}}]}}',
      b'{"scene":{"timestamp":' + b"9" * 5000 + b',"actors":[]}}', b"\xff\xfe{}"],
 )  # fmt: skip
-def test_rokoko_nonsense_gives_no_poses(data):
+def test_rokoko_invalid_data_gives_no_poses(data):
     assert rokoko.RokokoReceiver().feed(data, 0.0) == []
 
 
@@ -389,7 +389,7 @@ def test_random_bytes_never_raise(protocol, data):
     receiver.poll(9.0)
 
 
-def test_insane_numbers_are_told_apart():
+def test_invalid_numbers_are_detected():
     places = [[0, 0, 0], [np.nan, 0, 0], [0, np.inf, 0], [1e9, 0, 0], [0, 0, 0], [0, 0, 0]]
     turns = [[1, 0, 0, 0]] * 4 + [[0, 0, 0, 0], [1.01, 0, 0, 0]]
     positions, rotations, sane = checked(places, turns)
@@ -409,13 +409,13 @@ def record(datagrams) -> bytes:
     return file.getvalue()
 
 
-def test_recording_comes_back():
+def test_recording_round_trip():
     data = record([(10.0, "a", b"one"), (10.5, "b", b""), (10.6, "a", b"x" * 60_000)])
     found = list(recording.parse(io.BytesIO(data)))
     assert [(round(d.time, 6), d.sender, len(d.data)) for d in found] == [(0.0, 0, 3), (0.5, 1, 0), (0.6, 0, 60_000)]
 
 
-def test_recording_cut_anywhere_gives_whole_records():
+def test_a_truncated_recording_gives_whole_records():
     data = record([(0.1 * n, "a", bytes([n]) * 20) for n in range(5)])
     for end in range(8, len(data)):
         found = list(recording.parse(io.BytesIO(data[:end])))
@@ -425,7 +425,7 @@ def test_recording_cut_anywhere_gives_whole_records():
     assert len(list(recording.parse(io.BytesIO(bytes(damaged))))) == 1
 
 
-def test_recording_of_something_else_is_an_error(tmp_path):
+def test_reading_another_file_as_recording_raises(tmp_path):
     path = tmp_path / "x.datagrams"
     path.write_bytes(b"HIERARCHY\nROOT")
     with pytest.raises(FormatError, match="recording"):

@@ -1,4 +1,4 @@
-"""From datagrams to poses: calibration, every protocol, bad networks, clocks, doors."""
+"""From datagrams to poses: calibration, every protocol, bad networks, clocks, access control."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sally():
 
 
 def run(stage, schedule, until=None, step=1.0 / 240.0):
-    """Play (seconds, bytes) to a stage; (F,) times, (F, 3) roots, (F, J, 4) rotations of what it shows."""
+    """Play (seconds, bytes) to a stage; return (F,) times, (F, 3) roots, (F, J, 4) rotations of its output."""
     events = list(schedule)
     until = events[-1][0] + 0.05 if until is None else until
     times, roots, turns, place, now = [], [], [], 0, 0.0
@@ -55,11 +55,11 @@ def run(stage, schedule, until=None, step=1.0 / 240.0):
 def sent(walk, start=50.0, seconds=None):
     motion, character = walk
     part = motion if seconds is None else motion[: int(seconds * FPS)]
-    return [(n / FPS, data) for n, data in enumerate(live_made.said("vmc", part, character, start))]
+    return [(n / FPS, data) for n, data in enumerate(live_made.encoded("vmc", part, character, start))]
 
 
 def largest_speed(times, turns, over=0.0):
-    """Radians a second, the largest of any joint, from each pose to the next one that is at least `over` later."""
+    """Return the largest joint speed, radians per second, from each pose to the next that is at least `over` later."""
     after = np.maximum(np.searchsorted(times, times + over), np.arange(len(times)) + 1)
     rows = np.flatnonzero(after < len(times))[20:]
     return float((rotation.angle(turns[rows], turns[after[rows]]) / (times[after[rows]] - times[rows])[:, None]).max())
@@ -69,7 +69,7 @@ def largest_speed(times, turns, over=0.0):
 
 
 def poses(character, local, frames=30, wobble=0.0):
-    """Samples of a pose held: VMC of a character whose joints have those local rotations."""
+    """Return samples of a held pose: VMC of a character with those local rotations."""
     encoder, receiver, found = PoseEncoder("vmc", character), vmc.VmcReceiver(), []
     random = np.random.default_rng(0)
     root = np.array([0.0, 0.95, 0.0])
@@ -80,7 +80,7 @@ def poses(character, local, frames=30, wobble=0.0):
 
 
 def arms_at(character, degrees):
-    """The reference pose with the arms so many degrees below the level."""
+    """Return the reference pose with the arms that many degrees below the horizontal."""
     local = humanoid.reference_pose(character.skeleton, character.roles)
     for side, sign in (("left", -1.0), ("right", 1.0)):
         joint = character.roles[f"{side}_upper_arm"]
@@ -92,7 +92,7 @@ def arms_at(character, degrees):
 
 
 @pytest.mark.parametrize(("degrees", "kind"), [(0.0, "T-pose"), (15.0, "T-pose"), (80.0, "N-pose"), (88.0, "N-pose")])
-def test_calibration_takes_proportions_from_a_pose(sally, degrees, kind):
+def test_calibration_measures_proportions_in_a_pose(sally, degrees, kind):
     found = performer.calibrate(poses(sally, arms_at(sally, degrees), wobble=0.003), "Ann")
     assert found.pose == kind
     assert found.character.name == "Ann"
@@ -104,7 +104,7 @@ def test_calibration_takes_proportions_from_a_pose(sally, degrees, kind):
     assert found.character.height == pytest.approx(sally.height, rel=0.05)
 
 
-def test_calibration_refuses_other_poses(sally, walk):
+def test_calibration_in_other_poses_raises(sally, walk):
     with pytest.raises(MotionError, match=r"T-pose .* N-pose"):
         performer.calibrate(poses(sally, arms_at(sally, 45.0)))
     receiver, found = vmc.VmcReceiver(), []
@@ -116,7 +116,7 @@ def test_calibration_refuses_other_poses(sally, walk):
         performer.assume([])
 
 
-def test_stream_without_a_body_is_no_performer():
+def test_a_stream_without_a_body_raises():
     receiver = vmc.VmcReceiver()
     hips = osc.encode("/VMC/Ext/Bone/Pos", "Hips", 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     found = receiver.feed(hips, 0.0) + receiver.poll(1.0)
@@ -141,7 +141,7 @@ def test_calibrating_actor_waits_for_the_pose(sally, walk):
 
 
 def test_vmc_round_trip_is_the_same_motion(walk):
-    """The performer drives a figure of his own shape: what comes out is what went in, a smoother's lag later."""
+    """The performer drives a character of its own shape: the output is the input, delayed by the smoother's lag."""
     motion, character = walk
     stage = LiveStage("vmc", character, settings=ActorSettings(half_life=0.0))
     times, roots, turns = run(stage, sent(walk), step=1.0 / 120.0)
@@ -159,7 +159,7 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
     motion, character = walk
     part = motion[:90]
     if protocol in ("vmc", "rokoko"):
-        data = live_made.said(protocol, part, character, 5.0)
+        data = live_made.encoded(protocol, part, character, 5.0)
     elif protocol == "xsens":
         data = [xsens.encode(live_made.in_plan(xsens.PLAN, motion, character, f), f + 1, 17 * f) for f in range(90)]
     else:
@@ -175,7 +175,7 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
     assert len(times) >= 80
     assert np.isfinite(turns).all()
     assert actor.performer.character.height == pytest.approx(character.height, rel=0.12)
-    # it walks on, upright, with its feet at the floor
+    # it continues to walk, upright, with its feet at the floor
     feet = Kinematics(Motion(sally.skeleton, roots, rotation.normalize(turns), FPS)).positions
     lowest = feet[20:, [sally.roles["left_foot"], sally.roles["right_foot"]], 1].min(axis=1)
     assert (lowest > 0.0).all()
@@ -185,9 +185,9 @@ def test_every_protocol_drives_a_character(walk, sally, protocol):
     assert travelled == pytest.approx(wanted, rel=0.15)
 
 
-def test_actors_are_told_apart_and_counted(walk, sally):
+def test_actors_are_separated_and_counted(walk, sally):
     stage = LiveStage("vmc", sally, most_actors=2)
-    for number, data in enumerate(live_made.said("vmc", walk[0][:12], walk[1], 1.0)):
+    for number, data in enumerate(live_made.encoded("vmc", walk[0][:12], walk[1], 1.0)):
         for sender in ("a", "b", "c"):
             stage.feed(data, sender, number / FPS)
         shown = stage.poses(number / FPS)
@@ -200,7 +200,7 @@ def test_actors_are_told_apart_and_counted(walk, sally):
     assert "waiting" in line(LiveStage("vmc", sally), Latencies())
 
 
-def test_unknown_protocols_are_errors(sally):
+def test_unknown_protocols_raise(sally):
     with pytest.raises(FormatError, match="protocol"):
         LiveStage("morse", sally)
     with pytest.raises(FormatError, match="can be sent"):
@@ -221,24 +221,24 @@ def test_faults_leave_a_smooth_motion(walk, sally, faults):
     times, _, turns = run(stage, faults.apply(sent(walk)))
     assert np.isfinite(turns).all()
     assert len(times) > 0.75 * len(clean[0])
-    # poses are shown as they come, so jitter of the way is seen from one to the next, but not over three
+    # poses are shown as they arrive, so network jitter shows between two poses, but not over three
     over = 0.05 if faults.jitter else 0.0
     assert largest_speed(times, turns, over) <= 2.0 * largest_speed(clean[0], clean[2], over)
 
 
 @pytest.mark.parametrize("start", [0.7, 1.2, 1.9, 2.6])
-def test_gap_of_200_ms_makes_no_leap(walk, sally, start):
+def test_a_gap_of_200_ms_causes_no_jump(walk, sally, start):
     usual = largest_speed(*(run(LiveStage("vmc", sally), sent(walk))[k] for k in (0, 2)))
     gappy = [(when, data) for when, data in sent(walk) if not start <= when < start + 0.2]
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, gappy)
     assert largest_speed(times, turns) <= 1.5 * usual
     assert next(iter(stage.actors.values())).missed >= 8
-    # poses go on through the gap
+    # poses continue through the gap
     assert np.diff(times).max() < 0.05
 
 
-def test_after_a_stall_the_latest_is_shown(walk, sally):
+def test_the_latest_pose_is_shown_after_a_stall(walk, sally):
     stalled = [(1.5 if 1.0 <= when < 1.5 else when, data) for when, data in sent(walk)]
     stage = LiveStage("vmc", sally)
     times, roots, turns = run(stage, stalled)
@@ -250,10 +250,10 @@ def test_after_a_stall_the_latest_is_shown(walk, sally):
     assert np.isfinite(turns).all()
 
 
-def test_clock_that_jumps_disturbs_nothing(walk, sally):
+def test_a_reset_sender_clock_causes_no_jump(walk, sally):
     motion, character = walk
-    data = live_made.said("vmc", motion, character, 50.0)
-    data[120:] = live_made.said("vmc", motion, character, 7000.0)[120:]
+    data = live_made.encoded("vmc", motion, character, 50.0)
+    data[120:] = live_made.encoded("vmc", motion, character, 7000.0)[120:]
     stage = LiveStage("vmc", sally)
     times, _, turns = run(stage, [(n / FPS, one) for n, one in enumerate(data)])
     usual = run(LiveStage("vmc", sally), sent(walk))
@@ -261,7 +261,7 @@ def test_clock_that_jumps_disturbs_nothing(walk, sally):
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
 
 
-def test_long_silence_eases_to_rest_and_comes_back(walk, sally):
+def test_a_long_gap_eases_to_rest_and_recovers(walk, sally):
     early = sent(walk)[:60]
     late = [(when + 8.0, data) for when, data in sent(walk, start=58.0)[60:]]
     stage = LiveStage("vmc", sally)
@@ -275,7 +275,7 @@ def test_long_silence_eases_to_rest_and_comes_back(walk, sally):
     assert largest_speed(times, turns) <= 1.5 * largest_speed(usual[0], usual[2])
 
 
-def test_garbage_among_poses_does_no_harm(walk, sally):
+def test_invalid_datagrams_among_poses_are_ignored(walk, sally):
     good = sent(walk, seconds=1.5)
     seeds = [data for _, data in good[:3]]
     bad = [(0.3 + 0.0005 * n, data) for n, data in enumerate(live_made.mutations(seeds, 500))]
@@ -285,7 +285,7 @@ def test_garbage_among_poses_does_no_harm(walk, sally):
     assert len(times) > 60
 
 
-def test_faults_are_what_they_say():
+def test_fault_statistics():
     events = [(n / 100.0, n.to_bytes(2, "big")) for n in range(2000)]
     lost = list(Faults(loss=0.2).apply(events))
     assert 0.76 < len(lost) / 2000 < 0.84
@@ -303,7 +303,7 @@ def test_faults_are_what_they_say():
         Faults(loss=2.0)
 
 
-def test_noise_is_as_loud_as_asked(walk):
+def test_noise_has_the_requested_deviation(walk):
     motion = walk[0]
     shaken = with_noise(motion, 2.0, 1.0)
     assert np.std(shaken.root - motion.root) == pytest.approx(0.002, rel=0.1)
@@ -314,7 +314,7 @@ def test_noise_is_as_loud_as_asked(walk):
 # clocks
 
 
-def test_jitter_of_the_way_is_taken_out():
+def test_network_jitter_is_removed():
     random = np.random.default_rng(0)
     clock, made = SenderClock(), []
     for number in range(600):
@@ -336,10 +336,10 @@ def test_rate_does_not_count_gaps():
     assert rate.per_second == pytest.approx(90.0, rel=0.02)
 
 
-# doors
+# access control
 
 
-def test_only_loopback_is_heard_unless_told():
+def test_only_loopback_is_received_by_default():
     place = wire.endpoint("vmc:39539")
     assert place == wire.Endpoint("vmc", "127.0.0.1", 39539)
     assert wire.endpoint("xsens") == wire.Endpoint("xsens", "127.0.0.1", 9763)
@@ -356,7 +356,7 @@ def test_only_loopback_is_heard_unless_told():
         wire.endpoint("xsens:9763", sending=True)
 
 
-def test_senders_who_are_not_allowed_are_not_heard():
+def test_senders_that_are_not_allowed_are_ignored():
     inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0), wire.networks(["10.1.2.0/24"]))
     try:
         assert inlet._may_send("127.0.0.1")
@@ -367,7 +367,7 @@ def test_senders_who_are_not_allowed_are_not_heard():
         inlet.close()
 
 
-def test_port_in_use_is_an_error():
+def test_a_port_in_use_raises():
     first = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
     try:
         with pytest.raises(FormatError, match="cannot listen"):
@@ -376,12 +376,12 @@ def test_port_in_use_is_an_error():
         first.close()
 
 
-def test_show_over_real_sockets(walk, sally):
+def test_perform_over_real_sockets(walk, sally):
     motion, character = walk
     inlet = wire.Inlet(wire.Endpoint("vmc", "127.0.0.1", 0))
     outlet = wire.Outlet(wire.Endpoint("vmc", "127.0.0.1", inlet.port))
     stage, shown = LiveStage("vmc", sally), []
-    data = live_made.said("vmc", motion[:40], character, 3.0)
+    data = live_made.encoded("vmc", motion[:40], character, 3.0)
     pending = list(data)
     deadline = time.monotonic() + 20.0
 
@@ -405,7 +405,7 @@ def test_rehearsal_gives_poses(sally):
     assert rehearse(sally, encoder=PoseEncoder("vmc", sally)) >= 12
 
 
-def test_take_becomes_a_clip(walk):
+def test_recorded_take_becomes_a_clip(walk):
     motion, _ = walk
     take = TakeRecorder(motion.skeleton)
     with pytest.raises(MotionError, match="nothing came in"):

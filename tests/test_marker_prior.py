@@ -1,4 +1,4 @@
-"""What a take tells of how far people are from what is expected of them."""
+"""Body prior of the marker solver: spreads estimated from a take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def body() -> MarkerBody:
     return MarkerBody.of(samples.load_character("mannequin"), recognise(CMU_41)[1])
 
 
-def test_nothing_is_off_on_the_figure_itself(body: MarkerBody) -> None:
+def test_residuals_are_zero_on_the_character_itself(body: MarkerBody) -> None:
     ones = np.ones(1 + len(LENGTHS))
     bones = body.bones(ones)
     off = residuals(body, ones, body.landmarks.places(bones, 1.0), bones, np.zeros_like(body.spreads), 1.0)
@@ -32,7 +32,7 @@ def test_nothing_is_off_on_the_figure_itself(body: MarkerBody) -> None:
     assert len(off) == len(BodyPrior.of(body).spread)
 
 
-def test_spreads_follow_what_is_told_and_stay_where_nothing_is(body: MarkerBody) -> None:
+def test_spreads_follow_data_and_keep_their_prior_without(body: MarkerBody) -> None:
     first = BodyPrior.of(body)
     told, untold = np.zeros(len(first.first)), first.first**2
     exact = first.updated(np.zeros(len(first.first)), told, sliding=False)
@@ -50,7 +50,7 @@ def test_spreads_follow_what_is_told_and_stay_where_nothing_is(body: MarkerBody)
     assert slid.scales == BODY_PRIOR.widest_sliding
 
 
-def test_a_marker_that_is_elsewhere_counts_less(body: MarkerBody) -> None:
+def test_a_misplaced_marker_has_less_weight(body: MarkerBody) -> None:
     first = BodyPrior.of(body)
     off = 0.5 * first.first
     rows = first.groups["bones"]
@@ -63,7 +63,7 @@ def test_a_marker_that_is_elsewhere_counts_less(body: MarkerBody) -> None:
     assert found.scales["bones"] == 1.0
 
 
-def test_wide_hips_are_told_by_the_waist_of_who_only_stands() -> None:
+def test_wide_hips_are_estimated_from_waist_markers_of_a_standing_person() -> None:
     made = wear(CMU_41, "stand", "small", seed=41, off=0.0)
     solved = solve(made.markers)
     roles = made.wearer.require_roles()
@@ -76,8 +76,8 @@ def test_wide_hips_are_told_by_the_waist_of_who_only_stands() -> None:
     assert np.sqrt(np.mean(away**2)) < 0.003
 
 
-def test_markers_that_were_put_on_the_segment_beyond_the_joint_are_found_there() -> None:
-    """As programs make them: shoulder, elbow, wrist, knee and ankle move with what the joint turns."""
+def test_markers_attached_beyond_the_joint_are_detected() -> None:
+    """Markers as programs place them: shoulder, elbow, wrist, knee and ankle move with the segment beyond the joint."""
     clip = samples.load("clap")
     kinematics, wearer = Kinematics(clip.motion), clip.character
     places, turned = wearer.skeleton.posed(wearer.skeleton.rest)

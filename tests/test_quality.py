@@ -1,4 +1,4 @@
-"""Quality: every measure against a value known by construction."""
+"""Quality: every metric against a value known by construction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FPS = 100.0
 
 
 def stilts() -> Character:
-    """A pelvis on two stiff legs with feet: where the root goes, the soles go."""
+    """Return a pelvis on two stiff legs with feet: the soles move with the root."""
     skeleton = Skeleton(
         ("hips", "left_foot", "right_foot", "head"),
         np.array([-1, 0, 0, 0]),
@@ -48,18 +48,18 @@ def stilts() -> Character:
 
 
 def standing(character: Character, frames: int = 200, path=None, fps: float = FPS) -> Motion:
-    """The figure upright, its root at (0, 1, 0) plus a path (F, 3)."""
+    """Return the character upright, its root at (0, 1, 0) plus a path (F, 3)."""
     root = np.tile([0.0, 1.0, 0.0], (frames, 1)) + (0.0 if path is None else path)
     return Motion(character.skeleton, root, np.tile([1.0, 0, 0, 0], (frames, 4, 1)), fps)
 
 
 def whole_clip(character: Character, frames: int, fps: float = FPS) -> Contacts:
-    """Every sole point planted from the first frame to the last."""
+    """Return contacts of every sole point from the first frame to the last."""
     plants = tuple(Plant(name, 0, frames, np.zeros(3)) for name in FEET)
     return Contacts(plants, FEET, frames, fps, Plane())
 
 
-def test_a_figure_that_stands_is_perfect():
+def test_a_standing_character_has_no_errors():
     figure = stilts()
     quality = measure(standing(figure), figure)
     assert len(quality.plants) == 4
@@ -71,7 +71,7 @@ def test_a_figure_that_stands_is_perfect():
     assert quality.published.skating_frames == 0.0
     assert quality.published.penetration_duration == 0.0
     assert quality.smoothness.jerk == pytest.approx(0.0, abs=1e-6)
-    assert quality.smoothness.joint_jerk_rms is None  # nothing turns
+    assert quality.smoothness.joint_jerk_rms is None  # no joint rotates
     assert quality.jerk_ratio is quality.deviation is quality.timing_error is quality.lost_plants is None
 
 
@@ -145,7 +145,7 @@ def test_timing_against_the_source():
     assert quality.lost_plants == 0
 
 
-def test_lost_plants_are_counted():
+def test_lost_contacts_are_counted():
     figure = stilts()
     gone = np.zeros((200, 3))
     gone[:, 2] = 2.0 * np.arange(200) / FPS
@@ -154,7 +154,7 @@ def test_lost_plants_are_counted():
     assert quality.timing_error is None
 
 
-def test_a_source_of_another_rate_is_resampled():
+def test_a_source_with_another_frame_rate_is_resampled():
     clip = samples.load("walk")
     slow = clip.motion.resample(30.0)
     quality = measure(clip.motion, clip.character, against=(slow, clip.character))
@@ -179,7 +179,7 @@ def test_the_sample_walk_is_planted():
     assert same.published.contact_preservation == 1.0
 
 
-def test_a_t_pose_before_a_motion_hides_none_of_its_jerk():
+def test_an_added_t_pose_does_not_change_jerk():
     clip = samples.load("walk")
     rest = np.broadcast_to(clip.character.skeleton.rest, (1, *clip.motion.rotations.shape[1:]))
     rotations, root = np.concatenate([rest, clip.motion.rotations]), clip.motion.root[np.r_[0, : len(clip.motion)]]
@@ -189,13 +189,13 @@ def test_a_t_pose_before_a_motion_hides_none_of_its_jerk():
     assert led.jerk == pytest.approx(plain.jerk)
 
 
-def test_ratios_are_of_joints_that_both_figures_have():
+def test_ratios_use_joints_that_both_skeletons_have():
     figure, other = samples.load_character("mannequin"), samples.load_character("mannequin")
     roles = {role: chain for role, chain in other.roles.joints.items() if role != "left_hand"}
     handless = replace(other, roles=replace(other.roles, joints=roles))
     walk = samples.load("walk").motion
     turned = np.array(walk.rotations)
-    # what the hand carries shakes; the wrist itself does not
+    # the prop in the hand shakes; the wrist does not
     hand = figure.roles["left_lower_arm"]
     turned[::2, hand] = rotation.multiply(turned[::2, hand], rotation.exp(np.array([0.0, 0.0, 0.1])))
     shaking = replace(walk, rotations=turned)
@@ -213,7 +213,7 @@ def test_jerk_and_acceleration_of_a_known_path():
     assert smooth.peak_acceleration == pytest.approx((12.0 * t[-2] + 10.0) / 1.8, rel=1e-6)
 
 
-def test_joint_jerk_of_a_known_turn():
+def test_joint_jerk_of_a_known_rotation():
     figure = stilts()
     t = np.arange(100) / FPS
     angle = 0.5 * t**3  # third derivative 3 rad/s³, on one joint of four
@@ -225,7 +225,7 @@ def test_joint_jerk_of_a_known_turn():
 
 
 def smoothness_numpy(kinematics, height, joints, parts):
-    """Jerk, peak acceleration and joint jerks (RMS, 95th percentile), each derivative an array."""
+    """Return jerk, peak acceleration and joint jerks (RMS, 95th percentile), each derivative as an array."""
     fps, rotations = kinematics.motion.fps, kinematics.motion.rotations
     bends, jerks, turns = [], [], []
     for first, last in parts:
@@ -239,7 +239,7 @@ def smoothness_numpy(kinematics, height, joints, parts):
     return np.sqrt(np.mean(jerk**2)), bend.max(), np.sqrt(np.mean(turn**2)), np.percentile(turn, 95)
 
 
-def test_smoothness_agrees_with_its_numpy_twin():
+def test_smoothness_agrees_with_numpy():
     clip = samples.load("kick")
     kinematics, parts = Kinematics(clip.motion), [(0, 40), (41, 44), (50, 200)]
     joints = [clip.character.require_roles()[role] for role in ("hips", "left_upper_leg", "right_lower_leg")]
@@ -249,7 +249,7 @@ def test_smoothness_agrees_with_its_numpy_twin():
     np.testing.assert_allclose(values, expected, rtol=1e-9)
 
 
-def test_a_cut_between_takes_is_no_jerk():
+def test_a_cut_between_takes_does_not_count_as_jerk():
     figure = stilts()
     path = np.zeros((100, 3))
     path[1:] = [3.0, 0.2, -1.0]
@@ -304,25 +304,25 @@ def test_constraint_errors_in_millimetres_and_percent():
 
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 3, 4])
-def test_short_clips_are_judged_without_numbers_that_are_none(frames):
+def test_short_clips_have_only_finite_numbers_or_none(frames):
     figure = stilts()
     quality = measure(standing(figure, frames), figure, against=(standing(figure, max(frames, 1)), figure))
-    told = json.loads(json.dumps(quality.to_dict(), allow_nan=False))
-    assert told["frames"] == frames
+    found = json.loads(json.dumps(quality.to_dict(), allow_nan=False))
+    assert found["frames"] == frames
     if frames < 2:
-        assert told["plants"] == []
-        assert told["mean_drift"] is told["smoothness"]["jerk"] is None
+        assert found["plants"] == []
+        assert found["mean_drift"] is found["smoothness"]["jerk"] is None
 
 
-def test_everything_as_plain_numbers():
+def test_quality_to_dict():
     clip = samples.load("walk")
-    told = json.loads(json.dumps(measure(clip, against=clip).to_dict(), allow_nan=False))
-    assert told["plants"][0]["point"] in FEET
-    assert set(told["published"]) == set(published.Published.__dataclass_fields__)
-    assert isinstance(told["worst_plant"]["drift"], float)
+    found = json.loads(json.dumps(measure(clip, against=clip).to_dict(), allow_nan=False))
+    assert found["plants"][0]["point"] in FEET
+    assert set(found["published"]) == set(published.Published.__dataclass_fields__)
+    assert isinstance(found["worst_plant"]["drift"], float)
 
 
-def test_what_cannot_be_judged_is_refused():
+def test_invalid_input_raises():
     figure = stilts()
     with pytest.raises(MotionError, match="expected a clip, or a motion and its character"):
         measure(standing(figure))
@@ -330,7 +330,7 @@ def test_what_cannot_be_judged_is_refused():
         measure(Clip(standing(figure), replace(figure, contacts={})))
 
 
-def test_another_tools_output_is_judged_alike(shared):
+def test_output_of_another_tool(shared):
     clip = footplant.load(shared / "bvh" / "cmu" / "35_01.bvh")
     quality = measure(clip)
     assert 5 <= len(quality.plants) <= 16
@@ -338,7 +338,7 @@ def test_another_tools_output_is_judged_alike(shared):
     assert 0.0 < quality.skate_speed < 0.3
 
 
-def test_joint_limits_are_judged():
+def test_joint_limit_violations():
     clip = samples.load("walk")
     assert measure(clip).limit_violations == 0
     knee = clip.character.roles["left_lower_leg"]

@@ -1,4 +1,4 @@
-"""Frames compared wherever they are, times warped and strictly monotone, steps and plants that correspond."""
+"""Registration: frame distances, strictly monotone time warps, corresponding foot strikes and contacts."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def own_clouds(clip):
     return clouds(clip.motion.resample(REGISTRATION.rate), clip.character)
 
 
-def plain_distance(a, b, weights):
-    """The distance of two clouds by the book: the best turn by trying many, then refining."""
+def brute_force_distance(a, b, weights):
+    """Return the distance of two clouds by its definition: the best rotation by trying many, then refining."""
     middle_a, middle_b = weights @ a, weights @ b
     a, b = a - middle_a * [1, 0, 1], b - middle_b * [1, 0, 1]
 
@@ -60,18 +60,18 @@ def plain_distance(a, b, weights):
     return np.sqrt(at(best))
 
 
-def test_distances_are_those_of_the_book():
+def test_distances_against_brute_force():
     rng = np.random.default_rng(1)
     weights = rng.random(12)
     weights /= weights.sum()
     a, b = Clouds(rng.normal(size=(4, 12, 3)), weights), Clouds(rng.normal(size=(5, 12, 3)) + 3.0, weights)
     table = distances(a, b)
     for i, j in product(range(4), range(5)):
-        assert table[i, j] == pytest.approx(plain_distance(a.points[i], b.points[j], weights), abs=1e-6)
+        assert table[i, j] == pytest.approx(brute_force_distance(a.points[i], b.points[j], weights), abs=1e-6)
 
 
-def test_distances_agree_with_plain_numpy():
-    """The twin: one pair at a time, by the closed form of the paper."""
+def test_distances_agree_with_numpy():
+    """Against NumPy: one pair at a time, by the closed form of the paper."""
     walk, run = own_clouds(sample("walk")), own_clouds(sample("run"))
     table = distances(walk, run)
     for i, j in product(range(0, len(walk), 17), range(0, len(run), 13)):
@@ -81,7 +81,7 @@ def test_distances_agree_with_plain_numpy():
         assert table[i, j] == pytest.approx(away, abs=1e-12)
 
 
-def test_place_and_direction_do_not_matter():
+def test_distances_are_invariant_to_position_and_heading():
     clip = sample("walk")
     turn = rotation.from_axis_angle(rotation.AXES["y"], 2.1)
     other = replace(clip, motion=clip.motion.transformed(turn, (5.0, 0.0, -40.0)))
@@ -101,8 +101,8 @@ def test_joint_weights():
     np.testing.assert_allclose(joint_weights(replace(character, roles=None)), 1.0 / len(character.skeleton))
 
 
-def cheapest_by_force(table, limits):
-    """Every path from corner to corner, by recursion."""
+def cheapest_by_brute_force(table, limits):
+    """Return the cheapest of all corner-to-corner paths, by recursion."""
     up, across = limits
     rows, columns = table.shape
 
@@ -128,7 +128,7 @@ def test_path_is_the_cheapest(rows, columns, seed):
     assert path.frames[0].tolist() == [0, 0]
     assert path.frames[-1].tolist() == [rows - 1, columns - 1]
     assert {tuple(step) for step in steps} <= {(0, 1), (1, 0), (1, 1)}
-    assert table[tuple(path.frames.T)].sum() == pytest.approx(cheapest_by_force(table, path.limits))
+    assert table[tuple(path.frames.T)].sum() == pytest.approx(cheapest_by_brute_force(table, path.limits))
 
 
 def test_slope_limits_widen_until_there_is_a_path():
@@ -141,7 +141,7 @@ def test_slope_limits_widen_until_there_is_a_path():
     assert len(find_path(np.ones((1, 5))).frames) == 5
 
 
-def test_free_ends_find_the_part_that_corresponds():
+def test_free_ends_find_the_corresponding_part():
     walk = sample("walk")
     table = distances(own_clouds(walk), own_clouds(walk))[:, 40:]
     path = find_path(table, ends="free")
@@ -162,7 +162,7 @@ def test_bad_tables(bad):
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_spline_is_strictly_monotone(seed, ends):
-    """Whatever the path does: stands still, jumps, runs along one side."""
+    """Whatever the path does: stays, jumps, runs along one side."""
     rng = np.random.default_rng(seed)
     steps = rng.choice([[0, 1], [1, 0], [1, 1]], size=80)
     path = np.concatenate([[[0, 0]], np.cumsum(steps, axis=0)]) / 30.0
@@ -180,9 +180,9 @@ def test_spline_is_strictly_monotone(seed, ends):
 
 
 def strike_errors(registration, contacts, character):
-    """Frames of 1/30 s between every strike of the reference and the nearest one of the other, once times are warped.
+    """Return frames of 1/30 s between every strike of the reference and the nearest of the other, after warping.
 
-    Steps that either clip begins or ends with are not strikes that could be seen in both.
+    Steps at the start or end of either clip are left out: they are not visible in both.
     """
     mine, other = (strikes(own, character) for own in contacts)
     curve, found = registration.curve, []
@@ -206,7 +206,7 @@ def strike_errors(registration, contacts, character):
         ("turn-left", "turn-right"),
     ],
 )
-def test_steps_of_samples_agree(first, second):
+def test_foot_strikes_of_samples_correspond(first, second):
     pair = [sample(first), sample(second)]
     registration = register(pair, reference=0)
     errors = strike_errors(registration, registration.contacts, pair[0].character)
@@ -218,7 +218,7 @@ def test_steps_of_samples_agree(first, second):
 
 @cache
 def capture(name):
-    """A clip of the CMU library without its T-pose, on the figure of the first one, and its plants."""
+    """Return a CMU clip without its T-pose, on the character of the first one, and its contacts."""
     clip = footplant.load(shared_data("bvh", "cmu", f"{name}.bvh"))
     clip = replace(clip, motion=clip.motion[1:])
     figure = clip.character if name == WALKS[0] else capture(WALKS[0])[0].character
@@ -227,7 +227,7 @@ def capture(name):
 
 
 @pytest.mark.parametrize(("first", "second"), [(a, b) for a in [*WALKS, RUN] for b in [*WALKS, RUN] if a != b])
-def test_steps_of_captured_walks_and_runs_agree(shared, first, second):
+def test_foot_strikes_of_captured_walks_and_runs_correspond(shared, first, second):
     (a, mine), (b, other) = capture(first), capture(second)
     registration = register([a, b], reference=0, contacts=[mine, other])
     errors = strike_errors(registration, [mine, other], a.character)
@@ -235,7 +235,7 @@ def test_steps_of_captured_walks_and_runs_agree(shared, first, second):
     assert max(errors) <= 2.0
 
 
-def test_alignment_lays_one_on_the_other():
+def test_alignment_maps_one_motion_onto_the_other():
     clip = sample("walk")
     turn = rotation.from_axis_angle(rotation.AXES["y"], 1.0)
     other = replace(clip, motion=clip.motion.transformed(turn, (3.0, 0.0, 1.0)))
@@ -249,7 +249,7 @@ def test_alignment_lays_one_on_the_other():
     assert np.abs(back - registration.poses(0, seconds).root).max() < 0.05
 
 
-def test_plants_correspond():
+def test_contacts_correspond():
     registration = register([sample("walk"), sample("run")], reference=0)
     both = [m for m in registration.matches if all(plant is not None for plant in m.plants)]
     assert len(both) >= 12
@@ -259,13 +259,13 @@ def test_plants_correspond():
     assert len(again) == len(registration.matches)
 
 
-def test_reference_is_found():
+def test_reference_is_chosen():
     assert register([sample("run"), sample("walk"), sample("limp")]).reference == 1
     with pytest.raises(MotionError, match=r"reference in 0\.\.1"):
         register([sample("walk"), sample("run")], reference=5)
 
 
-def test_other_figures_are_put_on_the_first():
+def test_clips_of_other_characters_are_retargeted():
     walk = sample("walk")
     child = samples.load_character("child")
     small = replace(sample("limp"), motion=transfer(sample("limp").motion, walk.character, child), character=child)
@@ -279,7 +279,7 @@ def test_other_figures_are_put_on_the_first():
         on_one_character([replace(walk, motion=walk.motion[:1])])
 
 
-def test_loops_are_registered_over_their_seam():
+def test_loops_are_registered_across_their_seam():
     loops = [loop_of(sample(name)) for name in ("walk", "run")]
     assert loops[0].motion.duration == pytest.approx(1.05, abs=0.02)
     assert loops[1].motion.duration == pytest.approx(0.75, abs=0.02)
@@ -310,7 +310,7 @@ def test_loop_of_a_captured_walk(shared):
     assert np.abs(loop[0].transformed(turn, shift) - loop[len(loop) - 1]).max() < 1e-6
 
 
-def test_loops_outside_the_clip():
+def test_loops_outside_the_clip_raise():
     clip = sample("walk")
     with pytest.raises(MotionError, match="within"):
         cut_loop(clip.motion, clip.character, 1.0, 99.0)
@@ -318,7 +318,7 @@ def test_loops_outside_the_clip():
         find_loop(replace(clip, motion=clip.motion[:10]))
 
 
-def test_matching_tells_everything():
+def test_matching_to_dict():
     found = match(sample("walk"), sample("run"))
     told = found.to_dict()
     assert told["mean_distance"] < 0.2

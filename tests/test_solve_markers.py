@@ -1,4 +1,4 @@
-"""Markers to motion: on bodies whose truth is known, by their derivatives, by labels, with damage, and end to end."""
+"""Markers to motion: synthetic takes with ground truth, derivatives, labels, damaged takes, and end to end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def length(character, pair: tuple[str, str]) -> float:
 
 
 def joint_errors(solved: Solved, made: Made) -> dict[str, float]:
-    """Role → RMS over the take, mm."""
+    """Return role → RMS over the take, mm."""
     roles = made.wearer.require_roles()
     away = np.linalg.norm(Kinematics(solved.clip.motion).positions - made.joints, axis=-1)
     rms = 1000.0 * np.sqrt(np.mean(away**2, axis=0))
@@ -60,7 +60,7 @@ def kicked() -> tuple[Made, Solved]:
 
 
 @pytest.mark.parametrize("take", [walked, kicked])
-def test_lengths_and_joints_of_made_takes(take) -> None:
+def test_lengths_and_joints_of_synthetic_takes(take) -> None:
     made, solved = take()
     for name, pair in {**LEG, **ARM}.items():
         assert abs(length(solved.clip.character, pair) - length(made.wearer, pair)) < 0.003, name
@@ -71,7 +71,7 @@ def test_lengths_and_joints_of_made_takes(take) -> None:
     assert solved.report.median < 2.0
 
 
-def test_swaps_are_found_and_put_right() -> None:
+def test_swapped_labels_are_corrected() -> None:
     made, solved = walked()
     found = {line.partition(":")[0] for line in solved.report.swaps}
     assert made.swapped
@@ -80,7 +80,7 @@ def test_swaps_are_found_and_put_right() -> None:
     assert len(solved.report.swaps) <= len(made.swapped) + 1
 
 
-def test_a_range_of_motion_tells_lengths_and_places_for_other_takes() -> None:
+def test_a_range_of_motion_calibrates_other_takes() -> None:
     ranging = wear(PLUG_IN_GAIT, range_of_motion(), "tall", seed=7)
     made = wear(PLUG_IN_GAIT, "stand", "tall", seed=7)
     by_itself, solved = solve(made.markers), solve(made.markers, calibration=ranging.markers)
@@ -98,7 +98,7 @@ def shoulders(character) -> np.ndarray:
     return places[[roles["left_upper_arm"], roles["right_upper_arm"]]]
 
 
-def test_a_calibration_without_the_markers_is_refused() -> None:
+def test_a_calibration_take_without_the_markers_raises() -> None:
     made = wear(CMU_41, "stand", hidden=0.0, swaps=0.0).markers
     with pytest.raises(MotionError, match="the same markers, got one that shows 40 of 41, without LKNE"):
         solve(made, calibration=made.select([label for label in CMU_41 if label != "LKNE"]))
@@ -108,7 +108,7 @@ def jerk(joints: np.ndarray) -> float:
     return float(np.median(np.linalg.norm(np.diff(joints, n=3, axis=0), axis=-1)))
 
 
-def test_a_smooth_take_is_smoother_and_no_farther_from_markers_and_truth() -> None:
+def test_smoothing_keeps_the_fit_to_markers_and_truth() -> None:
     made, solved = walked()
     smooth = solve(made.markers, smooth=True)
     rough, calm = (Kinematics(x.clip.motion).positions for x in (solved, smooth))
@@ -118,7 +118,7 @@ def test_a_smooth_take_is_smoother_and_no_farther_from_markers_and_truth() -> No
     assert np.sqrt(np.mean(after**2)) < np.sqrt(np.mean(before**2)) + 1e-4
 
 
-def test_windows_of_a_smooth_take_meet(monkeypatch) -> None:
+def test_smoothing_windows_join(monkeypatch) -> None:
     made, _ = walked()
     part = made.markers[:200]
     whole = Kinematics(solve(part, smooth=True).clip.motion).positions
@@ -139,7 +139,7 @@ def a_body() -> tuple[MarkerBody, np.ndarray, np.ndarray, Poses, np.ndarray]:
     return body, lengths, offsets, poses, targets
 
 
-def test_changes_with_poses_lengths_and_landmarks_by_differences() -> None:
+def test_jacobians_against_finite_differences() -> None:
     body, lengths, offsets, poses, _ = a_body()
     bones = body.bones(lengths)
     seen = pose_markers(body, bones, offsets, poses)
@@ -163,7 +163,7 @@ def test_changes_with_poses_lengths_and_landmarks_by_differences() -> None:
 
 
 def twin(body, seen, poses, targets, prior, spread, outlier):
-    """The kernel's normal equations in NumPy."""
+    """Return the kernel's normal equations in NumPy."""
     hidden = np.isnan(targets[..., :1])
     misfit = np.where(hidden, 0.0, seen.places - targets)
     squares = np.sum(misfit**2, axis=-1)
@@ -201,7 +201,7 @@ def twin(body, seen, poses, targets, prior, spread, outlier):
     return hessian, gradient, cost
 
 
-def test_normal_equations_are_those_of_numpy_and_the_costs_gradient() -> None:
+def test_normal_equations_agree_with_numpy_and_finite_differences() -> None:
     body, lengths, offsets, poses, targets = a_body()
     bones = body.bones(lengths)
     seen = pose_markers(body, bones, offsets, poses)
@@ -222,7 +222,7 @@ def test_normal_equations_are_those_of_numpy_and_the_costs_gradient() -> None:
         np.testing.assert_allclose(ours[1][:, column], (costs[0] - costs[1]) / (4 * small), rtol=1e-4, atol=1e-2)
 
 
-def test_elimination_is_the_schur_complement() -> None:
+def test_elimination_equals_the_schur_complement() -> None:
     rng = np.random.default_rng(0)
     own, weights, residual = rng.standard_normal((3, 4, 3, 5)), rng.random((3, 4)), rng.standard_normal((3, 4, 3))
     by_length, axes = rng.standard_normal((3, 4, 3, 2)), rng.standard_normal((3, 4, 3, 3))
@@ -254,7 +254,7 @@ def test_elimination_is_the_schur_complement() -> None:
 
 def test_absorbed_noise_gradient_against_finite_differences() -> None:
     body, lengths, offsets, poses, targets = a_body()
-    # held at the poses themselves, alike about all axes: only the markers' part changes
+    # the prior pose is the pose itself, with equal spreads: only the markers' part changes
     body.__dict__.update(spreads=np.full_like(body.spreads, 0.02), one_way=np.zeros_like(body.spreads))
     count, size = len(body.base.skeleton), 3 + 3 * len(body.active)
 
@@ -308,7 +308,7 @@ def test_absorbed_noise_is_the_sum_of_marker_leverages() -> None:
     assert each.max() < 3.0
 
 
-def test_markers_that_jump_for_a_frame_are_found_and_those_that_hurry_are_not() -> None:
+def test_jumping_markers_are_detected_and_fast_ones_are_not() -> None:
     time = np.arange(60) / 120.0
     swing = np.stack([0.4 * np.sin(12.0 * time), 0.4 * np.cos(12.0 * time), 2.0 * time], axis=-1)
     targets = np.stack([swing, 0.5 * swing], axis=1)
@@ -318,7 +318,7 @@ def test_markers_that_jump_for_a_frame_are_found_and_those_that_hurry_are_not() 
     assert not marker_calibration.find_jumps(targets, 25.0).any()
 
 
-def test_poses_are_as_good_as_scipys() -> None:
+def test_poses_are_as_good_as_those_of_scipy() -> None:
     from scipy.optimize import least_squares
 
     body, lengths, offsets, poses, targets = a_body()
@@ -371,7 +371,7 @@ def test_poses_are_as_good_as_scipys() -> None:
         ),
     ],
 )
-def test_sets_are_known_by_their_labels(labels: str, name: str, places: dict) -> None:
+def test_marker_sets_are_recognised_by_labels(labels: str, name: str, places: dict) -> None:
     words = labels.split()
     found, stuck = recognise(words)
     assert found == name
@@ -381,11 +381,11 @@ def test_sets_are_known_by_their_labels(labels: str, name: str, places: dict) ->
 
 
 @pytest.mark.parametrize("label", ["PELO", "PELA", "TRXO", "HEDO", "LFEO", "LTIO", "LTOP", "RHNO", "unlabelled", "*1"])
-def test_points_that_nobody_wears_are_left_out(label: str) -> None:
+def test_virtual_points_are_left_out(label: str) -> None:
     assert recognise([label])[1] == []
 
 
-def test_a_hidden_forearm_is_bridged() -> None:
+def test_gaps_of_a_forearm_are_bridged() -> None:
     made = wear(CMU_41, "walk", seed=3, hidden=0.0, swaps=0.0)
     places = np.array(made.markers.positions)
     forearm = [CMU_41.index(label) for label in ("LFRM", "LWRA", "LWRB", "LFIN", "LELB")]
@@ -403,7 +403,7 @@ def test_a_hidden_forearm_is_bridged() -> None:
     assert max(fit.longest_gap for fit in solved.report.markers) == 20
 
 
-def test_two_persons_are_told_apart_and_parts_drive_what_they_have() -> None:
+def test_two_people_and_partial_marker_sets() -> None:
     first = wear(PLUG_IN_GAIT, "stand", seed=1, hidden=0.0, swaps=0.0)
     count = 60
     legs = [label for label in PLUG_IN_GAIT if label[1:] in ["ASI", "PSI", "THI", "KNE", "TIB", "ANK", "HEE", "TOE"]]
@@ -424,7 +424,7 @@ def no_labels() -> Markers:
     return replace(made, names=tuple(f"point{n}" for n in range(41)))
 
 
-def test_bad_takes_say_what_is_missing() -> None:
+def test_invalid_takes_raise() -> None:
     made = wear(CMU_41, "stand", hidden=0.0).markers[:20]
     with pytest.raises(MotionError, match=r"6 or more markers with known labels .* got point0"):
         solve(no_labels())
@@ -473,7 +473,7 @@ def test_the_command_calibrates_with_another_take(take, tmp_path, capsys) -> Non
     assert main(["solve", str(take), "-o", str(out), "--calibration", str(tmp_path / "none.trc"), "--overwrite"]) == 2
 
 
-def test_a_take_goes_straight_to_another_character(take, tmp_path, capsys) -> None:
+def test_retarget_markers_to_another_character(take, tmp_path, capsys) -> None:
     out = tmp_path / "out.glb"
     assert main(["retarget", str(take), "--to", "sample:blubby", "-o", str(out)]) == 0
     clip = load(out)
@@ -485,7 +485,7 @@ def test_a_take_goes_straight_to_another_character(take, tmp_path, capsys) -> No
     ("table", "said"),
     [('M1 = "left', "expected TOML"), ("M1 = 3", "lines such as"), ('NOPE = "left knee"', "marker of the take")],
 )
-def test_bad_tables_are_one_line_and_code_two(take, tmp_path, capsys, table: str, said: str) -> None:
+def test_invalid_tables_exit_with_one_line_and_code_two(take, tmp_path, capsys, table: str, said: str) -> None:
     file = tmp_path / "table.toml"
     file.write_text(table)
     assert main(["solve", str(take), "-o", str(tmp_path / "out.bvh"), "--labels", str(file)]) == 2
@@ -515,13 +515,13 @@ def bad_take(kind: str) -> Markers:
         ("whole", ("--pose", "500"), ""),
     ],
 )
-def test_bad_takes_are_one_line_and_code_two(kind, options, said, tmp_path, capsys) -> None:
+def test_invalid_takes_exit_with_one_line_and_code_two(kind, options, said, tmp_path, capsys) -> None:
     file, out = tmp_path / "take.trc", tmp_path / "out.bvh"
     save_markers(file, bad_take(kind), units="mm")
     code = main(["solve", str(file), "-o", str(out), *options])
     told = capsys.readouterr().err
     if not said:
-        # a pose is asked for only where labels do not tell
+        # a pose frame is only needed where labels are unknown
         assert code == 0
         return
     assert code == 2
@@ -530,7 +530,7 @@ def test_bad_takes_are_one_line_and_code_two(kind, options, said, tmp_path, caps
     assert "Traceback" not in told
 
 
-def test_two_subjects_of_one_name_are_refused(tmp_path, capsys) -> None:
+def test_two_subjects_with_one_name_raise(tmp_path, capsys) -> None:
     made = wear(CMU_41, "stand", hidden=0.0, swaps=0.0).markers[:12]
     file = tmp_path / "two.c3d"
     labels = [f"Ann:{label}" for label in CMU_41] * 2

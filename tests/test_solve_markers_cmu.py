@@ -1,4 +1,4 @@
-"""A captured walk solved from its markers, beside the motion of the same take that was published."""
+"""A captured walk solved from its markers, against the published motion of the same take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from footplant.optical.solve import solve
 
 
 def flexion(places: np.ndarray, roles, near: str, far: str) -> np.ndarray:
-    """How far forward of straight down a limb points, in the plane that the pelvis faces, radians."""
+    """Return the forward angle of a limb from straight down, in the pelvis's sagittal plane, radians."""
     limb = places[:, roles[far]] - places[:, roles[near]]
     left = places[:, roles["left_upper_leg"]] - places[:, roles["right_upper_leg"]]
     forward = np.cross(left, [0.0, 1.0, 0.0])
@@ -25,7 +25,7 @@ def flexion(places: np.ndarray, roles, near: str, far: str) -> np.ndarray:
 
 
 def bend(first: np.ndarray, middle: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """The angle at the middle, radians."""
+    """Return the angle at the middle point, radians."""
     a, b = first - middle, last - middle
     return np.arccos(np.sum(a * b, axis=-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1))
 
@@ -45,7 +45,7 @@ def test_cmu_walk_against_its_own_markers_and_its_published_motion(shared) -> No
     assert solved.report.marker_set == "CMU 41"
     assert solved.report.median < 4.0
     ours, roles = Kinematics(solved.clip.motion).positions, solved.clip.character.require_roles()
-    # the published motion has a pose more, before the first frame
+    # the published motion has one more pose, before the first frame
     theirs, their_roles = Kinematics(published.motion).positions[1:], published.character.require_roles()
     for side in ("left", "right"):
         limbs = (("upper_leg", "lower_leg"), ("lower_leg", "foot"), ("foot", "toes"), ("upper_arm", "lower_arm"))
@@ -69,13 +69,13 @@ def test_cmu_walk_against_its_own_markers_and_its_published_motion(shared) -> No
 
 
 def joint_turn(rotations: np.ndarray, parent: int, joint: int) -> np.ndarray:
-    """How far a joint turns from its pose amid the take, about the axis about which it turns most, radians."""
+    """Return the rotation of a joint from its pose mid-take, about its main axis, radians."""
     turned = rotation.multiply(rotation.inverse(rotations[:, parent]), rotations[:, joint])
     turns = rotation.log(rotation.multiply(rotation.inverse(turned[len(turned) // 2]), turned))
     return turns @ np.linalg.svd(turns - turns.mean(axis=0), full_matrices=False)[2][0]
 
 
-# what holds of each joint's angle against the published one; knees and ankles are told apart in the documentation
+# tolerances of each joint's angle against the published one; knees and ankles are discussed in the documentation
 LEAST = {"upper_leg": 0.97, "upper_arm": 0.97, "lower_arm": 0.97, "lower_leg": 0.92, "foot": 0.93}
 
 
@@ -94,9 +94,9 @@ def test_cmu_joint_angles_are_those_of_the_published_motion(shared) -> None:
 
 
 def test_cmu_markers_on_the_published_skeleton_are_within_three_centimetres(shared) -> None:
-    """Its bones, and the markers where it has them on the average: our poses beside the published ones, without a fit.
+    """With the published bones and mean marker offsets: our poses against the published ones, without calibration.
 
-    Both are in the same space: turned by a right angle and neither scaled nor shifted, the published root goes with the
+    Both are in the same space: rotated by a right angle, neither scaled nor shifted, the published root moves with the
     markers of the waist.
     """
     markers, _ = of_cmu()
@@ -126,7 +126,7 @@ def test_cmu_markers_on_the_published_skeleton_are_within_three_centimetres(shar
 
 
 def similarity(points: np.ndarray, to: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Scale, turn and shift that bring points onto others (Umeyama 1991)."""
+    """Return scale, rotation and shift that map points onto others (Umeyama 1991)."""
     here, there = points.reshape(-1, 3).mean(axis=0), to.reshape(-1, 3).mean(axis=0)
     u, sizes, v = np.linalg.svd((to.reshape(-1, 3) - there).T @ (points.reshape(-1, 3) - here))
     flip = np.array([1.0, 1.0, np.sign(np.linalg.det(u @ v))])
@@ -141,9 +141,9 @@ WORN = {"upper_leg": "THI KNE", "lower_leg": "SHN ANK", "foot": "HEE TOE MT5", "
 
 
 def test_cmu_walk_is_where_its_published_motion_is(shared) -> None:
-    """The two skeletons put joints elsewhere in the segments; beside that they are within 3 cm of each other.
+    """The two skeletons place joints differently in the segments; apart from that they agree within 3 cm.
 
-    Of the two, ours is the one in which markers stay where they are on their segments.
+    Of the two, ours is the one in which markers stay fixed on their segments.
     """
     markers, solved = of_cmu()
     published = load(shared / "bvh/cmu/02_01.bvh")

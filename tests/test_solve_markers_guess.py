@@ -1,4 +1,4 @@
-"""Which segment a marker without a known label sits on, guessed from a T-pose."""
+"""Unlabelled markers assigned to segments from a T-pose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from markers_made import BODIES, CMU_41, PLUG_IN_GAIT, _put
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("labels", [CMU_41, PLUG_IN_GAIT], ids=["cmu", "gait"])
 @pytest.mark.parametrize("turn", [0.0, 2.0])
-def test_a_t_pose_tells_nearly_all_segments(body: str, labels: list[str], turn: float) -> None:
+def test_nearly_all_segments_are_guessed_from_a_t_pose(body: str, labels: list[str], turn: float) -> None:
     mannequin = samples.load_character("mannequin")
     wearer = apply_proportions(mannequin, BODIES[body])
     segments, offsets = _put(wearer, labels, np.random.default_rng(7), 0.015)

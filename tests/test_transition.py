@@ -1,4 +1,4 @@
-"""From one clip to another: no jump, feet planted through the fade, and row four of Lee & Shin's Table 1."""
+"""Transitions: no jump, feet locked through the crossfade, and row four of Lee & Shin's Table 1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def accelerations(motion):
 @pytest.mark.parametrize(
     ("first", "second"), [("walk", "sneak"), ("sneak", "walk"), ("run", "kick"), ("stand", "walk")]
 )
-def test_feet_are_planted_through_the_fade(first, second):
+def test_feet_are_locked_through_the_crossfade(first, second):
     solution = transition(samples.load(first), samples.load(second), fps=60.0)
     after = solution.report.after
     assert after.worst_plant.drift <= 2.0
@@ -35,7 +35,7 @@ def test_feet_are_planted_through_the_fade(first, second):
 
 
 @pytest.mark.parametrize(("first", "second"), [("walk", "sneak"), ("walk", "run"), ("run", "sneak")])
-def test_no_jump_before_feet_are_held(first, second):
+def test_no_jump_before_feet_are_locked(first, second):
     clips = [samples.load(name) for name in (first, second)]
     made = crossfade(*clips, fps=60.0)
     own = max(accelerations(clip.motion.resample(60.0)).max() for clip in clips)
@@ -44,7 +44,7 @@ def test_no_jump_before_feet_are_held(first, second):
     shown = made.weights[:, 1] > 0
     assert (np.diff(made.times[shown, 1]) > 0).all()
     assert (np.diff(made.weights[:, 1]) >= 0).all()
-    # as each clip is on either side
+    # as smooth as either clip alone
     begin, end = made.interval
     np.testing.assert_allclose(
         made.motion.root[: int(begin * 60)], clips[0].motion.at(np.arange(int(begin * 60)) / 60).root
@@ -54,7 +54,7 @@ def test_no_jump_before_feet_are_held(first, second):
     np.testing.assert_allclose(Kinematics(left).positions[:, 0, 1], poses.root[:, 1], atol=1e-6)
 
 
-def test_where_to_go_over_can_be_said():
+def test_transition_at_given_times():
     made = crossfade(samples.load("walk"), samples.load("run"), at=(1.5, 1.0), seconds=0.8)
     assert made.at == pytest.approx((1.5, 1.0), abs=0.02)
     assert made.interval[1] - made.interval[0] == pytest.approx(0.8, abs=0.25)
@@ -87,7 +87,7 @@ def footplant_within(plant, window):
     return replace(plant, frames=range(start - window.start, stop - window.start))
 
 
-def test_captured_walk_into_a_kick(shared):
+def test_captured_walk_to_kick(shared):
     clips = [footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh") for name in ("02_01", "35_01")]
     solution = transition(*clips, fps=60.0)
     assert solution.report.after.worst_plant.drift <= 2.0
@@ -130,7 +130,7 @@ def test_commands(capsys, tmp_path):
         (["graph", ".", "-o", "g.json"], "found none"),
     ],
 )
-def test_commands_say_what_is_wrong(capsys, tmp_path, monkeypatch, arguments, words):
+def test_command_errors(capsys, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -140,15 +140,15 @@ def test_commands_say_what_is_wrong(capsys, tmp_path, monkeypatch, arguments, wo
 
 
 def sloping(clip, rise):
-    """The clip as a capture volume has it whose floor slopes by so much, metres a metre."""
+    """Return the clip on a floor with a slope, metres per metre."""
     root = np.array(clip.motion.root)
     root[:, 1] += rise * (root[:, 2] - root[:, 2].mean())
     return replace(clip, motion=replace(clip.motion, root=root))
 
 
 @pytest.mark.parametrize("rise", [0.015, 0.25])
-def test_feet_stand_on_floors_that_slope(rise):
-    """A floor that is all but level is level, and another is a slope; none is above the feet on it."""
+def test_feet_on_sloping_floors(rise):
+    """A nearly level floor is level, and a steeper one is a slope; neither is above the feet."""
     solution = transition(*(sloping(samples.load(name), rise) for name in ("walk", "sneak")))
     assert solution.status is Status.SOLVED, [(entry.name, entry.worst) for entry in solution.report.unmet]
     after = solution.report.after

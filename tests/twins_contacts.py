@@ -1,4 +1,4 @@
-"""Contact detection written once more in NumPy: twins of `kernels.stillness` and `kernels.rests`."""
+"""Contact detection in NumPy: reference implementations of `contacts._stillness` and `contacts._rests`."""
 
 from __future__ import annotations
 
