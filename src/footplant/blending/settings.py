@@ -56,7 +56,7 @@ class LoopSettings:
     valley: float = 0.1
     """Seconds around the shortest cycle within which the best one is chosen."""
     centre: float = 0.01
-    """Metres of distance that a cycle at the clip's end is penalised over one in its middle, times 2."""
+    """Metres of frame distance per clip length from a cycle's centre to the clip's centre."""
     seam: float = 0.2
     """Seconds of the crossfade from the end of a loop into its start."""
 
@@ -100,7 +100,7 @@ class TransitionSettings:
     slowest: float = 0.4
     """Least speed of either clip during a crossfade, relative to its mean."""
     cut: float = 0.1
-    """Metres of frame distance that it is worth to skip one whole clip less."""
+    """Metres of frame distance that skipping a whole clip costs. Doubled, transitions keep more of both clips."""
 
 
 REGISTRATION = RegistrationSettings()
