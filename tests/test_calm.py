@@ -1,4 +1,4 @@
-"""Peaks of acceleration: found, wished lower, and lower in the end, with feet that stay where they stand."""
+"""Acceleration peaks: detection, soft bounds, and local solves that keep footplants."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def plant_of(clip, frames=range(20, 60), shift=(0.0, 0.0, 0.0)):
     return Footplant(point=heel, place=place + shift, frames=frames)
 
 
-def test_a_spike_is_found_and_asked_to_be_lower(walk):
+def test_spikes_get_soft_bounds(walk):
     spiky = np.array(walk.motion.root)
     spiky[100] += [0.0, 0.2, 0.0]
     motion = replace(walk.motion, root=spiky)
@@ -49,7 +49,7 @@ def test_a_spike_is_found_and_asked_to_be_lower(walk):
     assert not any(limit.hard for limit in limits)
 
 
-def test_frames_left_out_are_not_watched(walk):
+def test_excluded_frames_get_no_bounds(walk):
     spiky = np.array(walk.motion.root)
     spiky[10] += [0.0, 0.2, 0.0]
     motion = replace(walk.motion, root=spiky)
@@ -58,14 +58,14 @@ def test_frames_left_out_are_not_watched(walk):
     assert min(min(limit.frames) for limit in peak_bounds(motion, walk.character, [plant_of(walk)], later)) > 20
 
 
-def test_nothing_is_asked_of_what_rests_or_stands_nowhere(walk):
+def test_no_bounds_without_motion_or_footplants(walk):
     still = replace(walk.motion[np.zeros(30, int)])
     assert peak_bounds(still, walk.character, [plant_of(walk)], range(30)) == ()
     assert peak_bounds(walk.motion, walk.character, [], range(len(walk.motion))) == ()
 
 
 @pytest.mark.parametrize("name", ["sally", "blubby", "short"])
-def test_spacetime_has_the_lowest_peak_and_its_plants_hold(walk, name):
+def test_spacetime_has_the_lowest_peak_and_footplants_hold(walk, name):
     target = load_character(name)
     ours, theirs = (retarget(walk, target, method=method).report.after for method in (Spacetime(), Hierarchical()))
     assert ours.worst_plant.drift <= 1.0
@@ -85,7 +85,7 @@ def test_hard_landings_and_knees_that_bend_backwards_hold_with_the_lowest_peak(s
     assert ours.peak_acceleration_ratio <= theirs.peak_acceleration_ratio
 
 
-def test_limbs_close_what_is_unmet_and_nothing_else(walk):
+def test_closing_changes_only_unmet_frames(walk):
     problem = Problem(walk.motion, walk.character, (plant_of(walk, range(90, 110), (0.0, 0.004, 0.003)),))
     solved = WhereUnmet().solve(problem).motion
     assert unmet_shares(problem, Kinematics(solved)).max() <= CLOSED
@@ -97,7 +97,7 @@ def test_limbs_close_what_is_unmet_and_nothing_else(walk):
 
 
 def backwards(walk):
-    """The walk with its left knee bent the wrong way by 15 degrees."""
+    """Return the walk with its left knee bent backwards by 15 degrees."""
     limb, pose = limb_of(walk.character, "left_leg"), reference_pose(walk.character.skeleton, walk.character.roles)
     hinge = rotation.rotate(rotation.inverse(pose[limb.lower]), limb.axis)
     bent = np.array(walk.motion.rotations)
@@ -105,7 +105,7 @@ def backwards(walk):
     return replace(walk.motion, rotations=bent)
 
 
-def test_knees_that_bend_the_wrong_way_are_not_torn_by_closing(walk):
+def test_closing_keeps_backward_knees(walk):
     motion, heel = backwards(walk), walk.character.contacts["left_heel"]
     places = Kinematics(motion).point(heel)[80:111]
     off = np.zeros((31, 3))
@@ -122,16 +122,16 @@ def test_knees_that_bend_the_wrong_way_are_not_torn_by_closing(walk):
     assert change[140:].max() < 1e-12
 
 
-def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):
+def test_single_peaks_are_lowered_locally_and_footplants_hold(walk):
     pace = SourcePeak.of(walk, walk.character)
     assert pace is not None
     spiky = np.array(walk.motion.root)
     spiky[100] += [0.0, 0.003, 0.0]
     motion, whole, held = replace(walk.motion, root=spiky), range(len(walk.motion)), (range(20, 60), range(80, 110))
     plants = [plant_of(walk, frames) for frames in held]
-    calm = lower_peaks(motion, walk.character, plants, pace)
-    assert peak(calm, walk.character, whole) < 0.8 * peak(motion, walk.character, whole)
-    before, after = Kinematics(motion), Kinematics(calm)
+    lowered = lower_peaks(motion, walk.character, plants, pace)
+    assert peak(lowered, walk.character, whole) < 0.8 * peak(motion, walk.character, whole)
+    before, after = Kinematics(motion), Kinematics(lowered)
     for own, frames in zip(plants, held):
         moved = (after.point(own.point) - before.point(own.point))[list(frames)]
         assert np.abs(moved).max() < 10 * KEPT
@@ -139,7 +139,7 @@ def test_few_peaks_are_brought_down_where_they_are_and_plants_hold(walk):
     assert 0.0 < moved.max() <= LEEWAY[0] * walk.character.height
 
 
-def test_what_is_fast_for_long_is_the_motion_itself(walk):
+def test_uniformly_fast_motion_is_unchanged(walk):
     pace = SourcePeak.of(walk, walk.character)
     assert pace is not None
     shaking = np.array(walk.motion.root)
@@ -149,7 +149,7 @@ def test_what_is_fast_for_long_is_the_motion_itself(walk):
     assert lower_peaks(motion, walk.character, [plant_of(walk)], pace) is motion
 
 
-def test_hands_that_may_be_off_by_more_are_closed_like_feet(walk):
+def test_loose_hand_constraints_are_closed_like_feet(walk):
     palm = walk.character.contacts["left_palm"]
     place = Kinematics(walk.motion).point(palm)[40] + [0.0, 0.004, 0.0]
     reach = Footplant(point=palm, place=place, frames=range(40, 41), tolerance=0.01)

@@ -1,4 +1,4 @@
-"""Peaks of acceleration beyond the source's own are taken out where they are, and nothing else changes."""
+"""Acceleration peaks above the source's highest are removed locally, and nothing else changes."""
 
 from dataclasses import replace
 
@@ -23,7 +23,8 @@ from footplant.skeleton import Point
 from random_figures import random_motion
 
 
-def jolted(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
+def with_spike(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
+    """Return the motion with one joint rotated at one frame."""
     rotations = np.array(motion.rotations)
     rotations[frame, joint] = rotation.multiply(
         rotations[frame, joint], rotation.exp(np.array([0.0, radians, radians]))
@@ -35,7 +36,7 @@ def jolted(motion: Motion, joint: int, frame: int, radians: float) -> Motion:
     ("role", "radians"),
     [("left_upper_arm", 0.05), ("right_lower_leg", 0.02), ("neck", 0.2), ("spine", 0.02), ("left_clavicle", 0.1)],
 )
-def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
+def test_spikes_are_removed_and_nothing_else_changes(role, radians):
     clip = load("walk")
     character = clip.character
     pace = SourcePeak.of(clip, character)
@@ -44,18 +45,18 @@ def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
     contacts = find_contacts(clip)
     swinging = ~np.any([contacts.mask(name) for name in contacts.points if name.startswith("right")], axis=0)
     frame = int(np.flatnonzero(swinging[100:])[20]) + 100
-    motion = jolted(clip.motion, joint, frame, radians)
+    motion = with_spike(clip.motion, joint, frame, radians)
     assert len(pace.peaks(motion, TOO_FAST * pace.most))
     plants = tuple(
         Footplant(point=character.contacts[plant.point], place=plant.place, frames=range(plant.start, plant.end))
         for plant in contacts.plants
     )
-    calm = limit_acceleration(motion, character, plants, pace)
-    assert not len(pace.peaks(calm, TOO_FAST * pace.most))
-    beside = np.abs(np.arange(len(motion)) - frame) > 60
-    np.testing.assert_array_equal(calm.root[beside], motion.root[beside])
-    np.testing.assert_array_equal(calm.rotations[beside], motion.rotations[beside])
-    before, after = (Kinematics(m) for m in (motion, calm))
+    limited = limit_acceleration(motion, character, plants, pace)
+    assert not len(pace.peaks(limited, TOO_FAST * pace.most))
+    outside = np.abs(np.arange(len(motion)) - frame) > 60
+    np.testing.assert_array_equal(limited.root[outside], motion.root[outside])
+    np.testing.assert_array_equal(limited.rotations[outside], motion.rotations[outside])
+    before, after = (Kinematics(m) for m in (motion, limited))
     for plant in plants:
         held = list(plant.frames)
         moved = after.point(plant.point)[held] - before.point(plant.point)[held]
@@ -71,8 +72,8 @@ def test_a_jolt_is_taken_out_and_nothing_else_changes(role, radians):
         (["left_upper_arm", "left_foot"], [None]),
     ],
 )
-def test_what_may_move(fast, parts):
-    """The part that is too fast, then the body, and the trunk where feet that have to stay do not let that."""
+def test_joints_that_may_move(fast, parts):
+    """First the part above the limit, then the whole body, then the trunk, for feet that are planted."""
     clip = load("walk")
     pace, roles = SourcePeak.of(clip, clip.character), clip.character.require_roles()
     assert pace is not None
@@ -82,7 +83,7 @@ def test_what_may_move(fast, parts):
     assert parts_that_may_move(clip.character, pace, found) == below
 
 
-def test_nothing_is_too_fast_for_its_own_pace():
+def test_motion_within_its_own_limit_is_unchanged():
     clip = load("run")
     pace = SourcePeak.of(clip, clip.character)
     assert pace is not None
@@ -91,17 +92,17 @@ def test_nothing_is_too_fast_for_its_own_pace():
     assert SourcePeak.of(still, clip.character) is None
 
 
-def test_what_nobody_knows_how_to_keep_is_left_alone():
+def test_motion_with_unsupported_constraints_is_unchanged():
     clip = load("walk")
     pace = SourcePeak.of(clip, clip.character)
     assert pace is not None
-    motion = jolted(clip.motion, clip.character.require_roles()["left_upper_arm"], 100, 0.02)
+    motion = with_spike(clip.motion, clip.character.require_roles()["left_upper_arm"], 100, 0.02)
     odd = Distance(point=Point(1), other=Point(2), value=0.5)
     assert limit_acceleration(motion, clip.character, (odd,), pace) is motion
 
 
 @pytest.mark.parametrize("parts", [[(0, 12)], [(2, 7), (7, 12)], [(0, 2), (2, 3), (3, 30)], []])
-def test_accelerations_agree_with_their_numpy_twin(parts):
+def test_accelerations_agree_with_numpy(parts):
     motion = random_motion(12, 8, 5, smooth=True)
     kinematics, joints = Kinematics(motion), [0, 3, 7]
     expected = np.zeros((12, 3))

@@ -1,4 +1,4 @@
-"""Hands that touch keep touching: each other, the body, and what they hold."""
+"""Hand contacts are kept: with each other, with the body, and with what the hands hold."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plant(point: str, start: int, end: int, height: float) -> Plant:
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_hands_meet_in_a_clap(figure):
+def test_palms_meet_in_a_clap(figure):
     target, solution = load_character(figure), solved("clap", figure)
     left, right = palms(clip("clap").motion, clip("clap").character)
     apart = np.linalg.norm(left - right, axis=1)
@@ -61,13 +61,13 @@ def test_hands_meet_in_a_clap(figure):
     assert len(claps) == 4
     left, right = palms(solution.motion, target)
     assert np.linalg.norm(left - right, axis=1)[claps].max() < 0.01
-    # and they do open in between
+    # and they separate in between
     assert np.linalg.norm(left - right, axis=1)[claps[0] : claps[-1]].max() > 0.1 * target.height
 
 
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("name", ["clap", "reach"])
-def test_arms_move_gently(name, figure):
+def test_arms_do_not_jerk(name, figure):
     after = solved(name, figure).report.after
     assert after is not None
     assert after.peak_acceleration_ratio is not None
@@ -75,7 +75,7 @@ def test_arms_move_gently(name, figure):
 
 
 def hand_on_thigh() -> Clip:
-    """Standing, the left palm laid on the front of the left thigh for a while, then taken away."""
+    """Return a clip that stands with its left palm on the front of the left thigh for a while."""
     source, character = clip("stand"), load_character("mannequin")
     motion, roles = source.motion[:300], character.require_roles()
     kinematics = Kinematics(motion)
@@ -92,7 +92,7 @@ def hand_on_thigh() -> Clip:
 
 
 def from_bone(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndarray]:
-    """How far along the left thigh the left palm is, and how far from the bone, metres."""
+    """Return the left palm's fraction along the left thigh, and its distance from the bone, metres."""
     kinematics, roles = Kinematics(motion), character.require_roles()
     hip, knee = (kinematics.positions[:, roles[f"left_{part}_leg"]] for part in ("upper", "lower"))
     palm, axis = kinematics.point(character.contacts["left_palm"]), knee - hip
@@ -101,7 +101,7 @@ def from_bone(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndar
 
 
 @pytest.mark.parametrize("figure", ["sally", "longlegs", "child"])
-def test_a_hand_stays_on_the_thigh(figure):
+def test_hand_on_thigh_is_kept(figure):
     source, target = hand_on_thigh(), load_character(figure)
     copied = transfer(source.motion, source.character, target)
     kept = keep_touches(copied, target, Kinematics(source.motion), source.character)
@@ -110,7 +110,7 @@ def test_a_hand_stays_on_the_thigh(figure):
     before, after = (from_bone(motion, target)[0][middle] for motion in (copied, kept))
     assert np.abs(after - wanted).max() < 0.6 * np.abs(before - wanted).max()
     assert from_bone(kept, target)[1][middle].max() < 0.12 * target.height
-    # the hand keeps its orientation, and all but the arms their angles
+    # the hand keeps its orientation, and joints outside the arms their angles
     hand = target.require_roles()["left_hand"]
     world = [Kinematics(motion).rotations[:, hand] for motion in (copied, kept)]
     assert rotation.angle(*world).max() < 1e-6
@@ -118,7 +118,7 @@ def test_a_hand_stays_on_the_thigh(figure):
     np.testing.assert_array_equal(kept.rotations[:, others], copied.rotations[:, others])
 
 
-def test_hands_that_are_far_from_everything_keep_their_angles():
+def test_hands_far_from_contact_keep_their_angles():
     source, target = clip("punch"), load_character("sally")
     motion = source.motion[64:84]
     copied = transfer(motion, source.character, target)
@@ -128,14 +128,14 @@ def test_hands_that_are_far_from_everything_keep_their_angles():
     assert rotation.angle(kept.rotations, copied.rotations).max() < 0.05
 
 
-def test_a_figure_without_palms_is_left_alone():
+def test_characters_without_palms_are_unchanged():
     source, target = clip("clap"), load_character("sally")
     feet = {name: point for name, point in target.contacts.items() if "palm" not in name}
     copied = transfer(source.motion, source.character, target)
     assert keep_touches(copied, replace(target, contacts=feet), Kinematics(source.motion), source.character) is copied
 
 
-def test_importance_falls_from_one_to_nothing():
+def test_importance_falls_from_one_to_zero():
     near = importance(np.linspace(-0.5, 1.5, 41))
     assert near[:11].min() == 1.0
     assert near[-11:].max() == 0.0
@@ -143,8 +143,8 @@ def test_importance_falls_from_one_to_nothing():
     assert importance(np.array(0.5)) == pytest.approx(0.5)
 
 
-def test_a_swinging_palm_holds_nothing():
-    """Palms that rest in the air for a moment are no plants; long holds and the ground are."""
+def test_swinging_palms_are_no_contacts():
+    """Palms still in the air for a moment are dropped; long holds and ground contacts are kept."""
     found = made(
         plant("left_palm", 0, 12, 0.9), plant("left_palm", 60, 120, 1.9), plant("right_palm", 10, 20, 0.02),
         plant("left_heel", 0, 100, 0.0),
@@ -157,8 +157,8 @@ def test_a_swinging_palm_holds_nothing():
     np.testing.assert_allclose(np.asarray(plants[0].place, float), [0.15, 2.85, 0.3])
 
 
-def test_a_hanging_arm_holds_nothing():
-    """Palms beside the thighs of who stands still are no plants, however long, where the clip tells."""
+def test_hanging_arms_are_no_contacts():
+    """Palms beside the thighs of a standing character are dropped, however long, if the clip is given."""
     source = clip("walk")
     standing = replace(source, motion=source.motion[np.zeros(200, int)])
     palm = Kinematics(standing.motion).point(source.character.contacts["left_palm"])[0]
@@ -170,7 +170,7 @@ def test_a_hanging_arm_holds_nothing():
     assert len(without_idle_palms(grips, HEIGHT, held).plants) == len(without_idle_palms(grips, HEIGHT).plants)
 
 
-def test_who_hangs():
+def test_hanging_by_hands_is_detected():
     assert hangs_by_hands(find_contacts(clip("climb"), hands=True), HEIGHT)
     assert not hangs_by_hands(without_idle_palms(find_contacts(clip("walk"), hands=True), HEIGHT), HEIGHT)
     assert not hangs_by_hands(made(plant("left_palm", 0, 240, 0.02)), HEIGHT)
@@ -178,7 +178,7 @@ def test_who_hangs():
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_palms_hold_the_rope(figure):
+def test_palms_hold_a_rope(figure):
     solution, target = solved("climb", figure), load_character(figure)
     held = [entry for entry in solution.report.constraints if "palm" in entry.name and entry.kind == "footplant"]
     assert len(held) == 6

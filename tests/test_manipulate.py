@@ -1,4 +1,4 @@
-"""Direct manipulation: dragged points arrive, plants keep holding, the rest of the clip stays to the bit."""
+"""Direct manipulation: dragged points reach their targets, footplants hold, the rest of the clip is bit-equal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from footplant.edits.drag import begin
 from footplant.errors import ConstraintError, FormatError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
+from footplant.solve import window as window_edits
 from footplant.solve.window import KNOTS
 
 WALK = samples.load("walk")
@@ -34,7 +35,7 @@ def place_of(manipulation, point: Point, frame: int) -> np.ndarray:
 
 
 def drift(manipulation) -> float:
-    """Millimetres by which the worst plant strays from its mean place."""
+    """Return the largest distance of a footplant from its mean place, millimetres."""
     kinematics = Kinematics(manipulation.motion)
     worst = 0.0
     for plant in manipulation.constraints:
@@ -45,21 +46,21 @@ def drift(manipulation) -> float:
 
 
 def changed(one, other) -> np.ndarray:
-    """Frames that are not the same to the bit."""
+    """Return the frames that are not bit-equal."""
     same = (one.motion.rotations == other.motion.rotations).all(axis=(1, 2))
     return np.flatnonzero(~(same & (one.motion.root == other.motion.root).all(axis=1)))
 
 
-def jolt(motion) -> float:
-    """Largest acceleration of any joint, m/s²."""
+def peak_acceleration(motion) -> float:
+    """Return the largest acceleration of any joint, m/s²."""
     places = Kinematics(motion).positions
     return float(np.linalg.norm(np.diff(places, 2, axis=0), axis=2).max() * motion.fps**2)
 
 
 DRAGS = {
     "a hand": (250, "left_palm", (0.1, 0.3, 0.15), 8.0),
-    "a hand, narrowly": (250, "left_palm", (0.1, 0.2, 0.1), 4.0),
-    "a hand, widely": (250, "right_palm", (-0.1, 0.3, 0.15), 16.0),
+    "a hand, narrow window": (250, "left_palm", (0.1, 0.2, 0.1), 4.0),
+    "a hand, wide window": (250, "right_palm", (-0.1, 0.3, 0.15), 16.0),
     "the head": (250, "head", (0.0, -0.3, 0.1), 8.0),
     "the hips": (200, "hips", (0.1, -0.1, 0.0), 8.0),
     "a swinging foot": (230, "left_ball", (0.0, 0.12, 0.0), 6.0),
@@ -82,10 +83,12 @@ def test_drag(start, name):
     assert frames.max() <= frame + reach
     assert len(frames) > 0.5 * reach
     # smooth at the ends of the window and at the dragged frame
-    assert jolt(after.motion) < max(1.3 * jolt(start.motion), jolt(start.motion) + 3.0 * np.linalg.norm(by) * 400)
+    assert peak_acceleration(after.motion) < max(
+        1.3 * peak_acceleration(start.motion), peak_acceleration(start.motion) + 3.0 * np.linalg.norm(by) * 400
+    )
 
 
-def test_reach_grows_with_the_spacing(start):
+def test_window_grows_with_the_spacing(start):
     target = place_of(start, PALM, 250) + [0.1, 0.2, 0.1]
     sizes = [len(changed(start.drag(250, PALM, target, spacing), start)) for spacing in (2.0, 4.0, 8.0)]
     assert sizes[0] < sizes[1] < sizes[2]
@@ -103,14 +106,14 @@ def test_undo_and_redo(start):
     assert twice.redo().motion is twice.motion
     assert [drag.frame for drag in twice.edits] == [250, 120]
     assert [drag.frame for drag in twice.undo().edits] == [250]
-    # a new edit after an undo forgets what was undone
+    # a new edit after an undo discards the undone edits
     other = twice.undo().drag(300, PALM, place_of(once, PALM, 300))
     assert other.redo().motion is other.motion
     assert [drag.frame for drag in other.edits] == [250, 300]
     assert len(start.edits) == 0
 
 
-def test_edits_before_keep_holding(start):
+def test_earlier_edits_keep_holding(start):
     first = place_of(start, PALM, 250) + [0.1, 0.25, 0.1]
     once = start.drag(250, PALM, first)
     right = CHARACTER.contacts["right_palm"]
@@ -121,13 +124,13 @@ def test_edits_before_keep_holding(start):
     assert np.linalg.norm(place_of(both, right, 262) - second) < 0.001
     assert np.linalg.norm(place_of(both, PALM, 270) - third) < 0.001
     assert drift(both) < 1.0
-    # the same point at the same frame: the last word counts
+    # the same point at the same frame: the last drag counts
     again = both.drag(250, PALM, first + [0.0, 0.1, 0.0])
     assert np.linalg.norm(place_of(again, PALM, 250) - first - [0.0, 0.1, 0.0]) < 0.001
     assert again.error() < 0.001
 
 
-def test_a_planted_foot_is_dragged_with_its_step(start):
+def test_dragging_a_planted_foot_moves_its_step(start):
     plant = next(c for c in start.constraints if c.point == CHARACTER.contacts["left_heel"] and len(c.frames) > 30
                  and c.frames.start > 100)  # fmt: skip
     frame = (plant.frames.start + plant.frames.stop) // 2
@@ -141,32 +144,32 @@ def test_a_planted_foot_is_dragged_with_its_step(start):
     assert {c.point.joint for c in moved} <= {*CHARACTER.skeleton.descendants(CHARACTER.require_roles()["left_foot"])}
     assert len(moved) == 2
     assert after.undo().constraints is start.constraints
-    assert jolt(after.motion) < 2.0 * jolt(start.motion)
+    assert peak_acceleration(after.motion) < 2.0 * peak_acceleration(start.motion)
 
 
-def test_window_gives_what_the_whole_clip_gives(start):
-    """Only the window is solved; solving every frame of the clip comes to the same inside of it."""
+def test_window_solve_equals_whole_clip_solve(start):
+    """Only the window is solved; solving every frame of the clip gives the same result inside it."""
     target = place_of(start, PALM, 250) + [0.1, 0.3, 0.15]
     after = start.drag(250, PALM, target)
     knot = 8.0 * WALK.motion.fps / 30.0
     frames = changed(after, start)
     window = range(int(frames.min()), int(frames.max()) + 1)
-    pins = [manipulate.drag_pin(after.edits[-1])]
+    pins = [window_edits.drag_pin(after.edits[-1])]
     rows = np.arange(len(start.motion))
-    whole = manipulate._fitted(
+    whole = window_edits._fitted(
         start.motion, rows, window, start.solvers, start.constraints, pins, 250, knot
     )  # fmt: skip
     apart = np.abs((whole - after.motion)[window.start : window.stop]).max()
     assert apart < 1e-6
 
 
-def test_same_input_same_output(start):
+def test_results_are_deterministic(start):
     target = place_of(start, PALM, 250) + [0.1, 0.3, 0.15]
     one, other = start.drag(250, PALM, target), start.drag(250, PALM, target)
     assert not len(changed(one, other))
 
 
-def test_edits_as_data(start, tmp_path):
+def test_edits_replay_from_data(start, tmp_path):
     after = start.drag(250, PALM, place_of(start, PALM, 250) + [0.1, 0.2, 0.1], 6.0)
     after = after.drag(300, "head", place_of(after, Point(CHARACTER.require_roles()["head"]), 300) - [0.0, 0.1, 0.0])
     data = json.loads(json.dumps(after.to_data()))
@@ -193,7 +196,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_in_data_say_where(name):
+def test_errors_in_data_name_the_key(name):
     entry, where, words = MISTAKES[name]
     with pytest.raises(FormatError) as caught:
         drags_from_data([entry], CHARACTER, frames=505)
@@ -201,12 +204,12 @@ def test_mistakes_in_data_say_where(name):
     assert words in str(caught.value)
 
 
-def test_data_there_and_back():
+def test_data_round_trip():
     drags = (Drag(3, PALM, (0.1, 0.2, 0.3), 4.0), Drag(9, Point(5, (0.0, 0.25, 0.0)), (1.0, 2.0, 3.0)))
     assert drags_from_data(drags_to_data(drags, CHARACTER), CHARACTER) == drags
 
 
-def test_what_makes_no_sense_is_refused(start):
+def test_invalid_edits_are_refused(start):
     with pytest.raises(ConstraintError, match=r"frame in 0\.\.504, got 505"):
         start.drag(505, PALM, (0, 0, 0))
     with pytest.raises(ConstraintError, match="3 finite numbers"):
@@ -219,7 +222,7 @@ def test_what_makes_no_sense_is_refused(start):
         begin(WALK, [SamePlace(point=PALM, pair=(3, 60), name="loop")])
 
 
-def test_out_of_reach_is_finite_and_said(start):
+def test_unreachable_drags_are_finite_and_reported(start):
     after = start.drag(250, PALM, (0.0, 9.0, 0.0))
     assert np.isfinite(after.motion.rotations).all()
     assert after.error() > 1.0
@@ -238,7 +241,7 @@ def test_other_constraints_hold_too():
     assert np.abs(level.residual(kinematics)[70:110]).max() < 0.01
 
 
-def test_numeric_where_hybrid_cannot():
+def test_constraints_that_hybrid_ik_refuses_use_numeric_ik():
     clip = replace(WALK, motion=WALK.motion[200:290])
     limits = JointLimits(character=CHARACTER, frames=range(90))
     start = begin(clip, [limits])
@@ -248,7 +251,7 @@ def test_numeric_where_hybrid_cannot():
     assert drift(after) < 2.0
 
 
-def test_without_plants(start):
+def test_without_footplants(start):
     free = begin(WALK, keep_plants=False)
     assert free.constraints == ()
     after = free.drag(250, PALM, place_of(free, PALM, 250) + [0.1, 0.2, 0.1])
@@ -257,7 +260,7 @@ def test_without_plants(start):
     assert one.drag(0, PALM, place_of(one, PALM, 0) + [0.05, 0.1, 0.0]).error() < 0.001
 
 
-def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
+def test_documentation_example(tmp_path, monkeypatch, capsys):
     import re
     from pathlib import Path
 
@@ -269,8 +272,8 @@ def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_a_joint_is_turned(start):
-    """The joint stands as asked, what hangs on it goes along, the rest of the clip and the plants stay."""
+def test_joint_rotation(start):
+    """The joint has the target rotation, its descendants follow, and footplants and the rest of the clip are kept."""
     frame, elbow = 250, CHARACTER.roles["left_lower_arm"]
     before = Kinematics(start.motion[frame])
     wanted = rotation.multiply(rotation.exp(np.array([0.6, 0.0, 0.2])), before.rotations[0, elbow])
@@ -288,7 +291,7 @@ def test_a_joint_is_turned(start):
     assert np.array_equal(again.motion.rotations, turned.motion.rotations)
 
 
-def test_turns_are_checked(start):
+def test_rotations_are_checked(start):
     with pytest.raises(ConstraintError, match="4 finite numbers"):
         start.turn(10, 3, (0.0, 0.0, 0.0, 0.0))
     with pytest.raises(ConstraintError, match=r"a joint in 0\.\."):

@@ -1,4 +1,4 @@
-"""Morphing: proportions that change while the figure walks, feet that change while they swing, plants that hold."""
+"""Morphing: proportions that change during a walk, feet that change only in swing phases, footplants that hold."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from footplant.transfer import hip_centers, standing_hips
 
 @pytest.fixture(scope="module")
 def walk() -> Clip:
-    """The sample walk at 60 frames a second."""
+    """The sample walk at 60 frames per second."""
     clip = samples.load("walk")
     return replace(clip, motion=clip.motion.resample(60.0))
 
 
 def lengths(motion, joints) -> np.ndarray:
-    """(F,) summed lengths of the bones above some joints, as the motion's kinematics has them."""
+    """Return the summed lengths (F,) of the bones above some joints, metres."""
     places = Kinematics(motion).positions
     parents = motion.skeleton.parents
     return sum(np.linalg.norm(places[:, j] - places[:, parents[j]], axis=1) for j in joints)  # type: ignore[return-value]
@@ -47,7 +47,7 @@ def lengths(motion, joints) -> np.ndarray:
     ("names", "scaled"),
     [(("sally",), False), (("longlegs", "child"), False), (("sally", "blubby"), True), (("short",), True)],
 )
-def test_plants_hold_while_the_figure_changes(walk, names, scaled):
+def test_footplants_hold_while_proportions_change(walk, names, scaled):
     targets = [samples.load_character(name) for name in names]
     solution = morph(walk, targets, scale_footsteps=scaled)
     assert solution.status is Status.SOLVED
@@ -59,19 +59,19 @@ def test_plants_hold_while_the_figure_changes(walk, names, scaled):
     assert after.penetration_worst < 5.0
     assert after.jerk_ratio is not None
     assert after.jerk_ratio < 2.0
-    # the bones are those of the figures, at their times
+    # the bones are those of each character at its stage
     roles = walk.character.require_roles()
     leg = [roles["left_lower_leg"], roles["left_foot"]]
     found = lengths(solution.motion, leg)
-    for number, figure in enumerate((walk.character, *targets)):
+    for number, character in enumerate((walk.character, *targets)):
         frame = round(number / len(targets) * (len(walk.motion) - 1))
-        assert found[frame] == pytest.approx(np.linalg.norm(figure.skeleton.offsets[leg], axis=1).sum(), rel=2e-3)
+        assert found[frame] == pytest.approx(np.linalg.norm(character.skeleton.offsets[leg], axis=1).sum(), rel=2e-3)
     assert np.abs(np.diff(found, n=2)).max() < 1e-3
 
 
-def test_kept_footsteps_are_where_they_were(walk):
+def test_kept_footsteps_stay_in_place(walk):
     solution = morph(walk, [samples.load_character("longlegs")])
-    figure = ProportionChange.of(
+    character = ProportionChange.of(
         walk,
         [walk.character, samples.load_character("longlegs")],
         find_steps(find_contacts(walk), foot_length(walk.character, "left")),
@@ -79,20 +79,20 @@ def test_kept_footsteps_are_where_they_were(walk):
     kinematics = Kinematics(solution.motion)
     for plant in find_contacts(walk).plants:
         middle = (plant.start + plant.end) // 2
-        place = kinematics.point(figure.contacts[plant.point])[middle]
+        place = kinematics.point(character.contacts[plant.point])[middle]
         assert np.linalg.norm(place - plant.place) < 0.02
 
 
-def test_scaled_footsteps_grow_with_the_legs(walk):
+def test_scaled_footsteps_follow_leg_length(walk):
     target = samples.load_character("short")
     solution = morph(walk, [target], scale_footsteps=True)
-    way = np.ptp(solution.motion.root[:, 2])
-    assert 0.7 < way / np.ptp(walk.motion.root[:, 2]) < 0.9  # between 60 % and all of it
+    distance = np.ptp(solution.motion.root[:, 2])
+    assert 0.7 < distance / np.ptp(walk.motion.root[:, 2]) < 0.9  # between 60 % and 100 %
     after, before = (hip_centers(Kinematics(m), walk.character)[-1, 1] for m in (solution.motion, walk.motion))
     assert after / before == pytest.approx(0.6, rel=0.03)
 
 
-def test_feet_change_only_while_they_swing(walk):
+def test_feet_change_only_in_swing_phases(walk):
     steps = find_steps(find_contacts(walk), foot_length(walk.character, "left"))
     change = ProportionChange.of(walk, [walk.character, samples.load_character("child")], steps)
     for step in steps:
@@ -102,13 +102,13 @@ def test_feet_change_only_while_they_swing(walk):
     assert (np.diff(change.body) >= 0).all()
 
 
-def test_morphing_into_oneself_changes_no_bones(walk):
+def test_morphing_into_the_same_character_changes_no_bones(walk):
     solution = morph(walk, [walk.character])
     assert solution.motion.offsets is not None
     assert np.abs(solution.motion.offsets - walk.character.skeleton.offsets).max() < 1e-12
 
 
-def test_without_the_exact_pass_errors_fall_below_one_per_cent(walk):
+def test_errors_without_the_exact_pass_fall_below_one_per_cent(walk):
     method = Hierarchical(spacings=(16.0, 8.0, 4.0, 2.0), exact=False)
     solution = morph(walk, [samples.load_character("longlegs")], method=method)
     errors = [level.worst_share for level in solution.report.levels]
@@ -117,21 +117,21 @@ def test_without_the_exact_pass_errors_fall_below_one_per_cent(walk):
     assert errors[-1] < 1.0
 
 
-def test_out_of_reach_is_told(walk):
+def test_unreachable_footsteps_are_reported(walk):
     tiny = apply_proportions(walk.character, legs=0.25)
     solution = morph(walk, [tiny])
     assert solution.status is Status.UNREACHABLE
     assert any("scale the footsteps" in text for text in solution.report.notes)
 
 
-def test_nothing_to_morph_to(walk):
+def test_morph_needs_a_target(walk):
     with pytest.raises(MotionError, match="at least one character"):
         morph(walk, [])
 
 
 @pytest.mark.parametrize("name", ["sally", "blubby", "child", "longlegs"])
 def test_proportions_are_measured_by_role(name):
-    """The factors that made a figure are found again from its joints, up to what moves no joint."""
+    """The factors that made a character are recovered from its joints, except those that move no joint."""
     base, factors = samples.load_character("mannequin"), PROPORTIONS[name]
     found = proportions_of(samples.load_character(name), base)
     s = factors.scale
@@ -151,9 +151,9 @@ def test_proportions_are_measured_by_role(name):
 
 def test_other_skeletons_lend_their_proportions(walk, shared):
     other = footplant.load(shared / "bvh" / "cmu" / "02_01.bvh").character
-    figure = on_skeleton_of(walk.character, other)
-    assert figure.skeleton.names == walk.character.skeleton.names
-    assert standing_hips(figure) == pytest.approx(standing_hips(other), rel=0.05)
+    resized = on_skeleton_of(walk.character, other)
+    assert resized.skeleton.names == walk.character.skeleton.names
+    assert standing_hips(resized) == pytest.approx(standing_hips(other), rel=0.05)
     solution = morph(walk, [other])
     assert solution.status is Status.SOLVED
 
@@ -188,9 +188,9 @@ def test_command_writes_moving_bones(capsys, tmp_path, ending):
         capsys, "morph", "sample:stop", "--to", "sample:longlegs", "--to", "sample:child", "-o", out, "--json"
     )
     assert code == 0, err
-    told = json.loads(text)
-    assert told["status"] == "solved"
-    assert told["to"] == ["sample:longlegs", "sample:child"]
+    printed = json.loads(text)
+    assert printed["status"] == "solved"
+    assert printed["to"] == ["sample:longlegs", "sample:child"]
     again = footplant.load(out)
     assert again.motion.offsets is not None
     knee, foot = (again.motion.skeleton.index(name) for name in ("LeftLowerLeg", "LeftFoot"))
@@ -211,7 +211,7 @@ def test_command_writes_moving_bones(capsys, tmp_path, ending):
         ((), "m.glb", "--to"),
     ],
 )
-def test_command_says_what_is_wrong(capsys, tmp_path, options, out, words):
+def test_command_errors_are_one_line(capsys, tmp_path, options, out, words):
     code, text, err = run(capsys, "morph", "sample:stop", *options, "-o", tmp_path / out)
     assert (code, text) == (2, "")
     assert err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Path editing: the way of a motion found, steps carried rigidly, hips on the curve, feet planted."""
+"""Path editing: path extraction, rigidly moved steps, hips on the curve, planted feet."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def drift(solution) -> float:
     return solution.report.after.worst_plant.drift
 
 
-def test_the_way_of_a_straight_walk_is_straight(walk, travel):
+def test_path_of_a_straight_walk_is_straight(walk, travel):
     assert np.abs(travel.headings).max() < 0.08
     hips = walk.motion.root
     assert travel.length == pytest.approx(hips[-1, 2] - hips[0, 2], rel=0.02)
     assert travel.back == 0.0
-    # the sway of the hips is not in it, but where a stride is cut at the ends
+    # it excludes the sway of the hips, except where the ends cut a stride
     inner = slice(60, -60)
     assert np.ptp(travel.places[inner, 0]) < 0.4 * np.ptp(hips[inner, 0])
 
 
-def test_the_way_bends_with_a_curve_and_knows_its_radius(walk, contacts, travel):
+def test_path_of_a_bent_walk_has_the_radius_of_the_curve(walk, contacts, travel):
     bent = PathMapping.of(travel, curves.circle(2.0)).motion(walk.motion)
     again = find_travel(bent, walk.character, contacts)
     assert again.length == pytest.approx(travel.length, rel=0.05)
@@ -66,11 +66,11 @@ def test_the_way_bends_with_a_curve_and_knows_its_radius(walk, contacts, travel)
     assert turned == pytest.approx(travel.length / 2.0, rel=0.05)
 
 
-def test_who_stands_turns_and_comes_back_goes_back_on_the_way(walk, travel):
+def test_path_that_doubles_back_follows_itself(walk, travel):
     there = walk.motion
     last = there[len(there) - 1]
     stand = concatenate([last] * 60)
-    # half a turn on the spot, and all the way back
+    # half a turn on the spot, then back along the same path
     turns = np.linspace(0.0, np.pi, 60)
     spin = concatenate([last.transformed((np.cos(a / 2), 0.0, np.sin(a / 2), 0.0)) for a in turns])
     spin = replace(spin, root=np.broadcast_to(last.root, spin.root.shape))
@@ -83,8 +83,8 @@ def test_who_stands_turns_and_comes_back_goes_back_on_the_way(walk, travel):
 
 
 @pytest.mark.parametrize("turned", [np.pi / 2, np.pi, -np.pi / 2])
-def test_sideways_and_backwards_walks_have_a_way_too(walk, contacts, travel, turned):
-    """A figure that looks elsewhere than where it goes."""
+def test_path_of_sideways_and_backwards_walks(walk, contacts, travel, turned):
+    """The heading is that of the travel, not of the facing."""
     motion = walk.motion
     turn = (np.cos(turned / 2), 0.0, np.sin(turned / 2), 0.0)
     rotations = np.array(motion.transformed(turn).rotations)
@@ -95,7 +95,7 @@ def test_sideways_and_backwards_walks_have_a_way_too(walk, contacts, travel, tur
 
 @settings(deadline=None, max_examples=25)
 @given(st.floats(0.8, 8.0), st.booleans(), st.sampled_from(["begin", "middle", "end"]))
-def test_steps_are_carried_rigidly(walk, contacts, travel, radius, right, plant_at):
+def test_steps_move_rigidly(walk, contacts, travel, radius, right, plant_at):
     mapping = PathMapping.of(travel, curves.circle(-radius if right else radius))
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     for before, after in zip(steps, mapping.steps(steps, plant_at)):
@@ -106,15 +106,15 @@ def test_steps_are_carried_rigidly(walk, contacts, travel, radius, right, plant_
                 assert np.linalg.norm(new[i] - new[k]) == pytest.approx(np.linalg.norm(old[i] - old[k]), abs=1e-12)
 
 
-def test_the_own_path_carries_nowhere(walk, travel):
+def test_mapping_onto_the_own_path_is_the_identity(walk, travel):
     mapping = PathMapping.of(travel, travel.curve())
-    carried = mapping.motion(walk.motion)
-    np.testing.assert_allclose(carried.root, walk.motion.root, atol=1e-6)
-    change = carried - walk.motion
+    moved = mapping.motion(walk.motion)
+    np.testing.assert_allclose(moved.root, walk.motion.root, atol=1e-6)
+    change = moved - walk.motion
     assert np.abs(change[:, 1:]).max() < 1e-6
 
 
-def test_along_its_own_path_a_walk_stays_as_it_is(walk, contacts, travel):
+def test_editing_onto_the_own_path_keeps_the_motion(walk, contacts, travel):
     solution = path(walk, travel.curve(), contacts=contacts)
     assert solution.status is Status.SOLVED
     assert np.abs(solution.motion.root - walk.motion.root).max() < 0.004
@@ -123,14 +123,14 @@ def test_along_its_own_path_a_walk_stays_as_it_is(walk, contacts, travel):
 
 @pytest.mark.parametrize("curve", [curves.circle(1.2), curves.circle(-1.5), curves.s_curve(5.0, 1.4)])
 @pytest.mark.parametrize("plant_at", ["begin", "middle", "end"])
-def test_bent_walks_stand_where_they_step(walk, contacts, travel, curve, plant_at):
+def test_feet_stay_planted_on_curves(walk, contacts, travel, curve, plant_at):
     solution = path(walk, curve, from_start=True, plant_at=plant_at, contacts=contacts)
     assert solution.status is Status.SOLVED
     assert drift(solution) < 1.0
     assert solution.report.before.worst_plant.drift > 10.0
     assert solution.report.after.penetration_worst < 5.0
     assert solution.report.after.peak_acceleration_ratio < 1.3
-    # hips sway about the curve as they did about their path, and no more
+    # the hips sway about the curve no more than about their own path
     placed = curve.moved(travel.places[0], float(travel.headings[0]))
     places, headings = placed.at(travel.distance)
     across = np.stack([direction(headings)[:, 1], -direction(headings)[:, 0]], axis=1)
@@ -139,8 +139,8 @@ def test_bent_walks_stand_where_they_step(walk, contacts, travel, curve, plant_a
     assert np.abs(off).max() < sway + 0.03
 
 
-def test_left_and_right_are_alike(walk):
-    """The mirrored walk on the mirrored circle is the mirrored answer."""
+def test_left_and_right_are_symmetric(walk):
+    """The mirrored walk on the mirrored circle gives the mirrored motion."""
     roles = walk.character.roles
     mirrored = replace(walk, motion=walk.motion.mirrored(roles))
     one = path(walk, curves.circle(1.5), from_start=True).motion.mirrored(roles)
@@ -149,17 +149,17 @@ def test_left_and_right_are_alike(walk):
     assert np.abs(Kinematics(one).positions - Kinematics(other).positions).max() < 0.02
 
 
-def test_the_whole_clip_covers_the_whole_curve_by_arc(walk, contacts, travel):
+def test_arc_timing_spreads_the_clip_over_the_whole_curve(walk, contacts, travel):
     curve = curves.through([(0, 0), (1, 3), (3, 4)])
     solution = path(walk, curve, timing="arc", contacts=contacts)
     assert drift(solution) < 1.0
     assert any("times as long" in note for note in solution.report.notes)
-    # where the clip ends is where the curve ends, but for the sway
+    # the clip ends where the curve ends, except for the sway
     assert np.linalg.norm(solution.motion.root[-1, ::2] - curve.at(curve.length)[0]) < 0.06
     assert len(solution.motion) == len(walk.motion)
 
 
-def test_beyond_the_end_of_a_curve_it_goes_straight_on(walk, contacts, travel):
+def test_motion_goes_straight_on_beyond_the_curve(walk, contacts, travel):
     solution = path(walk, curves.through([(0, 0), (0.5, 1.5), (1.5, 2.0)]), contacts=contacts)
     assert any("straight on" in note for note in solution.report.notes)
     assert drift(solution) < 1.0
@@ -173,7 +173,7 @@ def test_other_methods_plant_feet_too(walk, contacts, method):
     assert solution.report.method == method
 
 
-def test_standing_still_is_no_way(walk):
+def test_clips_without_a_path_are_refused(walk):
     still = replace(walk, motion=concatenate([walk.motion[40]] * 40))
     with pytest.raises(MotionError, match="no path to edit"):
         path(still, curves.line())
@@ -181,7 +181,7 @@ def test_standing_still_is_no_way(walk):
         path(replace(walk, motion=walk.motion[:2]), curves.line())
 
 
-def test_words_are_checked(walk):
+def test_options_are_checked(walk):
     with pytest.raises(ConstraintError, match="begin, middle, end"):
         path(walk, curves.line(), plant_at="later")  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match="keep, arc"):
@@ -199,14 +199,14 @@ def test_captured_walks_and_runs_bend(shared, name, curve):
     assert solution.report.after.peak_acceleration_ratio < 1.3
 
 
-def test_the_command(capsys, tmp_path):
+def test_command(capsys, tmp_path):
     out, report = tmp_path / "round.glb", tmp_path / "report.json"
     arguments = ["path", "sample:walk", "--curve", "circle:2", "-o", str(out), "--report", str(report), "--json"]
     assert main(arguments) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["command"] == "path"
-    assert told["status"] == "solved"
-    assert told["curve_length"] == pytest.approx(4.0 * np.pi, rel=1e-6)
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["command"] == "path"
+    assert printed["status"] == "solved"
+    assert printed["curve_length"] == pytest.approx(4.0 * np.pi, rel=1e-6)
     assert out.stat().st_size > 1000
     assert json.loads(report.read_text())["after"]["worst_plant"]["drift"] < 1.0
     assert (
@@ -226,7 +226,7 @@ def test_the_command(capsys, tmp_path):
         ["--curve", "line", "--method", "magic"],
     ],
 )
-def test_wrong_options_are_one_line(capsys, tmp_path, wrong):
+def test_command_errors_are_one_line(capsys, tmp_path, wrong):
     assert main(["path", "sample:walk", *wrong, "-o", str(tmp_path / "x.bvh")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "x.bvh").exists()

@@ -1,4 +1,4 @@
-"""Repair: plants hold, feet come out of the ground, and everything else stays as it was."""
+"""Repair: footplants hold, penetration is removed, and everything else stays unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from footplant.problem import Solution, Status
 
 
 def change(one, other) -> float:
-    """Largest distance of any joint at any frame between two motions, mm."""
+    """Return the largest distance of any joint at any frame between two motions, mm."""
     return float(1000.0 * np.linalg.norm(Kinematics(one).positions - Kinematics(other).positions, axis=2).max())
 
 
@@ -35,12 +35,12 @@ def check(solution: Solution, drift: float = 2.0, depth: float = 5.0) -> None:
 
 @pytest.mark.parametrize("kind", DAMAGE)
 @pytest.mark.parametrize("name", ["walk", "run", "kick"])
-def test_damage_is_undone(name, kind):
+def test_damage_is_repaired(name, kind):
     clean = samples.load(name)
     bad = DAMAGE[kind](clean)
     solution = repair(bad)
     check(solution)
-    # the trunk and the arms stay as they were; only legs and feet have to give
+    # trunk and arms stay unchanged; only legs and feet move
     assert solution.report.after.deviation.free_mean < 0.1
     assert solution.report.after.deviation.free_worst < 5.0
     assert solution.report.after.peak_acceleration_ratio < 1.5
@@ -57,14 +57,14 @@ def test_repairing_twice_changes_nothing(name, damage):
 
 
 @pytest.mark.parametrize("name", ["walk", "run", "turn-left", "stand", "kick", "jump", "sneak"])
-def test_clean_motions_stay(name):
+def test_clean_motions_stay_unchanged(name):
     clip = samples.load(name)
     solution = repair(clip)
     assert change(solution.motion, clip.motion) < 1.0
     assert solution.status is Status.SOLVED
 
 
-def test_no_plant_is_in_the_ground():
+def test_footplants_below_the_ground_are_raised():
     clip = samples.load("walk")
     contacts = find_contacts(clip)
     deep = tuple(replace(plant, place=plant.place - [0.0, 0.02, 0.0]) for plant in contacts.plants[:2])
@@ -72,7 +72,7 @@ def test_no_plant_is_in_the_ground():
     check(solution)
 
 
-def test_steps_are_found_though_they_skate():
+def test_contacts_of_skating_feet_are_found():
     clean = samples.load("walk")
     for damage in (drifting, swaying, stretched, noisy_feet):
         bad = damage(clean)
@@ -87,17 +87,17 @@ def test_steps_are_found_though_they_skate():
             assert (found & ~planted).sum() < 0.3 * planted.sum(), (damage.__name__, point)
 
 
-def test_a_standing_figure_that_glides_is_held():
+def test_gliding_feet_of_a_standing_character_are_planted():
     bad = drifting(samples.load("stand"))
     assert not find_contacts(bad).plants
     solution = repair(bad)
     assert len(solution.report.after.plants) == 4
     check(solution, drift=0.5)
-    # what slides faster than asked is meant to slide
+    # feet faster than `slide` are meant to slide
     assert not repair(bad, slide=0.05).report.after.plants
 
 
-def test_floating_and_sunk_clips_are_set_on_the_ground():
+def test_floating_and_sunken_clips_are_put_on_the_ground():
     clip = samples.load("walk")
     for by in (0.06, -0.06):
         bad = lifted(clip, by)
@@ -137,7 +137,7 @@ def test_first_frame():
         repair(added, first_frame="burn")
 
 
-def test_before_and_after_are_told_in_millimetres():
+def test_notes_give_drift_in_millimetres():
     solution = repair(drifting(samples.load("walk")))
     before, after = solution.report.before.worst_plant.drift, solution.report.after.worst_plant.drift
     assert before > 30.0
@@ -145,14 +145,14 @@ def test_before_and_after_are_told_in_millimetres():
                for note in solution.report.notes)  # fmt: skip
 
 
-def test_same_input_same_output():
+def test_results_are_deterministic():
     bad = noisy_feet(samples.load("run"))
     one, other = repair(bad).motion, repair(bad).motion
     assert np.array_equal(one.rotations, other.rotations)
     assert np.array_equal(one.root, other.root)
 
 
-def test_other_figures_and_short_clips():
+def test_other_characters_and_short_clips():
     from footplant.edits.retarget import retarget
 
     target = samples.load_character("child")
@@ -174,7 +174,7 @@ REAL = {
     "smpl_npz/video_kick_level1_filter_amass.npz": 2.0,
     "smpl_npz/video_squat_level1_filter_amass.npz": 2.0,
 }
-"""Real clip → mm that its worst plant may drift by after a repair."""
+"""Captured clip → largest drift of a footplant after a repair, mm."""
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -204,10 +204,10 @@ def test_command(capsys, tmp_path):
     out, report = tmp_path / "good.bvh", tmp_path / "report.json"
     code, text, err = run(capsys, "repair", tmp_path / "bad.bvh", "-o", out, "--report", report, "--json")
     assert code == 0, err
-    told = json.loads(text)
-    assert told["command"] == "repair"
-    assert told["before"]["worst_plant"]["drift"] > 30.0 > 2.0 > told["after"]["worst_plant"]["drift"]
-    assert json.loads(report.read_text())["status"] == told["status"]
+    printed = json.loads(text)
+    assert printed["command"] == "repair"
+    assert printed["before"]["worst_plant"]["drift"] > 30.0 > 2.0 > printed["after"]["worst_plant"]["drift"]
+    assert json.loads(report.read_text())["status"] == printed["status"]
     again = footplant.load(out)
     assert len(again.motion) == len(bad.motion)
     code, text, err = run(capsys, "repair", tmp_path / "bad.bvh", "-o", out, "--overwrite", "--ground", "0.1")
@@ -235,8 +235,8 @@ def test_command_errors_are_one_line(capsys, tmp_path, monkeypatch, options, wor
     assert not (tmp_path / "out.bvh").exists()
 
 
-def test_jitter_does_not_turn_feet_about_their_balls():
-    """A foot that shakes as a whole is held as a whole while its heel's plant fades."""
+def test_jitter_does_not_rotate_feet_about_their_balls():
+    """A foot that jitters rigidly is held rigidly while its heel's footplant ramps down."""
     bad = jittering(samples.load("walk"))
     solution = repair(bad)
     character = bad.character

@@ -1,4 +1,4 @@
-"""Soles between plants: out of the ground, also where legs are folded."""
+"""Soles between footplants stay above the ground, even with folded legs."""
 
 from dataclasses import replace
 
@@ -23,20 +23,20 @@ def mannequin() -> Character:
 
 
 def standing(character: Character) -> Motion:
-    """A figure that stands on the floor, at 60 frames a second."""
+    """Return a character standing on the floor, at 60 frames per second."""
     motion = rest_motion(character.skeleton, FRAMES, 60.0)
     heights = Kinematics(motion).points(list(character.contacts.values()))[..., 1]
     feet = [n for n, name in enumerate(character.contacts) if not name.endswith("palm")]
     return replace(motion, root=motion.root - [0.0, heights[0, feet].min(), 0.0])
 
 
-def test_who_sits_on_folded_legs_gets_up_where_feet_would_be_in_the_ground(mannequin):
-    """Lifting a foot takes a leg that can be folded further; else the hips have to rise."""
+def test_hips_rise_where_folded_legs_cannot_lift_the_feet(mannequin):
+    """A leg that cannot fold further cannot lift its foot, so the hips have to rise."""
     motion = standing(mannequin)
     limb = limb_of(mannequin, "left_leg")
     hip = Kinematics(motion).positions[:, limb.upper]
     folded = place(motion, limb, hip - [0.0, 0.05, 0.1])
-    assert folded.residual.min() > 0.001, "as near as it goes"
+    assert folded.residual.min() > 0.001, "the leg is folded as far as it goes"
     sole = Kinematics(folded.motion).points([mannequin.contacts[f"left_{part}"] for part in ("heel", "ball", "toe")])
     wave = 0.02 * np.sin(np.linspace(0.0, np.pi, FRAMES))
     down = sole[..., 1].min() + wave
@@ -51,4 +51,4 @@ def test_who_sits_on_folded_legs_gets_up_where_feet_would_be_in_the_ground(manne
     assert after > -2.2 * LEFT_ALONE
     raised = (cleared.root - sunk.root)[:, 1]
     assert raised.max() > 0.01
-    assert np.abs(np.diff(raised, n=2)).max() < 0.001, "smoothly"
+    assert np.abs(np.diff(raised, n=2)).max() < 0.001, "the hips rise smoothly"

@@ -1,4 +1,4 @@
-"""Terrain: plants on the ground, feet tilted to it, nothing in it, doorways ducked, stairs stepped on."""
+"""Terrain: footplants on the ground, feet aligned with it, no penetration, doorways, stairs."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ GROUNDS = {
 
 @pytest.fixture(scope="module")
 def walk() -> Clip:
-    """The sample walk at 60 frames a second: fine enough for edges, quick enough for tests."""
+    """The sample walk at 60 frames per second: fine enough for edges, fast enough for tests."""
     clip = samples.load("walk")
     return replace(clip, motion=clip.motion.resample(60.0))
 
 
 @pytest.fixture(scope="module")
 def solved(walk) -> dict[str, Solution]:
-    """Each ground's answer."""
+    """Ground → solution."""
     return {name: terrain(walk, ground) for name, ground in GROUNDS.items()}
 
 
 def knees(clip: Clip, motion) -> np.ndarray:
-    """(F, 2) flexion of both knees, radians."""
+    """Return the flexion (F, 2) of both knees, radians."""
     places, roles = Kinematics(motion).positions, clip.character.require_roles()
     found = []
     for side in ("left", "right"):
@@ -69,7 +69,7 @@ def knees(clip: Clip, motion) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", GROUNDS)
-def test_plants_stand_still_on_the_ground(walk, solved, name):
+def test_footplants_hold_on_the_ground(walk, solved, name):
     solution, ground = solved[name], GROUNDS[name]
     assert solution.status is Status.SOLVED
     kinematics = Kinematics(solution.motion)
@@ -82,7 +82,7 @@ def test_plants_stand_still_on_the_ground(walk, solved, name):
 
 
 @pytest.mark.parametrize("name", GROUNDS)
-def test_feet_that_stand_are_tilted_to_the_surface(walk, solved, name):
+def test_planted_feet_are_aligned_with_the_surface(walk, solved, name):
     ground, kinematics = GROUNDS[name], Kinematics(solved[name].motion)
     skeleton, contacts = walk.character.skeleton, find_contacts(walk)
     reference = skeleton.posed(humanoid.reference_pose(skeleton, walk.character.require_roles()))[1]
@@ -99,7 +99,7 @@ def test_feet_that_stand_are_tilted_to_the_surface(walk, solved, name):
 
 
 @pytest.mark.parametrize("name", GROUNDS)
-def test_nothing_is_in_the_ground_and_nothing_snaps(walk, solved, name):
+def test_no_penetration_and_no_jerks(walk, solved, name):
     solution, ground = solved[name], GROUNDS[name]
     kinematics = Kinematics(solution.motion)
     soles = kinematics.points([point for key, point in walk.character.contacts.items() if not key.endswith("palm")])
@@ -111,14 +111,14 @@ def test_nothing_is_in_the_ground_and_nothing_snaps(walk, solved, name):
     assert after.peak_acceleration_ratio < (2.0 if stairs else 1.3)
     assert after.jerk_ratio is not None
     assert after.jerk_ratio < (2.0 if stairs else 1.3)
-    # knees turn no faster than twice as fast as in the level walk, where they turn fastest
+    # knees rotate at most 2.5 times as fast as the fastest in the level walk
     fastest = np.abs(np.diff(knees(walk, walk.motion), axis=0)).max()
     assert np.abs(np.diff(knees(walk, solution.motion), axis=0)).max() < 2.5 * fastest
 
 
 @pytest.mark.parametrize("name", ["rough", "up", "down", "across"])
-def test_no_squat_and_no_stiff_legs(walk, solved, name):
-    """Where the standing leg is straightest in each step, it is about as straight as in the level walk."""
+def test_legs_are_as_straight_as_on_the_level(walk, solved, name):
+    """At its straightest in each stance, a leg is about as straight as in the level walk."""
     before, after = knees(walk, walk.motion), knees(walk, solved[name].motion)
     contacts = find_contacts(walk)
     for number, side in enumerate(("left", "right")):
@@ -134,9 +134,9 @@ def test_level_ground_changes_nothing(walk):
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     level = transferred_places(steps, walk.character, stage.move)
     footings = [find_footing(step, places, walk.character, stage.ground, FLOOR) for step, places in zip(steps, level)]
-    carried = move_feet_to_ground(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
-    assert np.abs(carried - walk.motion).max() < 1e-9
-    # solving keeps legs from stretching fully, which moves knees by a little, and feet by nothing
+    moved_motion = move_feet_to_ground(walk.motion, walk.character, steps, footings, stage.ground, FLOOR)
+    assert np.abs(moved_motion - walk.motion).max() < 1e-9
+    # the solve keeps legs from stretching fully, which moves the knees a little, but not the feet
     roles = walk.character.require_roles()
     moved = np.linalg.norm(
         Kinematics(terrain(walk, FLOOR).motion).positions - Kinematics(walk.motion).positions, axis=2
@@ -145,7 +145,7 @@ def test_level_ground_changes_nothing(walk):
     assert moved[:, [roles["hips"], roles["left_foot"], roles["head"]]].max() < 0.01
 
 
-def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
+def test_steps_at_an_edge_move_by_the_smallest_distance_onto_a_tread(walk, solved):
     contacts = find_contacts(walk)
     stage = Stage.of(walk, walk.character, contacts, True)
     steps = find_steps(contacts, foot_length(walk.character, "left"))
@@ -159,7 +159,7 @@ def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
         assert np.ptp(UP_STAIRS.height(line[:, ::2])) == 0.0
         if footing.moved > 0:
             moved += 1
-            # a little less would not do
+            # a smaller distance is not enough
             back = (1.0 - 0.02 / footing.moved) * (footing.middle - footing.level) * [1.0, 0.0, 1.0]
             before = line - (footing.middle - footing.level) * [1.0, 0.0, 1.0] + back
             air = before[0] + np.linspace(-0.55, 1.75, 40)[:, None] * (footing.ball - footing.heel)
@@ -168,13 +168,13 @@ def test_steps_at_an_edge_are_moved_by_the_least_onto_a_tread(walk, solved):
     assert any("straddled an edge and were moved" in text for text in solved["stairs up"].report.notes)
 
 
-def test_short_treads_carry_the_ball(walk):
+def test_short_treads_support_the_ball_only(walk):
     solution = terrain(walk, grounds.Stairs(0.12, 0.2, 12, (0.0, 1.2)))
-    assert any("with the ball only" in text for text in solution.report.notes)
+    assert any("on the ball only" in text for text in solution.report.notes)
     assert solution.status is Status.SOLVED
 
 
-def test_what_stands_higher_than_the_level_stays_as_much_higher(walk):
+def test_contacts_above_the_level_keep_their_height(walk):
     contacts = find_contacts(walk)
     steps = find_steps(contacts, foot_length(walk.character, "left"))
     lifted = transferred_places(steps, walk.character, lambda places: places + [0.0, 0.3, 0.0])
@@ -184,7 +184,7 @@ def test_what_stands_higher_than_the_level_stays_as_much_higher(walk):
 
 
 @pytest.mark.parametrize("clearance", [0.92, 0.85, 0.78])
-def test_doorways_are_ducked(walk, clearance):
+def test_character_ducks_under_doorways(walk, clearance):
     doorway = doorway_on_path(walk.motion, walk.character, 3.0, clearance * HEIGHT, ROUGH)
     assert doorway.place[1] == pytest.approx(walk.motion.root[0, 2] + 3.0, abs=0.1)
     assert headroom(terrain(walk, ROUGH).motion, walk.character, [doorway])[0] < 0
@@ -192,18 +192,18 @@ def test_doorways_are_ducked(walk, clearance):
     assert solution.status is Status.SOLVED
     assert headroom(solution.motion, walk.character, [doorway])[0] > 0.003
     assert any("of clearance under doorway 1" in text for text in solution.report.notes)
-    # it bends forward, not back: the head is ahead of the hips as it passes
+    # it bends forward: the head is ahead of the hips under the beam
     kinematics = Kinematics(solution.motion)
     head = kinematics.point(crown(walk.character))
     under = np.abs(doorway.along(head)) < 0.2
     assert (doorway.along(head) - doorway.along(kinematics.positions[:, 0]))[under].min() > 0.1
-    # and is upright again well before and after
+    # and it is upright well before and after
     far = np.abs(doorway.along(head)) > 2.0
     upright = Kinematics(terrain(walk, ROUGH).motion).point(crown(walk.character))
     assert np.abs(head - upright)[far, 1].max() < 0.03
 
 
-def test_doorways_that_cannot_be_passed_are_told(walk):
+def test_impassable_doorways_are_reported(walk):
     low = doorway_on_path(walk.motion, walk.character, 3.0, 0.08 * HEIGHT, FLOOR)
     solution = terrain(walk, FLOOR, [low, Doorway((0.0, 50.0), 1.0)])
     assert solution.status is not Status.SOLVED
@@ -213,21 +213,21 @@ def test_doorways_that_cannot_be_passed_are_told(walk):
         doorway_on_path(walk.motion, walk.character, 60.0, 1.5, FLOOR)
 
 
-def test_crown_is_the_top_of_the_skin():
+def test_crown_is_the_top_of_the_mesh():
     character = samples.load_character("mannequin")
     assert character.skin is not None
     place = Kinematics(samples.load("stand").motion[:1]).point(crown(character))[0]
     assert place[1] == pytest.approx(character.skin.vertices[:, 1].max(), abs=0.04)
 
 
-def test_margin_may_change_with_time():
+def test_margin_may_vary_over_time():
     area = Area(point=Point(0), region=Plane(), margin=[0.1, 0.2, 0.3], frames=range(5, 8))
     places = np.tile([0.0, 1.0, 0.0], (5, 1))
     assert np.allclose(area.slack(places, np.array([4, 5, 6, 7, 9])), [0.9, 0.9, 0.8, 0.7, 0.7])
 
 
 @pytest.mark.parametrize("ramp", [(0.0, 0.0), (0.1, 0.2), (0.0, 0.2), (0.1, 0.0)])
-def test_intervals_are_at_work_as_their_frames_are(ramp):
+def test_ranges_activate_like_tuples_of_frames(ramp):
     frames = np.arange(40)
     one, other = (
         Footplant(point=Point(0), place=(0, 0, 0), frames=held, ramp=ramp)
@@ -238,7 +238,7 @@ def test_intervals_are_at_work_as_their_frames_are(ramp):
 
 
 @pytest.mark.parametrize("name", ["short", "sally", "blubby"])
-def test_other_characters(walk, name):
+def test_terrain_with_retargeting(walk, name):
     target = samples.load_character(name)
     ground = grounds.rough(8, 0.15 * target.height, 0.8 * target.height, (-3.0, -3.0), (3.0, 12.0))
     solution = terrain(walk, ground, target=target)
@@ -251,8 +251,8 @@ def test_other_characters(walk, name):
     assert after.penetration_worst < 5.0
 
 
-def test_errors_fall_level_by_level(walk):
-    """As in the paper's Table 1: a level walk, the terrain's plants and a doorway, without the exact pass."""
+def test_errors_decrease_from_level_to_level(walk):
+    """As in Table 1 of Lee & Shin 1999: a level walk, footplants on terrain and a doorway, without the exact pass."""
     character, contacts = walk.character, find_contacts(walk)
     stage = Stage.of(walk, character, contacts, True)
     steps = find_steps(contacts, foot_length(character, "left"))
@@ -270,7 +270,7 @@ def test_errors_fall_level_by_level(walk):
     assert errors[-1] < 1.0
 
 
-def test_same_input_same_output(walk):
+def test_results_are_deterministic(walk):
     one, other = (terrain(walk, ROUGH).motion for _ in range(2))
     assert np.array_equal(one.root, other.root)
     assert np.array_equal(one.rotations, other.rotations)
@@ -307,11 +307,11 @@ def test_command(capsys, tmp_path):
         "--report", tmp_path / "report.json",
     )  # fmt: skip
     assert code == 0, err
-    told = json.loads(text)
-    assert told["status"] == "solved"
-    assert told["ground"] == "noise:3"
-    assert len(told["doorways"]) == 1
-    assert any("left under doorway 1" in line for line in told["notes"])
+    printed = json.loads(text)
+    assert printed["status"] == "solved"
+    assert printed["ground"] == "noise:3"
+    assert len(printed["doorways"]) == 1
+    assert any("of clearance under doorway 1" in line for line in printed["notes"])
     assert out.stat().st_size > 10_000
     assert json.loads((tmp_path / "report.json").read_text())["after"]["penetration_worst"] < 5.0
     code, text, err = run(capsys, "terrain", "sample:start", "--ground", "slope:5", "-o", out)
@@ -319,7 +319,7 @@ def test_command(capsys, tmp_path):
     assert "exists already" in err
 
 
-def test_command_puts_another_character_on_stairs(capsys, tmp_path):
+def test_command_retargets_onto_stairs(capsys, tmp_path):
     out = tmp_path / "stairs.bvh"
     code, text, err = run(
         capsys, "terrain", "sample:start", "--ground", "stairs:0.15:0.5:4", "--to", "sample:child", "-o", out
@@ -338,14 +338,14 @@ def test_command_puts_another_character_on_stairs(capsys, tmp_path):
         (("--ground", "stairs:1"), "expected stairs:RISE:RUN[:COUNT], got 1 values"),
         (("--ground", "slope:5", "--doorways", "3"), "expected two numbers as in --doorways"),
         (("--ground", "slope:5", "--doorways", "3:-1"), "above 0"),
-        (("--ground", "slope:5", "--doorways", "300:1.5"), "expected a distance along the way"),
+        (("--ground", "slope:5", "--doorways", "300:1.5"), "expected a distance along the path"),
         (("--ground", "slope:5", "--cell", "0"), "expected --cell above 0 metres"),
         (("--ground", "slope:5", "--ground-at", "a,b"), "expected two numbers as in --ground-at"),
         (("--ground", "slope:5", "--to", "sample:nobody"), "expected a sample among"),
         ((), "--ground"),
     ],
 )
-def test_command_says_what_is_wrong(capsys, tmp_path, options, words):
+def test_command_errors_are_one_line(capsys, tmp_path, options, words):
     out = tmp_path / "out.bvh"
     code, text, err = run(capsys, "terrain", "sample:stop", *options, "-o", out)
     assert (code, text) == (2, "")
