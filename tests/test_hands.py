@@ -25,7 +25,7 @@ from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of, place
 from footplant.transfer import transfer
 
-FIGURES = ("mannequin", "short", "sally", "blubby", "longlegs", "child")
+TARGETS = ("mannequin", "short", "sally", "blubby", "longlegs", "child")
 HEIGHT = 1.75
 
 
@@ -35,8 +35,8 @@ def clip(name: str) -> Clip:
 
 
 @cache
-def solved(name: str, figure: str) -> Solution:
-    return retarget(clip(name), load_character(figure))
+def solved(name: str, target_name: str) -> Solution:
+    return retarget(clip(name), load_character(target_name))
 
 
 def palms(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndarray]:
@@ -52,9 +52,9 @@ def plant(point: str, start: int, end: int, height: float) -> Plant:
     return Plant(point, start, end, np.array([0.1, height, 0.2]))
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_palms_meet_in_a_clap(figure):
-    target, solution = load_character(figure), solved("clap", figure)
+@pytest.mark.parametrize("target_name", TARGETS)
+def test_palms_meet_in_a_clap(target_name):
+    target, solution = load_character(target_name), solved("clap", target_name)
     left, right = palms(clip("clap").motion, clip("clap").character)
     apart = np.linalg.norm(left - right, axis=1)
     claps = [f for f in range(1, len(apart) - 1) if apart[f] <= apart[f - 1] and apart[f] < apart[f + 1] < 0.05]
@@ -65,10 +65,10 @@ def test_palms_meet_in_a_clap(figure):
     assert np.linalg.norm(left - right, axis=1)[claps[0] : claps[-1]].max() > 0.1 * target.height
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("target_name", TARGETS)
 @pytest.mark.parametrize("name", ["clap", "reach"])
-def test_arms_do_not_jerk(name, figure):
-    after = solved(name, figure).report.after
+def test_arms_do_not_jerk(name, target_name):
+    after = solved(name, target_name).report.after
     assert after is not None
     assert after.peak_acceleration_ratio is not None
     assert after.peak_acceleration_ratio < 1.5
@@ -100,9 +100,9 @@ def from_bone(motion: Motion, character: Character) -> tuple[np.ndarray, np.ndar
     return along, np.linalg.norm(palm - hip - along[:, None] * axis, axis=1)
 
 
-@pytest.mark.parametrize("figure", ["sally", "longlegs", "child"])
-def test_hand_on_thigh_is_kept(figure):
-    source, target = hand_on_thigh(), load_character(figure)
+@pytest.mark.parametrize("target_name", ["sally", "longlegs", "child"])
+def test_hand_on_thigh_is_kept(target_name):
+    source, target = hand_on_thigh(), load_character(target_name)
     copied = transfer(source.motion, source.character, target)
     kept = keep_touches(copied, target, Kinematics(source.motion), source.character)
     middle = slice(100, 200)
@@ -177,9 +177,9 @@ def test_hanging_by_hands_is_detected():
     assert not hangs_by_hands(made(frames=0), HEIGHT)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_palms_hold_a_rope(figure):
-    solution, target = solved("climb", figure), load_character(figure)
+@pytest.mark.parametrize("target_name", TARGETS)
+def test_palms_hold_a_rope(target_name):
+    solution, target = solved("climb", target_name), load_character(target_name)
     held = [entry for entry in solution.report.constraints if "palm" in entry.name and entry.kind == "footplant"]
     assert len(held) == 6
     assert max(entry.worst for entry in held) < 10.0

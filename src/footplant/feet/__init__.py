@@ -1,1 +1,1 @@
-"""Feet: footsteps, the ground they stand on, and the sole between its footplants."""
+"""Feet: footsteps, the ground under them, and soles between footplants."""

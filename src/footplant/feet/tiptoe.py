@@ -28,19 +28,19 @@ def with_toe_tips(target: Character) -> Character:
 
 
 def plants_at_toe_tips(
-    plants: Sequence[Footplant], target: Character, figure: Character, motion: Motion
+    plants: Sequence[Footplant], target: Character, on_tips: Character, motion: Motion
 ) -> tuple[Footplant, ...]:
-    """Return footplants of a target for `figure`, the same character with `with_toe_tips`: balls move forward to tips.
+    """Return footplants of a target for `on_tips`, the same character with `with_toe_tips`: balls move forward to tips.
 
     The direction is from the heel planted at the same time, or else the median direction of the foot in the motion.
     """
     kinematics, found = Kinematics(motion), []
     for plant in plants:
         side = next((s for s in ("left", "right") if plant.point == target.contacts.get(f"{s}_ball")), None)
-        if side is None or plant.place is None or figure.contacts[f"{side}_ball"] == plant.point:
+        if side is None or plant.place is None or on_tips.contacts[f"{side}_ball"] == plant.point:
             found.append(plant)
             continue
-        tip = figure.contacts[f"{side}_ball"]
+        tip = on_tips.contacts[f"{side}_ball"]
         offset = np.median((kinematics.point(tip) - kinematics.point(plant.point))[np.asarray(plant.frames)], axis=0)
         length = float(np.linalg.norm(np.subtract(tip.offset, plant.point.offset)))
         for other in plants:
@@ -49,11 +49,11 @@ def plants_at_toe_tips(
         offset = offset * [1.0, 0.0, 1.0]
         offset *= length / max(float(np.linalg.norm(offset)), 1e-9)
         found.append(replace(plant, point=tip, place=np.asarray(plant.place) + offset))
-    return with_foot_length(tuple(found), figure)
+    return with_foot_length(tuple(found), on_tips)
 
 
 def places_at_toe_tips(
-    places: Sequence[Places], steps: Sequence[Step], target: Character, figure: Character, motion: Motion
+    places: Sequence[Places], steps: Sequence[Step], target: Character, on_tips: Character, motion: Motion
 ) -> list[Places]:
     """Return the places of steps for a character on toe tips (see `with_toe_tips`): lone balls move forward.
 
@@ -61,7 +61,7 @@ def places_at_toe_tips(
     """
     kinematics, found = Kinematics(motion), list(places)
     for number, (step, (heel, ball)) in enumerate(zip(steps, places)):
-        own, tip = (who.contacts[f"{step.side}_ball"] for who in (target, figure))
+        own, tip = (who.contacts[f"{step.side}_ball"] for who in (target, on_tips))
         if heel is None and ball is not None and own != tip:
             offset = np.median((kinematics.point(tip) - kinematics.point(own))[step.start : step.end], axis=0)
             found[number] = (None, ball + offset * [1.0, 0.0, 1.0])
