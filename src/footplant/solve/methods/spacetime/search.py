@@ -16,8 +16,8 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Progress
 from footplant.skeleton import Character
-from footplant.solve.ik.hybrid import RIGIDITY
 from footplant.solve.ik.limb import LIMBS, limb_of
+from footplant.solve.ik.settings import HYBRID
 from footplant.solve.methods.spacetime.band import Knots, System
 from footplant.solve.methods.spacetime.parts import Look
 from footplant.solve.methods.spacetime.rows import Rows
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from footplant.solve.methods.spacetime import Spacetime
 
 logger = logging.getLogger(__name__)
-ROLE_RIGIDITY = RIGIDITY | {
+ROLE_RIGIDITY = dict(HYBRID.rigidity) | {
     "place": 0.01, "upper_leg": 0.3, "lower_leg": 0.2, "foot": 0.3, "toes": 0.2, "upper_arm": 0.03, "lower_arm": 0.03,
     "hand": 0.05,
 }  # fmt: skip
