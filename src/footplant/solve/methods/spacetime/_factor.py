@@ -1,30 +1,32 @@
-"""Block-band Cholesky with a moving border: constant work for each control point, whatever the length of a plant.
+"""Block-band Cholesky with a moving border: constant work per control point, whatever the length of a footplant.
 
 Control points are eliminated one after another, and each border variable right after the last control point that it
-touches; until then it is carried along as a row of the border. Variables of plants have positive pivots, multipliers of
-relations negative ones; such a matrix (quasi-definite) has its factors in any order, without pivoting (Vanderbei 1995).
-See `kernels.spacetime_assembly` for how the matrix is stored.
+touches; until then it is a row of the border. Variables of plants have positive pivots, multipliers of couplings
+negative ones; such a quasi-definite matrix has an LDLᵀ factorisation in any order, without pivoting (Vanderbei 1995).
+See `_assembly` for the storage.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 
 UNSHARED = 200_000
-"""Multiplications in one product up to which OpenBLAS keeps it on the thread that asks; its own limit is 2¹⁸."""
+"""Multiplications in one product up to which OpenBLAS stays on the calling thread; its own limit is 2¹⁸."""
 LEAST_PIVOT = 1e-14
-"""A pivot smaller than this share of its own entry before elimination has lost all its digits."""
+"""Smallest pivot relative to its diagonal entry before elimination; a smaller one has lost all its digits."""
 
 
 @jit
 def _invert_factor(square, count, upper, inverse):
-    """The transpose of L⁻¹, upper triangular, of square = L·Lᵀ (its lower triangle is read); False if not positive.
+    """Write the transpose of L⁻¹, upper triangular, of square = L·Lᵀ; return False if it is not positive definite.
 
-    upper is room for Lᵀ. Rows are eliminated from those below them, so that inner loops run along rows.
+    Only the lower triangle of `square` is read; `upper` is workspace for Lᵀ. The inner loops run along rows.
     """
     for i in range(count):
         for j in range(i, count):
@@ -58,7 +60,7 @@ def _invert_factor(square, count, upper, inverse):
 
 @jit
 def _product(left, right, out):
-    """out = left·right by the library, in parts so small that it never starts threads: they would wait busily."""
+    """Write left·right by BLAS, in parts so small that it never starts threads, which would busy-wait."""
     rows = left.shape[0]
     most = max(UNSHARED // max(right.shape[0] * right.shape[1], 1), 1)
     for i in range(0, rows, most):
@@ -67,42 +69,101 @@ def _product(left, right, out):
 
 @jit
 def _subtract(left, out):
+    """Subtract `left` from the top-left corner of `out`."""
     for i in range(left.shape[0]):
         for j in range(left.shape[1]):
             out[i, j] -= left[i, j]
 
 
-@jit
-def _open_variables(k, opening, at, var_first, var_lead, slots, var_corner, var_rhs, corner, corner_rhs, live):
+class Bordered(NamedTuple):
+    """A bordered system, overwritten by its factors: see `_assembly.Equations`."""
+
+    band: NDArray
+    border: NDArray
+    rhs: NDArray
+    var_corner: NDArray
+    var_rhs: NDArray
+
+
+class Variables(NamedTuple):
+    """V border variables."""
+
+    opening: NDArray
+    """(V,) the variables by first control point."""
+    closing: NDArray
+    """(V,) and by last control point."""
+    first: NDArray
+    last: NDArray
+    lead: NDArray
+    """(V,) the first variable of the same plant."""
+    slots: NDArray
+    """(V,) row of the border."""
+
+
+class VariableFactors(NamedTuple):
+    """Factors of the border variables."""
+
+    columns: NDArray
+    """(V, 3n + b)."""
+    pivots: NDArray
+    """(V,)."""
+
+
+class Answer(NamedTuple):
+    """The solution."""
+
+    control: NDArray
+    """(K, n)."""
+    variables: NDArray
+    """(V,)."""
+
+
+class Corner(NamedTuple):
+    """The block of the live border variables, by slot."""
+
+    matrix: NDArray
+    """(b, b)."""
+    rhs: NDArray
+    """(b,)."""
+    live: NDArray
+    """(b,) bool."""
+
+
+@uncounted_jit
+def _open_variables(k, at, variables, system, block):
     """Give the variables whose first control point is k their slots; return how many have been opened by now."""
-    while at < opening.shape[0] and var_first[opening[at]] == k:
+    opening, slots, var_corner = variables.opening, variables.slots, system.var_corner
+    corner = block.matrix
+    while at < opening.shape[0] and variables.first[opening[at]] == k:
         v = opening[at]
         s = slots[v]
         corner[s, :] = 0.0
         corner[:, s] = 0.0
-        live[s] = True
-        lead = var_lead[v]
+        block.live[s] = True
+        lead = variables.lead[v]
         for q in range(v - lead + 1):
             corner[s, slots[lead + q]] = var_corner[v, q]
             corner[slots[lead + q], s] = var_corner[v, q]
-        corner_rhs[s] = var_rhs[v]
+        block.rhs[s] = system.var_rhs[v]
         at += 1
     return at
 
 
-@jit
-def _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, columns, pivots):
-    """Eliminate a border variable after control point k; False when its pivot is nothing."""
+@uncounted_jit
+def _close_variable(k, v, variables, system, block, factors):
+    """Eliminate a border variable after control point k; return False when its pivot is zero."""
+    band, border, rhs = system.band, system.border, system.rhs
+    corner, corner_rhs, live = block
     count, width = rhs.shape
     slot_count = live.shape[0]
-    s = slots[v]
+    s = variables.slots[v]
     pivot = corner[s, s]
     if not abs(pivot) > 0.0:
         return False
-    pivots[v] = pivot
+    factors.pivots[v] = pivot
     live[s] = False
     ahead = min(3, count - 1 - k)
-    column = columns[v]
+    column = factors.columns[v]
     column[:] = 0.0
     for c in range(ahead):
         for i in range(width):
@@ -133,21 +194,18 @@ def _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, co
             for u in range(slot_count):
                 if live[u]:
                     corner[t, u] -= scaled * column[3 * width + u]
-    # what is left of its equation, for the way back
+    # kept for the back substitution
     corner_rhs[s] = value
     return True
 
 
 @jit
-def solve_bordered(
-    band, border, rhs, opening, closing, var_first, var_last, var_lead, slots, var_corner, var_rhs, columns, pivots,
-    solution, var_solution,
-):  # fmt: skip
-    """Solve the bordered system in place; False when it is not (quasi-)definite.
-
-    opening, closing (V,): the variables in the order of their first and of their last control point. columns
-    (V, 3n + b) and pivots (V,) are room for the variables' own factors. solution (K, n), var_solution (V,).
-    """
+def solve_bordered(system, variables, factors, answer):
+    """Solve the bordered system in place; return False when it is not (quasi-)definite."""
+    band, border, rhs = system.band, system.border, system.rhs
+    closing, var_last, slots = variables.closing, variables.last, variables.slots
+    columns, pivots = factors.columns, factors.pivots
+    solution, var_solution = answer.control, answer.variables
     count, width = rhs.shape
     slot_count = border.shape[1]
     lower, inverse = np.zeros((width, width)), np.empty((width, width))
@@ -155,16 +213,15 @@ def solve_bordered(
     value, further = np.empty(width), np.empty(3 * width)
     corner, corner_rhs = np.zeros((slot_count, slot_count)), np.zeros(slot_count)
     live, square = np.zeros(slot_count, np.bool_), np.empty(slot_count * slot_count)
+    block = Corner(corner, corner_rhs, live)
     opened, closed = 0, 0
     for k in range(count):
-        opened = _open_variables(
-            k, opening, opened, var_first, var_lead, slots, var_corner, var_rhs, corner, corner_rhs, live
-        )
+        opened = _open_variables(k, opened, variables, system, block)
         own = band[k]
         if not _invert_factor(own, width, lower, inverse):
             return False
         ahead = min(3, count - 1 - k)
-        # rows of the border up to the last one that lives; those between that do not are zero
+        # rows of the border up to the last live one; dead ones between are zero
         top = slot_count
         while top > 0 and not live[top - 1]:
             top -= 1
@@ -201,13 +258,13 @@ def solve_bordered(
                 for j in range(width):
                     total += border[k, s, j] * value[j]
                 corner_rhs[s] -= total
-        # the factor itself is not needed again, its inverse is
+        # back substitution needs the inverse, not the factor
         for i in range(width):
             for j in range(width):
                 own[i, j] = inverse[i, j]
         while closed < closing.shape[0] and var_last[closing[closed]] == k:
             v = closing[closed]
-            if not _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, columns, pivots):
+            if not _close_variable(k, v, variables, system, block, factors):
                 return False
             var_solution[v] = corner_rhs[slots[v]]
             closed += 1
@@ -245,9 +302,11 @@ def _smallest():
     one, none = np.zeros(1, np.int64), np.zeros((1, 1, 1))
     band = np.ones((1, 4, 1))
     return (
-        band, none, np.ones((1, 1)), one, one, one, one, one, one, np.ones((1, 3)), np.ones(1), np.zeros((1, 4)),
-        np.zeros(1), np.zeros((1, 1)), np.zeros(1),
-    )  # fmt: skip
+        Bordered(band, none, np.ones((1, 1)), np.ones((1, 3)), np.ones(1)),
+        Variables(one, one, one, one, one, one),
+        VariableFactors(np.zeros((1, 4)), np.zeros(1)),
+        Answer(np.zeros((1, 1)), np.zeros(1)),
+    )
 
 
 WARMUP = {"solve_bordered": _smallest}
