@@ -162,6 +162,16 @@ def _plants():
     return Plants(numbers, rows, rows, numbers, numbers, np.zeros(1))
 
 
+def _ramps():
+    numbers = np.zeros(1, np.int64)
+    return Ramps(numbers, numbers, numbers)
+
+
+def _points():
+    numbers = np.zeros(1, np.int64)
+    return Points(numbers, numbers, np.zeros((1, 3)))
+
+
 def _numbers(count):
     return (np.zeros(1, np.int64),) * count
 
@@ -177,11 +187,5 @@ WARMUP = {
     "slips": lambda: (_plants(), *_poses(), np.zeros((1, 3))),
     "summarize": lambda: (*_numbers(2), np.zeros(1), *_numbers(1), np.zeros(1), np.zeros(1), *_numbers(1)),
     "aim": lambda: (*_numbers(1), _plants(), *_numbers(1), *_poses(), np.zeros((1, 4))),
-    "follow": lambda: (
-        Ramps(*_numbers(3)),
-        Points(*_numbers(2), np.zeros((1, 3))),
-        *_poses(),
-        np.zeros((1, 3)),
-        np.zeros((1, 4)),
-    ),
+    "follow": lambda: (_ramps(), _points(), *_poses(), np.zeros((1, 3)), np.zeros((1, 4))),
 }

@@ -97,22 +97,29 @@ def observe_frame(source, root, rotations, poses, dt, memory, out, work):
 
 
 @jit
-def observe(floats, whole, places, memory, remembered, root, rotations, poses, dt):
+def observe(floats, whole, places, memory, memory_places, root, rotations, poses, dt):
     """Run the second phase: importances of a frame.
 
-    Tables as `pack` lays them out; memory: the floats of the state, changed in place; remembered: its places. Flat
-    arguments, because passing a named tuple takes longer and this runs live at every frame.
+    Tables as `pack` lays them out; memory: the floats of the state, changed in place. Flat arguments, because passing a
+    named tuple takes longer and this runs live at every frame.
     """
     tables = Packed(floats, whole, places)
     observe_frame(
-        source_of(tables), root, rotations, poses, dt, memory_of(memory, remembered), found_of(tables), work_of(tables)
+        source_of(tables),
+        root,
+        rotations,
+        poses,
+        dt,
+        memory_of(memory, memory_places),
+        found_of(tables),
+        work_of(tables),
     )
 
 
 @jit
-def pose(floats, whole, places, memory, remembered, limbs, limb_places, poses, dt):
+def pose(floats, whole, places, memory, memory_places, limbs, limb_places, poses, dt):
     """Run the third phase, after `observe`; return the iterations of the body step."""
-    tables, near = Packed(floats, whole, places), memory_of(memory, remembered).scene
+    tables, near = Packed(floats, whole, places), memory_of(memory, memory_places).scene
     return pose_frame(
         source_of(tables)[2], target_of(tables), poses, found_of(tables), near, dt, limbs_of(limbs, limb_places),
         work_of(tables),
@@ -204,7 +211,7 @@ def _without_limbs() -> CharacterTables:
 
 
 def _smallest_parts():
-    """Return (floats, whole, places, memory, remembered, limbs, limb_places) of a character of one joint."""
+    """Return (floats, whole, places, memory, memory_places, limbs, limb_places) of a character of one joint."""
     rules = Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
     turns, none = np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
     counterparts = (

@@ -119,9 +119,9 @@ class Spacetime:
         reachable = search.progressing and not gave_up
         if closing is not None and search.worst > CLOSED:
             settled = _within_reach(_settled(problem, rows.free, places), Kinematics(solved))
-            asked = replace(problem, motion=solved, constraints=settled)
-            closed = closing.solve(asked).motion
-            closed = self._finer(replace(asked, motion=closed), span)
+            remaining = replace(problem, motion=solved, constraints=settled)
+            closed = closing.solve(remaining).motion
+            closed = self._finer(replace(remaining, motion=closed), span)
             solved = closed if self.window is None else _within(solved, closed, span)
             watch.lap("exact", solved)
             reachable = False
