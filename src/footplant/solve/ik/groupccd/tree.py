@@ -73,7 +73,7 @@ class Tree:
 
     def workspace(self, most_rows: int) -> tuple:
         """Return the kernel's workspace for at most so many rows per character."""
-        from footplant.solve.ik.groupccd import _pose as kernel
+        import footplant.solve.ik.groupccd._pose as kernel
 
         return kernel.workspace(len(self.limb_of), most_rows, len(self.state))
 

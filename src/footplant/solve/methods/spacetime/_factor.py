@@ -199,102 +199,143 @@ def _close_variable(k, v, variables, system, block, factors):
     return True
 
 
+class Room(NamedTuple):
+    """Workspace of one elimination step, n unknowns per control point and b slots."""
+
+    lower: NDArray
+    """(n, n)."""
+    inverse: NDArray
+    """(n, n) transpose of the inverse Cholesky factor."""
+    panel: NDArray
+    """(3n, n)."""
+    side: NDArray
+    """(b, n)."""
+    value: NDArray
+    """(n,)."""
+    further: NDArray
+    """(3n,)."""
+    square: NDArray
+    """(b²,)."""
+
+
+@jit
+def _eliminate_point(k, system, block, room):
+    """Eliminate control point k from later ones and from the border; return False if it is not positive definite."""
+    band, border, rhs = system.band, system.border, system.rhs
+    corner, corner_rhs, live = block
+    inverse, panel, side, value = room.inverse, room.panel, room.side, room.value
+    count, width = rhs.shape
+    own = band[k]
+    if not _invert_factor(own, width, room.lower, inverse):
+        return False
+    ahead = min(3, count - 1 - k)
+    # rows of the border up to the last live one; dead ones between are zero
+    top = live.shape[0]
+    while top > 0 and not live[top - 1]:
+        top -= 1
+    value[:] = 0.0
+    for j in range(width):
+        a = rhs[k, j]
+        for i in range(j, width):
+            value[i] += a * inverse[j, i]
+    rhs[k, :] = value
+    below = own[width : (1 + ahead) * width]
+    _product(below, inverse, panel[: ahead * width])
+    below[:, :] = panel[: ahead * width]
+    if top > 0:
+        _product(border[k, :top], inverse, side[:top])
+        border[k, :top] = side[:top]
+    for c in range(1, ahead + 1):
+        across, rows = own[c * width : (c + 1) * width].T, (ahead - c + 1) * width
+        _product(own[c * width : (1 + ahead) * width], across, panel[:rows])
+        _subtract(panel[:rows], band[k + c])
+        if top > 0:
+            _product(border[k, :top], across, side[:top])
+            _subtract(side[:top], border[k + c])
+    if ahead > 0:
+        np.dot(below, value, room.further[: ahead * width])
+        for c in range(ahead):
+            for i in range(width):
+                rhs[k + 1 + c, i] -= room.further[c * width + i]
+    if top > 0:
+        products = room.square[: top * top].reshape(top, top)
+        _product(border[k, :top], border[k, :top].T, products)
+        _subtract(products, corner)
+        for s in range(top):
+            total = 0.0
+            for j in range(width):
+                total += border[k, s, j] * value[j]
+            corner_rhs[s] -= total
+    # back substitution needs the inverse, not the factor
+    for i in range(width):
+        for j in range(width):
+            own[i, j] = inverse[i, j]
+    return True
+
+
+@uncounted_jit
+def _solve_variable(k, v, factors, carried, answer):
+    """Return the value of a border variable that ends at control point k, by back substitution."""
+    solution, width = answer.control, answer.control.shape[1]
+    total = answer.variables[v]
+    for c in range(min(3, solution.shape[0] - 1 - k)):
+        for i in range(width):
+            total -= factors.columns[v, c * width + i] * solution[k + 1 + c, i]
+    for t in range(carried.shape[0]):
+        total -= factors.columns[v, 3 * width + t] * carried[t]
+    return total / factors.pivots[v]
+
+
+@jit
+def _solve_point(k, system, carried, value, solution):
+    """Write the solution of control point k by back substitution; carried (b,): live border variables."""
+    band, border, rhs = system.band, system.border, system.rhs
+    count, width = rhs.shape
+    own = band[k]
+    for i in range(width):
+        value[i] = rhs[k, i]
+    for c in range(1, min(3, count - 1 - k) + 1):
+        for i in range(width):
+            a = solution[k + c, i]
+            for j in range(width):
+                value[j] -= own[c * width + i, j] * a
+    for s in range(carried.shape[0]):
+        if carried[s] != 0.0:
+            for j in range(width):
+                value[j] -= border[k, s, j] * carried[s]
+    np.dot(own[:width], value, solution[k])
+
+
 @jit
 def solve_bordered(system, variables, factors, answer):
     """Solve the bordered system in place; return False when it is not (quasi-)definite."""
-    band, border, rhs = system.band, system.border, system.rhs
-    closing, var_last, slots = variables.closing, variables.last, variables.slots
-    columns, pivots = factors.columns, factors.pivots
-    solution, var_solution = answer.control, answer.variables
-    count, width = rhs.shape
-    slot_count = border.shape[1]
-    lower, inverse = np.zeros((width, width)), np.empty((width, width))
-    panel, side = np.empty((3 * width, width)), np.empty((slot_count, width))
-    value, further = np.empty(width), np.empty(3 * width)
-    corner, corner_rhs = np.zeros((slot_count, slot_count)), np.zeros(slot_count)
-    live, square = np.zeros(slot_count, np.bool_), np.empty(slot_count * slot_count)
-    block = Corner(corner, corner_rhs, live)
+    closing, last, slots = variables.closing, variables.last, variables.slots
+    count, width = system.rhs.shape
+    slot_count = system.border.shape[1]
+    room = Room(
+        np.zeros((width, width)), np.empty((width, width)), np.empty((3 * width, width)),
+        np.empty((slot_count, width)), np.empty(width), np.empty(3 * width), np.empty(slot_count * slot_count),
+    )  # fmt: skip
+    block = Corner(np.zeros((slot_count, slot_count)), np.zeros(slot_count), np.zeros(slot_count, np.bool_))
     opened, closed = 0, 0
     for k in range(count):
         opened = _open_variables(k, opened, variables, system, block)
-        own = band[k]
-        if not _invert_factor(own, width, lower, inverse):
+        if not _eliminate_point(k, system, block, room):
             return False
-        ahead = min(3, count - 1 - k)
-        # rows of the border up to the last live one; dead ones between are zero
-        top = slot_count
-        while top > 0 and not live[top - 1]:
-            top -= 1
-        value[:] = 0.0
-        for j in range(width):
-            a = rhs[k, j]
-            for i in range(j, width):
-                value[i] += a * inverse[j, i]
-        rhs[k, :] = value
-        below = own[width : (1 + ahead) * width]
-        _product(below, inverse, panel[: ahead * width])
-        below[:, :] = panel[: ahead * width]
-        if top > 0:
-            _product(border[k, :top], inverse, side[:top])
-            border[k, :top] = side[:top]
-        for c in range(1, ahead + 1):
-            across, rows = own[c * width : (c + 1) * width].T, (ahead - c + 1) * width
-            _product(own[c * width : (1 + ahead) * width], across, panel[:rows])
-            _subtract(panel[:rows], band[k + c])
-            if top > 0:
-                _product(border[k, :top], across, side[:top])
-                _subtract(side[:top], border[k + c])
-        if ahead > 0:
-            np.dot(below, value, further[: ahead * width])
-            for c in range(ahead):
-                for i in range(width):
-                    rhs[k + 1 + c, i] -= further[c * width + i]
-        if top > 0:
-            products = square[: top * top].reshape(top, top)
-            _product(border[k, :top], border[k, :top].T, products)
-            _subtract(products, corner)
-            for s in range(top):
-                total = 0.0
-                for j in range(width):
-                    total += border[k, s, j] * value[j]
-                corner_rhs[s] -= total
-        # back substitution needs the inverse, not the factor
-        for i in range(width):
-            for j in range(width):
-                own[i, j] = inverse[i, j]
-        while closed < closing.shape[0] and var_last[closing[closed]] == k:
+        while closed < closing.shape[0] and last[closing[closed]] == k:
             v = closing[closed]
             if not _close_variable(k, v, variables, system, block, factors):
                 return False
-            var_solution[v] = corner_rhs[slots[v]]
+            answer.variables[v] = block.rhs[slots[v]]
             closed += 1
     carried = np.zeros(slot_count)
     for k in range(count - 1, -1, -1):
-        ahead = min(3, count - 1 - k)
-        while closed > 0 and var_last[closing[closed - 1]] == k:
+        while closed > 0 and last[closing[closed - 1]] == k:
             closed -= 1
             v = closing[closed]
-            total = var_solution[v]
-            for c in range(ahead):
-                for i in range(width):
-                    total -= columns[v, c * width + i] * solution[k + 1 + c, i]
-            for t in range(slot_count):
-                total -= columns[v, 3 * width + t] * carried[t]
-            var_solution[v] = total / pivots[v]
-            carried[slots[v]] = var_solution[v]
-        own = band[k]
-        for i in range(width):
-            value[i] = rhs[k, i]
-        for c in range(1, ahead + 1):
-            for i in range(width):
-                a = solution[k + c, i]
-                for j in range(width):
-                    value[j] -= own[c * width + i, j] * a
-        for s in range(slot_count):
-            if carried[s] != 0.0:
-                for j in range(width):
-                    value[j] -= border[k, s, j] * carried[s]
-        np.dot(own[:width], value, solution[k])
+            answer.variables[v] = _solve_variable(k, v, factors, carried, answer)
+            carried[slots[v]] = answer.variables[v]
+        _solve_point(k, system, carried, room.value, answer.control)
     return True
 
 

@@ -57,7 +57,7 @@ class Knots:
 
     def displacements(self, control: NDArray) -> NDArray:
         """Return the curves (F, n) of control points (K, n)."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
         out = np.empty((len(self.first), control.shape[1]))
         kernel.displace_frames(self.first, self.basis, control, out)
@@ -166,7 +166,7 @@ class System:
         return 0.5 * float(np.sum(control * self._slope(control)))
 
     def _slope(self, control: NDArray) -> NDArray:
-        from footplant.solve.methods.spacetime import _assembly as kernel
+        import footplant.solve.methods.spacetime._assembly as kernel
 
         out = np.empty_like(control)
         kernel.slope_band(kernel.Costs(*self._costs), control, out)
@@ -183,7 +183,7 @@ class System:
 
     def start(self, control: NDArray) -> None:
         """Start the equations with the objective at control points."""
-        from footplant.solve.methods.spacetime import _assembly as kernel
+        import footplant.solve.methods.spacetime._assembly as kernel
 
         kernel.start_band(kernel.Costs(*self._costs), self.band)
         self.rhs[:] = -self._slope(control)
@@ -195,7 +195,7 @@ class System:
         damping: relative to the cost of change, on the diagonal; of the border only the first `places` variables are
         damped. The equations stay as they are, to be solved again with another damping.
         """
-        from footplant.solve.methods.spacetime import _factor as kernel
+        import footplant.solve.methods.spacetime._factor as kernel
 
         border, count, width = self.border, *self.rhs.shape
         band, side, rhs, corner = self._factors, self.side.copy(), self.rhs.copy(), self.var_corner

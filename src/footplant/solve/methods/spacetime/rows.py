@@ -247,7 +247,7 @@ class Rows:
 
     def evaluate(self, knots: Knots, control: NDArray, others: NDArray) -> Evaluation:
         """Pose the character at control points and border variables, and evaluate every row."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
         motion = self.reference.motion
         displacements = knots.displacements(control)
@@ -263,7 +263,7 @@ class Rows:
 
         places (F, N, 3): positions of `points`.
         """
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
         residuals = np.zeros(self.count)
         kernel.measure_pins(
@@ -308,7 +308,7 @@ class Rows:
 
     def pin_jacobian(self, at: Evaluation) -> NDArray:
         """Return the derivatives (3N, n) of the residuals of pins by the displacement at their own frames."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
         kinematics = at.kinematics
         out = np.empty((3 * len(self.pins), len(self.columns)))
@@ -330,7 +330,7 @@ class Rows:
         self._add(system, rows, residuals[:end], weights[:end], jacobian, owners, couplings)
 
     def _add(self, system, rows, residuals, weights, jacobian, owners=None, couplings=None) -> None:
-        from footplant.solve.methods.spacetime import _assembly as kernel
+        import footplant.solve.methods.spacetime._assembly as kernel
 
         owners = np.full(len(rows), -1) if owners is None else owners
         couplings = np.zeros((len(rows), 3)) if couplings is None else couplings
@@ -359,7 +359,7 @@ class Rows:
 
     def _point_jacobian(self, part: Other | Tie, at: Evaluation, rows: NDArray, places: NDArray, slopes) -> NDArray:
         """Return the derivatives (R, n) of functions of a constraint's point at positions and with gradients (R, 3)."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
         out, kinematics = np.empty((len(rows), len(self.columns))), at.kinematics
         points = kernel.PointRows(
@@ -373,7 +373,7 @@ class Rows:
 
     def _turned(self, part: Other | Tie, at: Evaluation, rows: NDArray, given: NDArray) -> NDArray:
         """Return the derivatives (R, n) by the unknowns from a constraint's own Jacobian (…, 3+3J), at rows (R,)."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
         allowed = np.repeat(part.allowed[self.groups], 3)
         jacobian = (given[..., self.columns] * allowed).reshape(-1, len(self.columns))
@@ -383,7 +383,7 @@ class Rows:
     def _add_tie(
         self, system, at: Evaluation, tie: Tie, variables: NDArray, residuals: NDArray, weights: NDArray
     ) -> None:
-        from footplant.solve.methods.spacetime import _assembly as kernel
+        import footplant.solve.methods.spacetime._assembly as kernel
 
         own = slice(tie.begin, tie.begin + len(tie.frames) * tie.wide)
         values, shares = residuals[own].reshape(-1, tie.wide), weights[own].reshape(-1, tie.wide)
