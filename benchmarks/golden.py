@@ -908,7 +908,7 @@ def ik_puppet(name: str, figure: str) -> Values:
     source = clip(name)
     played = PuppetEngine(source.character, who(figure)).play(source.motion)
     found = {"scene": played.scene, "body": played.body, "hands": played.hands, "iterations": played.iterations}
-    return {**of_motion(played.motion), **found, "haste": float(played.haste)}
+    return {**of_motion(played.motion), **found, "haste": float(played.peak_acceleration)}
 
 
 @case(("hybrid",), ("numeric",), ("groupccd",))

@@ -26,12 +26,13 @@ from footplant.problem import Problem
 from footplant.samples import gait
 from footplant.solve.methods.spacetime import Spacetime
 from footplant.solve.methods.spacetime.rows import Rows
-from footplant.solve.methods.spacetime.search import PENALTIES, Search
+from footplant.solve.methods.spacetime.search import Search
+from footplant.solve.methods.spacetime.settings import SPACETIME
 from footplant.transfer import transfer
 from timing import cpu_seconds, main
 
 RATE, FRAMES, SCALARS = 30.0, 183, 954
-STIFF = PENALTIES[-1]
+STIFF = SPACETIME.penalties[-1]
 
 
 def catwalk() -> Problem:
@@ -106,7 +107,7 @@ def scipy_seconds(problem: Problem, method: Spacetime) -> tuple[float, float]:
 
     motion = problem.motion
     rows = Rows(Kinematics(motion), problem.constraints, np.ones(len(motion), bool))
-    search = Search(method, problem, rows, None)
+    search = Search(problem, rows, method.smoothness, method.iterations)
     knots = search.knots(max(method.spacing * motion.fps / 30.0, 2.0), 0, len(motion), False)
     rows.border(knots)
     weights = np.sqrt(np.where(rows.hard, STIFF, rows.soft) * rows.scale**2 / motion.fps)
@@ -117,12 +118,12 @@ def scipy_seconds(problem: Problem, method: Spacetime) -> tuple[float, float]:
     at = np.repeat(rows.pin_rows, 3)
 
     def residuals(x: NDArray) -> NDArray:
-        look = rows.look(knots, x.reshape(shape), np.zeros(0))
-        return np.concatenate([costs @ x, weights * look.residuals])
+        at = rows.evaluate(knots, x.reshape(shape), np.zeros(0))
+        return np.concatenate([costs @ x, weights * at.residuals])
 
     def jacobian(x: NDArray):
-        look = rows.look(knots, x.reshape(shape), np.zeros(0))
-        own = rows.pin_jacobian(look) * weights[:, None]
+        at = rows.evaluate(knots, x.reshape(shape), np.zeros(0))
+        own = rows.pin_jacobian(at) * weights[:, None]
         columns = (knots.first[at][:, None] + np.arange(4))[:, :, None] * width + np.arange(width)
         values = knots.basis[at][:, :, None] * own[:, None, :]
         lines = np.broadcast_to(np.arange(len(own))[:, None, None], values.shape)
@@ -137,8 +138,8 @@ def scipy_seconds(problem: Problem, method: Spacetime) -> tuple[float, float]:
         ftol=1e-6, xtol=1e-6, gtol=1e-6, max_nfev=60,
     )  # fmt: skip
     taken = time.process_time() - started
-    look = rows.look(knots, found.x.reshape(shape), np.zeros(0))
-    return taken, _total(problem, look.kinematics.motion)
+    at = rows.evaluate(knots, found.x.reshape(shape), np.zeros(0))
+    return taken, _total(problem, at.kinematics.motion)
 
 
 def spread(knots, weights: NDArray):

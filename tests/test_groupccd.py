@@ -394,7 +394,7 @@ def test_live_leans_ease_out_without_a_jump():
         kinematics = Kinematics(pose)
         root, local = np.array(pose.root), np.array(pose.rotations)
         residuals = solve_rows(
-            ik.tree, ik.bodies, root, local, rows_of(ik, kinematics, kinematics, [hand]), 3, leans=leans
+            ik.tree, ik.bodies, root, local, rows_of(ik.tree, kinematics, kinematics, [hand]), 3, leans=leans
         )
         assert residuals.max() < 2e-3
         now = replace(pose, root=root, rotations=local)

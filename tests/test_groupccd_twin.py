@@ -42,7 +42,7 @@ def problem(seed: int):
     if seed % 5 == 3:
         top = Plane((0.0, places[roles["left_hand"], 1] + 0.1, 0.0))
         asked.append(Area(point=point(character, "left_hand"), region=top, priority=3))
-    rows = rows_of(ik, kinematics, kinematics, asked)
+    rows = rows_of(ik.tree, kinematics, kinematics, asked)
     return ik.tree_with(rows.kinds[:, 1:3].ravel().tolist()), ik.bodies, pose, rows
 
 

@@ -202,7 +202,7 @@ def test_out_of_reach_is_said_and_finite(walk):
 def test_what_it_cannot_honour_is_refused_by_name(walk):
     heel = walk.character.contacts["left_heel"]
     cases = {
-        "free heel: hierarchical cannot honour it: its place is free": Footplant(
+        "free heel: hierarchical cannot honour it: its position is free": Footplant(
             point=heel, frames=range(5, 9), name="free heel"
         ),
         "not SamePlace": SamePlace(point=heel, pair=(0, 5)),

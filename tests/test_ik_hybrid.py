@@ -22,7 +22,7 @@ from footplant.constraints import (
     Position,
 )
 from footplant.geometry import Ball, Plane
-from footplant.kernels import dense
+from footplant.kernels import dense, least_squares
 from footplant.kernels import hybrid as kernel
 from footplant.samples import load, load_character
 from footplant.skeleton import Point
@@ -30,7 +30,7 @@ from footplant.solve.ik import _limb_goals as goals_kernel
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.limb import Reach
 from footplant.solve.ik.limb_goals import carriers, limb_goals
-from footplant.solve.ik.pins import FadingTogether, PinTable
+from footplant.solve.ik.pins import FootRamps, PinTable
 from random_figures import random_motion
 
 ENDS = ("left_hand", "right_hand", "left_foot", "right_foot")
@@ -157,12 +157,16 @@ def test_the_trunk_is_measured_as_in_numpy_and_by_finite_differences(seed):
     targets[2] = rotation.multiply(turn, kinematics.rotations[0, row_joints[2]])
     reaches, lines, goals = rng.uniform(0.5, 2.5, size=(3, 2)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
 
+    trunk = kernel.Trunk(parents, np.arange(joints), body, column_of, np.ones(6), 1)
+    limbs = kernel.LimbTargets(uppers, reaches, lines, goals)
+    rows = kernel.TrunkRows(kinds, row_joints, row_offsets, targets[None], np.ones((1, 3)))
+
     def measure(kinematics):
         residual, jacobian = np.full(21, np.nan), np.empty((18, 21))
+        at = least_squares.Linearization(np.empty(18), residual, jacobian)
         kernel.measure_trunk(
-            parents, column_of, uppers, reaches, lines, goals, kinds, row_joints, row_offsets, targets, np.ones(21),
-            kinematics.positions[0], kinematics.rotations[0], residual, jacobian,
-        )  # fmt: skip
+            trunk, limbs, rows, targets, np.ones(21), kinematics.positions[0], kinematics.rotations[0], at
+        )
         return residual, jacobian
 
     residual, jacobian = measure(kinematics)
@@ -204,7 +208,7 @@ def test_the_trunk_makes_room_for_a_goal_that_is_too_near(walk):
 
 
 def horn(points, targets, share):
-    """`kernels.goals.least_turn` once more, by NumPy's eigenvectors."""
+    """`solve.ik._limb_goals.least_turn` once more, by NumPy's eigenvectors."""
     total = share.sum()
     away, wanted = (x - (x * share[:, None]).sum(axis=0) / total for x in (points, targets))
     spread = np.einsum("p,pi,pj->ij", share, away, wanted)
@@ -281,7 +285,7 @@ def test_pins_that_fade_go_along_with_what_leads_them(walk):
     asked.append(Position(point=contacts["left_toe"], target=(0.1, 0.2, 0.3), frames=range(22, 35), ramp=(0.1, 0.1)))
     table = PinTable(asked, kinematics.frames, walk.motion.fps)
     carrier = carriers(walk.character.skeleton, list(Hybrid(walk.character).limbs.values()))
-    fading, pins = FadingTogether(table, carrier), table.at(kinematics)
+    fading, pins = FootRamps(table, carrier), table.at(kinematics)
     moved = fading.apply(pins, kinematics)
     assert len(fading._fading) > 10
 
@@ -592,9 +596,9 @@ def test_what_it_refuses_and_why(walk):
     elbow = Position(point=Point(roles["left_lower_arm"]), target=(0, 0, 0))
     reasons = {
         "not Distance": Distance(point=Point(0), other=Point(1), value=1.0),
-        "place is free": Footplant(point=walk.character.contacts["left_heel"]),
-        "'LeftLowerArm' is neither of the trunk nor at the end": elbow,
-        "'LeftHand' is no part of the trunk": LookAt(
+        "position is free": Footplant(point=walk.character.contacts["left_heel"]),
+        "'LeftLowerArm' is neither part of the trunk nor at the end": elbow,
+        "'LeftHand' is not part of the trunk": LookAt(
             point=Point(roles["left_hand"]), direction=(0, 0, 1), target=(0, 0, 0)
         ),
         "not a chain alone": Position(point=Point(roles["left_hand"]), target=(0, 0, 0), chain=(3,)),

@@ -67,12 +67,18 @@ def test_pins_are_measured_as_their_constraints_measure_themselves():
     chains = np.ones((2, 10), bool)
     chains[1] = np.isin(np.arange(10) - 1, (2, 6))
     residual, jacobian = np.empty(9), np.empty((30, 9))
+    body = kernel.Body(
+        motion.skeleton.parents, motion.skeleton.offsets[None], np.arange(10), np.arange(10), np.ones(30)
+    )
+    table = kernel.Pins(
+        pins.starts, pins.kinds, pins.joints, pins.offsets, pins.targets, pins.axes,
+        np.array([0, 1, 0])[pins.sources], chains,
+    )  # fmt: skip
+    at = least_squares.Linearization(np.empty(30), residual, jacobian)
     for row in range(5):
         kernel.measure_row(
-            motion.skeleton.parents, motion.skeleton.offsets[None], np.arange(10), pins.kinds, pins.joints,
-            pins.offsets, pins.targets, pins.axes, np.array([0, 1, 0])[pins.sources], chains, pins.starts[row],
-            pins.starts[row + 1], motion.root[row : row + 1], motion.rotations[row : row + 1], np.empty((1, 9, 3)),
-            np.empty((1, 9, 4)), residual, jacobian,
+            body, table, row, motion.root[row : row + 1], motion.rotations[row : row + 1], np.empty((1, 9, 3)),
+            np.empty((1, 9, 4)), at,
         )  # fmt: skip
         part = kinematics[row : row + 1]
         np.testing.assert_allclose(residual, np.concatenate([c.residual(part)[0] for c in asked]), atol=1e-12)
@@ -91,28 +97,25 @@ def test_steps_equal_those_of_dense_algebra(seed, rows, damping):
     residual, jacobian, weights = rng.normal(size=rows), rng.normal(size=(unknowns, rows)), rng.uniform(0.1, 9.0, rows)
     one_sided = rng.uniform(size=rows) < 0.3
     used = ~(one_sided & (residual >= 0))
-    step = np.empty(unknowns)
-    assert least_squares.find_step(
-        costs, moved, residual, jacobian, weights, one_sided, np.zeros(rows, bool), rows, damping,
-        least_squares.workspace(unknowns, rows), step,
-    )  # fmt: skip
+    objective = least_squares.Objective(costs, weights, one_sided, np.zeros(rows, bool), rows)
+    at = least_squares.Linearization(moved, residual, jacobian)
+    work = least_squares.workspace(unknowns, rows)
+    assert least_squares.find_step(objective, at, damping, work)
     j, w = jacobian[:, used], weights[used]
     normal = (j * w) @ j.T
     expected = np.linalg.solve(np.diag((1 + damping) * costs) + normal, -(costs * moved) - (j * w) @ residual[used])
-    np.testing.assert_allclose(step, expected, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(work.step, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_bounds_that_would_pull_are_let_go():
-    """Of two pressed bounds the one that holds the step back stays, the other does not bend it."""
+def test_active_bounds_that_would_pull_are_released():
+    """Of two active bounds the one that limits the step stays, the other does not change it."""
     costs, moved = np.ones(2), np.array([-1.0, -1.0])
     jacobian, residual = np.array([[-1.0, 0.0], [0.0, 1.0]]), np.array([0.25, 0.5])
-    pressed, step = np.array([True, True]), np.empty(2)
-    assert least_squares.find_step(
-        costs, moved, residual, jacobian, np.full(2, 1e9), np.ones(2, bool), pressed, 2, 0.0,
-        least_squares.workspace(2, 2), step,
-    )  # fmt: skip
-    np.testing.assert_allclose(step, [0.25, 1.0], atol=1e-6)
-    assert pressed.tolist() == [True, False]
+    active, work = np.array([True, True]), least_squares.workspace(2, 2)
+    objective = least_squares.Objective(costs, np.full(2, 1e9), np.ones(2, bool), active, 2)
+    assert least_squares.find_step(objective, least_squares.Linearization(moved, residual, jacobian), 0.0, work)
+    np.testing.assert_allclose(work.step, [0.25, 1.0], atol=1e-6)
+    assert active.tolist() == [True, False]
 
 
 def test_answers_are_the_least(walk):
@@ -390,8 +393,8 @@ def test_signs_of_quaternions_do_not_matter(walk):
 
 def test_what_it_refuses(walk):
     numeric = Numeric()
-    assert "ties frames" in (numeric.refuses(SamePlace(point=Point(0), pair=(0, 1))) or "")
-    assert "place is free" in (numeric.refuses(Footplant(point=Point(0))) or "")
+    assert "couples frames" in (numeric.refuses(SamePlace(point=Point(0), pair=(0, 1))) or "")
+    assert "position is free" in (numeric.refuses(Footplant(point=Point(0))) or "")
     assert numeric.refuses(Position(point=Point(0), target=(0, 0, 0))) is None
 
 
@@ -472,6 +475,6 @@ def test_figures_whose_limbs_do_not_hang_together(shared, name):
     goal = Position(point=foot, target=Kinematics(motion).point(foot) + [0.0, 0.05, 0.02])
     reason = Hybrid(character).refuses(goal)
     assert reason is not None
-    assert "left leg, whose joints do not hang together; use numeric" in reason
+    assert "left leg, whose joints do not form a chain; use numeric" in reason
     found = Numeric().solve(motion, [goal])
     assert found.reached.all()

@@ -35,7 +35,7 @@ def test_hanging_arms_agree_with_their_twin(seed):
     places[:, 2] = 2.0 * places[:, 1] - places[:, 0] + 0.3 * rng.normal(size=(FRAMES, 3))
     places[:, 3] = places[:, 4] + places[:, 2] - places[:, 0] + 0.3 * rng.normal(size=(FRAMES, 3))
     places.setflags(write=False)
-    kernel.hanging(0, 1, 2, 3, 4, (0.85, 0.92), (0.85, 0.95), places, found)
+    kernel.hanging(kernel.Arm(0, 1, 2, 3, 4), (0.85, 0.92), (0.85, 0.95), places, found)
     arm, down = places[:, 2] - places[:, 0], places[:, 3] - places[:, 4]
     lengths = np.linalg.norm(np.diff(places[:, :3], axis=1), axis=2).sum(axis=1)
     reach = np.linalg.norm(arm, axis=1)
@@ -78,9 +78,11 @@ def test_palms_on_a_body_agree_with_their_twin(seed, frames):
     unposed, our_unposed = rotation.normalize(rng.normal(size=(2, 8, 4)))
     near, passing, size = 1.0, 60.0, 1.3
     most, place = np.empty(frames), np.empty((frames, 3))
+    rules = kernel.TouchRules(near, passing, size, theirs.motion.fps)
     kernel.on_body(
-        palm, segments, radii, hangs, near, passing, size, theirs.motion.fps, theirs.positions, theirs.rotations,
-        unposed, ours.positions, ours.rotations, our_unposed, most, place,
+        palm, kernel.Segments(segments, radii), hangs, rules,
+        kernel.BodyPoses(theirs.positions, theirs.rotations, unposed),
+        kernel.BodyPoses(ours.positions, ours.rotations, our_unposed), most, place,
     )  # fmt: skip
     expected = on_body_numpy(palm, segments, radii, hangs, near, passing, size, theirs, unposed, ours, our_unposed)
     assert_close(most, expected[0])

@@ -121,7 +121,7 @@ def test_bone_angles():
 def test_contact_drift():
     tracks = np.random.default_rng(2).normal(size=(50, 3, 3))
     plants, out = np.array([[0, 3, 20], [2, 5, 6], [1, 0, 50]]), np.empty((3, 3))
-    judging.plant_figures(tracks, plants, out)
+    judging.plant_errors(tracks, plants, out)
     for (point, start, end), found in zip(plants, out):
         track = tracks[start:end, point]
         away = np.linalg.norm((track - track.mean(axis=0))[:, ::2], axis=1)

@@ -90,7 +90,7 @@ def test_arms_stay_out_of_the_belly(name):
 
 def test_the_live_puppeteer_plays_what_the_engine_plays():
     clip, target = samples.load("turn-left"), samples.load_character("sally")
-    found = PuppetEngine(clip.character, target).play(clip.motion, haste=0.0)
+    found = PuppetEngine(clip.character, target).play(clip.motion, peak_acceleration=0.0)
     puppeteer = Puppeteer(clip.character, target)
     state = puppeteer.init()
     first = state
@@ -105,7 +105,7 @@ def test_the_live_puppeteer_plays_what_the_engine_plays():
     assert (state.frames, first.frames) == (40, 0)
     # what is known of a whole clip can be told beforehand
     rehearsed = PuppetEngine(clip.character, target).play(clip.motion)
-    state = puppeteer.init(rehearsed.haste)
+    state = puppeteer.init(rehearsed.peak_acceleration)
     for f in range(40):
         state, pose = puppeteer.step(state, PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], 1.0 / 120.0))
         assert np.abs(pose.root - rehearsed.motion.root[f]).max() < 1e-9
@@ -120,7 +120,7 @@ def test_packed_tables_are_the_tables():
     memory, limbs = engine.init()
     parts = (
         (packed.source_of(everything), (
-            engine.performer.skeleton.parents, engine.performer.skeleton.offsets[None], analysis.figure,
+            engine.performer.skeleton.parents, engine.performer.skeleton.offsets[None], analysis.character,
             analysis.tubes, analysis.near, analysis.things, analysis.rules,
         )),
         (packed.target_of(everything), (*engine.tables, engine.stage, engine.counterparts.tables)),
@@ -253,14 +253,14 @@ def test_smooth_motions_stay_smooth(name, who):
 
 
 @pytest.mark.parametrize("who", TARGETS)
-def test_no_haste_whatever_the_scene_does(who):
-    """A step in the ground that the performer's feet do not follow: joints go after it no faster than it is allowed."""
+def test_accelerations_stay_bounded_whatever_the_scene_does(who):
+    """A step in the ground that the performer's feet do not follow: joints follow it within the acceleration bound."""
     clip, target = samples.load("walk"), samples.load_character(who)
     edges = np.where(np.arange(60)[None, :] % 2 == 0, 0.0, 0.08) * np.ones((60, 1))
     scene = PerformanceScene.of(HeightField(edges, 0.2, (-6.0, -4.0), "linear"))
     copied = Kinematics(transfer(clip.motion, clip.character, target))
-    for haste in (None, 0.0):
-        found = PuppetEngine(clip.character, target, scene).play(clip.motion, haste=haste)
+    for peak in (None, 0.0):
+        found = PuppetEngine(clip.character, target, scene).play(clip.motion, peak_acceleration=peak)
         assert measured.acceleration(Kinematics(found.motion), copied, clip.motion.fps) < 1.5
         # and they get there
         flat = Kinematics(PuppetEngine(clip.character, target).play(clip.motion).motion)

@@ -1,6 +1,6 @@
 """The group solver once more, in NumPy: one figure at one instant, vectors instead of scalars, no workspace.
 
-Kulpa, Multon & Arnaldi 2005, section 9, as METHODS D6 has it. Slow and short; `kernels.groupccd` must agree with it.
+Kulpa, Multon & Arnaldi 2005, section 9. Slow and short; `solve.ik.groupccd._pose` must agree with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UP = np.array([0.0, 1.0, 0.0])
 
 @dataclass(eq=False)
 class Row:
-    """What is asked for; see `grouprows.Rows`."""
+    """What is asked for; see `solve.ik.groupccd.rows.Rows`."""
 
     kind: int
     joint: int

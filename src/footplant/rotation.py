@@ -57,10 +57,10 @@ def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
     """Whether all are finite and their squared norms 1, within a tolerance."""
     quaternions = np.asarray(quaternions, float)
     if quaternions.size >= 4 * MANY:
-        from footplant.kernels.rows import first_odd
+        from footplant.kernels.rows import first_unnormalized
 
         rows = _rows(quaternions)
-        return bool(first_odd(rows, tolerance) == len(rows))
+        return bool(first_unnormalized(rows, tolerance) == len(rows))
     return bool((np.abs(np.einsum("...k,...k->...", quaternions, quaternions) - 1.0) <= tolerance).all())
 
 

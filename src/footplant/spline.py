@@ -135,7 +135,7 @@ def calm_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0
     columns = np.ascontiguousarray(wanted, float).reshape(len(wanted), -1)
     out, room = np.empty_like(columns), np.empty((len(weights), 3))
     # the speed's factor is that of critical damping
-    kernel.calm_curve(np.ascontiguousarray(weights, float), bend, 2.0 * np.sqrt(bend * rest), columns, room, out)
+    kernel.smooth_curve(np.ascontiguousarray(weights, float), bend, 2.0 * np.sqrt(bend * rest), columns, room, out)
     return out.reshape(np.shape(wanted))
 
 

@@ -151,7 +151,8 @@ class PlantRows:
         from footplant.kernels import plants as kernel
 
         out = np.empty((len(self.rows), 3))
-        kernel.slips(*self.points_of, *self._error_rows, kinematics.positions, kinematics.rotations, out)
+        plants = kernel.Plants(*self.points_of, *self._error_rows)
+        kernel.slips(plants, kinematics.positions, kinematics.rotations, out)
         return out
 
     def errors(self, kinematics: Kinematics) -> NDArray:
@@ -163,5 +164,5 @@ class PlantRows:
         """Write each point's target, its position minus its residual, into rows `slots` (K,) of targets (N, 4)."""
         from footplant.kernels import plants as kernel
 
-        poses = kinematics.positions, kinematics.rotations
-        kernel.aim(self.rows, *self.points_of, *self._error_rows, slots, *poses, targets)
+        plants = kernel.Plants(*self.points_of, *self._error_rows)
+        kernel.aim(self.rows, plants, slots, kinematics.positions, kinematics.rotations, targets)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import get_args
 
 import numpy as np
@@ -135,7 +136,7 @@ class ImportanceAnalysis:
         height = performer.height or 1.75
         self.performer, self.scene = performer, PerformanceScene() if scene is None else scene
         self.surface = BodySurface.of(performer)
-        self.figure = character_tables(performer)
+        self.character = character_tables(performer)
         self.near = near_table()
         self.tubes, self.things = self.surface.tables(), self.scene.tables(height)
         self.rules = kernel.Rules(
@@ -153,6 +154,13 @@ class ImportanceAnalysis:
             IMPORTANCE.touch_fall,
         )
 
+    @cached_property
+    def _performer(self):
+        """The tables as the kernel takes them."""
+        from footplant.kernels.importance import Performer
+
+        return Performer(self.character, self.tubes, self.near, self.things, self.rules)
+
     def init(self):
         """Return the filter state before the first frame."""
         from footplant.kernels import importance as kernel
@@ -169,14 +177,12 @@ class ImportanceAnalysis:
         """Analyse one frame: world positions (J, 3) and rotations (J, 4). Updates `memory` and writes `out`."""
         from footplant.kernels.importance import analyse
 
-        analyse(
-            self.figure, self.tubes, self.near, self.things, poses, self.rules, dt, positions, rotations, memory, out
-        )
+        analyse(self._performer, poses, dt, positions, rotations, memory, out)
 
 
 def character_tables(character: Character):
     """Return limbs and contact points of a character as kernels take them; −1 where one is missing."""
-    from footplant.kernels.importance import Figure
+    from footplant.kernels.importance import CharacterTables
 
     roles = character.require_roles()
     ends = {"arm": ("upper_arm", "lower_arm", "hand"), "leg": ("upper_leg", "lower_leg", "foot")}
@@ -190,7 +196,7 @@ def character_tables(character: Character):
     carriers = np.array([-1 if point is None else point.joint for point in found], np.int64)
     offsets = np.array([(0.0, 0.0, 0.0) if point is None else point.offset for point in found], float)
     general = np.array([carriers[0], carriers[1], carriers[3], carriers[6], *limbs[:, 1]], np.int64)
-    return Figure(limbs.astype(np.int64), carriers, offsets, general)
+    return CharacterTables(limbs.astype(np.int64), carriers, offsets, general)
 
 
 def near_table() -> NDArray:

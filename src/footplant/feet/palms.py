@@ -109,6 +109,6 @@ def hanging_arm(kinematics: Kinematics, character: Character, side: str) -> NDAr
     from footplant.kernels import touches as kernel
 
     out, (shoulder, elbow, wrist) = np.empty(len(places)), (roles[name] for name in names)
-    straight, along = PALM_SETTINGS.straight, PALM_SETTINGS.along_trunk
-    kernel.hanging(shoulder, elbow, wrist, roles["hips"], roles[top], straight, along, places, out)
+    arm = kernel.Arm(shoulder, elbow, wrist, roles["hips"], roles[top])
+    kernel.hanging(arm, PALM_SETTINGS.straight, PALM_SETTINGS.along_trunk, places, out)
     return out

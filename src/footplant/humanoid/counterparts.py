@@ -80,12 +80,12 @@ class Counterparts:
 
     def carry(self, rotations: ArrayLike) -> NDArray:
         """Return local rotations (F, J, 4) of the target for world rotations (F, K, 4) of the source."""
-        from footplant.kernels.transfer import carry
+        from footplant.kernels.transfer import Correspondence, retarget_poses
 
         source = np.array(rotations, float, order="C")
         source.setflags(write=False)
         local = np.empty((len(source), len(self.parents), 4))
-        carry(*self.tables, source, local)  # type: ignore[call-arg]
+        retarget_poses(Correspondence(*self.tables), source, local)
         return local
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The closest point in an intersection of balls."""
+"""The point of an intersection of balls that is nearest to a given point."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from footplant.kernels import uncounted_jit
 
 TOLERANCE = 1e-9
+"""Relative tolerance of being inside a ball."""
 
 
 @uncounted_jit
 def violation(x, y, z, centers, radii):
-    """How far a point is outside the ball that it is furthest outside of; ≤ 0 inside all."""
+    """Return the largest distance of a point outside any of the balls; ≤ 0 inside all."""
     worst = -np.inf
     for i in range(radii.shape[0]):
         dx, dy, dz = x - centers[i, 0], y - centers[i, 1], z - centers[i, 2]
@@ -23,7 +24,7 @@ def violation(x, y, z, centers, radii):
 
 @uncounted_jit
 def on_sphere(x, y, z, cx, cy, cz, radius):
-    """The point of a sphere nearest to (x, y, z); from the centre itself, straight up."""
+    """Return the point of a sphere nearest to (x, y, z); from its centre, the top."""
     dx, dy, dz = x - cx, y - cy, z - cz
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     if length < 1e-12:
@@ -34,7 +35,7 @@ def on_sphere(x, y, z, cx, cy, cz, radius):
 
 @uncounted_jit
 def circle(a, b, ra, rb):
-    """The circle where two spheres meet: (exists, centre, unit normal, radius)."""
+    """Return the circle where two spheres intersect: (exists, centre, unit normal, radius)."""
     nx, ny, nz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     d = math.sqrt(nx * nx + ny * ny + nz * nz)
     if d < 1e-12:
@@ -49,10 +50,10 @@ def circle(a, b, ra, rb):
 
 @uncounted_jit
 def closest(point, centers, radii, out):
-    """Write the point of the intersection nearest to `point` into `out`; return False when the balls do not meet.
+    """Write the point of the intersection nearest to `point` into `out`; return False when the balls do not intersect.
 
     The nearest point is the point itself, or lies on the sphere of a ball that the point is outside of, on the circle
-    of two, or on a vertex of three; of the candidates inside all balls the nearest one is the answer.
+    of two spheres, or on a vertex of three; of the candidates inside all balls the nearest one is the answer.
     """
     n = radii.shape[0]
     x, y, z = point[0], point[1], point[2]
@@ -79,7 +80,7 @@ def closest(point, centers, radii, out):
             fx, fy, fz = x - along * nx - cx, y - along * ny - cy, z - along * nz - cz
             length = math.sqrt(fx * fx + fy * fy + fz * fz)
             if length < 1e-12:
-                # the point is on the axis of the circle: every point of it is as near
+                # the point is on the axis of the circle, so all its points are equally near
                 if abs(nx) < 0.6:
                     fx, fy, fz = 0.0, nz, -ny
                 else:
@@ -91,7 +92,7 @@ def closest(point, centers, radii, out):
                 best = d
                 out[0], out[1], out[2] = px, py, pz
             for k in range(j + 1, n):
-                # cut the circle with the third sphere: points c + r(e1 cos a + e2 sin a)
+                # intersect the circle with the third sphere: points c + r(e1 cos a + e2 sin a)
                 gx, gy, gz = centers[k, 0] - cx, centers[k, 1] - cy, centers[k, 2] - cz
                 along = gx * nx + gy * ny + gz * nz
                 ex, ey, ez = gx - along * nx, gy - along * ny, gz - along * nz

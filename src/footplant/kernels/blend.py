@@ -1,4 +1,4 @@
-"""Weighted means of poses, for whole motions and for one frame of a live figure alike."""
+"""Weighted means of poses, for whole motions and for single frames of a live character."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from footplant.kernels import jit
 
 @jit
 def mean_pose(rotations, weights, out):
-    """The weighted mean of poses (n, J, 4), weights (n, J), into out (J, 4).
+    """Write the weighted mean of poses (n, J, 4) with weights (n, J) to out (J, 4).
 
-    Quaternions are taken to the side of the heaviest one (q and −q are one rotation), added and made unit again: the
-    mean of Markley et al. (2007) to the second order of the angles between them.
+    Quaternions are flipped to the hemisphere of the one with the largest weight (q and −q are one rotation), summed and
+    normalised: the mean of Markley et al. (2007) to second order in the angles between them.
     """
     count, joints = rotations.shape[0], rotations.shape[1]
     for j in range(joints):
-        heaviest, most = 0, -1.0
+        heaviest, largest = 0, -1.0
         for m in range(count):
-            if weights[m, j] > most:
-                heaviest, most = m, weights[m, j]
+            if weights[m, j] > largest:
+                heaviest, largest = m, weights[m, j]
         hw, hx, hy, hz = (
             rotations[heaviest, j, 0], rotations[heaviest, j, 1], rotations[heaviest, j, 2], rotations[heaviest, j, 3],
         )  # fmt: skip
@@ -45,7 +45,7 @@ def mean_pose(rotations, weights, out):
 
 @jit
 def mean_poses(rotations, weights, out):
-    """`mean_pose` for every frame: (n, F, J, 4), (n, F, J) → (F, J, 4)."""
+    """Apply `mean_pose` to every frame: (n, F, J, 4), (n, F, J) → (F, J, 4)."""
     for f in range(out.shape[0]):
         mean_pose(rotations[:, f], weights[:, f], out[f])
 

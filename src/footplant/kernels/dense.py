@@ -1,4 +1,4 @@
-"""Small dense systems, as they come from a pose: accumulation of normal equations and Cholesky."""
+"""Small dense linear systems of single poses: accumulation of normal equations and Cholesky factorisation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from footplant.kernels import jit
 
 @jit
 def add_row(row, count, residual, weight, matrix, vector):
-    """Add weight·(row·x − residual)² to the normal equations: lower triangle of `matrix`, and `vector`."""
+    """Add weight·(row·x − residual)² to the normal equations: the lower triangle of `matrix`, and `vector`."""
     for i in range(count):
         scaled = weight * row[i]
         if scaled != 0.0:
@@ -22,7 +22,7 @@ def add_row(row, count, residual, weight, matrix, vector):
 
 @jit
 def dot(a, i, b, j, count):
-    """The first `count` numbers of row i of a times those of row j of b, in four sums that run side by side."""
+    """Return the dot product of the first `count` entries of row i of a and row j of b, in four partial sums."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     quarter = count // 4 * 4
     for k in range(0, quarter, 4):
@@ -37,7 +37,7 @@ def dot(a, i, b, j, count):
 
 @jit
 def factor(matrix, damping, count, lower):
-    """The Cholesky factor of matrix + damping·(its diagonal); False when it is not positive definite."""
+    """Write the Cholesky factor of matrix + damping·diag(matrix); return False if it is not positive definite."""
     for j in range(count):
         total = (1.0 + damping) * matrix[j, j] - dot(lower, j, lower, j, j)
         if not total > 0.0:
@@ -65,7 +65,7 @@ def substitute(lower, vector, count, out):
 
 @jit
 def solve_damped(matrices, vectors, damping, out):
-    """x of (A + damping·diag A)·x = v for every row; A (F, n, n) lower triangles, v (F, n); 0 where A is singular."""
+    """Solve (A + damping·diag A)·x = v for every row; A (F, n, n) lower triangles, v (F, n); 0 where A is singular."""
     count = matrices.shape[1]
     lower = np.empty((count, count))
     for f in range(matrices.shape[0]):

@@ -1,4 +1,8 @@
-"""Forward kinematics and its derivatives, frame by frame."""
+"""Forward kinematics and its derivatives, frame by frame.
+
+With p the parent of joint j: R_j = R_p·q_j and x_j = x_p + R_p·offset_j. Rotating joint a by exp(v) in its own frame
+moves a point x of its subtree by (R_a v) × (x − x_a).
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,23 @@ from footplant.kernels.quaternion import multiply, rotate
 
 
 @uncounted_jit
-def pose_joint(f, o, j, p, offsets, local, positions, rotations):
-    """Where joint j is in row f, below its parent p, with the bones of row o."""
-    w, x, y, z = rotations[f, p, 0], rotations[f, p, 1], rotations[f, p, 2], rotations[f, p, 3]
-    vx, vy, vz = rotate(w, x, y, z, offsets[o, j, 0], offsets[o, j, 1], offsets[o, j, 2])
-    positions[f, j, 0] = positions[f, p, 0] + vx
-    positions[f, j, 1] = positions[f, p, 1] + vy
-    positions[f, j, 2] = positions[f, p, 2] + vz
-    w, x, y, z = multiply(w, x, y, z, local[f, j, 0], local[f, j, 1], local[f, j, 2], local[f, j, 3])
-    rotations[f, j, 0] = w
-    rotations[f, j, 1] = x
-    rotations[f, j, 2] = y
-    rotations[f, j, 3] = z
+def pose_joint(j, p, offsets, local, positions, rotations):
+    """Write the world position and rotation of joint j from those of its parent p; all arrays of one frame."""
+    w, x, y, z = rotations[p, 0], rotations[p, 1], rotations[p, 2], rotations[p, 3]
+    vx, vy, vz = rotate(w, x, y, z, offsets[j, 0], offsets[j, 1], offsets[j, 2])
+    positions[j, 0] = positions[p, 0] + vx
+    positions[j, 1] = positions[p, 1] + vy
+    positions[j, 2] = positions[p, 2] + vz
+    w, x, y, z = multiply(w, x, y, z, local[j, 0], local[j, 1], local[j, 2], local[j, 3])
+    rotations[j, 0] = w
+    rotations[j, 1] = x
+    rotations[j, 2] = y
+    rotations[j, 3] = z
 
 
 @jit
 def forward(parents, offsets, root, local, positions, rotations):
-    """World positions (F, J, 3) and rotations (F, J, 4) from local rotations.
+    """Write world positions (F, J, 3) and rotations (F, J, 4) from local rotations.
 
     `offsets` is (1, J, 3) for constant bones or (F, J, 3) for bones that change with time.
     """
@@ -39,67 +43,65 @@ def forward(parents, offsets, root, local, positions, rotations):
         for k in range(4):
             rotations[f, 0, k] = local[f, 0, k]
         for j in range(1, joints):
-            pose_joint(f, o, j, parents[j], offsets, local, positions, rotations)
+            pose_joint(j, parents[j], offsets[o], local[f], positions[f], rotations[f])
 
 
 @jit
 def forward_some(joints, parents, offsets, local, positions, rotations):
-    """`forward` again for some joints (N,), parents before children, where all others are as they were.
-
-    Joint 0 is not among them: what is above a joint tells where it is.
-    """
+    """Update `forward` for some joints (N,), parents before children; joint 0 is not among them."""
     step = 0 if offsets.shape[0] == 1 else 1
     for f in range(local.shape[0]):
         o = f * step
         for n in range(joints.shape[0]):
             j = joints[n]
-            pose_joint(f, o, j, parents[j], offsets, local, positions, rotations)
+            pose_joint(j, parents[j], offsets[o], local[f], positions[f], rotations[f])
 
 
 @uncounted_jit
-def place_of(row, joint, offset, positions, rotations):
-    """The world place of a point fixed to a segment, as three numbers."""
+def place_of(joint, offset, positions, rotations):
+    """Return the world position of a point fixed to a segment: offset (3,) in the joint's frame; one frame."""
     x, y, z = rotate(
-        rotations[row, joint, 0], rotations[row, joint, 1], rotations[row, joint, 2], rotations[row, joint, 3],
+        rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3],
         offset[0], offset[1], offset[2],
     )  # fmt: skip
-    return positions[row, joint, 0] + x, positions[row, joint, 1] + y, positions[row, joint, 2] + z
+    return positions[joint, 0] + x, positions[joint, 1] + y, positions[joint, 2] + z
 
 
 @jit
 def carry(joints, offsets, positions, rotations, out):
-    """World positions (F, N, 3) of points fixed to segments: joints (N,), offsets (N, 3)."""
+    """Write world positions (F, N, 3) of points fixed to segments: joints (N,), offsets (N, 3)."""
     for f in range(positions.shape[0]):
         for n in range(joints.shape[0]):
-            x, y, z = place_of(f, joints[n], offsets[n], positions, rotations)
+            x, y, z = place_of(joints[n], offsets[n], positions[f], rotations[f])
             out[f, n, 0], out[f, n, 1], out[f, n, 2] = x, y, z
 
 
 @jit
 def carry_apart(joints, offsets, positions, rotations, out):
-    """World positions (N, F, 3) of points fixed to segments, each point's in one piece: joints (N,), offsets (N, 3)."""
+    """Write world positions (N, F, 3) of points fixed to segments, contiguous per point: joints (N,), offsets."""
     for f in range(positions.shape[0]):
         for n in range(joints.shape[0]):
-            x, y, z = place_of(f, joints[n], offsets[n], positions, rotations)
+            x, y, z = place_of(joints[n], offsets[n], positions[f], rotations[f])
             out[n, f, 0], out[n, f, 1], out[n, f, 2] = x, y, z
 
 
 @jit
 def carry_some(rows, joints, offsets, positions, rotations, out):
-    """World positions (N, 3) of points fixed to segments, each at its own row: rows, joints (N,), offsets (N, 3)."""
+    """Write world positions (N, 3) of points fixed to segments, each at its own row: rows, joints, offsets (N, …)."""
     for n in range(rows.shape[0]):
-        out[n, 0], out[n, 1], out[n, 2] = place_of(rows[n], joints[n], offsets[n], positions, rotations)
+        row = rows[n]
+        out[n, 0], out[n, 1], out[n, 2] = place_of(joints[n], offsets[n], positions[row], rotations[row])
 
 
 @jit
 def world_axis(w, x, y, z, k):
-    """Axis k of a turned frame, in the world."""
+    """Return axis k of a rotated frame, in world coordinates."""
     return rotate(w, x, y, z, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
 
 
 @jit
 def mass_center(masses, offsets, positions, rotations, out):
-    """The centre of mass (F, 3) of segments with masses (J,), centred at offsets (J, 3) in their joints' frames."""
+    """Write the centre of mass (F, 3) of segments: masses (J,), centres `offsets` (J, 3) in their joints' frames."""
     for f in range(positions.shape[0]):
         x = y = z = 0.0
         for j in range(masses.shape[0]):
@@ -115,9 +117,9 @@ def mass_center(masses, offsets, positions, rotations, out):
 
 @jit
 def position_jacobian(parents, joint, points, positions, rotations, out):
-    """d(point)/d(displacement), (F, 3, 3+3J), of points (F, 3) on the segment of `joint`; `out` starts as zeros.
+    """Write d(point)/d(displacement), (F, 3, 3+3J), of points (F, 3) on the segment of `joint`; `out` starts as zeros.
 
-    Turning joint a by exp(v) in its own frame moves the point by (R_a v) × (point − p_a), for a and all ancestors.
+    Rotating joint a by exp(v) in its own frame moves the point by (R_a v) × (point − x_a), for a and all its ancestors.
     """
     for f in range(points.shape[0]):
         for k in range(3):
@@ -139,7 +141,7 @@ def position_jacobian(parents, joint, points, positions, rotations, out):
 
 @jit
 def rotation_jacobian(parents, joint, rotations, out):
-    """d(world rotation vector of `joint`)/d(displacement), (F, 3, 3+3J); `out` starts as zeros."""
+    """Write d(world rotation vector of `joint`)/d(displacement), (F, 3, 3+3J); `out` starts as zeros."""
     for f in range(rotations.shape[0]):
         a = joint
         while a >= 0:
@@ -152,9 +154,9 @@ def rotation_jacobian(parents, joint, rotations, out):
 
 @jit
 def mass_jacobian(parents, masses, centers, positions, rotations, out):
-    """d(centre of mass)/d(displacement), (F, 3, 3+3J); centers (F, J, 3) are the segments' centres in the world.
+    """Write d(centre of mass)/d(displacement), (F, 3, 3+3J); centers (F, J, 3) are the segments' centres in the world.
 
-    Turning a joint moves all that hangs on it, so each joint needs the mass and the first moment of its subtree.
+    Rotating a joint moves its whole subtree, so each joint needs the mass and the first moment of its subtree.
     """
     frames, joints = positions.shape[0], positions.shape[1]
     mass = np.empty(joints)
@@ -190,7 +192,7 @@ def _read_only(*shape):
     return array
 
 
-# a motion's arrays are read-only, and numba compiles for that apart from writeable ones
+# a motion's arrays are read-only, for which numba compiles a separate version
 _FROZEN_PARENTS = np.array([-1])
 _FROZEN_PARENTS.setflags(write=False)
 WARMUP = {

@@ -1,4 +1,4 @@
-"""Grounds on regular grids: heights and slopes between the grid points, and triangles drawn into a grid."""
+"""Height fields on regular grids: interpolated heights and slopes, and rasterising triangles into a grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from footplant.kernels import jit
 
 LINEAR = 0
-"""Straight between the grid points."""
+"""Bilinear interpolation."""
 CUBIC = 1
 """Catmull–Rom: smooth, through the grid points."""
 BSPLINE = 2
@@ -18,7 +18,7 @@ BSPLINE = 2
 
 @jit
 def weight(kind, k, t):
-    """How much grid point k (0 … 3, of which 1 and 2 are the ends of the cell) counts at t (0 … 1), and its slope."""
+    """Return the weight of grid point k (0 … 3, of which 1 and 2 bound the cell) at t (0 … 1), and its derivative."""
     if kind == LINEAR:
         if k == 1:
             return 1.0 - t, -1.0
@@ -26,7 +26,7 @@ def weight(kind, k, t):
             return t, 1.0
         return 0.0, 0.0
     if k > 1:
-        # the curve is the same read backwards
+        # the bases are symmetric in t ↔ 1 − t
         value, slope = weight_before(kind, 3 - k, 1.0 - t)
         return value, -slope
     return weight_before(kind, k, t)
@@ -34,7 +34,7 @@ def weight(kind, k, t):
 
 @jit
 def weight_before(kind, k, t):
-    """`weight` of the first two grid points of a smooth basis."""
+    """Return `weight` for the first two grid points of a cubic basis."""
     if kind == CUBIC:
         if k == 0:
             return 0.5 * t * (-1.0 + t * (2.0 - t)), 0.5 * (-1.0 + t * (4.0 - 3.0 * t))
@@ -46,7 +46,7 @@ def weight_before(kind, k, t):
 
 @jit
 def at(heights, origin_x, origin_z, spacing, kind, x, z):
-    """(height, dh/dx, dh/dz) over one place; level beyond the edges of the grid (nx, nz)."""
+    """Return (height, dh/dx, dh/dz) at one point; constant beyond the edges of the grid (nx, nz)."""
     nx, nz = heights.shape
     x, z = (x - origin_x) / spacing, (z - origin_z) / spacing
     beyond_x, beyond_z = not 0.0 <= x <= nx - 1.0, not 0.0 <= z <= nz - 1.0
@@ -67,14 +67,14 @@ def at(heights, origin_x, origin_z, spacing, kind, x, z):
 
 @jit
 def sample(heights, origin, spacing, kind, places, out):
-    """out (N, 3): height, dh/dx and dh/dz over places (N, 2), as `at`."""
+    """Write height, dh/dx and dh/dz (N, 3) at points (N, 2), see `at`."""
     for n in range(places.shape[0]):
         out[n, 0], out[n, 1], out[n, 2] = at(heights, origin[0], origin[1], spacing, kind, places[n, 0], places[n, 1])
 
 
 @jit
 def draw_triangles(vertices, faces, origin, spacing, heights):
-    """Raise the grid (nx, nz) to the triangles above it: each grid point gets the highest of them."""
+    """Raise the grid (nx, nz) to the triangles above it: each grid point gets the highest."""
     nx, nz = heights.shape
     for f in range(faces.shape[0]):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]

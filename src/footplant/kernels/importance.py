@@ -1,4 +1,4 @@
-"""How much each hand, foot, elbow and knee matters at this instant (Shin 2002, chapter 4): one call a frame."""
+"""Importance of hands, feet, elbows and knees at one frame (Shin 2002, chapter 4)."""
 
 from __future__ import annotations
 
@@ -9,111 +9,123 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.quaternion import rotate
+from footplant.kernels.fk import place_of
+from footplant.kernels.scene import Things, smallest_things
 from footplant.kernels.scene import distance as thing_distance
-from footplant.kernels.scene import smallest_things
-from footplant.kernels.surface import measure, own_place, smallest_tubes
+from footplant.kernels.surface import Tubes, measure, own_place, smallest_tubes
 
 LIMBS = 4
 """Left arm, right arm, left leg, right leg."""
 POINTS = 8
 """Contact points: left palm, right palm, left heel, ball and toe, right heel, ball and toe."""
 GENERAL = 8
-"""What touches the body itself: left and right palm, left and right ball, left and right elbow, left and right knee."""
+"""Points that may touch the body itself: left and right palm, ball, elbow and knee, in this order."""
 
 NOTHING, ALL, CORNER = 1e-4, 0.98, 0.03
-"""What a follower of importance counts from, what is full importance, and the share in which it gets there."""
+"""Filtered importance that counts as 0, that counts as 1, and half the width of the rounded corner at 1."""
 UNHURRIED, HURRY = 1.3, 0.35
-"""Metres a second at which a foot lands in its own time, and how much sooner it matters for each more."""
+"""Landing speed of a foot, m/s, above which its importance rises faster, and the gain in rate for each m/s more."""
 FARTHEST = 2.0
-"""How many times their distance at which palms begin to count an approach of theirs counts for at most."""
+"""Largest predicted approach of the palms, as a multiple of the distance at which they become important."""
 UNMEANT = 0.5
-"""How near to the body a palm or elbow may be (as a share of importance) without meaning to touch it."""
+"""Raw importance of a palm or elbow near the body that still counts as 0: arms that hang beside the body."""
 
 
-class Figure(NamedTuple):
-    """Where a figure's limbs and contact points are."""
+class CharacterTables(NamedTuple):
+    """Limbs and contact points of a character."""
 
     limbs: NDArray
     """(4, 3) int64; joints of shoulder (hip), elbow (knee), wrist (ankle); −1: none."""
     carriers: NDArray
     """(8,) int64; the joint that carries each contact point; −1: none."""
     offsets: NDArray
-    """(8, 3) metres; where it is in the joint's frame."""
+    """(8, 3) metres; the contact point in the joint's frame."""
     general: NDArray
-    """(8,) int64; joint of each thing that touches the body; the point is a contact's for the first four."""
+    """(8,) int64; joint of each point that may touch the body; the first four are contact points."""
+
+
+class Performer(NamedTuple):
+    """Everything about a performer in a scene that does not change from frame to frame."""
+
+    character: CharacterTables
+    tubes: Tubes
+    near: NDArray
+    """(8, S) which of the points that may touch the body may touch which segment."""
+    things: Things
+    rules: Rules
 
 
 class Rules(NamedTuple):
-    """What counts as near, lengths in metres on the performer."""
+    """Parameters of importance; lengths in metres on the performer."""
 
     lookahead: float
-    """Seconds by which a hand's approach to the scene counts ahead (λ of the paper)."""
+    """Seconds by which a hand's approach to the scene is predicted (λ of the paper)."""
     step_lookahead: float
-    """Seconds by which a foot's approach to the scene counts ahead."""
+    """Seconds by which a foot's approach to the scene is predicted."""
     touch_lookahead: float
-    """Seconds by which an approach to the body counts ahead."""
+    """Seconds by which an approach to the body is predicted."""
     hands_lookahead: float
-    """Seconds by which an approach of the palms to each other counts ahead."""
+    """Seconds by which an approach of the palms to each other is predicted."""
     body: float
-    """Distance from the body's surface at which a palm, foot, elbow or knee begins to count."""
+    """Distance from the body's surface at which a palm, foot, elbow or knee becomes important."""
     hands: float
-    """Distance between the palms at which they begin to count as together."""
+    """Distance between the palms at which they become important to each other."""
     passing: float
-    """Metres a second along the body at which a touch does not count: an arm that swings past."""
+    """Tangential speed along the body, m/s, at which a touch does not count: an arm that swings past."""
     rate: float
-    """Half-life in seconds of the filter on speeds."""
+    """Half-life in seconds of the low-pass filter on speeds."""
     rise: float
-    """Half-life in seconds in which the importance of a foot in the scene grows."""
+    """Half-life in seconds in which the importance of a foot in the scene rises."""
     fall: float
-    """Half-life in seconds in which it fades."""
+    """Half-life in seconds in which it falls."""
     touch_rise: float
-    """Half-life in seconds in which that of a hand, or of a touch of the body, grows."""
+    """Half-life in seconds in which that of a hand, or of a touch of the body, rises."""
     touch_fall: float
-    """Half-life in seconds in which it fades."""
+    """Half-life in seconds in which it falls."""
 
 
 class Memory(NamedTuple):
-    """What the analysis remembers from the frame before."""
+    """Filter state of the analysis from the frame before."""
 
     started: NDArray
     """(1,) 0 before the first frame."""
     scene: NDArray
-    """(8, O, 2) distance of each point from each thing and its rate, metres and m/s."""
+    """(8, O, 2) distance of each point from each object and its rate, metres and m/s."""
     limbs: NDArray
-    """(4, 6) importance of each limb's end in the scene, as in `follow`."""
+    """(4, 6) filter of each limb's importance in the scene, as in `follow`."""
     body: NDArray
-    """(8, S, 12) of each thing and segment: distance, rate, its place (3) seen from the segment, the speed at which it
-    slips along, and importance as in `follow` (6)."""
+    """(8, S, 12) of each point and segment: distance, rate, position (3) in the segment's frame, tangential speed, and
+    the filter of `follow` (6)."""
     hands: NDArray
-    """(12,) distance of the palms, rate, importance as in `follow` (6), from the right one to the left (3), and the
-    speed at which they slip past each other."""
+    """(12,) distance of the palms, rate, filter of `follow` (6), vector from the right palm to the left (3), and
+    tangential speed."""
     toes: NDArray
-    """(2,) radians by which the toes of left and right foot are bent up out of the scene."""
+    """(2,) radians by which the toes of left and right foot are bent out of the scene."""
 
 
 class Importance(NamedTuple):
-    """What matters now."""
+    """The importances of one frame."""
 
     scene: NDArray
     """(4,) importance of each limb's end in the scene, 0 to 1."""
     points: NDArray
     """(8, 3) contact points of the performer, metres."""
     nearest: NDArray
-    """(8,) metres from each contact point to the nearest thing."""
+    """(8,) metres from each contact point to the nearest object."""
     body: NDArray
-    """(8, S) importance of each palm, ball, elbow and knee to each segment of the body, 0 to 1."""
+    """(8, S) importance of each palm, ball, elbow and knee with respect to each segment of the body, 0 to 1."""
     seen: NDArray
-    """(8, S, 5) where each is, seen from each segment: t, cosine, sine, gap, beyond of `surface.measure`."""
+    """(8, S, 5) surface coordinates of each on each segment: t, cosine, sine, gap, beyond of `surface.measure`."""
     hands: NDArray
-    """(4,) importance of the palms to one another, and from the right palm to the left (3), metres."""
+    """(4,) importance of the palms to each other, and the vector from the right palm to the left (3), metres."""
     between: NDArray
-    """(S, 6) the middle of the palms, seen from each segment as in `seen`, and its distance from it, metres."""
+    """(S, 6) surface coordinates of the palms' midpoint on each segment as in `seen`, and its distance from it,
+    metres."""
 
 
 @uncounted_jit
 def share(distance):
-    """1 at a touch, 0 where a thing begins to count (distance 1), smooth between (equation 4.4)."""
+    """Return 1 at contact (distance ≤ 0), 0 at distance ≥ 1, a smooth cubic between (equation 4.4)."""
     if distance <= 0.0:
         return 1.0
     if distance >= 1.0:
@@ -123,7 +135,7 @@ def share(distance):
 
 @uncounted_jit
 def spring(value, speed, goal, half_life, dt):
-    """A critically damped follower: (value, speed) after dt seconds; half of the way in about a half-life."""
+    """Return (value, speed) of a critically damped spring after dt seconds; about half of the way in a half-life."""
     y = 2.0 * 0.6931471805599453 / half_life
     away = value - goal
     push = speed + away * y
@@ -133,11 +145,10 @@ def spring(value, speed, goal, half_life, dt):
 
 @uncounted_jit
 def follow(row, first, goal, rise, fall, dt):
-    """An importance that rises quickly and fades slowly, without a jerk.
+    """Filter an importance: rise fast and fall slowly, without jerk; return it rounded.
 
-    What fades is held by a slow spring; two quick ones, one after the other, follow that whatever it does, so that
-    nothing coasts on when the goal turns back. row[first …]: the value, its rate, those of the quick spring before it,
-    and those of what is held.
+    A slow spring lets the peak decay; two fast springs in series follow it, so that nothing overshoots when the goal
+    turns back. row[first …]: value and rate of the output, of the first fast spring, and of the decaying peak.
     """
     if goal >= row[first + 4]:
         row[first + 4], row[first + 5] = goal, 0.0
@@ -151,7 +162,7 @@ def follow(row, first, goal, rise, fall, dt):
 
 @uncounted_jit
 def rounded(value):
-    """0 or 1 where a follower all but is, without a corner at 1: springs take long over the last of their way."""
+    """Return an importance clamped to 0 … 1 with a rounded corner at 1, because springs approach their goal slowly."""
     value = max(value - NOTHING, 0.0) / (ALL - CORNER)
     short = 1.0 - value
     if short >= CORNER:
@@ -163,7 +174,7 @@ def rounded(value):
 
 @uncounted_jit
 def begin(row, first, goal):
-    """An importance before the first frame: it is what it is."""
+    """Initialise the filter of `follow` at the first frame; return the importance."""
     for n in range(first, first + 6, 2):
         row[n], row[n + 1] = goal, 0.0
     return rounded(goal)
@@ -171,48 +182,44 @@ def begin(row, first, goal):
 
 @uncounted_jit
 def ahead(distance, rate, seconds, farthest):
-    """The distance some seconds ahead (equation 4.2); an approach counts for no more than so many metres.
+    """Return the distance predicted some seconds ahead (equation 4.2); an approach is limited to `farthest` metres.
 
-    A hand that swings quickly through the air towards the floor does not mean it.
+    A hand that swings fast through the air towards the floor is not about to touch it.
     """
     return distance + max(seconds * rate, -farthest)
 
 
 @uncounted_jit
 def rate_of(distance, before, rate, rules, dt):
-    """The rate of a distance, filtered."""
+    """Return the low-pass filtered rate of a distance."""
     return rate + (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * ((distance - before) / dt - rate)
 
 
 @uncounted_jit
-def contact_place(figure, n, positions, rotations):
-    """The world place of contact point n, which some joint carries."""
-    j = figure.carriers[n]
-    x, y, z = rotate(
-        rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3],
-        figure.offsets[n, 0], figure.offsets[n, 1], figure.offsets[n, 2],
-    )  # fmt: skip
-    return positions[j, 0] + x, positions[j, 1] + y, positions[j, 2] + z
+def contact_place(character, n, positions, rotations):
+    """Return the world position of contact point n, which must have a joint."""
+    return place_of(character.carriers[n], character.offsets[n], positions, rotations)
 
 
 @uncounted_jit
-def contact_points(figure, positions, rotations, points):
-    """World places of the contact points (8, 3)."""
+def contact_points(character, positions, rotations, points):
+    """Write the world positions of the contact points (8, 3)."""
     for n in range(POINTS):
-        if figure.carriers[n] >= 0:
-            points[n, 0], points[n, 1], points[n, 2] = contact_place(figure, n, positions, rotations)
+        if character.carriers[n] >= 0:
+            points[n, 0], points[n, 1], points[n, 2] = contact_place(character, n, positions, rotations)
 
 
 @uncounted_jit
-def of_scene(figure, things, poses, rules, dt, memory, out):
-    """Importance of hands and feet in the scene (section 4.1)."""
+def of_scene(performer, poses, dt, memory, out):
+    """Compute the importance of hands and feet in the scene (section 4.1)."""
+    character, things, rules = performer.character, performer.things, performer.rules
     started = memory.started[0] > 0.0
     for limb in range(LIMBS):
         first, last = (limb, limb + 1) if limb < 2 else (3 * limb - 4, 3 * limb - 1)
         most, fastest = 0.0, 0.0
         for n in range(first, last):
             out.nearest[n] = 1e3
-            if figure.carriers[n] < 0:
+            if character.carriers[n] < 0:
                 continue
             for o in range(things.kinds.shape[0]):
                 d, _, _, _ = thing_distance(things, o, poses[o], out.points[n, 0], out.points[n, 1], out.points[n, 2])
@@ -221,7 +228,7 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
                     rate = rate_of(d, memory.scene[n, o, 0], memory.scene[n, o, 1], rules, dt)
                 memory.scene[n, o, 0], memory.scene[n, o, 1] = d, rate
                 out.nearest[n] = min(out.nearest[n], d)
-                # a foot that comes down fast means to land
+                # a foot that comes down fast is about to land
                 reach, seconds, farthest = things.reaches[o], rules.lookahead, things.reaches[o]
                 if limb >= 2:
                     seconds, farthest = rules.step_lookahead, 2.0 * reach
@@ -230,18 +237,22 @@ def of_scene(figure, things, poses, rules, dt, memory, out):
                 most = max(most, share(ahead(d, rate, seconds, farthest) / reach))
         row, rise, fall = memory.limbs[limb], rules.rise / (1.0 + HURRY * max(fastest - UNHURRIED, 0.0)), rules.fall
         if limb < 2:
-            # hands reach out in their own time; a foot may land at any moment
+            # hands reach out slowly; a foot may land at any moment
             rise, fall = rules.touch_rise, rules.touch_fall
         out.scene[limb] = follow(row, 0, most, rise, fall, dt) if started else begin(row, 0, most)
 
 
 @uncounted_jit
-def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
-    """Importance of palms, feet, elbows and knees to the body itself (section 4.2); near (8, S): what may touch."""
+def of_body(performer, dt, positions, rotations, memory, out):
+    """Compute the importance of palms, feet, elbows and knees with respect to the body itself (section 4.2).
+
+    near (8, S): which pairs may touch.
+    """
+    character, tubes, near, rules = performer.character, performer.tubes, performer.near, performer.rules
     started = memory.started[0] > 0.0
     blend = 1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)
     for n in range(GENERAL):
-        j = figure.general[n]
+        j = character.general[n]
         for k in range(tubes.joints.shape[0]):
             out.body[n, k] = 0.0
             if j < 0 or not near[n, k]:
@@ -259,11 +270,11 @@ def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
                 moved = ((u - last[2]) ** 2 + (v - last[3]) ** 2 + (a - last[4]) ** 2) / (dt * dt)
                 slip = last[5] + blend * (math.sqrt(max(moved - ((d - last[0]) / dt) ** 2, 0.0)) - last[5])
             now = share(ahead(d, rate, rules.touch_lookahead, rules.body) / rules.body) * share(slip / rules.passing)
-            # arms that hang beside the body are near it all the time and mean nothing by it
+            # arms that hang beside the body are always near it without touching it
             now = share(1.0 - (now - UNMEANT) / (1.0 - UNMEANT))
             rise, fall = rules.touch_rise, rules.touch_fall
             value = follow(last, 6, now, rise, fall, dt) if started else begin(last, 6, now)
-            # what has gone away has nothing to do with the body any more
+            # a point that has left the body loses its importance at once
             out.body[n, k] = value * share((d / rules.body - 1.0) / 3.0)
             last[0], last[1], last[2], last[3], last[4], last[5] = d, rate, u, v, a, slip
             seen = out.seen[n, k]
@@ -271,10 +282,11 @@ def of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out):
 
 
 @uncounted_jit
-def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
-    """Importance of the palms to one another, and where their middle is on the body."""
+def of_hands(performer, dt, positions, rotations, memory, out):
+    """Compute the importance of the palms to each other, and the surface coordinates of their midpoint."""
+    character, tubes, rules = performer.character, performer.tubes, performer.rules
     out.hands[0] = 0.0
-    if figure.carriers[0] < 0 or figure.carriers[1] < 0:
+    if character.carriers[0] < 0 or character.carriers[1] < 0:
         return
     square = 0.0
     for k in range(3):
@@ -288,7 +300,7 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
         slip = math.sqrt(max(moved - (d - last[0]) ** 2, 0.0)) / dt
         last[11] += (1.0 - math.exp(-0.6931471805599453 * dt / rules.rate)) * (slip - last[11])
         now = share(ahead(d, rate, rules.hands_lookahead, FARTHEST * rules.hands) / rules.hands)
-        # hands that swing past each other do not mean to meet
+        # hands that swing past each other are not about to meet
         now *= share(0.5 * last[11] / rules.passing)
         value = follow(last, 2, now, rules.touch_rise, rules.touch_fall, dt)
         last[0], last[1] = d, rate
@@ -297,7 +309,7 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
         last[0], last[1] = d, 0.0
     for k in range(3):
         last[8 + k] = out.hands[1 + k]
-    # hands that were together a moment ago and are far apart now have nothing to do with one another any more
+    # hands that are far apart lose their importance to each other at once
     out.hands[0] = value * share((d / rules.hands - 1.0) / 4.0)
     if out.hands[0] <= 0.0:
         return
@@ -311,18 +323,18 @@ def of_hands(figure, tubes, rules, dt, positions, rotations, memory, out):
 
 
 @uncounted_jit
-def analyse(figure, tubes, near, things, poses, rules, dt, positions, rotations, memory, out):
-    """All of it for one frame of the performer: joints' world positions (J, 3) and rotations (J, 4)."""
+def analyse(performer, poses, dt, positions, rotations, memory, out):
+    """Analyse one frame of the performer: world positions (J, 3) and rotations (J, 4) of its joints."""
     dt = max(dt, 1e-6)
-    contact_points(figure, positions, rotations, out.points)
-    of_scene(figure, things, poses, rules, dt, memory, out)
-    of_body(figure, tubes, near, rules, dt, positions, rotations, memory, out)
-    of_hands(figure, tubes, rules, dt, positions, rotations, memory, out)
+    contact_points(performer.character, positions, rotations, out.points)
+    of_scene(performer, poses, dt, memory, out)
+    of_body(performer, dt, positions, rotations, memory, out)
+    of_hands(performer, dt, positions, rotations, memory, out)
     memory.started[0] = 1.0
 
 
 def new_memory(things: int, segments: int) -> Memory:
-    """The memory before the first frame."""
+    """Return the filter state before the first frame."""
     return Memory(
         np.zeros(1),
         np.zeros((POINTS, things, 2)),
@@ -334,27 +346,28 @@ def new_memory(things: int, segments: int) -> Memory:
 
 
 def new_importance(segments: int) -> Importance:
-    """Room for an answer."""
+    """Return an output buffer."""
     return Importance(
         np.zeros(LIMBS), np.zeros((POINTS, 3)), np.zeros(POINTS), np.zeros((GENERAL, segments)),
         np.zeros((GENERAL, segments, 5)), np.zeros(4), np.zeros((segments, 6)),
     )  # fmt: skip
 
 
-def smallest_figure() -> Figure:
-    """A figure of one joint, as tables, to compile with."""
-    return Figure(
+def smallest_character() -> CharacterTables:
+    """Return the tables of a character of one joint, to compile with."""
+    return CharacterTables(
         np.zeros((LIMBS, 3), np.int64), np.zeros(POINTS, np.int64), np.zeros((POINTS, 3)), np.zeros(GENERAL, np.int64)
     )
 
 
 def _smallest_call():
     poses = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
-    return (
-        smallest_figure(), smallest_tubes(), np.ones((GENERAL, 1), bool), smallest_things(), poses,
-        Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2), 0.01, np.zeros((1, 3)),
-        np.array([[1.0, 0.0, 0.0, 0.0]]), new_memory(1, 1), new_importance(1),
+    performer = Performer(
+        smallest_character(), smallest_tubes(), np.ones((GENERAL, 1), bool), smallest_things(),
+        Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2),
     )  # fmt: skip
+    rotations = np.array([[1.0, 0.0, 0.0, 0.0]])
+    return performer, poses, 0.01, np.zeros((1, 3)), rotations, new_memory(1, 1), new_importance(1)
 
 
 WARMUP = {"analyse": _smallest_call}

@@ -1,131 +1,200 @@
-"""Levenberg–Marquardt for one pose: min Σ cost·x² + Σ weight·residual², x the displacement from a reference pose.
+"""Levenberg–Marquardt for one pose: minimise Σ cost·x² + Σ weight·residual², x the displacement from a reference pose.
 
-Few residuals and many unknowns: each step is solved among the residuals (the dual form, which stays well conditioned
-however much a constraint weighs), or among the unknowns where the residuals are the more numerous. Residuals may be
-one-sided, fine at 0 and above: those that are violated take part, and so do those that were, or that a step was
-refused for ("pressed"), as long as they press the pose away from the bound and do not pull it there (an active set).
+With D = (1 + damping)·diag(cost), W = diag(weight) and J the Jacobian, a step s solves the primal system
 
-Jacobians are stored with the unknowns first, (n, K). Unknowns come in groups of three: group 0 is the root's place,
-group 1+j the turn of joint j.
+    (D + JᵀWJ)·s = −(cost·x + JᵀW·r)
+
+or, where residuals are few and unknowns many, the equivalent dual system among the residuals, which stays well
+conditioned however large the weights are:
+
+    (W⁻¹ + J·D⁻¹·Jᵀ)·λ = r − J·D⁻¹·(cost·x),   s = −D⁻¹·(cost·x + Jᵀλ)
+
+Residuals may be one-sided (inequalities, satisfied at 0 and above) and are handled by an active set: violated ones are
+active, and so are those that were violated before, or that a rejected step would have violated, as long as they push
+the pose away from their bound; those that would pull it towards the bound are released.
+
+Jacobians are stored with the unknowns first, (n, K). Unknowns come in groups of three: group 0 is the root's position,
+group 1+j the rotation vector of joint j in its own frame.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.dense import add_row, factor, substitute
 from footplant.kernels.quaternion import exp, log, multiply
 
 MOST_DUAL = 96
-"""Residuals up to which a step is solved among them; a constant, so that no frame depends on its neighbours."""
+"""Largest number of active residuals for which the dual system is solved; a constant, so that no frame's result depends
+on its neighbours."""
 SETTLED = 1e-9
-"""Steps (radians, metres) below this change nothing."""
+"""Steps (radians, metres) shorter than this count as no change."""
 FIRST_DAMPING = 0.3
-"""Where damping begins, as a share of what moving costs."""
+"""Damping after the first rejected step, relative to the costs."""
 MOST_DAMPING = 1e12
+"""Damping at which the search gives up."""
 WIDEST = 1.5
-"""Radians that a joint turns at most in a step: what was linearised is long wrong there."""
+"""Largest rotation of a joint in one step, radians: beyond it the linearisation is useless."""
+
+
+class Pose(NamedTuple):
+    """A pose, or poses of many frames with a first axis F."""
+
+    root: NDArray
+    """(3,) metres."""
+    local: NDArray
+    """(J, 4) local rotations."""
+
+
+class Objective(NamedTuple):
+    """The weights of one pose's objective, n unknowns and up to K residuals."""
+
+    costs: NDArray
+    """(n,) costs of the displacement."""
+    weights: NDArray
+    """(K,) weights of the residuals."""
+    one_sided: NDArray
+    """(K,) bool; whether a residual is an inequality, satisfied at 0 and above."""
+    active: NDArray
+    """(K,) bool; the active set of inequalities, updated by `find_step` and `activate`."""
+    count: int
+    """Number of residuals in use."""
+
+
+class Linearization(NamedTuple):
+    """Displacement, residuals and Jacobian at a pose."""
+
+    moved: NDArray
+    """(n,) displacement from the reference pose."""
+    residual: NDArray
+    """(K,)."""
+    jacobian: NDArray
+    """(n, K)."""
+
+
+class Workspace(NamedTuple):
+    """Arrays that `find_step` writes to."""
+
+    rows: NDArray
+    """(K,) int64; indices of the residuals that take part."""
+    diagonal: NDArray
+    """(n,) damped costs."""
+    dual: NDArray
+    lower: NDArray
+    right: NDArray
+    answer: NDArray
+    primal: NDArray
+    primal_lower: NDArray
+    step: NDArray
+    """(n,) the step."""
 
 
 @jit
 def workspace(unknowns, rows):
-    """What `find_step` needs: which residuals are at work, the damped diagonal, and room for either system."""
+    """Return a workspace for so many unknowns and residuals."""
     few = min(rows, MOST_DUAL)
     wide = max(rows, unknowns)
     many = unknowns if rows > MOST_DUAL else 0
-    return (
+    return Workspace(
         np.empty(rows, np.int64), np.empty(unknowns), np.empty((few, few)), np.empty((few, few)), np.empty(wide),
-        np.empty(wide), np.empty((many, many)), np.empty((many, many)),
+        np.empty(wide), np.empty((many, many)), np.empty((many, many)), np.empty(unknowns),
     )  # fmt: skip
 
 
 @uncounted_jit
-def value_of(costs, moved, residual, weights, one_sided, count):
-    """The objective: what the displacement costs, and the residuals by their weights; one-sided ones are fine ≥ 0."""
+def value_of(objective, at):
+    """Return the objective at a linearisation's own pose; satisfied inequalities contribute nothing."""
     total = 0.0
-    for i in range(moved.shape[0]):
-        total += costs[i] * moved[i] * moved[i]
-    for k in range(count):
-        value = residual[k]
-        if one_sided[k] and value > 0.0:
+    for i in range(at.moved.shape[0]):
+        total += objective.costs[i] * at.moved[i] * at.moved[i]
+    for k in range(objective.count):
+        value = at.residual[k]
+        if objective.one_sided[k] and value > 0.0:
             continue
-        total += weights[k] * value * value
+        total += objective.weights[k] * value * value
     return total
 
 
 @uncounted_jit
-def press(residual, jacobian, tried, tried_jacobian, one_sided, pressed, count):
-    """Mark one-sided residuals that a refused trial would violate and the pose does not; whether there are new ones.
+def activate(objective, at, trial):
+    """Add inequalities that a rejected trial violates and the pose does not to the active set; whether any is new.
 
-    Their derivatives are taken from the trial: where nothing is violated nobody may have asked for them.
+    Their derivatives are copied from the trial: they may not have been computed where nothing is violated.
     """
     new = False
-    for k in range(count):
-        if one_sided[k] and not pressed[k] and residual[k] >= 0.0 and tried[k] < 0.0:
-            pressed[k] = True
+    active, residual, jacobian = objective.active, at.residual, at.jacobian
+    for k in range(objective.count):
+        if objective.one_sided[k] and not active[k] and residual[k] >= 0.0 and trial.residual[k] < 0.0:
+            active[k] = True
             new = True
             for c in range(jacobian.shape[0]):
-                jacobian[c, k] = tried_jacobian[c, k]
+                jacobian[c, k] = trial.jacobian[c, k]
     return new
 
 
 @uncounted_jit
-def find_step(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
-    """The damped Gauss–Newton step (n,); False when the system is singular.
+def find_step(objective, at, damping, work):
+    """Write the damped Gauss–Newton step to `work.step`; return False when the system is singular.
 
-    With D = (1 + damping)·cost: (D + JᵀWJ)·step = −(cost·moved + JᵀW·residual). Pressed residuals that turn out to pull
-    are let go.
+    Active inequalities that turn out to pull the pose towards their bound are released, and the step is solved again.
     """
-    for k in range(count):
-        # what is violated now will be at its bound after the step, and must be known of in the step after it
-        pressed[k] = pressed[k] or (one_sided[k] and residual[k] < 0.0)
+    active, residual, step = objective.active, at.residual, work.step
+    for k in range(objective.count):
+        # a residual that is violated now will be at its bound after the step, and must take part in the next one
+        active[k] = active[k] or (objective.one_sided[k] and residual[k] < 0.0)
     while True:
-        if not solve_active(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
+        if not solve_active(objective, at, damping, work):
             return False
-        let_go = False
-        for k in range(count):
-            if pressed[k] and residual[k] >= 0.0:
+        released = False
+        for k in range(objective.count):
+            if active[k] and residual[k] >= 0.0:
                 after = residual[k]
                 for c in range(step.shape[0]):
-                    after += jacobian[c, k] * step[c]
+                    after += at.jacobian[c, k] * step[c]
                 if after > 0.0:
-                    pressed[k] = False
-                    let_go = True
-        if not let_go:
+                    active[k] = False
+                    released = True
+        if not released:
             return True
 
 
 @uncounted_jit
-def solve_active(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
-    """`find_step` for the residuals that are violated or pressed now."""
-    active, diagonal, dual, lower, right, answer, matrix, primal_lower = work
+def solve_active(objective, at, damping, work):
+    """Solve for the step of `find_step` with the present active set; return False when the system is singular."""
+    costs, weights = objective.costs, objective.weights
+    moved, residual, jacobian = at.moved, at.residual, at.jacobian
+    rows, diagonal, right, answer, step = work.rows, work.diagonal, work.right, work.answer, work.step
     unknowns = moved.shape[0]
     used = 0
-    for k in range(count):
-        if weights[k] > 0.0 and (pressed[k] or not one_sided[k]):
-            active[used] = k
+    for k in range(objective.count):
+        if weights[k] > 0.0 and (objective.active[k] or not objective.one_sided[k]):
+            rows[used] = k
             used += 1
     for c in range(unknowns):
         diagonal[c] = (1.0 + damping) * costs[c]
     if used > MOST_DUAL:
+        matrix = work.primal
         matrix[:, :] = 0.0
         for c in range(unknowns):
             matrix[c, c] = diagonal[c]
             right[c] = -costs[c] * moved[c]
         for i in range(used):
-            k = active[i]
+            k = rows[i]
             for c in range(unknowns):
                 answer[c] = jacobian[c, k]
             add_row(answer, unknowns, -residual[k], weights[k], matrix, right)
-        if not factor(matrix, 0.0, unknowns, primal_lower):
+        if not factor(matrix, 0.0, unknowns, work.primal_lower):
             return False
-        substitute(primal_lower, right, unknowns, step)
+        substitute(work.primal_lower, right, unknowns, step)
         return True
+    dual = work.dual
     for i in range(used):
-        k = active[i]
+        k = rows[i]
         right[i] = residual[k]
         for j in range(i):
             dual[i, j] = 0.0
@@ -134,27 +203,30 @@ def solve_active(costs, moved, residual, jacobian, weights, one_sided, pressed, 
         scale = 1.0 / diagonal[c]
         wish = costs[c] * moved[c] * scale
         for i in range(used):
-            answer[i] = jacobian[c, active[i]]
+            answer[i] = jacobian[c, rows[i]]
         for i in range(used):
             if answer[i] != 0.0:
                 right[i] -= answer[i] * wish
                 scaled = answer[i] * scale
                 for j in range(i + 1):
                     dual[i, j] += scaled * answer[j]
-    if not factor(dual, 0.0, used, lower):
+    if not factor(dual, 0.0, used, work.lower):
         return False
-    substitute(lower, right, used, answer)
+    substitute(work.lower, right, used, answer)
     for c in range(unknowns):
         total = costs[c] * moved[c]
         for i in range(used):
-            total += jacobian[c, active[i]] * answer[i]
+            total += jacobian[c, rows[i]] * answer[i]
         step[c] = -total / diagonal[c]
     return True
 
 
 @jit
 def left_inverse_times(vx, vy, vz, x, y, z):
-    """How log(exp(w)·q) changes with a small world turn w = (x, y, z), where log q is the rotation vector v."""
+    """Return Jl(v)⁻¹·w: the derivative of log(exp(w)·q) by a small world rotation w = (x, y, z), where v = log q.
+
+    Jl(v)⁻¹·w = w − ½ v × w + (1/|v|²)(1 − (|v|/2)·cot(|v|/2)) v × (v × w).
+    """
     square = vx * vx + vy * vy + vz * vz
     if square < 1e-8:
         scale = 1.0 / 12.0 + square / 720.0
@@ -167,73 +239,72 @@ def left_inverse_times(vx, vy, vz, x, y, z):
 
 
 @uncounted_jit
-def moved_from(groups, reference_root, reference_local, root, local, out):
-    """The displacement (n,) of a pose from the reference pose, in the unknowns."""
+def displacement_from(groups, reference, pose, out):
+    """Write the displacement (n,) of a pose from the reference pose, in the unknowns of `groups`."""
     for u in range(groups.shape[0]):
         group = groups[u]
         if group == 0:
             for i in range(3):
-                out[3 * u + i] = root[i] - reference_root[i]
+                out[3 * u + i] = pose.root[i] - reference.root[i]
         else:
             j = group - 1
-            w, x, y, z = multiply(
-                reference_local[j, 0], -reference_local[j, 1], -reference_local[j, 2], -reference_local[j, 3],
-                local[j, 0], local[j, 1], local[j, 2], local[j, 3],
-            )  # fmt: skip
+            a, b = reference.local[j], pose.local[j]
+            w, x, y, z = multiply(a[0], -a[1], -a[2], -a[3], b[0], b[1], b[2], b[3])
             out[3 * u], out[3 * u + 1], out[3 * u + 2] = log(w, x, y, z)
 
 
 @uncounted_jit
-def displace_row(groups, root, local, step, new_root, new_local):
-    """A pose displaced by a step in the unknowns; rotations of unit length again."""
+def displace_pose(groups, pose, step, displaced):
+    """Write a pose displaced by a step in the unknowns of `groups`; its rotations are normalised."""
+    local = pose.local
     for i in range(3):
-        new_root[i] = root[i]
+        displaced.root[i] = pose.root[i]
     for j in range(local.shape[0]):
         for i in range(4):
-            new_local[j, i] = local[j, i]
+            displaced.local[j, i] = local[j, i]
     for u in range(groups.shape[0]):
         group = groups[u]
         if group == 0:
             for i in range(3):
-                new_root[i] = root[i] + step[3 * u + i]
+                displaced.root[i] = pose.root[i] + step[3 * u + i]
         elif abs(step[3 * u]) + abs(step[3 * u + 1]) + abs(step[3 * u + 2]) > 1e-15:
-            # what moves by rounding alone keeps its bits, whichever other frames need its joint
+            # joints that move by rounding errors only keep their bits, whichever other frames use them
             j = group - 1
             ew, ex, ey, ez = exp(step[3 * u], step[3 * u + 1], step[3 * u + 2])
             w, x, y, z = multiply(local[j, 0], local[j, 1], local[j, 2], local[j, 3], ew, ex, ey, ez)
             scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-            new_local[j, 0], new_local[j, 1], new_local[j, 2], new_local[j, 3] = (
-                scale * w, scale * x, scale * y, scale * z,
-            )  # fmt: skip
+            new = displaced.local[j]
+            new[0], new[1], new[2], new[3] = scale * w, scale * x, scale * y, scale * z
 
 
 @uncounted_jit
-def linear_value(costs, moved, residual, jacobian, weights, one_sided, pressed, count, step):
-    """The objective after a step if all residuals were linear, as far as the step knows of them."""
+def predicted_value(objective, at, step):
+    """Return the objective that the linear model predicts after a step, with the present active set."""
     total = 0.0
     for c in range(step.shape[0]):
-        total += costs[c] * (moved[c] + step[c]) ** 2
-    for k in range(count):
-        if weights[k] <= 0.0 or (one_sided[k] and not pressed[k]):
+        total += objective.costs[c] * (at.moved[c] + step[c]) ** 2
+    for k in range(objective.count):
+        if objective.weights[k] <= 0.0 or (objective.one_sided[k] and not objective.active[k]):
             continue
-        value = residual[k]
+        value = at.residual[k]
         for c in range(step.shape[0]):
-            value += jacobian[c, k] * step[c]
-        if one_sided[k] and value > 0.0:
+            value += at.jacobian[c, k] * step[c]
+        if objective.one_sided[k] and value > 0.0:
             continue
-        total += weights[k] * value * value
+        total += objective.weights[k] * value * value
     return total
 
 
 @uncounted_jit
-def propose(
-    groups, costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step, root, local,
-    trial_root, trial_local,
-):  # fmt: skip
-    """The pose after the next step; (longest part of the step, −1 for none: a singular system; value hoped for)."""
-    if not find_step(costs, moved, residual, jacobian, weights, one_sided, pressed, count, damping, work, step):
+def propose(groups, objective, at, damping, work, pose, trial):
+    """Write the trial pose after the next step; return (largest component of the step, predicted objective).
+
+    A singular system gives the same pose and (−1, 0).
+    """
+    step = work.step
+    if not find_step(objective, at, damping, work):
         step[:] = 0.0
-        displace_row(groups, root, local, step, trial_root, trial_local)
+        displace_pose(groups, pose, step, trial)
         return -1.0, 0.0
     longest, widest = 0.0, 0.0
     for c in range(step.shape[0]):
@@ -243,24 +314,24 @@ def propose(
     if widest > WIDEST:
         for c in range(step.shape[0]):
             step[c] *= WIDEST / widest
-    displace_row(groups, root, local, step, trial_root, trial_local)
-    return longest, linear_value(costs, moved, residual, jacobian, weights, one_sided, pressed, count, step)
+    displace_pose(groups, pose, step, trial)
+    return longest, predicted_value(objective, at, step)
 
 
 @jit
-def next_damping(taken, gained, hoped, pressing, damping, growth):
-    """(damping, growth) of the next trial, by how much of the gain hoped for was real (after Nielsen 1999).
+def next_damping(accepted, gained, predicted, activated, damping, growth):
+    """Return (damping, growth) of the next trial, by the ratio of actual to predicted decrease (Nielsen 1999).
 
-    Steps that overshoot are taken but damped from then on; refusals damp more each time. Bounds that the next step will
-    know of are an excuse for a refusal, but not twice running.
+    Steps that overshoot are accepted but damped from then on; consecutive rejections increase the damping faster. A
+    rejection that activated new inequalities does not count, but not twice in a row.
     """
-    if taken:
-        if gained < 0.5 * hoped:
+    if accepted:
+        if gained < 0.5 * predicted:
             return max(2.0 * damping, FIRST_DAMPING), 2.0
-        if gained > 0.9 * hoped:
+        if gained > 0.9 * predicted:
             damping = damping / 3.0 if damping > 0.1 * FIRST_DAMPING else 0.0
         return damping, 2.0
-    if pressing and growth <= 2.0:
+    if activated and growth <= 2.0:
         return damping, 4.0
     return max(growth * damping, FIRST_DAMPING), 2.0 * growth
 

@@ -1,10 +1,12 @@
-"""What motions are judged by, frame by frame: limits of joints, directions of bones, and how plants hold."""
+"""Quality measures of motions, frame by frame: joint limits, bone directions, footplants and foot skating."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import jit, strict_jit
 from footplant.kernels.quaternion import log, multiply
@@ -12,10 +14,11 @@ from footplant.kernels.quaternion import log, multiply
 
 @jit
 def limit_excess(above, local, below, lower, upper, free, out):
-    """Radians (F, J) by which joints are turned beyond their limits: see `humanoid.limit_violations`.
+    """Write the radians (F, J) by which joints exceed their limits: see `humanoid.limit_violations`.
 
-    above (J, 4) and below (J, 4) stand before and after the local rotations (F, J, 4) in the anatomical turn, whose
-    vector has the limits lower and upper (J, 3). free (J,): no limit is nearer than the turn with this |w|.
+    above (J, 4) and below (J, 4) multiply the local rotations (F, J, 4) from the left and right into the anatomical
+    rotation, whose rotation vector has the limits lower and upper (J, 3). free (J,): |w| above which no limit can be
+    exceeded.
     """
     for f in range(local.shape[0]):
         for j in range(local.shape[1]):
@@ -28,7 +31,7 @@ def limit_excess(above, local, below, lower, upper, free, out):
             if abs(w) >= free[j]:
                 continue
             if free[j] <= 1.0:
-                # angle/sin(angle/2) is no larger than this: turns within their limits need no logarithm
+                # angle/sin(angle/2) is no larger than this, so most rotations within their limits need no logarithm
                 most = (2.0 + (math.pi - 2.0) * (1.0 - abs(w)) + 1e-9) * (1.0 if w >= 0.0 else -1.0)
                 if (
                     lower[j, 0] <= most * x <= upper[j, 0]
@@ -45,7 +48,7 @@ def limit_excess(above, local, below, lower, upper, free, out):
 
 @jit
 def bone_angles(ours, our_bones, theirs, their_bones, out):
-    """Angles (F, B), radians, between bones (B, 2) of two figures, from their joints' places (F, J, 3)."""
+    """Write angles (F, B), radians, between bones (B, 2) of two characters, from their joints' positions (F, J, 3)."""
     for f in range(out.shape[0]):
         for b in range(out.shape[1]):
             s, e = our_bones[b, 0], our_bones[b, 1]
@@ -59,11 +62,11 @@ def bone_angles(ours, our_bones, theirs, their_bones, out):
 
 
 @jit
-def plant_figures(tracks, plants, out):
-    """How plants, rows (point, start, end), hold on tracks (F, P, 3): metres (N, 3).
+def plant_errors(tracks, plants, out):
+    """Write how footplants, rows (point, start, end), hold on tracks (F, P, 3): metres (N, 3).
 
-    The largest horizontal distance from the mean place, the highest minus the lowest, and the mean horizontal way from
-    a frame to the next (0 for a single frame).
+    The largest horizontal distance from the mean position, the highest minus the lowest, and the mean horizontal
+    displacement from frame to frame (0 for a single frame).
     """
     for n in range(plants.shape[0]):
         p, start, end = plants[n, 0], plants[n, 1], plants[n, 2]
@@ -85,20 +88,34 @@ def plant_figures(tracks, plants, out):
 
 @strict_jit
 def ground_step(places, f, p):
-    """How far a point goes over the ground from a frame to the next, metres."""
+    """Return the horizontal displacement of a point from a frame to the next, metres."""
     x, z = places[f + 1, p, 0] - places[f, p, 0], places[f + 1, p, 2] - places[f, p, 2]
     return math.sqrt(x * x + z * z)
 
 
-@strict_jit
-def skating_counts(places, heights, stance, toes, feet, planted, fps, bounds, out):
-    """What the ratios of `analysis.published` count in one motion: places (F, P, 3), heights and stance (F, P).
+class Tracks(NamedTuple):
+    """Points of a motion."""
 
-    bounds (5,): metres below which a toe is low, m/s from which on it skates by two definitions, m/s for a foot in
-    stance, metres from which on a point is deep. out (7,) becomes: frames with a low toe, those of them with a low toe
-    that skates by each definition, stances of points from a frame to the next, those of them that are too fast, frames
-    with a foot that is deep, and the largest depth in metres.
+    places: NDArray
+    """(F, P, 3) metres."""
+    heights: NDArray
+    """(F, P) metres above the ground."""
+    toes: NDArray
+    """Indices of the toes."""
+    feet: NDArray
+    """Indices of the points of the feet."""
+
+
+@strict_jit
+def skating_counts(tracks, stance, planted, fps, bounds, out):
+    """Count what the ratios of `quality.published` are made of in one motion; stance (F, P) bool, planted: points.
+
+    bounds (5,): metres below which a toe is low, m/s above which it skates by two definitions, m/s for a foot in
+    stance, metres above which a penetration is deep. out (7,) becomes: frames with a low toe, those of them with a low
+    toe that skates by each definition, stances of points from a frame to the next, those of them that are too fast,
+    frames with a deep penetration, and the largest depth in metres.
     """
+    places, heights, toes, feet = tracks.places, tracks.heights, tracks.toes, tracks.feet
     frames = places.shape[0]
     for f in range(frames):
         depth = 0.0
@@ -125,13 +142,15 @@ def skating_counts(places, heights, stance, toes, feet, planted, fps, bounds, ou
 
 
 @strict_jit
-def source_counts(places, heights, toes, feet, their_places, their_heights, their_toes, their_feet, fps, bounds, out):
-    """What the ratios of `analysis.published` count against a source, over the frames that both have.
+def source_counts(tracks, source, fps, bounds, out):
+    """Count what the ratios of `quality.published` compare with a source, over the frames that both have.
 
     bounds (2,): m/s up to which a toe sticks, metres from the ground within which a point touches. out (4,) becomes:
     steps in which the source's toes stick, those of them in which ours do not, touches of the source's points, and
     those of them in which ours touch.
     """
+    places, heights, toes, feet = tracks.places, tracks.heights, tracks.toes, tracks.feet
+    their_places, their_heights, their_toes, their_feet = source.places, source.heights, source.toes, source.feet
     frames = min(places.shape[0], their_places.shape[0])
     for f in range(frames):
         if f + 1 < frames:
@@ -151,6 +170,10 @@ def _read_only(*shape):
     return array
 
 
+def _tracks():
+    return Tracks(np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
 WARMUP = {
     "limit_excess": lambda: (
         np.zeros((1, 4)), _read_only(1, 1, 4), np.zeros((1, 4)), np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1),
@@ -161,12 +184,8 @@ WARMUP = {
         np.zeros((1, 1)),
     ),
     "skating_counts": lambda: (
-        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 1), bool), *(np.zeros(1, np.int64) for _ in range(3)), 30.0,
-        np.zeros(5), np.zeros(7),
+        _tracks(), np.zeros((1, 1), bool), np.zeros(1, np.int64), 30.0, np.zeros(5), np.zeros(7)
     ),
-    "source_counts": lambda: (
-        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 1, 3)),
-        np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), 30.0, np.zeros(2), np.zeros(4),
-    ),
-    "plant_figures": lambda: (np.zeros((1, 1, 3)), np.zeros((1, 3), np.int64), np.zeros((1, 3))),
+    "source_counts": lambda: (_tracks(), _tracks(), 30.0, np.zeros(2), np.zeros(4)),
+    "plant_errors": lambda: (np.zeros((1, 1, 3)), np.zeros((1, 3), np.int64), np.zeros((1, 3))),
 }  # fmt: skip

@@ -1,18 +1,20 @@
-"""Many footplants at the poses of a clip: how far each is off, and where its point is to be (`constraints.plants`)."""
+"""Many footplants at the poses of a clip: position errors and targets of their points (`constraints.plants`)."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.fk import place_of
 
 
 @jit
 def span(starts, stops, ramps, frames, fps, first):
-    """How many pairs of a plant and a row it may be at work at there are, ramps included; first (N,): its first row.
+    """Return the number of (plant, row) pairs at which plants may be active, ramps included; write first rows (N,).
 
     starts, stops (N,): the frames of each plant; ramps (N, 2) seconds; frames (F,) of the rows, ascending.
     """
@@ -27,7 +29,7 @@ def span(starts, stops, ramps, frames, fps, first):
 
 @jit
 def spread(starts, stops, ramps, frames, fps, first, rows, which, active):
-    """Write the pairs at which plants are really at work, by plant and row, and by how much; how many they are."""
+    """Write the active pairs by plant and row, with their activations; return their number."""
     count = 0
     for n in range(starts.shape[0]):
         end = stops[n] + math.ceil(ramps[n, 1] * fps)
@@ -47,33 +49,67 @@ def spread(starts, stops, ramps, frames, fps, first, rows, which, active):
     return count
 
 
-@jit
-def slip_of(row, joint, offset, place, earlier, going, positions, rotations):
-    """How far a point is off its place at a row, as three numbers; with what it gains there on an earlier row."""
-    x, y, z = place_of(row, joint, offset, positions, rotations)
+class Plants(NamedTuple):
+    """K pairs of a plant and a row."""
+
+    joints: NDArray
+    """(K,) the joint that carries the point."""
+    offsets: NDArray
+    """(K, 3) the point in its joint's frame, metres."""
+    places: NDArray
+    """(K, 3) position of the plant, world, metres."""
+    nearest: NDArray
+    """(K,) the row at which the error is measured: the pair's own or, in a ramp, the nearest where the plant holds."""
+    earlier: NDArray
+    """(K,) the row from which it is extrapolated."""
+    going: NDArray
+    """(K,) how many times the change since the earlier row is added."""
+
+
+class Ramps(NamedTuple):
+    """n pins that ramp, each with the pin of the same foot that leads it."""
+
+    fading: NDArray
+    leads: NDArray
+    """(n,) the leading pins now."""
+    then: NDArray
+    """(n,) the leaders' own pins at the frame where the ramp began."""
+
+
+class Points(NamedTuple):
+    """Points of N pins."""
+
+    rows: NDArray
+    joints: NDArray
+    offsets: NDArray
+    """(N, 3) metres."""
+
+
+@uncounted_jit
+def slip_of(plants, k, positions, rotations):
+    """Return the position error of a plant's point at a row, extrapolated from an earlier row; plant k of `Plants`."""
+    row, joint, offset, place, going = (
+        plants.nearest[k], plants.joints[k], plants.offsets[k], plants.places[k], plants.going[k]
+    )  # fmt: skip
+    x, y, z = place_of(joint, offset, positions[row], rotations[row])
     sx, sy, sz = x - place[0], y - place[1], z - place[2]
     if going != 0.0:
-        a, b, c = place_of(earlier, joint, offset, positions, rotations)
+        earlier = plants.earlier[k]
+        a, b, c = place_of(joint, offset, positions[earlier], rotations[earlier])
         sx, sy, sz = sx + going * (x - a), sy + going * (y - b), sz + going * (z - c)
     return sx, sy, sz
 
 
 @jit
-def slips(joints, offsets, places, nearest, earlier, going, positions, rotations, out):
-    """How far plants are off, (K, 3) metres: joints (K,), offsets and places (K, 3).
-
-    nearest (K,): the row that tells it, the plant's own or, in a ramp, the nearest one where it holds; what it gained
-    there since an earlier row goes on `going` times.
-    """
-    for k in range(joints.shape[0]):
-        out[k, 0], out[k, 1], out[k, 2] = slip_of(
-            nearest[k], joints[k], offsets[k], places[k], earlier[k], going[k], positions, rotations
-        )
+def slips(plants, positions, rotations, out):
+    """Write the position errors (K, 3) of plants, metres."""
+    for k in range(plants.joints.shape[0]):
+        out[k, 0], out[k, 1], out[k, 2] = slip_of(plants, k, positions, rotations)
 
 
 @jit
 def summarize(which, rows, errors, counts, worst, mean, worst_row):
-    """Of plants (N,), which start as zeros: at how many of the rows (K,) each is judged, and its errors there."""
+    """Summarise errors (K,) at rows (K,) per plant (N,): counts, worst, mean and worst row, which start as zeros."""
     for k in range(which.shape[0]):
         n = which[k]
         if counts[n] == 0 or errors[k] > worst[n]:
@@ -86,26 +122,26 @@ def summarize(which, rows, errors, counts, worst, mean, worst_row):
 
 
 @jit
-def aim(rows, joints, offsets, places, nearest, earlier, going, slots, positions, rotations, targets):
-    """Where the points of plants are to be, their places less `slips`, into rows `slots` (K,) of targets (N, 4)."""
-    for k in range(joints.shape[0]):
-        x, y, z = place_of(rows[k], joints[k], offsets[k], positions, rotations)
-        sx, sy, sz = slip_of(nearest[k], joints[k], offsets[k], places[k], earlier[k], going[k], positions, rotations)
+def aim(rows, plants, slots, positions, rotations, targets):
+    """Write the targets of plants' points, their positions less `slips`, into rows `slots` (K,) of targets (N, 4)."""
+    for k in range(plants.joints.shape[0]):
+        x, y, z = place_of(plants.joints[k], plants.offsets[k], positions[rows[k]], rotations[rows[k]])
+        sx, sy, sz = slip_of(plants, k, positions, rotations)
         slot = slots[k]
         targets[slot, 0], targets[slot, 1], targets[slot, 2] = x - sx, y - sy, z - sz
 
 
 @jit
-def follow(fading, leads, then, rows, joints, offsets, positions, rotations, room, targets):
-    """Move targets (N, 4) of pins that fade by what has changed since in the correction of the pin that leads them.
+def follow(ramps, points, positions, rotations, room, targets):
+    """Move targets (N, 4) of ramping pins by the change of their leader's correction since the ramp began.
 
-    fading, leads, then (n,): pins, those that lead them now, and the leads' own of that time; rows, joints (N,) and
-    offsets (N, 3) are of all pins. room (n, 3) is workspace: a lead may be led itself.
+    points: of all N pins; room (n, 3) is workspace, because a leader may be led itself.
     """
+    fading, rows, joints, offsets = ramps.fading, points.rows, points.joints, points.offsets
     for i in range(fading.shape[0]):
-        now, was = leads[i], then[i]
-        x, y, z = place_of(rows[now], joints[now], offsets[now], positions, rotations)
-        a, b, c = place_of(rows[was], joints[was], offsets[was], positions, rotations)
+        now, was = ramps.leads[i], ramps.then[i]
+        x, y, z = place_of(joints[now], offsets[now], positions[rows[now]], rotations[rows[now]])
+        a, b, c = place_of(joints[was], offsets[was], positions[rows[was]], rotations[rows[was]])
         room[i, 0] = targets[now, 0] - x - (targets[was, 0] - a)
         room[i, 1] = targets[now, 1] - y - (targets[was, 1] - b)
         room[i, 2] = targets[now, 2] - z - (targets[was, 2] - c)
@@ -123,7 +159,17 @@ def _poses():
 
 def _plants():
     numbers, rows = np.zeros(1, np.int64), np.zeros((1, 3))
-    return numbers, rows, rows, numbers, numbers, np.zeros(1)
+    return Plants(numbers, rows, rows, numbers, numbers, np.zeros(1))
+
+
+def _ramps():
+    numbers = np.zeros(1, np.int64)
+    return Ramps(numbers, numbers, numbers)
+
+
+def _points():
+    numbers = np.zeros(1, np.int64)
+    return Points(numbers, numbers, np.zeros((1, 3)))
 
 
 def _numbers(count):
@@ -138,8 +184,8 @@ def _intervals():
 WARMUP = {
     "span": _intervals,
     "spread": lambda: (*_intervals(), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)),
-    "slips": lambda: (*_plants(), *_poses(), np.zeros((1, 3))),
+    "slips": lambda: (_plants(), *_poses(), np.zeros((1, 3))),
     "summarize": lambda: (*_numbers(2), np.zeros(1), *_numbers(1), np.zeros(1), np.zeros(1), *_numbers(1)),
-    "aim": lambda: (*_numbers(1), *_plants(), *_numbers(1), *_poses(), np.zeros((1, 4))),
-    "follow": lambda: (*_numbers(5), np.zeros((1, 3)), *_poses(), np.zeros((1, 3)), np.zeros((1, 4))),
+    "aim": lambda: (*_numbers(1), _plants(), *_numbers(1), *_poses(), np.zeros((1, 4))),
+    "follow": lambda: (_ramps(), _points(), *_poses(), np.zeros((1, 3)), np.zeros((1, 4))),
 }

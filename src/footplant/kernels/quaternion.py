@@ -1,4 +1,4 @@
-"""Quaternions (w, x, y, z) as scalars: what every other kernel is made of."""
+"""Quaternions (w, x, y, z) as scalars: the building blocks of all other kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from footplant.kernels import jit
 
 @jit
 def multiply(aw, ax, ay, az, bw, bx, by, bz):
-    """The Hamilton product a·b: first b, then a."""
+    """Return the Hamilton product a·b: rotate by b, then by a."""
     return (
         aw * bw - ax * bx - ay * by - az * bz,
         aw * bx + ax * bw + ay * bz - az * by,
@@ -22,7 +22,7 @@ def multiply(aw, ax, ay, az, bw, bx, by, bz):
 
 @jit
 def rotate(w, x, y, z, vx, vy, vz):
-    """The vector v turned by the unit quaternion: v + 2w(u × v) + 2u × (u × v)."""
+    """Return the vector v rotated by the unit quaternion: v + 2w(u × v) + 2u × (u × v)."""
     tx = 2.0 * (y * vz - z * vy)
     ty = 2.0 * (z * vx - x * vz)
     tz = 2.0 * (x * vy - y * vx)
@@ -35,7 +35,7 @@ def rotate(w, x, y, z, vx, vy, vz):
 
 @jit
 def exp(vx, vy, vz):
-    """The unit quaternion of the rotation vector v (angle |v|, radians)."""
+    """Return the unit quaternion of the rotation vector v (angle |v|, radians)."""
     square = vx * vx + vy * vy + vz * vz
     if square < 1e-12:
         s = 0.5 - square / 48.0
@@ -47,7 +47,7 @@ def exp(vx, vy, vz):
 
 @jit
 def log(w, x, y, z):
-    """The rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
+    """Return the rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     sine = math.sqrt(x * x + y * y + z * z)
@@ -60,7 +60,7 @@ def log(w, x, y, z):
 
 @jit
 def between(ax, ay, az, bx, by, bz):
-    """The smallest rotation that turns direction a into direction b, any lengths; opposite: about any normal."""
+    """Return the smallest rotation from direction a to direction b, of any lengths; if opposite, about any normal."""
     a, b = math.sqrt(ax * ax + ay * ay + az * az), math.sqrt(bx * bx + by * by + bz * bz)
     lengths = a * b
     w = lengths + ax * bx + ay * by + az * bz
@@ -79,7 +79,7 @@ def between(ax, ay, az, bx, by, bz):
 
 @jit
 def displace(quaternions, vectors, out):
-    """out = q·exp(v), row by row; (N, 4), (N, 3) → (N, 4)."""
+    """Write out = q·exp(v), row by row; (N, 4), (N, 3) → (N, 4)."""
     for i in range(quaternions.shape[0]):
         ew, ex, ey, ez = exp(vectors[i, 0], vectors[i, 1], vectors[i, 2])
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = multiply(
@@ -89,7 +89,7 @@ def displace(quaternions, vectors, out):
 
 @jit
 def displacement(quaternions, origins, out):
-    """out = log(origin⁻¹·q), row by row; (N, 4), (N, 4) → (N, 3)."""
+    """Write out = log(origin⁻¹·q), row by row; (N, 4), (N, 4) → (N, 3)."""
     for i in range(quaternions.shape[0]):
         w, x, y, z = multiply(
             origins[i, 0], -origins[i, 1], -origins[i, 2], -origins[i, 3],
@@ -104,7 +104,7 @@ def _rows(width, read_only=False):
     return array
 
 
-# a motion's rotations are read-only, and numba compiles for that apart from writeable ones
+# a motion's rotations are read-only, for which numba compiles a separate version
 WARMUP = {
     "displace": lambda: (_rows(4, read_only=True), _rows(3), _rows(4)),
     "displacement": lambda: (_rows(4, read_only=True), _rows(4, read_only=True), _rows(3)),

@@ -1,6 +1,6 @@
-"""Quaternions by rows, each rounded exactly as NumPy rounds it: one of many is the same as one alone.
+"""Quaternion operations on rows, rounded exactly as NumPy rounds them: a row's result does not depend on its batch.
 
-`quaternion` has the same formulas for other kernels, which may round a·b + c once.
+`quaternion` has the same formulas for other kernels, where a·b + c may be fused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from footplant.kernels.quaternion import exp, log
 
 @strict_jit
 def multiply_rows(a, b, out):
-    """out = a·b, row by row; (N, 4), (M, 4) → (max(N, M), 4), the rows of the shorter one over and over."""
+    """Write out = a·b, row by row; (N, 4), (M, 4) → (max(N, M), 4), cycling through the rows of the shorter one."""
     i = j = 0
     for row in range(out.shape[0]):
         aw, ax, ay, az = a[i, 0], a[i, 1], a[i, 2], a[i, 3]
@@ -30,7 +30,7 @@ def multiply_rows(a, b, out):
 
 @strict_jit
 def rotate_rows(quaternions, vectors, out):
-    """Vectors turned, row by row; (N, 4), (M, 3) → (max(N, M), 3), the rows of the shorter one over and over."""
+    """Write rotated vectors, row by row; (N, 4), (M, 3) → (max(N, M), 3), cycling through the shorter one."""
     i = j = 0
     for row in range(out.shape[0]):
         w, x, y, z = quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3]
@@ -45,7 +45,7 @@ def rotate_rows(quaternions, vectors, out):
 
 @strict_jit
 def normalize_rows(quaternions, out):
-    """Each row (N, 4) by its norm; one of zero length, or none at all, becomes the identity."""
+    """Write each row (N, 4) divided by its norm; a row of zero or NaN norm becomes the identity."""
     for i in range(quaternions.shape[0]):
         w, x, y, z = quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3]
         norm = math.sqrt(w * w + x * x + y * y + z * z)
@@ -57,14 +57,14 @@ def normalize_rows(quaternions, out):
 
 @strict_jit
 def exp_rows(vectors, out):
-    """The unit quaternions (N, 4) of rotation vectors (N, 3)."""
+    """Write the unit quaternions (N, 4) of rotation vectors (N, 3)."""
     for i in range(vectors.shape[0]):
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = exp(vectors[i, 0], vectors[i, 1], vectors[i, 2])
 
 
 @strict_jit
 def log_rows(quaternions, out):
-    """The rotation vectors (N, 3) of unit quaternions (N, 4), the short way round."""
+    """Write the rotation vectors (N, 3) of unit quaternions (N, 4), the short way round."""
     for i in range(quaternions.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = log(
             quaternions[i, 0], quaternions[i, 1], quaternions[i, 2], quaternions[i, 3]
@@ -72,8 +72,8 @@ def log_rows(quaternions, out):
 
 
 @strict_jit
-def first_odd(quaternions, tolerance):
-    """The first row (N, 4) whose squared norm is not 1 within a tolerance, or not finite; N where there is none."""
+def first_unnormalized(quaternions, tolerance):
+    """Return the first row (N, 4) whose squared norm is not 1 within a tolerance, or not finite; N if there is none."""
     for i in range(quaternions.shape[0]):
         square = 0.0
         for k in range(4):
@@ -85,9 +85,9 @@ def first_odd(quaternions, tolerance):
 
 @strict_jit
 def unroll_rows(quaternions, signs, out):
-    """Rows (F, N, 4) with signs flipped so that each is on the side of the one a frame before; F ≥ 1.
+    """Write rows (F, N, 4) with signs flipped so that each has a positive dot product with the frame before; F ≥ 1.
 
-    signs: (N,) starts as ones, and says in the end which rows of the last frame were flipped.
+    signs: (N,) starts as ones, and holds in the end the signs that the last frame got.
     """
     for n in range(quaternions.shape[1]):
         for k in range(4):
@@ -122,5 +122,5 @@ WARMUP = {
     "normalize_rows": lambda: (_read_only(4), np.zeros((1, 4))),
     "exp_rows": lambda: (_read_only(3), np.zeros((1, 4))),
     "log_rows": lambda: (_read_only(4), np.zeros((1, 3))),
-    "first_odd": lambda: (_read_only(4), 1e-6),
+    "first_unnormalized": lambda: (_read_only(4), 1e-6),
 }

@@ -1,4 +1,4 @@
-"""How far points are from the things of a scene: one number and one direction a thing, compiled."""
+"""Signed distances of points from the objects of a scene, with directions."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from footplant.kernels.height_field import at
 from footplant.kernels.quaternion import rotate
 
 PLANE, HEIGHT_FIELD, BOX, BALL, CAPSULE = range(5)
-"""Kinds of things."""
+"""Kinds of objects."""
 
 
 class Things(NamedTuple):
-    """The things of a scene as tables."""
+    """The objects of a scene as tables."""
 
     kinds: NDArray
     """(O,) int64."""
     sizes: NDArray
-    """(O, 10) a thing's own numbers, metres: plane: point, unit normal; height field: where its grid begins in `grid`,
-    rows, columns, spacing, origin (x, z), basis; box: centre, half sizes, turn (w, x, y, z); ball: centre, radius;
-    capsule: start, stop, radius."""
+    """(O, 10) parameters, metres: plane: point, unit normal; height field: start of its grid in `grid`, rows, columns,
+    spacing, origin (x, z), basis; box: centre, half extents, rotation (w, x, y, z); ball: centre, radius; capsule:
+    start, stop, radius."""
     grid: NDArray
     """(N,) heights of all height fields, row by row, metres."""
     reaches: NDArray
-    """(O,) metres within which a thing counts (D of the paper)."""
+    """(O,) metres within which an object is important (D of the paper)."""
 
 
 @uncounted_jit
 def plane(size, x, y, z):
-    """Distance and direction out of a half-space."""
+    """Return distance and direction out of a half-space."""
     d = (x - size[0]) * size[3] + (y - size[1]) * size[4] + (z - size[2]) * size[5]
     return d, size[3], size[4], size[5]
 
 
 @uncounted_jit
 def height_field(size, grid, x, y, z):
-    """Distance from the tangent plane below the point, and its normal."""
+    """Return the distance from the tangent plane below the point, and its normal."""
     first, rows, columns = int(size[0]), int(size[1]), int(size[2])
     heights = grid[first : first + rows * columns].reshape((rows, columns))
     height, along_x, along_z = at(heights, size[4], size[5], size[3], int(size[6]), x, z)
@@ -50,7 +50,7 @@ def height_field(size, grid, x, y, z):
 
 @uncounted_jit
 def around(x, y, z, cx, cy, cz, radius):
-    """Distance from a ball; from its centre, straight up."""
+    """Return distance and direction from a ball; from its centre, straight up."""
     x, y, z = x - cx, y - cy, z - cz
     length = math.sqrt(x * x + y * y + z * z)
     if length < 1e-12:
@@ -60,7 +60,7 @@ def around(x, y, z, cx, cy, cz, radius):
 
 @uncounted_jit
 def capsule(size, x, y, z):
-    """Distance from all points within a radius of a segment."""
+    """Return distance and direction from a capsule."""
     ax, ay, az = size[3] - size[0], size[4] - size[1], size[5] - size[2]
     square = ax * ax + ay * ay + az * az
     t = 0.0
@@ -72,7 +72,7 @@ def capsule(size, x, y, z):
 
 @uncounted_jit
 def box(size, x, y, z):
-    """Distance from a turned box; from inside, through the nearest face."""
+    """Return distance and direction from an oriented box; from inside, through the nearest face."""
     w, i, j, k = size[6], size[7], size[8], size[9]
     lx, ly, lz = rotate(w, -i, -j, -k, x - size[0], y - size[1], z - size[2])
     bx, by, bz = abs(lx) - size[3], abs(ly) - size[4], abs(lz) - size[5]
@@ -98,9 +98,9 @@ def box(size, x, y, z):
 
 @uncounted_jit
 def distance(things, number, pose, x, y, z):
-    """Metres from a thing's surface (negative inside) and the unit direction away from it.
+    """Return metres from an object's surface (negative inside) and the unit direction away from it.
 
-    pose (7,): how the thing has moved from where its sizes put it: place, then turn (w, x, y, z).
+    pose (7,): displacement of the object from where its parameters put it: translation, then rotation (w, x, y, z).
     """
     size, kind = things.sizes[number], things.kinds[number]
     w, i, j, k = pose[3], pose[4], pose[5], pose[6]
@@ -121,13 +121,13 @@ def distance(things, number, pose, x, y, z):
 
 @uncounted_jit
 def to_performer(scale, about, x, y, z):
-    """A place of the character's world as it is in the performer's, which is `scale` times smaller about a place."""
+    """Return a position of the character's world in the performer's, which is `scale` times smaller about a point."""
     return about[0] + (x - about[0]) / scale, about[1] + (y - about[1]) / scale, about[2] + (z - about[2]) / scale
 
 
 @uncounted_jit
 def all_distances(things, poses, points, out):
-    """out (N, O, 4): distance and direction of every point (N, 3) from every thing."""
+    """Write distance and direction of every point (N, 3) from every object to out (N, O, 4)."""
     for n in range(points.shape[0]):
         for o in range(things.kinds.shape[0]):
             out[n, o, 0], out[n, o, 1], out[n, o, 2], out[n, o, 3] = distance(
@@ -136,7 +136,7 @@ def all_distances(things, poses, points, out):
 
 
 def smallest_things() -> Things:
-    """A floor, as tables, to compile with."""
+    """Return a floor, as tables, to compile with."""
     size = np.zeros((1, 10))
     size[0, 4] = 1.0
     return Things(np.zeros(1, np.int64), size, np.zeros(1), np.ones(1))

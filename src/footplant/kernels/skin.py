@@ -1,7 +1,7 @@
-"""Skinning: vertices and normals carried by the joints, frame by frame.
+"""Skinning: vertices and normals deformed by the joints, frame by frame.
 
-Joints and weights come four abreast, (V, 4 n): written out four at a time, the blend of the matrices keeps the
-processor's pipelines full (twice as fast as a loop over influences). Most vertices of most meshes have one or two.
+Joints and weights are stored in groups of four, (V, 4n): unrolled by four, the blend of the matrices is twice as fast
+as a loop over influences. Most vertices of most meshes have one or two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from footplant.kernels.quaternion import multiply, rotate
 
 @jit
 def _place_joints(positions, rotations, inverse_bind, matrices):
-    """matrices[j] = world matrix of joint j · inverse bind, (J, 12), rows of 4."""
+    """Write matrices[j] = world matrix of joint j · inverse bind, (J, 12), rows of 4."""
     for j in range(positions.shape[0]):
         w, x, y, z = rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3]
         for c in range(4):
@@ -28,7 +28,7 @@ def _place_joints(positions, rotations, inverse_bind, matrices):
 
 @jit
 def _blend_two(v, joints, weights, matrices, x, y, z, r):
-    """Row r of the blend of a vertex's first two matrices, times (x, y, z, 1)."""
+    """Return row r of the blend of a vertex's first two matrices, times (x, y, z, 1)."""
     i, j, w, u, c = joints[v, 0], joints[v, 1], weights[v, 0], weights[v, 1], 4 * r
     return (
         (w * matrices[i, c] + u * matrices[j, c]) * x
@@ -40,7 +40,7 @@ def _blend_two(v, joints, weights, matrices, x, y, z, r):
 
 @jit
 def _blend_four(v, k, joints, weights, matrices, x, y, z, r):
-    """Row r of the blend of the matrices of a vertex's influences k to k + 3, times (x, y, z, 1)."""
+    """Return row r of the blend of the matrices of a vertex's influences k to k + 3, times (x, y, z, 1)."""
     i0, i1, i2, i3 = joints[v, k], joints[v, k + 1], joints[v, k + 2], joints[v, k + 3]
     w0, w1, w2, w3 = weights[v, k], weights[v, k + 1], weights[v, k + 2], weights[v, k + 3]
     a, b, c, d = 4 * r, 4 * r + 1, 4 * r + 2, 4 * r + 3
@@ -54,7 +54,7 @@ def _blend_four(v, k, joints, weights, matrices, x, y, z, r):
 
 @jit
 def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, matrices, out):
-    """out[f, v] = Σ w_i M_i B_i⁻¹ v, (F, V, 3); `matrices` (J, 12) is workspace."""
+    """Write out[f, v] = Σ w_i M_i B_i⁻¹ v, (F, V, 3); `matrices` (J, 12) is workspace."""
     width = joints.shape[1]
     for f in range(positions.shape[0]):
         _place_joints(positions[f], rotations[f], inverse_bind, matrices)
@@ -73,10 +73,10 @@ def linear_blend(vertices, joints, weights, inverse_bind, positions, rotations, 
 
 @jit
 def linear_blend_normals(normals, joints, weights, inverse_bind, positions, rotations, matrices, out):
-    """Unit normals (F, V, 3) by the inverse transpose of each vertex's blended matrix; `matrices` (J, 12) is workspace.
+    """Write unit normals (F, V, 3) by the inverse transpose of each blended matrix; `matrices` (J, 12) is workspace.
 
-    The inverse transpose is the cofactor matrix over the determinant, so its direction needs the cofactors and the
-    determinant's sign only, and a matrix that is flat still gives a normal.
+    The inverse transpose is the cofactor matrix over the determinant, so the direction needs only the cofactors and the
+    determinant's sign, and a singular matrix still gives a normal.
     """
     for f in range(positions.shape[0]):
         _place_joints(positions[f], rotations[f], inverse_bind, matrices)
@@ -106,7 +106,7 @@ def linear_blend_normals(normals, joints, weights, inverse_bind, positions, rota
 
 @jit
 def _place_dual(positions, rotations, bind_rotations, bind_translations, duals):
-    """duals[j] = unit dual quaternion (real, dual) of world matrix · rigid part of the inverse bind, (J, 8)."""
+    """Write duals[j] = unit dual quaternion (real, dual) of world matrix · rigid part of the inverse bind, (J, 8)."""
     for j in range(positions.shape[0]):
         w, x, y, z = rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3]
         tx, ty, tz = rotate(w, x, y, z, bind_translations[j, 0], bind_translations[j, 1], bind_translations[j, 2])
@@ -121,9 +121,9 @@ def _place_dual(positions, rotations, bind_rotations, bind_translations, duals):
 
 @jit
 def _blend_dual(v, joints, weights, duals):
-    """Σ ± w_i q_i over one vertex's influences, real part brought to length 1.
+    """Return Σ ± w_i q_i over one vertex's influences, normalised by its real part.
 
-    q and −q are one rotation: each is added with the sign that puts it on the side of the heaviest one.
+    q and −q are one rotation: each is added with the sign that puts it in the hemisphere of the largest weight.
     """
     pivot = 0
     for k in range(1, joints.shape[1]):
@@ -150,7 +150,7 @@ def _blend_dual(v, joints, weights, duals):
 
 @jit
 def dual_quaternion(vertices, joints, weights, bind_rotations, bind_translations, positions, rotations, duals, out):
-    """Vertices (F, V, 3) moved by blended unit dual quaternions; `duals` (J, 8) is workspace."""
+    """Write vertices (F, V, 3) deformed by blended unit dual quaternions; `duals` (J, 8) is workspace."""
     for f in range(positions.shape[0]):
         _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
         for v in range(vertices.shape[0]):
@@ -165,7 +165,7 @@ def dual_quaternion(vertices, joints, weights, bind_rotations, bind_translations
 def dual_quaternion_normals(
     normals, joints, weights, bind_rotations, bind_translations, positions, rotations, duals, out
 ):
-    """Unit normals (F, V, 3) turned by the real part of the blended dual quaternions; `duals` (J, 8) is workspace."""
+    """Write unit normals (F, V, 3) rotated by the real part of the blended dual quaternions; `duals` is workspace."""
     for f in range(positions.shape[0]):
         _place_dual(positions[f], rotations[f], bind_rotations, bind_translations, duals)
         for v in range(normals.shape[0]):

@@ -1,4 +1,4 @@
-"""The smoothest curve near values: a system of five diagonals, solved in one pass forth and one back."""
+"""Penalised least-squares smoothing of curves: a pentadiagonal system, solved by LDLᵀ in one pass forth and back."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from footplant.kernels import jit
 
 
 @jit
-def calm_curve(weights, bend, speed, wanted, factors, out):
-    """Curves (n, k) that minimize bend·|x″|² + speed·|x′|² + Σ w·x² − 2·x·wanted, in differences of neighbours; n ≥ 3.
+def smooth_curve(weights, bend, speed, wanted, factors, out):
+    """Write curves (n, k) that minimise bend·|x″|² + speed·|x′|² + Σ w·x² − 2·x·wanted, in finite differences; n ≥ 3.
 
-    weights: (n,); wanted: (n, k), what is asked for times its weight; factors: (n, 3), room for the matrix' factors
-    D, and L one and two below its diagonal.
+    weights: (n,); wanted: (n, k), target times weight; factors: (n, 3), workspace for D and the two subdiagonals of L.
     """
     count = weights.shape[0]
     for i in range(count):
-        # how many second differences begin here, one before or two before; and first differences here or one before
+        # diagonal: number of second differences that start here, one or two rows before, and of first differences
         own, one, two = i < count - 2, 1 <= i < count - 1, i >= 2
         diagonal = weights[i] + bend * (own + 4.0 * one + two) + speed * ((i < count - 1) + (i >= 1))
         below = second = 0.0
         if i >= 1:
-            # the entry beside the last row's diagonal
+            # the entry next to the last row's diagonal
             off = -2.0 * bend * ((i < count - 1) + (i >= 2)) - speed
             if i >= 2:
                 second = bend / factors[i - 2, 0]
@@ -52,27 +51,27 @@ def calm_curve(weights, bend, speed, wanted, factors, out):
 
 @jit
 def smooth_above(values, held, bend, clinging, clinging_held, changes, out):
-    """The smoothest curve (n,) nowhere below values (n,), 0 where held (n,); n ≥ 3: see `spline.smooth_above`.
+    """Write the smoothest curve (n,) nowhere below values (n,), 0 where held (n,); n ≥ 3: see `spline.smooth_above`.
 
-    bend: as `calm_curve` has it; clinging: what it costs to be below the values, and to be off 0 where it is held;
-    changes: how often it looks at most which values it would be below.
+    bend: as in `smooth_curve`; clinging: penalty of being below a value, and of differing from 0 where held; changes:
+    largest number of updates of the active set.
     """
     count = values.shape[0]
-    pressed = np.empty(count, np.bool_)
+    active = np.empty(count, np.bool_)
     weights, wanted, curve, factors = np.empty(count), np.empty((count, 1)), np.empty((count, 1)), np.empty((count, 3))
     for i in range(count):
-        pressed[i] = values[i] > 0.0 and not held[i]
+        active[i] = values[i] > 0.0 and not held[i]
     for _ in range(changes):
         for i in range(count):
-            weights[i] = 1.0 + (clinging if pressed[i] else 0.0) + (clinging_held if held[i] else 0.0)
-            wanted[i, 0] = clinging * values[i] if pressed[i] else 0.0
-        calm_curve(weights, bend, 2.0 * math.sqrt(bend), wanted, factors, curve)
-        # what presses against the curve goes on; what it has left behind lets go
+            weights[i] = 1.0 + (clinging if active[i] else 0.0) + (clinging_held if held[i] else 0.0)
+            wanted[i, 0] = clinging * values[i] if active[i] else 0.0
+        smooth_curve(weights, bend, 2.0 * math.sqrt(bend), wanted, factors, curve)
+        # active set: values that the curve touches or undercuts stay, those it clears are released
         same = True
         for i in range(count):
-            now = not held[i] and curve[i, 0] <= values[i]
-            same = same and now == pressed[i]
-            pressed[i] = now
+            touches = not held[i] and curve[i, 0] <= values[i]
+            same = same and touches == active[i]
+            active[i] = touches
         if same:
             break
     for i in range(count):
@@ -81,5 +80,5 @@ def smooth_above(values, held, bend, clinging, clinging_held, changes, out):
 
 WARMUP = {
     "smooth_above": lambda: (np.zeros(3), np.zeros(3, np.bool_), 1.0, 1.0, 1.0, 1, np.zeros(3)),
-    "calm_curve": lambda: (np.ones(3), 1.0, 1.0, np.zeros((3, 1)), np.zeros((3, 3)), np.zeros((3, 1))),
+    "smooth_curve": lambda: (np.ones(3), 1.0, 1.0, np.zeros((3, 1)), np.zeros((3, 3)), np.zeros((3, 1))),
 }

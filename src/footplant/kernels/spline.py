@@ -1,4 +1,4 @@
-"""Uniform cubic B-splines of vectors: evaluation and the local least-squares fit."""
+"""Uniform cubic B-splines of vectors: evaluation and the local least-squares fit (Lee & Shin 1999, section 4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footplant.kernels.quaternion import exp, multiply
 
 @jit
 def basis(t):
-    """The four weights B0 … B3 of a uniform cubic B-spline at t in [0, 1]."""
+    """Return the four weights B0 … B3 of a uniform cubic B-spline at t in [0, 1]."""
     s = 1.0 - t
     return (
         s * s * s / 6.0,
@@ -24,7 +24,7 @@ def basis(t):
 
 @jit
 def segment(u, count):
-    """The first control point (as stored, b₋₁ at index 0) and the place in the segment of parameter u, both clamped."""
+    """Return the first control point (b₋₁ is stored at index 0) and the local parameter of u, both clamped."""
     first = int(np.floor(u))
     first = min(max(first, 0), count - 4)
     return first, u - first
@@ -32,7 +32,7 @@ def segment(u, count):
 
 @jit
 def evaluate(control, parameters, out):
-    """Values (N, D) at parameters (N,), in knots, of a spline with control points (n+3, D)."""
+    """Write values (N, D) at parameters (N,), in knots, of a spline with control points (n+3, D)."""
     for i in range(parameters.shape[0]):
         first, t = segment(parameters[i], control.shape[0])
         b0, b1, b2, b3 = basis(t)
@@ -47,7 +47,7 @@ def evaluate(control, parameters, out):
 
 @jit
 def fit(parameters, values, weights, control):
-    """Control points (n+3, D) of the local fit to values (N, D) at parameters (N,); `weights` (n+3,) is scratch."""
+    """Write control points (n+3, D) of the local fit to values (N, D) at parameters (N,); `weights` (n+3,) is room."""
     weights[:] = 0.0
     control[:, :] = 0.0
     for i in range(parameters.shape[0]):
@@ -69,9 +69,9 @@ def fit(parameters, values, weights, control):
 
 @jit
 def displace_along(control, parameters, groups, root, rotations, new_root, new_rotations):
-    """Poses (F, 3), (F, J, 4) displaced by a spline with control points (n+3, 3·G) at parameters (F,), in knots.
+    """Write poses (F, 3), (F, J, 4) displaced by a spline with control points (n+3, 3·G) at parameters (F,), in knots.
 
-    groups (G,), ascending: 0 is the root's place, 1+j the turn of joint j, a rotation vector in its own frame.
+    groups (G,), ascending: 0 is the root's position, 1+j the rotation of joint j, a rotation vector in its own frame.
     """
     new_root[:, :] = root
     new_rotations[:, :, :] = rotations

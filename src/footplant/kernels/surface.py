@@ -1,7 +1,7 @@
-"""The surface of a body as tubes around its bones: distances, directions, and places on it, compiled.
+"""Body proxy: the surface of a body as tubes around its bones; distances, normals and surface coordinates.
 
-A tube is eight rings of five samples (Shin 2002, section 4.2); between the five a ring is the trigonometric curve
-through them, between the rings a cubic. Beyond its ends a tube closes as a flat cap.
+A tube is eight rings of five samples (Shin 2002, section 4.2); a ring is the trigonometric interpolation of its five
+samples, and the rings are interpolated by a cubic. A tube closes at its ends as a flat cap.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from footplant.kernels.height_field import CUBIC, weight
 from footplant.kernels.quaternion import multiply, rotate
 
 RINGS = 8
+"""Rings of a tube."""
 FAR = 0.15
-"""Metres from a tube beyond which its distance and direction are not worked out."""
+"""Metres from a tube beyond which only a lower bound of the distance is computed."""
 FLATNESS = 2.5
-"""How many times wider than high the caps are."""
+"""Ratio of width to height of the caps."""
 
 
 class Tubes(NamedTuple):
-    """The tubes of a figure as tables."""
+    """The tubes of a character as tables."""
 
     joints: NDArray
-    """(S,) int64; the joint that carries each."""
+    """(S,) int64; the joint that carries each tube."""
     origins: NDArray
-    """(S, 3) metres; where its axis begins, in the joint's frame."""
+    """(S, 3) metres; start of its axis in the joint's frame."""
     turns: NDArray
-    """(S, 4) its own axes in the joint's frame: the first to where angles begin, the third along it."""
+    """(S, 4) rotation of its own axes in the joint's frame: x towards angle 0, z along the tube."""
     lengths: NDArray
     """(S,) metres."""
     rings: NDArray
-    """(S, 8, 5) metres; what each ring's radius is made of: 1, cos a, sin a, cos 2a, sin 2a."""
+    """(S, 8, 5) metres; Fourier coefficients of each ring's radius: 1, cos a, sin a, cos 2a, sin 2a."""
     widths: NDArray
-    """(S,) metres; no radius is larger."""
+    """(S,) metres; upper bound of the radius."""
 
 
 @uncounted_jit
 def ring_at(ring, c, s):
-    """(r, dr/da) of a ring at the angle of cosine c and sine s."""
+    """Return (r, dr/da) of a ring at the angle with cosine c and sine s."""
     c2, s2 = c * c - s * s, 2.0 * c * s
     return (
         ring[0] + ring[1] * c + ring[2] * s + ring[3] * c2 + ring[4] * s2,
@@ -52,7 +53,7 @@ def ring_at(ring, c, s):
 
 @uncounted_jit
 def ring_radius(rings, n, c, s):
-    """(r, dr/da) of ring n, which goes on straight beyond the first and the last."""
+    """Return (r, dr/da) of ring n, extrapolated linearly beyond the first and the last."""
     inside = min(max(n, 0), RINGS - 1)
     r, across = ring_at(rings[inside], c, s)
     if n != inside:
@@ -64,7 +65,7 @@ def ring_radius(rings, n, c, s):
 
 @uncounted_jit
 def radius(rings, t, c, s):
-    """(r, dr/dt, dr/da) of a tube at t (0 … 1 along it) and the angle of cosine c and sine s."""
+    """Return (r, dr/dt, dr/da) of a tube at t (0 … 1 along it) and the angle with cosine c and sine s."""
     place = t * RINGS - 0.5
     i = math.floor(place)
     r, along, across = 0.0, 0.0, 0.0
@@ -79,7 +80,7 @@ def radius(rings, t, c, s):
 
 @uncounted_jit
 def own_place(tubes, number, positions, rotations, x, y, z):
-    """A place of the world in a tube's own axes."""
+    """Return a world position in a tube's own axes."""
     j = tubes.joints[number]
     x, y, z = x - positions[j, 0], y - positions[j, 1], z - positions[j, 2]
     x, y, z = rotate(rotations[j, 0], -rotations[j, 1], -rotations[j, 2], -rotations[j, 3], x, y, z)
@@ -89,18 +90,18 @@ def own_place(tubes, number, positions, rotations, x, y, z):
 
 @uncounted_jit
 def world_turn(tubes, number, rotations):
-    """The rotation from a tube's own axes to the world's."""
+    """Return the rotation from a tube's own axes to the world."""
     j, q = tubes.joints[number], tubes.turns[number]
     return multiply(rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], q[0], q[1], q[2], q[3])
 
 
 @uncounted_jit
 def measure(rings, length, u, v, a):
-    """A place in a tube's own axes, seen from it: (distance, normal (3), t, cosine, sine, gap, beyond).
+    """Return a point's surface coordinates from its tube axes: (distance, normal (3), t, cosine, sine, gap, beyond).
 
-    distance: metres from the surface, to first order, negative inside; gap: the same straight away from the axis;
-    t: 0 … 1 along the axis; cosine, sine: of the angle around it; beyond: how far past its end. The last three are a
-    unit direction, the third 0 beside the tube, so that nothing jumps where a place is straight past the end.
+    distance: metres from the surface, to first order, negative inside; gap: the same, radially; t: 0 … 1 along the
+    axis; cosine, sine: of the angle around it; beyond: how far past its end. Cosine, sine and beyond form a unit vector
+    whose last component is 0 beside the tube, so that nothing jumps where a point passes the end.
     """
     inside = min(max(a, 0.0), length)
     beyond = a - inside
@@ -112,13 +113,13 @@ def measure(rings, length, u, v, a):
     if rho < 1e-9:
         r, _, _ = radius(rings, t, c, s)
         return -r, c, s, 0.0, t, c, s, -r, 0.0
-    # past the end the angle means the less, the nearer to the axis
+    # past the end the angle loses its meaning near the axis
     outwards = flat / rho
     r, along, across = radius(rings, t, outwards * c, outwards * s)
     gap = rho - r
     # the gradient of the gap: outwards, around, and along the axis
     around = -across / max(flat, 0.25 * max(r, 1e-6))
-    # past the end it leans as before at first: a distance that jumps there would be felt
+    # the slope along the axis continues past the end, so that the distance does not jump there
     axial = FLATNESS * past / rho - outwards * along / length
     norm = 1.0 / math.sqrt(outwards * outwards + around * around + axial * axial)
     return (
@@ -129,14 +130,14 @@ def measure(rings, length, u, v, a):
 
 @uncounted_jit
 def distance(tubes, number, positions, rotations, x, y, z):
-    """Metres from a tube's surface, negative inside, and the unit direction away from it in the world."""
+    """Return metres from a tube's surface, negative inside, and the outward unit direction in the world."""
     u, v, a = own_place(tubes, number, positions, rotations, x, y, z)
     clear = math.sqrt(u * u + v * v) - tubes.widths[number]
     clear = max(
         clear, -a - tubes.widths[number] / FLATNESS, a - tubes.lengths[number] - tubes.widths[number] / FLATNESS
     )
     if clear > FAR:
-        # nobody needs to know exactly
+        # a lower bound is enough
         return clear, 0.0, 1.0, 0.0
     d, nx, ny, nz, _, _, _, _, _ = measure(tubes.rings[number], tubes.lengths[number], u, v, a)
     w, i, j, k = world_turn(tubes, number, rotations)
@@ -146,7 +147,7 @@ def distance(tubes, number, positions, rotations, x, y, z):
 
 @uncounted_jit
 def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
-    """The place in the world that `measure` would see so: the inverse of it."""
+    """Return the world position with these surface coordinates: the inverse of `measure`."""
     r, _, _ = radius(tubes.rings[number], t, c, s)
     rho = max(r + gap, 0.0)
     a = t * tubes.lengths[number] + rho * beyond / FLATNESS
@@ -161,7 +162,7 @@ def place(tubes, number, positions, rotations, t, c, s, gap, beyond):
 
 @uncounted_jit
 def all_distances(tubes, positions, rotations, points, out):
-    """out (N, S, 4): distance and direction of every point (N, 3) from every tube, at one frame; rough beyond `FAR`."""
+    """Write distance and direction of points (N, 3) from all tubes to out (N, S, 4); rough beyond `FAR`."""
     for n in range(points.shape[0]):
         for k in range(tubes.joints.shape[0]):
             out[n, k, 0], out[n, k, 1], out[n, k, 2], out[n, k, 3] = distance(
@@ -170,7 +171,7 @@ def all_distances(tubes, positions, rotations, points, out):
 
 
 def smallest_tubes() -> Tubes:
-    """One tube, as tables, to compile with."""
+    """Return one tube, as tables, to compile with."""
     rings = np.zeros((1, RINGS, 5))
     rings[..., 0] = 1.0
     turns = np.array([[1.0, 0.0, 0.0, 0.0]])

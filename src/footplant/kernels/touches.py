@@ -1,13 +1,15 @@
-"""Hands beside the body, frame by frame: how much they count as touching it, and where they would touch another's.
+"""Hands near the body: the importance of a touch, and the corresponding position on another body.
 
-A hand counts by how near it is (Shin 2002, section 3: importance).
+Importance falls with the distance (Shin 2002, section 3).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import jit
 from footplant.kernels.quaternion import multiply, rotate
@@ -15,18 +17,62 @@ from footplant.kernels.quaternion import multiply, rotate
 
 @jit
 def importance(distance):
-    """How much a thing counts, 1 at a touch to 0 at the distance 1 where it begins to (Shin 2002, equation 8)."""
+    """Return 1 at contact (distance ≤ 0), 0 at distance ≥ 1, a smooth cubic between (Shin 2002, equation 8)."""
     d = min(max(distance, 0.0), 1.0)
     return 2.0 * d**3 - 3.0 * d**2 + 1.0
 
 
-@jit
-def hanging(shoulder, elbow, wrist, hips, top, straight, along, positions, out):
-    """How much an arm hangs down along the trunk, nearly straight (F,), 0 to 1.
+class Arm(NamedTuple):
+    """Joints of an arm and of the trunk."""
 
-    straight, along: reach over length of the arm, and its cosine to the trunk, from where on it begins to hang, and
-    where it does. shoulder … top are joints, positions (F, J, 3) metres.
+    shoulder: int
+    elbow: int
+    wrist: int
+    hips: int
+    top: int
+    """Neck or head."""
+
+
+class Segments(NamedTuple):
+    """S segments of a source body and of a target body."""
+
+    joints: NDArray
+    """(S, 5) int64; start and end of each bone, of source and target, and 1 where hanging arms do not touch it."""
+    radii: NDArray
+    """(S, 2) metres; of source and target."""
+
+
+class TouchRules(NamedTuple):
+    """What counts as touching."""
+
+    near: float
+    """Metres from the surface within which a palm is important."""
+    passing: float
+    """Speed along the body, m/s, at which it is not."""
+    size: float
+    """Ratio of the target's size to the source's."""
+    fps: float
+
+
+class BodyPoses(NamedTuple):
+    """A body at F frames."""
+
+    positions: NDArray
+    """(F, J, 3) metres."""
+    rotations: NDArray
+    """(F, J, 4)."""
+    unposed: NDArray
+    """(J, 4) inverse world rotations of the reference pose."""
+
+
+@jit
+def hanging(joints, straight, along, positions, out):
+    """Write how much an arm hangs down along the trunk, nearly straight (F,), 0 to 1.
+
+    straight, along: extension of the arm relative to its length, and cosine between arm and trunk: where it begins to
+    count as hanging, and where it does fully. positions (F, J, 3) metres.
     """
+    shoulder, elbow, wrist, hips, top = joints
     for f in range(positions.shape[0]):
         upper = lower = reach = trunk = alike = 0.0
         for k in range(3):
@@ -45,7 +91,7 @@ def hanging(shoulder, elbow, wrist, hips, top, straight, along, positions, out):
 
 @jit
 def seen_from(joint, f, palm, positions, rotations):
-    """Where a palm (F, 3) is in a joint's frame at a frame."""
+    """Return the position of a palm (F, 3) in a joint's frame at frame f."""
     return rotate(
         rotations[f, joint, 0], -rotations[f, joint, 1], -rotations[f, joint, 2], -rotations[f, joint, 3],
         palm[f, 0] - positions[f, joint, 0], palm[f, 1] - positions[f, joint, 1], palm[f, 2] - positions[f, joint, 2],
@@ -54,7 +100,7 @@ def seen_from(joint, f, palm, positions, rotations):
 
 @jit
 def speed_seen(joint, f, palm, fps, positions, rotations):
-    """Metres a second at which a palm (F, 3) moves as seen from a joint."""
+    """Return the speed of a palm (F, 3) relative to a joint, m/s."""
     first, last = max(f - 1, 0), min(f + 1, palm.shape[0] - 1)
     if first == last:
         return 0.0
@@ -64,18 +110,16 @@ def speed_seen(joint, f, palm, fps, positions, rotations):
 
 
 @jit
-def on_body(
-    palm, segments, radii, hangs, near, passing, size, fps, positions, rotations, unposed, our_positions,
-    our_rotations, our_unposed, most, place,
-):  # fmt: skip
-    """How much a palm (F, 3) counts as on the body (F,), and where it then is on another's body (F, 3).
+def on_body(palm, table, hangs, rules, theirs, ours, most, place):
+    """Write the importance of a palm (F, 3) on the body (F,), and its position on another body (F, 3).
 
-    segments: (S, 5) int64, joints where each bone begins and ends, of the one and of the other body, and 1 where arms
-    that hang (F,) beside it mean nothing by it; radii: (S, 2) metres; near: metres from the surface within which it
-    counts; passing: metres a second at which it does not; size: how much larger the other is; unposed: (J, 4) inverse
-    world rotations of the reference pose. Its place is told by each near segment: how far along the bone, in which
-    direction from it, and how far from its surface; segments share the say by how near they are.
+    Each near segment contributes the position with the same parameter along the bone, direction from it and distance
+    from its surface, weighted by importance⁴.
     """
+    segments, radii = table
+    near, passing, size, fps = rules
+    positions, rotations, unposed = theirs
+    our_positions, our_rotations, our_unposed = ours
     for f in range(palm.shape[0]):
         total = px = py = pz = 0.0
         most[f] = 0.0
@@ -93,7 +137,7 @@ def on_body(
             distance = math.sqrt(ax * ax + ay * ay + az * az)
             if distance - radii[s, 0] >= near:
                 continue
-            # arms that hang beside the thighs are near them all the time, and mean nothing by it
+            # arms that hang beside the thighs are always near them without touching
             share = importance(1.0 - (importance((distance - radii[s, 0]) / near) - 0.2) / 0.8)
             if segments[s, 4]:
                 share *= 1.0 - hangs[f]
@@ -102,7 +146,7 @@ def on_body(
             share *= importance(speed_seen(start, f, palm, fps, positions, rotations) / passing)
             if share <= 0.0:
                 continue
-            # the direction from the bone is that of the body's own axes: they turn alike in both figures
+            # the direction from the bone is kept relative to the body's own axes, which rotate alike in both bodies
             w, x, y, z = multiply(
                 rotations[f, start, 0], rotations[f, start, 1], rotations[f, start, 2], rotations[f, start, 3],
                 unposed[start, 0], unposed[start, 1], unposed[start, 2], unposed[start, 3],
@@ -130,11 +174,11 @@ def on_body(
 
 @jit
 def meant(share, touch):
-    """Make a share (F,) 0 over the times in which it never gets to `touch`: passing by is no touch."""
+    """Set an importance (F,) to 0 over intervals in which it never reaches `touch`: passing by is not touching."""
     start, count = 0, share.shape[0]
     while start < count:
         end, most = start, 0.0
-        # from where it rises to where it rises again
+        # intervals last from one rise above 0 to the next
         while end < count and (end == start or not (share[end] > 0.0 and share[end - 1] <= 0.0)):
             most = max(most, share[end])
             end += 1
@@ -146,10 +190,10 @@ def meant(share, touch):
 
 @jit
 def not_straighter(upper, lower, end, softness, positions, goals):
-    """Draw goals (F, 3) of a wrist in where its arm would snap straight for them.
+    """Draw goals (F, 3) of a wrist in where its arm would snap straight.
 
-    upper, lower, end: its joints. The last share `softness` of the reach is approached without ever being met; an arm
-    that is straighter than that already may stay so.
+    upper, lower, end: its joints. The last share `softness` of the reach is approached asymptotically; an arm that is
+    straighter already may stay so.
     """
     for f in range(goals.shape[0]):
         first = second = now = distance = 0.0
@@ -174,12 +218,15 @@ def _read_only(*shape):
     return array
 
 
+def _body():
+    return BodyPoses(_read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 4)))
+
+
 WARMUP = {
-    "hanging": lambda: (0, 0, 0, 0, 0, (0.0, 1.0), (0.0, 1.0), _read_only(1, 1, 3), np.zeros(1)),
+    "hanging": lambda: (Arm(0, 0, 0, 0, 0), (0.0, 1.0), (0.0, 1.0), _read_only(1, 1, 3), np.zeros(1)),
     "on_body": lambda: (
-        np.zeros((1, 3)), np.zeros((1, 5), np.int64), np.zeros((1, 2)), np.zeros(1), 1.0, 1.0, 1.0, 1.0,
-        _read_only(1, 1, 3), _read_only(1, 1, 4), np.zeros((1, 4)), _read_only(1, 1, 3), _read_only(1, 1, 4),
-        np.zeros((1, 4)), np.zeros(1), np.zeros((1, 3)),
+        np.zeros((1, 3)), Segments(np.zeros((1, 5), np.int64), np.zeros((1, 2))), np.zeros(1),
+        TouchRules(1.0, 1.0, 1.0, 1.0), _body(), _body(), np.zeros(1), np.zeros((1, 3)),
     ),
     "meant": lambda: (np.zeros(1), 1.0),
     "not_straighter": lambda: (0, 0, 0, 0.1, np.zeros((1, 1, 3)), np.zeros((1, 3))),

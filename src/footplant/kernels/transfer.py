@@ -1,40 +1,63 @@
-"""Poses carried from one figure to another, joint by joint, from their common reference pose."""
+"""Retarget poses joint by joint: rotations relative to a common reference pose."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.quaternion import exp, log, multiply
 
 
-@jit
-def carry(
-    parents, first, second, shares, unposed, reference, pose, twisted, hands, twist_shares, twist_axes, source, local
-):  # fmt: skip
-    """Local rotations (F, J, 4) of the target from world rotations (F, K, 4) of the source.
+class Correspondence(NamedTuple):
+    """How the J joints of a target follow the K joints of a source.
 
-    A joint j turns from the reference pose as the source's joint first[j] does, or as what lies the share shares[j] of
-    the way from there to second[j] does; −1 is none, then it keeps its place on its parent. unposed (K, 4): inverse
-    world rotations of the source in the reference pose; reference, pose (J, 4): the target's, in the world and local.
-    The joints `twisted` take twist_shares of the twist of `hands` about twist_axes (N, 3).
+    Joint j rotates from the reference pose like the source's joint first[j], or like the rotation that lies the share
+    shares[j] of the way from there to second[j]; −1 is none, then it keeps its local rotation.
     """
-    world = np.empty((parents.shape[0], 4))
-    for f in range(source.shape[0]):
-        carry_frame(
-            parents, first, second, shares, unposed, reference, pose, twisted, hands, twist_shares, twist_axes,
-            source[f], world, local[f],
-        )  # fmt: skip
+
+    parents: NDArray
+    """(J,) of the target."""
+    first: NDArray
+    """(J,)."""
+    second: NDArray
+    """(J,)."""
+    shares: NDArray
+    """(J,) 0 to 1."""
+    unposed: NDArray
+    """(K, 4) inverse world rotations of the source in the reference pose."""
+    reference: NDArray
+    """(J, 4) world rotations of the target in the reference pose."""
+    pose: NDArray
+    """(J, 4) local rotations of the target in the reference pose."""
+    twisted: NDArray
+    """(N,) twist joints."""
+    hands: NDArray
+    """(N,) the joints whose twist they share."""
+    twist_shares: NDArray
+    """(N,) share of that twist."""
+    twist_axes: NDArray
+    """(N, 3) unit axes of the twist."""
 
 
 @jit
-def carry_frame(
-    parents, first, second, shares, unposed, reference, pose, twisted, hands, twist_shares, twist_axes, source, world,
-    local,
-):  # fmt: skip
-    """`carry` at one frame; writes world (J, 4) rotations, those of twisted joints as they were before, and local."""
+def retarget_poses(joints, source, local):
+    """Write local rotations (F, J, 4) of the target from world rotations (F, K, 4) of the source."""
+    world = np.empty((joints.parents.shape[0], 4))
+    for f in range(source.shape[0]):
+        retarget_pose(joints, source[f], world, local[f])
+
+
+@uncounted_jit
+def retarget_pose(joints, source, world, local):
+    """Apply `retarget_poses` to one frame; `world` (J, 4) gets world rotations, of twist joints before their twist."""
+    parents, first, second, shares = joints.parents, joints.first, joints.second, joints.shares
+    unposed, reference, pose = joints.unposed, joints.reference, joints.pose
+    twisted, hands = joints.twisted, joints.hands
+    twist_shares, twist_axes = joints.twist_shares, joints.twist_axes
     for j in range(parents.shape[0]):
         p, a = parents[j], first[j]
         if a >= 0:
@@ -75,9 +98,9 @@ def carry_frame(
         )
 
 
-@jit
+@uncounted_jit
 def _turn(world, unposed):
-    """How far a joint has turned from the reference pose, in world axes."""
+    """Return the rotation of a joint from the reference pose, in world axes."""
     return multiply(world[0], world[1], world[2], world[3], unposed[0], unposed[1], unposed[2], unposed[3])
 
 
@@ -87,10 +110,11 @@ def _smallest_call():
     turns = np.array([[1.0, 0.0, 0.0, 0.0]])
     none, source = np.zeros(0, np.int64), turns[None].copy()
     source.setflags(write=False)
-    return (
+    joints = Correspondence(
         parents, np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), turns, turns, turns, none, none,
-        np.zeros(0), np.zeros((0, 3)), source, np.empty((1, 1, 4)),
+        np.zeros(0), np.zeros((0, 3)),
     )  # fmt: skip
+    return joints, source, np.empty((1, 1, 4))
 
 
-WARMUP = {"carry": _smallest_call}
+WARMUP = {"retarget_poses": _smallest_call}

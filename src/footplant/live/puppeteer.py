@@ -116,8 +116,8 @@ class Puppeteer:
     def init(self, acceleration: float = 0.0) -> PuppeteerState:
         """Return the state before the first frame.
 
-        acceleration: m/s² that joints of the copied angles are known to reach (`PuppetMotion.haste` of an offline run);
-        otherwise it is learnt on the way. Outgoing accelerations are limited to 1.4 times that.
+        acceleration: m/s² that joints of the copied angles are known to reach (`PuppetMotion.peak_acceleration` of an
+        offline run); otherwise it is learnt on the way. Outgoing accelerations are limited to 1.46 times that.
         """
         memory = None if self.filter is None else self.filter.init()
         limbs = self.engine.init(acceleration)[1] if acceleration else self._limbs

@@ -262,11 +262,13 @@ def _on_body(
         for their, own in pairs
     ]
     radii = np.array([(their.radius, own.radius) for their, own in pairs], float).reshape(-1, 2)
+    size = target.height / character.height
+    rules = kernel.TouchRules(NEAR_BODY * character.height, PASSING * character.height, size, float(theirs.motion.fps))
+    segments = kernel.Segments(np.array(table, np.int64).reshape(-1, 5), radii)
     kernel.on_body(
-        palm, np.array(table, np.int64).reshape(-1, 5), radii, hanging_arm(theirs, character, side),
-        NEAR_BODY * character.height, PASSING * character.height, target.height / character.height,
-        float(theirs.motion.fps), theirs.positions, theirs.rotations, _unposed(character), ours.positions,
-        ours.rotations, _unposed(target), most, place,
+        palm, segments, hanging_arm(theirs, character, side), rules,
+        kernel.BodyPoses(theirs.positions, theirs.rotations, _unposed(character)),
+        kernel.BodyPoses(ours.positions, ours.rotations, _unposed(target)), most, place,
     )  # fmt: skip
     return most, place
 

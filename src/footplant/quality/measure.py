@@ -275,13 +275,13 @@ def _aligned(against: Source, fps: float) -> _Aligned:
 
 def _measure_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:
     """Measure each contact on our own points; with `own`, compare its timing with the contacts found there."""
-    from footplant.kernels.measures import plant_figures
+    from footplant.kernels.measures import plant_errors
 
     frames = len(tracks.places)
     plants = [p for p in contacts.plants if p.point in tracks.names and p.start < min(p.end, frames)]
     rows = [(tracks.names.index(plant.point), plant.start, min(plant.end, frames)) for plant in plants]
     table = np.empty((len(plants), 3))
-    plant_figures(tracks.places, np.array(rows, np.int64).reshape(-1, 3), table)
+    plant_errors(tracks.places, np.array(rows, np.int64).reshape(-1, 3), table)
     actual = None if own is None else {point: own.intervals(point) for point in own.points}
     return [
         PlantQuality(

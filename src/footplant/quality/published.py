@@ -66,19 +66,17 @@ def published_metrics(
     toes = [name for name in TOES if name in feet] or [name for name in feet if name.endswith("_ball")]
     planted = [name for name in contacts.points if name in feet]
     judged, found = bool(feet) and len(tracks.places) > 0, np.zeros(7)
-    kernel.skating_counts(
-        tracks.places, tracks.heights, stance, _table(tracks, toes), _table(tracks, feet), _table(tracks, planted), fps,
-        np.array([TOE_DOWN, SKATING_KIMODO, SKATING_GMD, SKATING_STANCE, SMALLEST_PENETRATION]), found,
-    )  # fmt: skip
+    ours = kernel.Tracks(tracks.places, tracks.heights, _table(tracks, toes), _table(tracks, feet))
+    bounds = np.array([TOE_DOWN, SKATING_KIMODO, SKATING_GMD, SKATING_STANCE, SMALLEST_PENETRATION])
+    kernel.skating_counts(ours, stance, _table(tracks, planted), fps, bounds, found)
     low, skating, skating_gmd, standing, creeping, deep, deepest = found.tolist()
     sliding = preserved = None
     if source is not None:
         toes, feet = ([name for name in names if name in source.names] for names in (toes, feet))
         found = np.zeros(4)
-        kernel.source_counts(
-            tracks.places, tracks.heights, _table(tracks, toes), _table(tracks, feet), source.places, source.heights,
-            _table(source, toes), _table(source, feet), fps, np.array([SLIDING_OMNIRETARGET, CONTACT_HEIGHT]), found,
-        )  # fmt: skip
+        ours = kernel.Tracks(tracks.places, tracks.heights, _table(tracks, toes), _table(tracks, feet))
+        theirs = kernel.Tracks(source.places, source.heights, _table(source, toes), _table(source, feet))
+        kernel.source_counts(ours, theirs, fps, np.array([SLIDING_OMNIRETARGET, CONTACT_HEIGHT]), found)
         sliding, preserved = _ratio(found[1], found[0]), _ratio(found[3], found[2])
     return Published(
         foot_skate_ratio=_ratio(skating, low),

@@ -1,1 +1,1 @@
-"""Inverse kinematics of one instant; knows nothing of time."""
+"""Inverse kinematics of single poses; time enters only through the frames' own constraints."""

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import jit
+from footplant.kernels.fk import place_of
 from footplant.kernels.quaternion import between, exp, log, multiply, rotate
 
 POSITION = 0
 ORIENTATION = 1
 SWEEPS = 12
-"""Rounds of Jacobi's method at most; six or seven are usual."""
+"""Largest number of sweeps of Jacobi's method; six or seven are usual."""
 
 
 @jit
 def largest_eigenvector(matrix, vectors):
-    """The unit eigenvector (as four numbers) of the largest eigenvalue of a symmetric 4×4 matrix, by Jacobi's method.
+    """Return the unit eigenvector of the largest eigenvalue of a symmetric 4×4 matrix, by Jacobi's method.
 
-    `matrix` is used up; `vectors` (4, 4) is workspace.
+    `matrix` is overwritten; `vectors` (4, 4) is workspace.
     """
     for i in range(4):
         for j in range(4):
@@ -58,7 +61,7 @@ def largest_eigenvector(matrix, vectors):
 
 @jit
 def part_of(w, x, y, z, way):
-    """A share of the way to a rotation."""
+    """Return a share of a rotation: exp(way·log q)."""
     if way == 1.0:
         return w, x, y, z
     vx, vy, vz = log(w, x, y, z)
@@ -67,9 +70,10 @@ def part_of(w, x, y, z, way):
 
 @jit
 def least_turn(points, targets, shares, count, spread, matrix, vectors):
-    """The least rotation that lines points (count, 3) up with targets, as far as a second one is at work.
+    """Return the smallest rotation that aligns points (count, 3) with targets, scaled by the second largest share.
 
-    Horn's quaternion method (1987) with a faint wish not to turn, which settles the roll about a single line.
+    Horn's quaternion method (1987) with a slight preference for no rotation, which settles the roll about a single
+    line.
     """
     total, most, second = 0.0, 0.0, 0.0
     for n in range(count):
@@ -81,7 +85,7 @@ def least_turn(points, targets, shares, count, spread, matrix, vectors):
     if second <= 0.0:
         return 1.0, 0.0, 0.0, 0.0
     if count == 2:
-        # two points tell a line alone, and lines are turned into one another without searching
+        # two points define a line, and the rotation between two lines has a closed form
         w, x, y, z = between(
             points[1, 0] - points[0, 0], points[1, 1] - points[0, 1], points[1, 2] - points[0, 2],
             targets[1, 0] - targets[0, 0], targets[1, 1] - targets[0, 1], targets[1, 2] - targets[0, 2],
@@ -112,33 +116,69 @@ def least_turn(points, targets, shares, count, spread, matrix, vectors):
     return part_of(w, x, y, z, second / most)
 
 
+class Pins(NamedTuple):
+    """N pins on ends of limbs, sorted by row; those of row f are starts[f] … starts[f+1]−1."""
+
+    starts: NDArray
+    kinds: NDArray
+    joints: NDArray
+    offsets: NDArray
+    """(N, 3) the point in its joint's frame, metres."""
+    targets: NDArray
+    """(N, 4) world position or rotation."""
+    axes: NDArray
+    """(N, 3) weight of each world axis."""
+    activations: NDArray
+    """(N,) above 0, up to 1."""
+    shares: NDArray
+    """(N,) share of the way that is asked for, 0 to 1."""
+    importances: NDArray
+    """(N,) weight in the trunk's objective."""
+    ranks: NDArray
+    """(N,) priorities."""
+
+
+class Goals(NamedTuple):
+    """What `aim_limbs` writes, for G rows and L limbs: see `footplant.solve.ik.limb_goals.LimbGoals`."""
+
+    places: NDArray
+    turns: NDArray
+    weights: NDArray
+    turn_weights: NDArray
+    importance: NDArray
+    pivots: NDArray
+    held: NDArray
+    several: NDArray
+
+
 @jit
-def aim_limbs(
-    starts, kinds, joints, offsets, targets, axes, activations, shares, importances, ranks, limb_of, ends, positions,
-    rotations, every, places, turns, weights, turn_weights, importance, pivots, held, several,
-):  # fmt: skip
-    """Goals (G, L) of limbs whose ends carry pins, at every so many rows; pins of row f: starts[f] … starts[f+1]−1.
+def aim_limbs(pins, limb_of, ends, every_positions, every_rotations, every, goals):
+    """Write the `Goals` of limbs whose ends carry `Pins`, at every n-th row.
 
-    positions, rotations: where all joints are, (F, J, …); shares, importances, ranks (N,) of the pins; limb_of (J,):
-    which limb's end carries a joint. Written: places, turns, weights, turn_weights, importance as in `LimbGoals`; what
-    holds the end: its mean place `pivots`, by how much `held`, and whether by `several` points fully at work.
-
-    One point moves the end without turning it. Two or more also turn it, by as much as the second of them is at work:
-    a heel that lifts lets the foot go smoothly.
+    every_positions, every_rotations: (F, J, …) of all joints; limb_of (J,): the limb whose end carries a joint, or −1.
+    One point translates the end. Two or more also rotate it, by the share of the second: a heel that lifts releases
+    the foot smoothly.
     """
+    starts, kinds, joints, offsets, targets, axes = (
+        pins.starts, pins.kinds, pins.joints, pins.offsets, pins.targets, pins.axes
+    )  # fmt: skip
+    shares, ranks = pins.shares, pins.ranks
+    places, turns, weights, turn_weights = goals.places, goals.turns, goals.weights, goals.turn_weights
+    importance, pivots, held, several = goals.importance, goals.pivots, goals.held, goals.several
     most = 1
-    for f in range(positions.shape[0]):
+    for f in range(every_positions.shape[0]):
         most = max(most, starts[f + 1] - starts[f])
     points, wanted, share = np.empty((most, 3)), np.empty((most, 3)), np.empty(most)
     spread, matrix, vectors = np.empty((5, 3)), np.empty((4, 4)), np.empty((4, 4))
     for row in range(places.shape[0]):
         f = every * row
+        positions, rotations = every_positions[f], every_rotations[f]
         for m in range(ends.shape[0]):
             end = ends[m]
             for k in range(3):
-                places[row, m, k] = positions[f, end, k]
+                places[row, m, k] = positions[end, k]
             for k in range(4):
-                turns[row, m, k] = rotations[f, end, k]
+                turns[row, m, k] = rotations[end, k]
             sw, sx, sy, sz = turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3]
             weights[row, m] = turn_weights[row, m] = importance[row, m] = held[row, m] = 0.0
             several[row, m] = False
@@ -151,29 +191,26 @@ def aim_limbs(
                 j = joints[n]
                 if limb_of[j] != m:
                     continue
-                jw, jx, jy, jz = rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3]
                 if kinds[n] == ORIENTATION:
-                    # the turn that the end needs for a joint below it, which keeps its own turn, to be as asked
+                    # the rotation of the end that gives a descendant with unchanged local rotation its target
+                    jw, jx, jy, jz = rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3]
                     w, x, y, z = multiply(targets[n, 0], targets[n, 1], targets[n, 2], targets[n, 3], jw, -jx, -jy, -jz)
                     vx, vy, vz = log(w, x, y, z)
-                    a = activations[n]
+                    a = pins.activations[n]
                     w, x, y, z = exp(a * vx, a * vy, a * vz)
                     turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3] = multiply(
                         w, x, y, z, sw, sx, sy, sz
                     )
                     turn_weights[row, m] = 1.0
                     continue
-                px, py, pz = rotate(jw, jx, jy, jz, offsets[n, 0], offsets[n, 1], offsets[n, 2])
-                points[count, 0] = positions[f, j, 0] + px
-                points[count, 1] = positions[f, j, 1] + py
-                points[count, 2] = positions[f, j, 2] + pz
+                points[count, 0], points[count, 1], points[count, 2] = place_of(j, offsets[n], positions, rotations)
                 for k in range(3):
                     wanted[count, k] = points[count, k] - axes[n, k] * (points[count, k] - targets[n, k])
-                # where points of one end cannot all be met, greater priorities have their way; alone, any is met
+                # where the points of one end conflict, each step of priority weighs ten times less (at most 1000)
                 share[count] = shares[n] if shares[n] > 0.0 else 0.0
                 if share[count] > 0.0 and ranks[n] < top:
                     share[count] *= 10.0 ** max(ranks[n] - top, -3.0)
-                importance[row, m] = max(importance[row, m], importances[n])
+                importance[row, m] = max(importance[row, m], pins.importances[n])
                 strongest = max(strongest, share[count])
                 full += share[count] >= 1.0
                 count += 1
@@ -185,7 +222,7 @@ def aim_limbs(
                 turns[row, m, 0], turns[row, m, 1], turns[row, m, 2], turns[row, m, 3] = multiply(
                     tw, tx, ty, tz, sw, sx, sy, sz
                 )
-                # also an end that is held by one point keeps its orientation: the point's place was reckoned with it
+                # an end held by one point keeps its orientation, with which the point's position was computed
                 turn_weights[row, m] = strongest
             else:
                 tw, tx, ty, tz = multiply(
@@ -193,7 +230,7 @@ def aim_limbs(
                 )
             total = 0.0
             for n in range(count):
-                # who decides: nearly all to what holds most, without a jump where another takes over
+                # weights share⁸: the strongest point dominates, and another one takes over without a jump
                 square = (share[n] / strongest) * (share[n] / strongest)
                 share[n] = (square * square) * (square * square)
                 total += share[n]
@@ -201,16 +238,16 @@ def aim_limbs(
                 pivots[row, m, k] = 0.0
                 places[row, m, k] = 0.0
             for n in range(count):
-                say = share[n] / total
+                part = share[n] / total
                 ax, ay, az = rotate(
-                    tw, tx, ty, tz, points[n, 0] - positions[f, end, 0], points[n, 1] - positions[f, end, 1],
-                    points[n, 2] - positions[f, end, 2],
+                    tw, tx, ty, tz, points[n, 0] - positions[end, 0], points[n, 1] - positions[end, 1],
+                    points[n, 2] - positions[end, 2],
                 )  # fmt: skip
-                places[row, m, 0] += say * (wanted[n, 0] - ax)
-                places[row, m, 1] += say * (wanted[n, 1] - ay)
-                places[row, m, 2] += say * (wanted[n, 2] - az)
+                places[row, m, 0] += part * (wanted[n, 0] - ax)
+                places[row, m, 1] += part * (wanted[n, 1] - ay)
+                places[row, m, 2] += part * (wanted[n, 2] - az)
                 for k in range(3):
-                    pivots[row, m, k] += say * wanted[n, k]
+                    pivots[row, m, k] += part * wanted[n, k]
             weights[row, m] = held[row, m] = strongest
             several[row, m] = full > 1
 
@@ -221,11 +258,15 @@ def _smallest_call():
     positions.setflags(write=False)
     turned.setflags(write=False)
     numbers = np.zeros(1, np.int64)
-    return (
+    pins = Pins(
         np.array([0, 1]), numbers, numbers, rows, np.ones((1, 4)), np.ones((1, 3)), np.ones(1), np.ones(1), np.ones(1),
-        np.ones(1), numbers, numbers, positions, turned, 1, np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 1)),
-        np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 1), np.bool_),
+        np.ones(1),
     )  # fmt: skip
+    goals = Goals(
+        np.zeros((1, 1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1)),
+        np.zeros((1, 1, 3)), np.zeros((1, 1)), np.zeros((1, 1), np.bool_),
+    )  # fmt: skip
+    return pins, numbers, numbers, positions, turned, 1, goals
 
 
 WARMUP = {"aim_limbs": _smallest_call}

@@ -1,66 +1,176 @@
-"""Numerical inverse kinematics, one frame at a time (Lee & Shin 1999, section 5.1; METHODS A5).
+"""Numerical inverse kinematics, one frame at a time (Lee & Shin 1999, section 5.1).
 
-Levenberg–Marquardt on min Σ cost·x² + Σ weight·residual², x the displacement from the reference pose. Few residuals
-and many unknowns: each step is solved among the residuals (the dual form, which stays well conditioned however much a
-constraint weighs), or among the unknowns where the residuals are the more numerous.
+Levenberg–Marquardt (`footplant.kernels.least_squares`) on Σ cost·x² + Σ weight·penalty·residual², x the displacement
+from the reference pose, in stages of growing penalties.
 
-Unknowns come in groups of three: group 0 is the root's place, group 1+j the turn of joint j. `group_of` (1+J,) says
-which unknowns a group has, as a number of three, or −1. Jacobians are stored with the unknowns first, (n, K).
+Unknowns come in groups of three: group 0 is the root's position, group 1+j the rotation vector of joint j. `group_of`
+(1+J,) is the index of a group among the unknown ones, or −1. Jacobians are stored with the unknowns first, (n, K).
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from footplant.kernels import jit
-from footplant.kernels.fk import forward, world_axis
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kernels import jit, uncounted_jit
+from footplant.kernels.fk import forward, place_of, world_axis
 from footplant.kernels.least_squares import (
     MOST_DAMPING,
     SETTLED,
+    Linearization,
+    Objective,
+    Pose,
+    activate,
+    displacement_from,
     left_inverse_times,
-    moved_from,
     next_damping,
-    press,
     propose,
     value_of,
     workspace,
 )
-from footplant.kernels.quaternion import log, multiply, rotate
+from footplant.kernels.quaternion import log, multiply
 
 POSITION = 0
 ORIENTATION = 1
 FAINT = 0.01
-"""Weight of a constraint that is only just beginning to ease in."""
+"""Weight of a constraint at the very start of its ramp."""
 
 
-@jit
-def measure_pin(
-    parents, group_of, kind, joint, offset, target, axes, chain, positions, rotations, residual, jacobian, k
-):  # fmt: skip
-    """Write three residuals of a pin from row k on, and their derivatives by the unknowns; other columns stay."""
-    rw, rx, ry, rz = rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3]
+class Body(NamedTuple):
+    """A character and its unknowns."""
+
+    parents: NDArray
+    """(J,)."""
+    offsets: NDArray
+    """(1 or F, J, 3) bones, metres."""
+    groups: NDArray
+    """(G,) groups that are unknown, ascending."""
+    group_of: NDArray
+    """(1+J,) index of each group among the unknown ones, or −1."""
+    costs: NDArray
+    """(3·G,) cost of each unknown."""
+
+
+class Pins(NamedTuple):
+    """N pins sorted by row; those of row f are starts[f] … starts[f+1]−1."""
+
+    starts: NDArray
+    kinds: NDArray
+    joints: NDArray
+    offsets: NDArray
+    """(N, 3) the point in its joint's frame, metres."""
+    targets: NDArray
+    """(N, 4) world position or rotation."""
+    axes: NDArray
+    """(N, 3) weight of each world axis."""
+    chain_of: NDArray
+    """(N,) the row of `chains` of each pin."""
+    chains: NDArray
+    """(C, 1+J) bool; groups that may move."""
+
+
+class PinTerms(NamedTuple):
+    """Weights of N pins; each has three residuals of one weight."""
+
+    weights: NDArray
+    shares: NDArray
+    """(N,) activations, above 0, up to 1."""
+    levels: NDArray
+    """(N,) column of the penalties."""
+
+
+class RowTerms(NamedTuple):
+    """Weights of up to K residuals at each of F rows."""
+
+    weights: NDArray
+    shares: NDArray
+    levels: NDArray
+    one_sided: NDArray
+    counts: NDArray
+    """(F,) number of residuals."""
+
+
+class Schedule(NamedTuple):
+    """The stages of the penalty method."""
+
+    penalties: NDArray
+    """(stages, levels)."""
+    gains: NDArray
+    """(stages,) relative decrease below which a stage ends."""
+    most: int
+    """Largest number of steps in a stage."""
+
+
+class Poses(NamedTuple):
+    """Poses of F rows."""
+
+    reference: Pose
+    pose: Pose
+    trial: Pose
+
+
+class Measured(NamedTuple):
+    """Residuals of constraints that are not pins, evaluated at the trial poses of B rows."""
+
+    rows: NDArray
+    """(B,)."""
+    residuals: NDArray
+    """(B, E); they follow a row's pins."""
+    jacobians: NDArray
+    """(B, E, n)."""
+
+
+class State(NamedTuple):
+    """The search at F rows, kept from step to step."""
+
+    moved: NDArray
+    residuals: NDArray
+    jacobians: NDArray
+    """(F, n, K)."""
+    active: NDArray
+    """(F, K) active set of inequalities."""
+    stages: NDArray
+    tries: NDArray
+    """(F,) steps in the present stage."""
+    dampings: NDArray
+    growths: NDArray
+    longest: NDArray
+    """(F,) largest component of the proposed step."""
+    predicted: NDArray
+    """(F,) predicted objective after it."""
+
+
+@uncounted_jit
+def measure_pin(body, pins, pin, positions, rotations, at, k):
+    """Write the three residuals of a pin from k on, and their derivatives by the unknowns that move it."""
+    joint, target, axes, chain = pins.joints[pin], pins.targets[pin], pins.axes[pin], pins.chains[pins.chain_of[pin]]
+    residual, jacobian, is_position = at.residual, at.jacobian, pins.kinds[pin] == POSITION
     px, py, pz = 0.0, 0.0, 0.0
-    if kind == POSITION:
-        px, py, pz = rotate(rw, rx, ry, rz, offset[0], offset[1], offset[2])
-        px, py, pz = px + positions[joint, 0], py + positions[joint, 1], pz + positions[joint, 2]
+    if is_position:
+        px, py, pz = place_of(joint, pins.offsets[pin], positions, rotations)
         residual[k] = axes[0] * (px - target[0])
         residual[k + 1] = axes[1] * (py - target[1])
         residual[k + 2] = axes[2] * (pz - target[2])
-        place = group_of[0]
+        place = body.group_of[0]
         if place >= 0 and chain[0]:
             for i in range(3):
                 jacobian[3 * place + i, k + i] = axes[i]
     else:
-        w, x, y, z = multiply(rw, rx, ry, rz, target[0], -target[1], -target[2], -target[3])
+        w, x, y, z = multiply(
+            rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3],
+            target[0], -target[1], -target[2], -target[3],
+        )  # fmt: skip
         residual[k], residual[k + 1], residual[k + 2] = log(w, x, y, z)
     a = joint
     while a >= 0:
-        group = group_of[1 + a]
+        group = body.group_of[1 + a]
         if group >= 0 and chain[1 + a]:
             lx, ly, lz = px - positions[a, 0], py - positions[a, 1], pz - positions[a, 2]
             for i in range(3):
                 ax, ay, az = world_axis(rotations[a, 0], rotations[a, 1], rotations[a, 2], rotations[a, 3], i)
-                if kind == POSITION:
+                if is_position:
                     jacobian[3 * group + i, k] = axes[0] * (ay * lz - az * ly)
                     jacobian[3 * group + i, k + 1] = axes[1] * (az * lx - ax * lz)
                     jacobian[3 * group + i, k + 2] = axes[2] * (ax * ly - ay * lx)
@@ -70,180 +180,168 @@ def measure_pin(
                         jacobian[3 * group + i, k + 1],
                         jacobian[3 * group + i, k + 2],
                     ) = left_inverse_times(residual[k], residual[k + 1], residual[k + 2], ax, ay, az)
-        a = parents[a]
+        a = body.parents[a]
 
 
-@jit
-def measure_row(
-    parents, offsets, group_of, kinds, joints, point_offsets, targets, axes, chain_of, chains, begin, end, root, local,
-    positions, rotations, residual, jacobian,
-):  # fmt: skip
-    """Pose one frame (arrays with a first axis of 1) and write the residuals and derivatives of its pins."""
-    forward(parents, offsets, root, local, positions, rotations)
-    jacobian[:, : 3 * (end - begin)] = 0.0
+@uncounted_jit
+def measure_row(body, pins, f, root, local, positions, rotations, at):
+    """Pose row f (poses with a first axis of 1) and write residuals and derivatives of its pins."""
+    o = 0 if body.offsets.shape[0] == 1 else f
+    begin, end = pins.starts[f], pins.starts[f + 1]
+    forward(body.parents, body.offsets[o : o + 1], root, local, positions, rotations)
+    at.jacobian[:, : 3 * (end - begin)] = 0.0
     for pin in range(begin, end):
-        measure_pin(
-            parents, group_of, kinds[pin], joints[pin], point_offsets[pin], targets[pin], axes[pin],
-            chains[chain_of[pin]], positions[0], rotations[0], residual, jacobian, 3 * (pin - begin),
-        )  # fmt: skip
+        measure_pin(body, pins, pin, positions[0], rotations[0], at, 3 * (pin - begin))
 
 
-@jit
+@uncounted_jit
 def weigh(weights, shares, levels, penalties, count, out):
-    """How much each residual counts in a stage: weight·penalty for one that is fully at work.
+    """Write the weight of each residual in a stage: weight·penalty for a fully active one.
 
-    One that shares in grows from next to nothing by orders of magnitude: that is how weights count.
+    During a ramp the penalty grows exponentially from `FAINT`, because the effect of a weight is logarithmic.
     """
     for k in range(count):
         full = penalties[levels[k]]
         out[k] = weights[k] * (full if shares[k] >= 1.0 else FAINT * (full / FAINT) ** shares[k])
 
 
-@jit
-def is_heard(k, residual, one_sided, pressed):
-    """Whether a residual has a say: of one-sided ones that are fine nobody asks the derivatives."""
-    return not one_sided[k] or residual[k] < 0.0 or pressed[k]
+@uncounted_jit
+def takes_part(k, residual, one_sided, active):
+    """Return whether a residual enters the step; derivatives of satisfied, inactive inequalities are not computed."""
+    return not one_sided[k] or residual[k] < 0.0 or active[k]
 
 
-@jit
-def decide(value, tried, hoped, longest, pressing, stage, count, damping, growth, gains, most):
-    """Whether a trial is taken, and how the search goes on: (taken, stage, steps in this stage, damping, growth).
+class Trial(NamedTuple):
+    """Outcome of a trial."""
 
-    A stage ends when a step gains less than its share of the value, when steps no longer move, or after enough of them.
-    `pressing`: the trial met one-sided residuals that the next step will know of.
+    value: float
+    """Objective before the step."""
+    tried: float
+    """Objective after it."""
+    predicted: float
+    """Objective that the linear model predicted."""
+    longest: float
+    """Largest component of the step; −1: the system was singular."""
+    activated: bool
+    """Whether the trial activated inequalities that the next step will respect."""
+
+
+@uncounted_jit
+def decide(trial, stage, count, damping, growth, schedule):
+    """Return whether a trial is accepted, and the search state: (accepted, stage, steps in it, damping, growth).
+
+    A stage ends when a step gains less than its relative decrease, when steps vanish, or after its largest number.
     """
-    taken = tried <= value and longest >= 0.0
-    damping, growth = next_damping(taken, value - tried, value - hoped, pressing, damping, growth)
+    value = trial.value
+    accepted = trial.tried <= value and trial.longest >= 0.0
+    damping, growth = next_damping(
+        accepted, value - trial.tried, value - trial.predicted, trial.activated, damping, growth
+    )
     if (
-        0.0 <= longest < SETTLED
-        or count + 1 >= most
+        0.0 <= trial.longest < SETTLED
+        or count + 1 >= schedule.most
         or damping > MOST_DAMPING
-        or (taken and value - hoped <= gains[stage] * value)
+        or (accepted and value - trial.predicted <= schedule.gains[stage] * value)
     ):
-        return taken, stage + 1, 0, 0.0, 2.0
-    return taken, stage, count + 1, damping, growth
+        return accepted, stage + 1, 0, 0.0, 2.0
+    return accepted, stage, count + 1, damping, growth
 
 
 @jit
-def solve_pins(
-    parents, offsets, groups, group_of, costs, starts, kinds, joints, point_offsets, targets, axes, chain_of, chains,
-    weights, shares, levels, penalties, gains, most, reference_root, reference_local, root, local, rounds,
-):  # fmt: skip
-    """Poses (root (F, 3), local (F, J, 4), which hold the start of the search) that meet their pins, row by row.
-
-    offsets (1, J, 3) or (F, J, 3); the pins of row f are starts[f] … starts[f+1]−1; each has three residuals of one
-    weight. levels: which column of penalties (stages, levels) multiplies the weight. rounds (F,): steps taken.
-    """
+def solve_pins(body, pins, terms, schedule, reference, pose, rounds):
+    """Write the poses that meet their pins, row by row; `pose` holds the start of the search; rounds (F,): steps."""
     widest = 1
-    for f in range(root.shape[0]):
-        widest = max(widest, 3 * (starts[f + 1] - starts[f]))
-    joint_count, unknowns = local.shape[1], 3 * groups.shape[0]
+    for f in range(pose.root.shape[0]):
+        widest = max(widest, 3 * (pins.starts[f + 1] - pins.starts[f]))
+    joint_count, unknowns = pose.local.shape[1], 3 * body.groups.shape[0]
     work = workspace(unknowns, widest)
-    residuals, jacobians, moved = np.empty((2, widest)), np.empty((2, unknowns, widest)), np.empty((2, unknowns))
+    now = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
+    then = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
     own_weights, own_shares, own_levels = np.empty(widest), np.empty(widest), np.empty(widest, np.int64)
-    weighed, step = np.empty(widest), np.empty(unknowns)
-    one_sided, pressed = np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
+    weights, one_sided, active = np.empty(widest), np.zeros(widest, np.bool_), np.zeros(widest, np.bool_)
     positions, rotations = np.empty((1, joint_count, 3)), np.empty((1, joint_count, 4))
     trial_root, trial_local = np.empty((1, 3)), np.empty((1, joint_count, 4))
-    for f in range(root.shape[0]):
-        begin, end = starts[f], starts[f + 1]
-        count = 3 * (end - begin)
+    trial = Pose(trial_root[0], trial_local[0])
+    for f in range(pose.root.shape[0]):
+        begin = pins.starts[f]
+        count = 3 * (pins.starts[f + 1] - begin)
         rounds[f] = 0
         if count == 0:
             continue
-        o = 0 if offsets.shape[0] == 1 else f
         for k in range(count):
             pin = begin + k // 3
-            own_weights[k], own_shares[k], own_levels[k] = weights[pin], shares[pin], levels[pin]
-        now, then = 0, 1
-        measure_row(
-            parents, offsets[o : o + 1], group_of, kinds, joints, point_offsets, targets, axes, chain_of, chains,
-            begin, end, root[f : f + 1], local[f : f + 1], positions, rotations, residuals[now], jacobians[now],
-        )  # fmt: skip
-        moved_from(groups, reference_root[f], reference_local[f], root[f], local[f], moved[now])
+            own_weights[k], own_shares[k], own_levels[k] = terms.weights[pin], terms.shares[pin], terms.levels[pin]
+        objective = Objective(body.costs, weights, one_sided, active, count)
+        origin, here = Pose(reference.root[f], reference.local[f]), Pose(pose.root[f], pose.local[f])
+        measure_row(body, pins, f, pose.root[f : f + 1], pose.local[f : f + 1], positions, rotations, now)
+        displacement_from(body.groups, origin, here, now.moved)
         stage, tries, damping, growth = 0, 0, 0.0, 2.0
-        while stage < penalties.shape[0]:
-            weigh(own_weights, own_shares, own_levels, penalties[stage], count, weighed)
-            longest, hoped = propose(
-                groups, costs, moved[now], residuals[now], jacobians[now], weighed, one_sided, pressed, count, damping,
-                work, step, root[f], local[f], trial_root[0], trial_local[0],
-            )  # fmt: skip
-            measure_row(
-                parents, offsets[o : o + 1], group_of, kinds, joints, point_offsets, targets, axes, chain_of, chains,
-                begin, end, trial_root, trial_local, positions, rotations, residuals[then], jacobians[then],
-            )  # fmt: skip
-            moved_from(groups, reference_root[f], reference_local[f], trial_root[0], trial_local[0], moved[then])
-            value = value_of(costs, moved[now], residuals[now], weighed, one_sided, count)
-            tried = value_of(costs, moved[then], residuals[then], weighed, one_sided, count)
-            taken, stage, tries, damping, growth = decide(
-                value, tried, hoped, longest, False, stage, tries, damping, growth, gains, most
+        while stage < schedule.penalties.shape[0]:
+            weigh(own_weights, own_shares, own_levels, schedule.penalties[stage], count, weights)
+            longest, predicted = propose(body.groups, objective, now, damping, work, here, trial)
+            measure_row(body, pins, f, trial_root, trial_local, positions, rotations, then)
+            displacement_from(body.groups, origin, trial, then.moved)
+            value, tried = value_of(objective, now), value_of(objective, then)
+            accepted, stage, tries, damping, growth = decide(
+                Trial(value, tried, predicted, longest, False), stage, tries, damping, growth, schedule
             )
             rounds[f] += 1
-            if taken:
+            if accepted:
                 now, then = then, now
-                root[f], local[f] = trial_root[0], trial_local[0]
+                pose.root[f], pose.local[f] = trial_root[0], trial_local[0]
 
 
 @jit
-def advance_rows(
-    first, busy, parents, offsets, groups, group_of, costs, starts, kinds, joints, point_offsets, targets, axes,
-    chain_of, chains, weights, shares, levels, one_sided, counts, penalties, gains, most, reference_root,
-    reference_local, extra_residuals, extra_jacobians, root, local, trial_root, trial_local, residuals, jacobians,
-    moved, pressed, stages, tries, dampings, growths, longest, hopes,
-):  # fmt: skip
-    """One step of the rows in `busy`, whose other residuals were measured at the trial poses by their own classes.
+def advance_rows(first, body, pins, terms, schedule, poses, measured, state):
+    """Advance the rows of `measured` by one step: accept or reject their trials, then propose the next ones.
 
-    Takes or refuses the trials, then proposes the next ones. extra_residuals (busy, E), extra_jacobians (busy, E, n)
-    follow a row's pins; weights … one_sided (F, K), counts (F,) tell all residuals of a row. State kept from step to
-    step: poses, trials, residuals (F, K), jacobians (F, n, K), moved (F, n), pressed (F, K), stages, tries, dampings,
-    growths, longest, hopes (F,). `first`: the trials are the start of the search and are taken as they are.
+    `first`: the trials are the start of the search and are accepted as they are.
     """
-    widest, unknowns, joint_count = residuals.shape[1], moved.shape[1], local.shape[1]
+    widest, unknowns, joint_count = state.residuals.shape[1], state.moved.shape[1], poses.pose.local.shape[1]
     work = workspace(unknowns, widest)
-    new_residual, new_jacobian = np.empty(widest), np.empty((unknowns, widest))
-    new_moved, step, weighed = np.empty(unknowns), np.empty(unknowns), np.empty(widest)
+    new = Linearization(np.empty(unknowns), np.empty(widest), np.empty((unknowns, widest)))
+    weights = np.empty(widest)
     positions, rotations = np.empty((1, joint_count, 3)), np.empty((1, joint_count, 4))
-    for b in range(busy.shape[0]):
-        f = busy[b]
-        begin, end, count = starts[f], starts[f + 1], counts[f]
-        o = 0 if offsets.shape[0] == 1 else f
-        measure_row(
-            parents, offsets[o : o + 1], group_of, kinds, joints, point_offsets, targets, axes, chain_of, chains,
-            begin, end, trial_root[f : f + 1], trial_local[f : f + 1], positions, rotations, new_residual,
-            new_jacobian,
-        )  # fmt: skip
-        own = 3 * (end - begin)
+    reference, pose, trial = poses.reference, poses.pose, poses.trial
+    for b in range(measured.rows.shape[0]):
+        f = measured.rows[b]
+        count, one_sided, active = terms.counts[f], terms.one_sided[f], state.active[f]
+        own_weights, own_shares, own_levels = terms.weights[f], terms.shares[f], terms.levels[f]
+        objective = Objective(body.costs, weights, one_sided, active, count)
+        at = Linearization(state.moved[f], state.residuals[f], state.jacobians[f])
+        measure_row(body, pins, f, trial.root[f : f + 1], trial.local[f : f + 1], positions, rotations, new)
+        own = 3 * (pins.starts[f + 1] - pins.starts[f])
         for e in range(count - own):
             k = own + e
-            new_residual[k] = extra_residuals[b, e]
-            if is_heard(k, new_residual, one_sided[f], pressed[f]):
+            new.residual[k] = measured.residuals[b, e]
+            if takes_part(k, new.residual, one_sided, active):
                 for c in range(unknowns):
-                    new_jacobian[c, k] = extra_jacobians[b, e, c]
-        moved_from(groups, reference_root[f], reference_local[f], trial_root[f], trial_local[f], new_moved)
-        taken = True
+                    new.jacobian[c, k] = measured.jacobians[b, e, c]
+        origin, ahead = Pose(reference.root[f], reference.local[f]), Pose(trial.root[f], trial.local[f])
+        displacement_from(body.groups, origin, ahead, new.moved)
+        accepted = True
         if not first:
-            weigh(weights[f], shares[f], levels[f], penalties[stages[f]], count, weighed)
-            value = value_of(costs, moved[f], residuals[f], weighed, one_sided[f], count)
-            tried = value_of(costs, new_moved, new_residual, weighed, one_sided[f], count)
-            pressing = not tried <= value and press(
-                residuals[f], jacobians[f], new_residual, new_jacobian, one_sided[f], pressed[f], count
-            )  # fmt: skip
-            taken, stages[f], tries[f], dampings[f], growths[f] = decide(
-                value, tried, hopes[f], longest[f], pressing, stages[f], tries[f], dampings[f], growths[f], gains, most
+            weigh(own_weights, own_shares, own_levels, schedule.penalties[state.stages[f]], count, weights)
+            value, tried = value_of(objective, at), value_of(objective, new)
+            activated = not tried <= value and activate(objective, at, new)
+            outcome = Trial(value, tried, state.predicted[f], state.longest[f], activated)
+            accepted, state.stages[f], state.tries[f], state.dampings[f], state.growths[f] = decide(
+                outcome, state.stages[f], state.tries[f], state.dampings[f], state.growths[f], schedule
             )
-        if taken:
-            root[f], local[f] = trial_root[f], trial_local[f]
-            moved[f], residuals[f, :count] = new_moved, new_residual[:count]
+        if accepted:
+            pose.root[f], pose.local[f] = trial.root[f], trial.local[f]
+            at.moved[:] = new.moved
+            at.residual[:count] = new.residual[:count]
             for k in range(count):
-                if is_heard(k, new_residual, one_sided[f], pressed[f]):
+                if takes_part(k, new.residual, one_sided, active):
                     for c in range(unknowns):
-                        jacobians[f, c, k] = new_jacobian[c, k]
-        if stages[f] < penalties.shape[0]:
-            weigh(weights[f], shares[f], levels[f], penalties[stages[f]], count, weighed)
-            longest[f], hopes[f] = propose(
-                groups, costs, moved[f], residuals[f], jacobians[f], weighed, one_sided[f], pressed[f], count,
-                dampings[f], work, step, root[f], local[f], trial_root[f], trial_local[f],
-            )  # fmt: skip
+                        at.jacobian[c, k] = new.jacobian[c, k]
+        if state.stages[f] < schedule.penalties.shape[0]:
+            weigh(own_weights, own_shares, own_levels, schedule.penalties[state.stages[f]], count, weights)
+            here = Pose(pose.root[f], pose.local[f])
+            state.longest[f], state.predicted[f] = propose(
+                body.groups, objective, at, state.dampings[f], work, here, ahead
+            )
 
 
 def _read_only(*shape):
@@ -253,38 +351,47 @@ def _read_only(*shape):
     return array
 
 
-def _pins():
-    """The arguments that tell of a figure of two joints, three groups and one pin at one row."""
+def _body():
+    """Return a character of two joints and three groups."""
     parents = np.array([-1, 0])
     parents.setflags(write=False)
-    return (
-        parents, _read_only(1, 2, 3), np.arange(3), np.arange(3), np.ones(9), np.array([0, 1]), np.zeros(1, np.int64),
-        np.ones(1, np.int64), np.zeros((1, 3)), np.ones((1, 4)), np.ones((1, 3)), np.zeros(1, np.int64),
-        np.ones((1, 3), np.bool_),
+    return Body(parents, _read_only(1, 2, 3), np.arange(3), np.arange(3), np.ones(9))
+
+
+def _pins():
+    """Return one pin at one row."""
+    return Pins(
+        np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros((1, 3)), np.ones((1, 4)),
+        np.ones((1, 3)), np.zeros(1, np.int64), np.ones((1, 3), np.bool_),
     )  # fmt: skip
 
 
-def _pose(read_only=True):
+def _pose(read_only=False):
     root, local = _read_only(1, 3), _read_only(1, 2, 4)
-    return (root, local) if read_only else (np.array(root), np.array(local))
+    return Pose(root, local) if read_only else Pose(np.array(root), np.array(local))
+
+
+def _schedule():
+    return Schedule(np.ones((1, 1)), np.ones(1), 1)
 
 
 def _smallest_solve():
-    return (
-        *_pins(), np.ones(1), np.ones(1), np.zeros(1, np.int64), np.ones((1, 1)), np.ones(1), 1, *_pose(),
-        *_pose(False), np.zeros(1, np.int64),
-    )  # fmt: skip
+    terms = PinTerms(np.ones(1), np.ones(1), np.zeros(1, np.int64))
+    return _body(), _pins(), terms, _schedule(), _pose(True), _pose(), np.zeros(1, np.int64)
 
 
 def _smallest_advance():
-    numbers, three = np.zeros(1, np.int64), np.zeros((1, 3))
-    return (
-        True, numbers, *_pins(), np.ones((1, 3)), three, np.zeros((1, 3), np.int64), np.zeros((1, 3), np.bool_),
-        np.array([3]), np.ones((1, 1)), np.ones(1), 1, *_pose(), np.zeros((1, 0)), np.zeros((1, 0, 9)), *_pose(False),
-        *_pose(False), np.zeros((1, 3)), np.zeros((1, 9, 3)), np.zeros((1, 9)),
-        np.zeros((1, 3), np.bool_), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1), np.zeros(1),
-        np.zeros(1), np.zeros(1),
+    rows, three = np.zeros(1, np.int64), np.zeros((1, 3))
+    terms = RowTerms(
+        np.ones((1, 3)), three, np.zeros((1, 3), np.int64), np.zeros((1, 3), np.bool_), np.array([3])
     )  # fmt: skip
+    state = State(
+        np.zeros((1, 9)), np.zeros((1, 3)), np.zeros((1, 9, 3)), np.zeros((1, 3), np.bool_), np.zeros(1, np.int64),
+        np.zeros(1, np.int64), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1),
+    )  # fmt: skip
+    poses = Poses(_pose(True), _pose(), _pose())
+    measured = Measured(rows, np.zeros((1, 0)), np.zeros((1, 0, 9)))
+    return True, _body(), _pins(), terms, _schedule(), poses, measured, state
 
 
 WARMUP = {"solve_pins": _smallest_solve, "advance_rows": _smallest_advance}

@@ -1,4 +1,4 @@
-"""The closed-form limb: shoulder–elbow–wrist or hip–knee–ankle met exactly, with one free swivel.
+"""Two-bone IK in closed form: shoulder–elbow–wrist or hip–knee–ankle, with one free swivel angle.
 
 Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 5.3.
 """
@@ -31,16 +31,16 @@ LIMBS = {
 
 
 class Reach(IntEnum):
-    """How a limb met its goal at a frame. The numbers are those of the kernel."""
+    """How a limb met its goal at a frame. The values are those of the kernel."""
 
     REACHED = 0
     """The end is on the goal."""
     TOO_FAR = 1
-    """The limb is stretched as far as it may, and the goal is farther."""
+    """The limb is fully extended (or at its least flexion), and the goal is farther."""
     TOO_NEAR = 2
-    """The limb is folded as far as it may, and the goal is nearer."""
+    """The limb is folded to its largest flexion, and the goal is nearer."""
     SOFTENED = 3
-    """Within reach, but held back near full stretch by the softness asked for."""
+    """Within reach, but held back near full extension by the requested softness."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +48,20 @@ class Limb:
     """Two bones with a hinge between them. Joints that lie inside a bone (twist joints) keep their rotations."""
 
     upper: int
-    """Joint that turns freely: shoulder or hip."""
+    """Ball joint: shoulder or hip."""
     lower: int
-    """Joint of the hinge: elbow or knee."""
+    """Hinge joint: elbow or knee."""
     end: int
-    """Joint to be placed: wrist or ankle."""
+    """End effector: wrist or ankle."""
     axis: NDArray
-    """(3,) unit hinge axis in the upper joint's frame; turning the lower bone about it by a positive angle flexes."""
+    """(3,) unit hinge axis in the upper joint's frame; rotating the lower bone about it by a positive angle flexes."""
     flexion: tuple[float, float] = (0.0, 2.8)
     """Least and largest flexion, radians; 0 is straight."""
 
 
 @dataclass(frozen=True, eq=False)
 class LimbSolution:
-    """A motion whose limb was placed, and how far that succeeded."""
+    """A motion with its limb placed, and how well each frame succeeded."""
 
     motion: Motion
     residual: NDArray
@@ -73,17 +73,17 @@ class LimbSolution:
 
 
 def hinge_axis(skeleton: Skeleton, upper: int, lower: int, end: int, towards: ArrayLike) -> NDArray:
-    """The hinge axis of a limb in the upper joint's frame, from the rest pose.
+    """Return the hinge axis (3,) of a limb in the upper joint's frame, from the rest pose.
 
-    A limb that rests clearly bent (more than 5°) tells its plane itself; a straighter one bends so that the middle
-    joint moves `towards` (a direction of the world: forward for a knee, backward for an elbow).
+    A limb that is bent by more than 5° in the rest pose defines its plane itself; a straighter one bends so that the
+    middle joint moves `towards` (a world direction: forward for a knee, backward for an elbow).
     """
     positions, rotations = skeleton.rest_world
     first, second = positions[lower] - positions[upper], positions[end] - positions[lower]
     axis = np.cross(np.asarray(towards, float), positions[end] - positions[upper])
     bent = np.cross(first, second)
     lengths = np.linalg.norm(first) * np.linalg.norm(second)
-    # a plane at right angles to the asked direction says nothing about the side
+    # a plane perpendicular to the requested direction does not define the side
     if lengths > 0 and np.linalg.norm(bent) > np.sin(np.radians(5)) * lengths and abs(bent @ axis) > 1e-9:
         axis = bent * np.sign(bent @ axis)
     norm = np.linalg.norm(axis)
@@ -96,7 +96,7 @@ def hinge_axis(skeleton: Skeleton, upper: int, lower: int, end: int, towards: Ar
 
 
 def forward_direction(character: Character) -> NDArray:
-    """(3,) unit direction of the floor that the figure's rest pose faces: left hip to right hip tells."""
+    """Return the horizontal unit direction (3,) that the character's rest pose faces, from its left and right hip."""
     roles, (positions, _) = character.require_roles(), character.skeleton.rest_world
     left = positions[roles["left_upper_leg"]] - positions[roles["right_upper_leg"]]
     forward = np.cross(left, [0.0, 1.0, 0.0])
@@ -106,18 +106,18 @@ def forward_direction(character: Character) -> NDArray:
     return forward / norm
 
 
-_KNOWN: WeakKeyDictionary[Character, dict[str, Limb]] = WeakKeyDictionary()
-"""The limbs of each figure: every step of an edit asks for them."""
+_LIMBS_OF: WeakKeyDictionary[Character, dict[str, Limb]] = WeakKeyDictionary()
+"""Limbs of each character, cached: every step of an edit reads them."""
 
 
 def limb_of(character: Character, name: str) -> Limb:
-    """A limb of a human-like figure by name: left_arm, right_arm, left_leg or right_leg."""
+    """Return a limb of a humanoid by name: left_arm, right_arm, left_leg or right_leg. Memoised per character."""
     if name not in LIMBS:
         raise SkeletonError(f"no limb {name!r}; there are: {', '.join(LIMBS)}")
-    known = _KNOWN.setdefault(character, {})
-    if name not in known:
-        known[name] = _find_limb(character, name)
-    return known[name]
+    cached = _LIMBS_OF.setdefault(character, {})
+    if name not in cached:
+        cached[name] = _find_limb(character, name)
+    return cached[name]
 
 
 def _find_limb(character: Character, name: str) -> Limb:
@@ -129,7 +129,7 @@ def _find_limb(character: Character, name: str) -> Limb:
 
 
 def limbs_of(character: Character, names: Sequence[str] = tuple(LIMBS)) -> dict[str, Limb]:
-    """Arms and legs that a character has and whose joints hang together, by name, in the order of the names."""
+    """Return the arms and legs of a character whose joints form a chain, by name, in the order of the names."""
     found, roles = {}, character.require_roles()
     for name in names:
         if not all(role in roles for role in LIMBS[name]):
@@ -155,13 +155,13 @@ def place(
     softness: float = 0.0,
     kinematics: Kinematics | None = None,
 ) -> LimbSolution:
-    """Put the end of a limb on goals, changing only the limb's own rotations.
+    """Put the end of a limb on its goals; only the limb's own rotations change.
 
-    goals: (F, 3) or (3,) world places of the limb's end, metres. orientations: (F, 4) wanted world rotations of the
-    end joint; None keeps its local rotation. The motion's own pose is the reference: the limb bends at its hinge,
-    turns by the smallest rotation onto the goal and then swivels about the line to the goal by `swivel` radians,
-    counted from the side of the world direction `pole` (F, 3) when one is given. softness: the last share of the
-    reach that is approached without ever being met, which keeps knees from snapping straight; 0 is exact.
+    goals: (F, 3) or (3,) world positions of the limb's end, metres. orientations: (F, 4) world rotations of the end
+    joint; None keeps its local rotation. The motion's own pose is the reference: the limb bends at its hinge, rotates
+    by the smallest rotation onto the goal and then swivels about the line to the goal by `swivel` radians, measured
+    from the side of the world direction `pole` (F, 3) if one is given. softness: share of the reach next to full
+    extension that is approached asymptotically, which keeps knees from snapping straight; 0 is exact.
     """
     skeleton, frames = motion.skeleton, len(motion)
     kinematics = kinematics or Kinematics(motion)
@@ -187,10 +187,10 @@ def place(
 
 
 def not_nearer(goals: NDArray, bones: NDArray, limb: Limb) -> NDArray:
-    """Goals (F, 3) of a limb's end, at their heights, but beside where it cannot be folded so far.
+    """Return goals (F, 3) of a limb's end, moved sideways where they are nearer than the folded limb can reach.
 
-    bones: (F, 3, 3) places of its upper joint, its hinge and its end. What is too near goes off to where goal and hinge
-    are from the upper joint.
+    bones: (F, 3, 3) world positions of its upper joint, its hinge and its end. A goal that is too near keeps its height
+    and moves horizontally in the mean direction of goal and hinge, seen from the upper joint.
     """
     upper, lower = (np.linalg.norm(bones[:, n + 1] - bones[:, n], axis=1) for n in (0, 1))
     folded = upper**2 + lower**2 + 2.0 * upper * lower * np.cos(limb.flexion[1])
@@ -203,7 +203,7 @@ def not_nearer(goals: NDArray, bones: NDArray, limb: Limb) -> NDArray:
 
 
 def _bone(motion: Motion, chain: Sequence[int]) -> tuple[NDArray, NDArray]:
-    """The last joint of a chain in the first one's frame: its place (F, 3), and its parent's rotation (F, 4)."""
+    """Return the last joint of a chain in the first one's frame: position (F, 3), and its parent's rotation (F, 4)."""
     offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
     place, turn = np.zeros((len(motion), 3)), rotation.identity(len(motion))
     for step, joint in enumerate(chain[1:], start=1):
@@ -229,12 +229,12 @@ def solve(
     flexion: tuple[float, float] = (0.0, 2.8),
     own_plane: bool = False,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
-    """The limb on bare arrays: (new uppers (F, 4), new lowers (F, 4), residual, flexion, status (F,)).
+    """Solve a limb on bare arrays: (new uppers (F, 4), new lowers (F, 4), residual, flexion, status (F,)).
 
     parents: (F, 4) world rotations above the limb; uppers, lowers: (F, 4) reference rotations, the lower ones in the
     upper joint's frame; offsets: (3,) or (F, 3), hinge in the upper frame and end in the lower frame; origins: (F, 3)
-    world places of the upper joint. The other arguments are those of `place`; anything may be given once for all.
-    own_plane: a limb that is clearly bent bends on in the plane in which it is, beside its axis as that may be.
+    world positions of the upper joint. The other arguments are those of `place`; each may be given once for all frames.
+    own_plane: a clearly bent limb keeps bending in its present plane, even where that differs from its hinge axis.
     """
     from footplant.kernels import limb as kernel
 
@@ -248,14 +248,17 @@ def solve(
     def rows(array: ArrayLike, width: int) -> NDArray:
         return np.array(np.broadcast_to(np.asarray(array, float), (frames, width)), order="C")
 
-    new_uppers, new_lowers = np.empty((frames, 4)), np.empty((frames, 4))
-    residual, bent, status = np.empty(frames), np.empty(frames), np.empty(frames, np.int64)
-    kernel.reach_all(
-        rows(parents, 4), rows(uppers, 4), rows(lowers, 4),
-        np.array(np.atleast_2d(upper_offsets), float), np.array(np.atleast_2d(lower_offsets), float),
-        np.array(axis, float), own_plane, rows(origins, 3), rows(goals, 3),
-        rows((0.0, 0.0, 0.0) if pole is None else pole, 3), pole is not None,
-        np.array(np.broadcast_to(np.asarray(swivel, float), frames)), float(softness), float(flexion[0]),
-        float(flexion[1]), new_uppers, new_lowers, residual, bent, status,
+    hinge = kernel.Hinge(np.array(axis, float), bool(own_plane), float(softness), float(flexion[0]), float(flexion[1]))
+    poses = kernel.LimbPoses(
+        rows(parents, 4), rows(uppers, 4), rows(lowers, 4), np.array(np.atleast_2d(upper_offsets), float),
+        np.array(np.atleast_2d(lower_offsets), float), rows(origins, 3),
     )  # fmt: skip
-    return rotation.normalize(new_uppers), rotation.normalize(new_lowers), residual, bent, status
+    aims = kernel.Aims(
+        rows(goals, 3), rows((0.0, 0.0, 0.0) if pole is None else pole, 3), pole is not None,
+        np.array(np.broadcast_to(np.asarray(swivel, float), frames)),
+    )  # fmt: skip
+    out = kernel.LimbAnswers(
+        np.empty((frames, 4)), np.empty((frames, 4)), np.empty(frames), np.empty(frames), np.empty(frames, np.int64)
+    )
+    kernel.reach_all(hinge, poses, aims, out)
+    return rotation.normalize(out.uppers), rotation.normalize(out.lowers), out.residuals, out.flexions, out.statuses

@@ -1,9 +1,13 @@
-"""Numerical inverse kinematics for any tree and any mix of constraints: penalties and damped Gauss–Newton.
+"""Numerical inverse kinematics for any tree and any mix of constraints: penalty method and Levenberg–Marquardt.
 
-Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 5.1
-(METHODS A5). They use conjugate gradients; with the constraints' analytic Jacobians Gauss–Newton is the better choice.
-Each frame is solved by itself. Pins (see `ik.pins`) are compiled; all other kinds, outsiders' too, are asked for their
-residuals and Jacobians at all frames that are still at work.
+Lee & Shin, "A hierarchical approach to interactive motion editing for human-like figures" (SIGGRAPH 1999), section 5.1.
+For each frame by itself the displacement x from the input pose minimises
+
+    Σ rigidity·x² + Σ weight·penalty·residual(x)²
+
+with growing penalties of the hard constraints. The paper uses conjugate gradients; with analytic Jacobians Gauss–Newton
+steps converge faster. Pins (see `ik.pins`) are compiled; every other kind, those of other packages too, provides
+residuals and Jacobians at all frames that are still being solved.
 """
 
 from __future__ import annotations
@@ -20,47 +24,33 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import RADIAN, IkSolution, worst_error
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
+from footplant.solve.ik.settings import NUMERIC
 from footplant.solve.ik.threads import in_parts
-
-PENALTIES = (1e1, 1e2, 1e4, 1e6)
-"""Weight of hard constraints, stage by stage, where turning a joint by a radian costs its rigidity."""
-GAINS = (1e-2, 1e-2, 1e-8, 1e-3)
-"""A stage ends when a step gains less than this share of the objective."""
-SOFT = 10.0
-"""Weight of a soft constraint of weight 1, per m²."""
-SOFT_STEP = 100.0
-"""How many times more a soft constraint weighs than one of the next smaller priority; two steps at most either way."""
-HARD_STEP = (1.0, 1.0, 2.0, 3.5)
-"""Powers of ten by which a hard constraint outweighs one of the next smaller priority, stage by stage."""
-HARD_SPAN = 2.0
-"""Steps of priority at most between the smallest and the greatest: double precision ends there."""
-ROOM = 4_000_000
-"""Numbers of Jacobians held at once: bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Numeric:
-    """Poses any figure: `Numeric().solve(motion, constraints)`."""
+    """Solver for poses of any character: `Numeric().solve(motion, constraints)`."""
 
     rigidity: float = 1.0
-    """What it costs to turn a joint, per rad²."""
+    """Cost of rotating a joint, per rad²."""
     place: float = 0.1
-    """What it costs to move the root, per m²."""
+    """Cost of translating the root, per m²."""
     joints: Mapping[int, float] = field(default_factory=dict)
     """Joint → its own rigidity; others keep `rigidity`."""
     iterations: int = 30
-    """Steps at most in each stage."""
+    """Largest number of steps in each stage."""
     tolerance: float = 1e-4
     """Metres up to which a hard constraint counts as reached."""
     threads: int = 1
-    """How many share the frames; the answer is the same to the bit."""
+    """Number of threads that share the frames; the result does not depend on it."""
 
     def refuses(self, constraint: Constraint) -> str | None:
-        """Why it cannot honour a constraint; None when it can."""
+        """Return why it cannot honour a constraint; None when it can."""
         if isinstance(constraint, AcrossFrames):
-            return "it ties frames together, and each is posed by itself; use spacetime"
+            return "it couples frames, and each frame is solved by itself; use spacetime"
         if isinstance(constraint, Footplant) and constraint.free:
-            return "its place is free; settle it first, or use spacetime"
+            return "its position is free; settle it first, or use spacetime"
         return None
 
     def solve(
@@ -71,7 +61,7 @@ class Numeric:
         frames: NDArray | None = None,
         start: Motion | None = None,
     ) -> IkSolution:
-        """The poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
+        """Return the poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
         first = Kinematics(motion, frames)
         pinned = [c for c in constraints if is_pin(c)]
         others = [c for c in constraints if not is_pin(c)]
@@ -86,7 +76,7 @@ class Numeric:
 
 @dataclass(frozen=True, eq=False)
 class _Other:
-    """A constraint that is no pin, at work at some rows."""
+    """A constraint that is not a pin, active at some rows."""
 
     constraint: Constraint
     activation: NDArray
@@ -94,15 +84,15 @@ class _Other:
     level: int
     """Its column in the table of penalties."""
     wide: int
-    """How many residuals it has at a row."""
+    """Number of residuals at a row."""
     slots: NDArray
-    """(F,) where they begin among a row's residuals that are no pins'."""
+    """(F,) where they begin among a row's residuals that do not belong to pins."""
     left_over: NDArray
-    """(F, wide) what of its residual at the reference pose may stay: all but the share eased in."""
+    """(F, wide) the part of its residual at the reference pose that may remain while it ramps in."""
 
 
 class _Task:
-    """One call of `Numeric.solve`: everything that stays the same from step to step."""
+    """One call of `Numeric.solve`: all tables that stay the same from step to step."""
 
     def __init__(
         self,
@@ -125,7 +115,7 @@ class _Task:
         numbers = {chain: number for number, chain in enumerate(chains)}
         self.chains = np.stack(list(chains.values()))
         self.chain_of = np.array([numbers[c.chain] for c in pinned], np.int64)[self.pins.sources]
-        self.others, used = self._look(others, reference, begun, level)
+        self.others, used = self._inspect(others, reference, begun, level)
         for joint, chain in set(zip(self.pins.joints.tolist(), self.chain_of.tolist())):
             path = np.zeros(1 + len(skeleton), bool)
             path[[0, *(1 + np.array(skeleton.chain(joint)))]] = True
@@ -144,16 +134,17 @@ class _Task:
             self.extra += other.wide * (other.activation > 0)
         widest = int((3 * np.diff(self.pins.starts) + self.extra).max(initial=1))
         wide = max(widest * len(self.columns), 1)
-        self.rows_at_once = max(min(512, ROOM // wide), 1) if self.others else max(len(self.frames), 1)
+        most = max(min(NUMERIC.batch, NUMERIC.jacobian_budget // wide), 1)
+        self.rows_at_once = most if self.others else max(len(self.frames), 1)
 
-    def _look(
+    def _inspect(
         self,
         others: Sequence[Constraint],
         reference: Kinematics,
         begun: Kinematics,
         level: Callable[[Constraint], int],
     ) -> tuple[list[_Other], NDArray]:
-        """The constraints that are no pins, looked at once: where they hold, how wide they are, what moves them."""
+        """Evaluate the constraints that are not pins once: active rows, number of residuals, unknowns involved."""
         count, fps = len(self.frames), self.motion.fps
         used, found = np.zeros(1 + len(self.motion.skeleton), bool), []
         slots = np.zeros(count, np.int64)
@@ -185,7 +176,7 @@ class _Task:
         return found, used
 
     def solve(self, rows: slice, root: NDArray, rotations: NDArray) -> None:
-        """Pose some rows, in place."""
+        """Solve some rows in place."""
         from footplant.solve.ik import _numeric as kernel
 
         unused = np.setdiff1d(np.arange(1 + len(self.motion.skeleton)), self.groups)
@@ -197,28 +188,27 @@ class _Task:
         pins = slice(first, last)
         starts = self.pins.starts[rows.start : rows.stop + 1] - first
         offsets = self.offsets if len(self.offsets) == 1 else self.offsets[rows]
-        gains = np.array(GAINS)
-        figure = (self.motion.skeleton.parents, offsets, self.groups, self.group_of, self.costs)
-        told = (
+        body = kernel.Body(self.motion.skeleton.parents, offsets, self.groups, self.group_of, self.costs)
+        table = kernel.Pins(
             starts, self.pins.kinds[pins], self.pins.joints[pins], self.pins.offsets[pins], self.targets[pins],
             self.pins.axes[pins], self.chain_of[pins], self.chains,
         )  # fmt: skip
-        reference = self.motion.root[rows], self.motion.rotations[rows]
+        schedule = kernel.Schedule(self.penalties, np.array(NUMERIC.gains), self.numeric.iterations)
+        reference = kernel.Pose(self.motion.root[rows], self.motion.rotations[rows])
+        pose = kernel.Pose(root[rows], rotations[rows])
         if not self.others:
             rounds = np.empty(rows.stop - rows.start, np.int64)
-            arguments: tuple = (
-                *figure, *told, self.weights[pins], self.pins.activations[pins], self.levels[pins], self.penalties,
-                gains, self.numeric.iterations, *reference, root[rows], rotations[rows], rounds,
-            )  # fmt: skip
-            kernel.solve_pins(*arguments)
+            terms = kernel.PinTerms(self.weights[pins], self.pins.activations[pins], self.levels[pins])
+            kernel.solve_pins(body, table, terms, schedule, reference, pose, rounds)
             return
-        self._solve_mixed(rows, figure, told, pins, starts, gains, reference, root[rows], rotations[rows])
+        self._solve_mixed(rows, body, table, pins, schedule, reference, pose)
 
-    def _solve_mixed(self, rows, figure, told, pins, starts, gains, reference, root, rotations) -> None:
-        """Steps for all rows together, those that are done left out, with the other constraints asked in between."""
+    def _solve_mixed(self, rows: slice, body, table, pins: slice, schedule, reference, pose) -> None:
+        """Iterate over all unfinished rows together, evaluating the other constraints between the compiled steps."""
         from footplant.solve.ik import _numeric as kernel
 
-        count, unknowns = len(root), len(self.columns)
+        root, rotations = pose
+        starts, count, unknowns = table.starts, len(root), len(self.columns)
         counts = 3 * np.diff(starts) + self.extra[rows]
         widest = max(int(counts.max(initial=0)), 1)
         weights, shares = np.zeros((count, widest)), np.ones((count, widest))
@@ -236,26 +226,25 @@ class _Task:
                 weights[at, slot], shares[at, slot] = _weight(constraint), active[at]
                 levels[at, slot] = other.level
                 one_sided[at, slot] = constraint.inequality
-        pressed, stages = np.zeros((count, widest), bool), np.zeros(count, np.int64)
-        state = (
-            np.zeros((count, widest)), np.zeros((count, unknowns, widest)), np.zeros((count, unknowns)), pressed,
+        terms = kernel.RowTerms(weights, shares, levels, one_sided, counts)
+        active, stages = np.zeros((count, widest), bool), np.zeros(count, np.int64)
+        state = kernel.State(
+            np.zeros((count, unknowns)), np.zeros((count, widest)), np.zeros((count, unknowns, widest)), active,
             stages, np.zeros(count, np.int64), np.zeros(count), np.full(count, 2.0), np.zeros(count), np.zeros(count),
         )  # fmt: skip
-        trial_root, trial_local = np.array(root), np.array(rotations)
-        busy, first = np.arange(count), True
-        while len(busy):
-            extra = self._ask(rows, busy, trial_root, trial_local, pressed[busy])
-            arguments: tuple = (
-                first, busy, *figure, *told, weights, shares, levels, one_sided, counts, self.penalties, gains,
-                self.numeric.iterations, *reference, *extra, root, rotations, trial_root, trial_local, *state,
-            )  # fmt: skip
-            kernel.advance_rows(*arguments)
-            busy, first = busy[stages[busy] < len(self.penalties)], False
+        trial = kernel.Pose(np.array(root), np.array(rotations))
+        poses = kernel.Poses(reference, pose, trial)
+        unfinished, first = np.arange(count), True
+        while len(unfinished):
+            others = self._evaluate(rows, unfinished, trial.root, trial.local, active[unfinished])
+            measured = kernel.Measured(unfinished, *others)
+            kernel.advance_rows(first, body, table, terms, schedule, poses, measured, state)
+            unfinished, first = unfinished[stages[unfinished] < len(self.penalties)], False
 
-    def _ask(
-        self, rows: slice, busy: NDArray, root: NDArray, rotations: NDArray, pressed: NDArray
+    def _evaluate(
+        self, rows: slice, busy: NDArray, root: NDArray, rotations: NDArray, active: NDArray
     ) -> tuple[NDArray, NDArray]:
-        """Residuals (B, E) and Jacobians (B, E, n) of the constraints that are no pins at trial poses."""
+        """Return residuals (B, E) and Jacobians (B, E, n) of the constraints that are not pins, at trial poses."""
         numbers = rows.start + busy
         of_pins = 3 * (self.pins.starts[numbers + 1] - self.pins.starts[numbers])
         offsets = None if self.motion.offsets is None else self.motion.offsets[numbers]
@@ -270,10 +259,10 @@ class _Task:
             residual = np.asarray(other.constraint.residual(part), float) - other.left_over[numbers[at]]
             residuals[at[:, None], other.slots[numbers[at]][:, None] + np.arange(other.wide)] = residual
             if other.constraint.inequality:
-                # what is fine has no say, and its derivatives are the larger part of the work
+                # satisfied inequalities do not enter the step, and derivatives are most of the work
                 slots = (of_pins + other.slots[numbers])[at][:, None] + np.arange(other.wide)
-                wrong = np.flatnonzero(((residual < 0) | pressed[at[:, None], slots]).any(axis=1))
-                at, part = at[wrong], part if len(wrong) == len(at) else part[wrong]
+                needed = np.flatnonzero(((residual < 0) | active[at[:, None], slots]).any(axis=1))
+                at, part = at[needed], part if len(needed) == len(at) else part[needed]
             if not len(at):
                 continue
             jacobian = np.asarray(other.constraint.jacobian(part), float)[..., self.columns]
@@ -289,12 +278,12 @@ class _Task:
 
 
 def _weight(constraint: Constraint) -> float:
-    """A constraint's own weight, radians counted as metres."""
+    """Return a constraint's own weight, with radians converted to metres."""
     return constraint.weight * (RADIAN**2 if constraint.unit == "rad" else 1.0)
 
 
 def _allowed(chain: Sequence[int], joints: int) -> NDArray:
-    """(1+J,) which groups of unknowns may change: joints of the chain, and the root's place when joint 0 is in it."""
+    """Return which groups of unknowns (1+J,) may change: joints of the chain; the root's position with joint 0."""
     allowed = np.zeros(1 + joints, bool)
     allowed[1 + np.asarray(chain, np.int64)] = True
     allowed[0] = allowed[1]
@@ -302,23 +291,23 @@ def _allowed(chain: Sequence[int], joints: int) -> NDArray:
 
 
 def _rank(constraint: Constraint) -> tuple[int, bool]:
-    """What outranks what: the priority and, where that is the same, what the body can do before what is asked of it."""
+    """Return the sort key of precedence: the priority, then joint limits before everything else."""
     return constraint.priority, isinstance(constraint, JointLimits | ConeTwist | Hinge)
 
 
 def _penalties(constraints: Sequence[Constraint]) -> tuple[NDArray, Callable[[Constraint], int]]:
-    """The table (stages, levels) of what hard and soft constraints weigh, and which level a constraint has.
+    """Return the penalty table (stages, levels) of hard and soft constraints, and a function for a constraint's level.
 
-    Hard priorities count by their order, not by their numbers: where one cannot be met beside another, the share of
-    the gap that the greater one gets is too small to see.
+    Hard priorities count by their order, not by their numbers: where one cannot be met beside another, the error left
+    to the higher one is negligible.
     """
     hard = sorted({_rank(c) for c in constraints if c.hard})
     soft = sorted({c.priority for c in constraints if not c.hard})
-    step = min(1.0, HARD_SPAN / max(len(hard) - 1, 1))
-    table = np.empty((len(PENALTIES), len(hard) + len(soft)))
-    for stage, (base, power) in enumerate(zip(PENALTIES, HARD_STEP)):
+    step = min(1.0, NUMERIC.hard_priority_steps / max(len(hard) - 1, 1))
+    table = np.empty((len(NUMERIC.penalties), len(hard) + len(soft)))
+    for stage, (base, power) in enumerate(zip(NUMERIC.penalties, NUMERIC.hard_priority_powers)):
         table[stage, : len(hard)] = base * 10.0 ** (power * step * np.arange(len(hard)))
-        table[stage, len(hard) :] = SOFT * SOFT_STEP ** np.clip(soft, -2.0, 2.0)
+        table[stage, len(hard) :] = NUMERIC.soft_weight * NUMERIC.soft_priority_ratio ** np.clip(soft, -2.0, 2.0)
 
     def level(constraint: Constraint) -> int:
         return hard.index(_rank(constraint)) if constraint.hard else len(hard) + soft.index(constraint.priority)

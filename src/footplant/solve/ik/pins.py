@@ -1,6 +1,6 @@
-"""Constraints that hold a point or a segment at a known place or turn, as arrays that compiled code can walk.
+"""Equality constraints on a point's position or a segment's orientation ("pins"), as arrays for compiled code.
 
-A hundred footplants, or ten thousand dragged hands, are then one list, sorted by frame.
+A hundred footplants, or ten thousand dragged hands, become one list, sorted by frame.
 """
 
 from __future__ import annotations
@@ -30,50 +30,50 @@ class Pins:
     kinds: NDArray
     """(N,) `POSITION` or `ORIENTATION`."""
     joints: NDArray
-    """(N,) the joint that carries the point, or that is to be turned."""
+    """(N,) the joint that carries the point, or whose orientation is constrained."""
     offsets: NDArray
     """(N, 3) the point in its joint's frame, metres."""
     targets: NDArray
-    """(N, 4) world place (metres, then 0), or world rotation."""
+    """(N, 4) world position (metres, then 0), or world rotation."""
     axes: NDArray
-    """(N, 3) how much each world axis of a place counts."""
+    """(N, 3) weight of each world axis of a position."""
     activations: NDArray
     """(N,) above 0, up to 1."""
     sources: NDArray
-    """(N,) which of the constraints each came from."""
+    """(N,) index of each pin's constraint."""
 
     def __len__(self) -> int:
-        """How many pins."""
+        """Return the number of pins."""
         return len(self.kinds)
 
 
 def is_pin(constraint: Constraint) -> bool:
-    """Whether a constraint's target stays as it is while the figure moves; of outsiders' kinds nobody knows."""
+    """Return whether a constraint's target is independent of the pose; False for kinds of other packages."""
     if type(constraint) is Position:
         return not (isinstance(constraint.target, Follow) and constraint.target.motion is None)
     return type(constraint) is Orientation or (type(constraint) is Footplant and not constraint.free)
 
 
 def collect(kinematics: Kinematics, constraints: Sequence[Constraint]) -> Pins:
-    """The pins of all constraints (positions, orientations, footplants) at the rows of a motion: see `PinTable`."""
+    """Return the pins of all constraints (positions, orientations, footplants) at the rows of a motion."""
     return PinTable(constraints, kinematics.frames, kinematics.motion.fps).at(kinematics)
 
 
 class PinTable:
-    """The pins of constraints at rows of a clip, but for their targets: made once, for many poses."""
+    """The pins of constraints at rows of a clip, except their targets: built once, evaluated for many poses."""
 
     def __init__(self, constraints: Sequence[Constraint], frames: NDArray, fps: float) -> None:
-        """frames: (F,) the clip's frame of each row, ascending."""
+        """Gather the pins. frames: (F,) the clip's frame of each row, ascending."""
         self.constraints, self.frames = constraints, frames
-        plain = np.array([is_plain(constraint) for constraint in constraints], bool)
-        numbers = np.flatnonzero(plain)
+        batched = np.array([is_plain(constraint) for constraint in constraints], bool)
+        numbers = np.flatnonzero(batched)
         self._plants = Plants([constraints[number] for number in numbers]).over(frames, fps)  # type: ignore[misc]
         joints, offsets, _ = self._plants.points_of
         rows, sources = [self._plants.rows], [numbers[self._plants.which]]
         kinds, activations = [np.full(len(joints), POSITION)], [self._plants.activation]
         every_joint, every_offset, axes = [joints], [offsets], [np.ones((len(joints), 3))]
         self._others: list[tuple[Constraint, NDArray]] = []
-        for number in np.flatnonzero(~plain).tolist():
+        for number in np.flatnonzero(~batched).tolist():
             constraint = constraints[number]
             held, activation = constraint.at_work(frames, fps)
             if not len(held):
@@ -92,7 +92,7 @@ class PinTable:
         self.rows = row[order]
         self._slots = np.empty_like(order)
         self._slots[order] = np.arange(len(order))
-        self._made = Pins(
+        self._static_pins = Pins(
             starts=np.searchsorted(self.rows, np.arange(len(frames) + 1)),
             kinds=np.concatenate(kinds)[order],
             joints=np.concatenate(every_joint)[order],
@@ -105,19 +105,20 @@ class PinTable:
 
     @property
     def sources(self) -> NDArray:
-        """(N,) which of the constraints each pin is of."""
-        return self._made.sources
+        """(N,) index of each pin's constraint."""
+        return self._static_pins.sources
 
     @property
     def activations(self) -> NDArray:
         """(N,) above 0, up to 1."""
-        return self._made.activations
+        return self._static_pins.activations
 
     def at(self, kinematics: Kinematics) -> Pins:
-        """The pins as poses have them.
+        """Return the pins with their targets at poses.
 
-        Targets that go with the figure are where they are now. Inside the ramps the target of a point goes with the
-        motion: the point's own place, moved by what the nearest held frame needs.
+        Targets that follow the character are evaluated at its present pose. Inside a ramp the target of a point follows
+        the motion: the point's own position, shifted by the correction at the nearest frame where the constraint holds
+        fully.
         """
         targets, done = np.zeros((len(self.rows), 4)), len(self._plants.rows)
         if done:
@@ -133,11 +134,11 @@ class PinTable:
                 exact = type(constraint) is Position
                 off = constraint.slip(part) if exact else constraint.residual(part)  # type: ignore[union-attr]
                 targets[own, :3] = part.point(constraint.point) - off
-        return replace(self._made, targets=targets)
+        return replace(self._static_pins, targets=targets)
 
 
 def _static(constraint: Constraint, frames: NDArray) -> tuple[int, int, ArrayLike, ArrayLike]:
-    """Kind, joint, offset and axes of the pins of a constraint at frames of the clip."""
+    """Return kind, joint, offset and axes of the pins of a constraint at frames of the clip."""
     if isinstance(constraint, Orientation):
         return ORIENTATION, constraint.joint, np.zeros(3), np.ones(3)
     assert isinstance(constraint, Position | Footplant)
@@ -147,53 +148,54 @@ def _static(constraint: Constraint, frames: NDArray) -> tuple[int, int, ArrayLik
 
 
 def eased_targets(pins: Pins, reference: Kinematics) -> NDArray:
-    """(N, 4) targets of pins; one that eases in asks for its share of the way from the reference pose only.
+    """Return the targets (N, 4) of pins, those that ramp in moved to their share of the way from the reference pose.
 
-    Where it is all but gone it asks for no change at all, so that nothing jumps at either end of a ramp.
+    At the end of a ramp a pin asks for no change at all, so that nothing jumps there.
     """
     targets = np.array(pins.targets)
     rows = np.repeat(np.arange(len(reference.frames)), np.diff(pins.starts))
     for kind in (POSITION, ORIENTATION):
         part = np.flatnonzero((pins.activations < 1.0) & (pins.kinds == kind))
         share, own = pins.activations[part, None], (rows[part], pins.joints[part])
-        turned = reference.rotations[own]
+        start_turn = reference.rotations[own]
         if kind == POSITION:
-            stood = reference.positions[own] + rotation.rotate(turned, pins.offsets[part])
-            targets[part, :3] = part_of_way(stood, targets[part, :3], share)
+            start_position = reference.positions[own] + rotation.rotate(start_turn, pins.offsets[part])
+            targets[part, :3] = part_of_way(start_position, targets[part, :3], share)
         else:
-            targets[part] = part_of_turn(turned, targets[part], share)
+            targets[part] = part_of_turn(start_turn, targets[part], share)
     return targets
 
 
-def part_of_way(stood: NDArray, goal: NDArray, share: NDArray) -> NDArray:
-    """(N, 3) a share (N, 1) of the way from where points stood to their goals."""
-    return stood + share * (goal - stood)
+def part_of_way(start: NDArray, goal: NDArray, share: NDArray) -> NDArray:
+    """Return positions (N, 3) a share (N, 1) of the way from start positions to goals."""
+    return start + share * (goal - start)
 
 
-def part_of_turn(turned: NDArray, goal: NDArray, share: NDArray) -> NDArray:
-    """(N, 4) a share (N, 1) of the turn from how segments were turned to how they should be."""
-    way = rotation.log(rotation.multiply(goal, rotation.inverse(turned)))
-    return rotation.multiply(rotation.exp(share * way), turned)
+def part_of_turn(start: NDArray, goal: NDArray, share: NDArray) -> NDArray:
+    """Return rotations (N, 4) a share (N, 1) of the way from start rotations to goals."""
+    way = rotation.log(rotation.multiply(goal, rotation.inverse(start)))
+    return rotation.multiply(rotation.exp(share * way), start)
 
 
-class FadingTogether:
-    """Pins of plants that fade going along with what holds their foot by now.
+class FootRamps:
+    """Ramps of footplants that follow the other plant of the same foot.
 
-    What fades is the correction of the plant's nearest frame. Where the whole foot has been moved otherwise since, by a
-    plant that held it then and holds it still, so has that correction: else a shaking foot would turn about its ball.
+    What ramps out is the correction at the plant's nearest frame. If another plant that held the foot then, and still
+    holds it, has moved the foot since, the correction moves along: otherwise a jittering foot would rotate about its
+    ball.
     """
 
     def __init__(self, table: PinTable, carrier: NDArray) -> None:
-        """carrier: (J,) which limb's end carries a joint, or −1."""
+        """Find the pins that ramp and those that lead them. carrier: (J,) the limb whose end carries a joint, or −1."""
         none = np.zeros(0, np.int64)
         self.rows, self._fading, self._leads, self._then = table.rows, none, none, none
-        pins, constraints, rows, frames = table._made, table.constraints, table.rows, table.frames
+        pins, constraints, rows, frames = table._static_pins, table.constraints, table.rows, table.frames
         plants = np.array([type(c) is Footplant and c.frames is not None and any(c.ramp) for c in constraints], bool)
         fading = np.flatnonzero(plants[pins.sources] & (pins.activations < 1.0)) if len(pins) else none
         if not len(fading):
             return
         places = np.flatnonzero(pins.kinds == POSITION)
-        # of each foot in each row, the pin that holds it most
+        # for each foot in each row, the pin with the largest activation
         foot = rows * (int(carrier.max()) + 1) + carrier[pins.joints]
         order = places[np.lexsort((pins.activations[places], foot[places]))]
         last = order[np.flatnonzero(np.append(np.diff(foot[order]) != 0, True))]
@@ -208,7 +210,7 @@ class FadingTogether:
             own = sources == source
             nearest[own] = np.asarray(constraints[source].frames)[constraints[source].slot(nearest[own])]
         then = np.minimum(np.searchsorted(frames, nearest), len(frames) - 1)
-        # pins are sorted by row and, within one, by constraint: where the lead's own pin of that time is
+        # pins are sorted by row and, within a row, by constraint: find the leader's own pin at the nearest frame
         keys, count = rows * len(constraints) + pins.sources, len(constraints)
         wanted = then * count + pins.sources[leads]
         found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -216,14 +218,13 @@ class FadingTogether:
         self._fading, self._leads, self._then = fading[held], leads[held], found[held]
 
     def apply(self, pins: Pins, kinematics: Kinematics) -> Pins:
-        """The pins of poses, with the targets of those that fade moved along."""
+        """Return the pins of poses, the targets of those that ramp moved along."""
         from footplant.kernels import plants as kernel
 
         if not len(self._fading):
             return pins
-        targets, room = np.array(pins.targets), np.empty((len(self._fading), 3))
-        kernel.follow(
-            self._fading, self._leads, self._then, self.rows, pins.joints, pins.offsets, kinematics.positions,
-            kinematics.rotations, room, targets,
-        )  # fmt: skip
+        targets, changes = np.array(pins.targets), np.empty((len(self._fading), 3))
+        ramps = kernel.Ramps(self._fading, self._leads, self._then)
+        points = kernel.Points(self.rows, pins.joints, pins.offsets)
+        kernel.follow(ramps, points, kinematics.positions, kinematics.rotations, changes, targets)
         return replace(pins, targets=targets)

@@ -1,4 +1,4 @@
-"""Frames shared among threads: compiled kernels release the interpreter's lock."""
+"""Split frames among threads; compiled kernels release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 
 def in_parts(threads: int, rows: int, at_once: int, work: Callable[[slice], object]) -> None:
-    """Call work(rows) for slices that cover all rows, each at most `at_once` long, on so many threads.
+    """Call work(rows) for slices that cover all rows, each at most `at_once` long, on the given number of threads.
 
-    Work on one slice must not read what work on another writes; then the answer does not depend on the threads.
+    Work on one slice must not read what work on another slice writes; then the result does not depend on the threads.
     """
     if threads < 1:
         raise ValueError(f"expected 1 thread or more, got {threads}")

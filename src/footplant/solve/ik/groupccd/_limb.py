@@ -1,37 +1,112 @@
-"""Limbs of the group solver: closed forms for one constraint, a turn about an axis for a second one.
+"""Limbs of the group solver: closed forms for one task, a rotation about an axis for a second one.
 
-Kulpa, Multon & Arnaldi 2005, section 9 and figure 11 (METHODS D6). A limb is always solved from the pose that came in,
-under whatever the trunk has become, so that the answer does not depend on how the trunk got there. The arrays are
-described in `kernels.groupccd`.
+Kulpa, Multon & Arnaldi 2005, section 9 and figure 11. A limb is always solved from the input pose under the present
+trunk, so that the result does not depend on the path of the search.
+
+The state of all joints is one packed table `world` (J+1, WIDTH), one row per joint (columns below) and last the root:
+its present and its input position, and the cached centre of mass. Few arrays keep calls between kernels cheap.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.kernels.limb import aim, axis_turn, bend
 from footplant.kernels.quaternion import multiply, rotate
 
 POSITION, ORIENTATION, HALF_SPACE, DISTANCE, CENTER, BALANCE = 0, 1, 2, 3, 4, 5
-PLACE, TURN, LOCAL, BASE, CAME, CAME_PLACE, CAME_TURN, BONE, MASS, MIDDLE = 0, 3, 7, 11, 15, 19, 22, 26, 29, 30
-KEPT, WIDTH = 33, 44
+"""Kinds of rows."""
+PLACE, TURN, LOCAL, BASE, INPUT, INPUT_PLACE, INPUT_TURN, BONE, MASS, MIDDLE = 0, 3, 7, 11, 15, 19, 22, 26, 29, 30
+"""Columns of a joint: world position and rotation, local rotation, base rotation that limbs start from, input pose
+(local rotation, world position and rotation), bone, mass fraction and centre of mass; from `SAVED` on, position and
+rotations before a step that may be rejected."""
+SAVED, WIDTH = 33, 44
 """Columns of a joint: world place and turn, local turn, the base it starts from, how it came in (local, world place
 and turn), its bone, mass share and centre of mass; then place, turns as they were before a step that may be refused."""
 PARENT, LIMB, SEGMENT = 0, 1, 2
+"""Columns of `Body.tree`."""
 KIND, JOINT, OTHER, RANK, ALLOW = 0, 1, 2, 3, 4
+"""Columns of `PoseRows.kinds`."""
 POINT, TARGET, OTHER_POINT, SHARE = 0, 3, 7, 10
+"""Columns of `PoseRows.asks`."""
 END, SECOND, BEFORE, TURNED, BEFORE_FIRST, JOINTS, PLANES, STEADY = 0, 1, 2, 3, 4, 5, 8, 12
-"""Places in what is found for a limb: rows that ask for its end, for a second point of it, for a point before the end,
-for a turn; whether the point before the end comes first; the joints of the three points; rows of planes; whether all of
-this stays as it is while the figure moves."""
+"""Columns of `Work.found`, the tasks of a limb: rows that ask for its end, for a second point of its end segment, for a
+point before the end, and for an orientation; whether the point before the end comes first; joints of the three points;
+rows of half-spaces; whether all of this is independent of the pose."""
 FIRST_JOINT = 3
-"""Column of `limbs` from which all joints of a limb are listed."""
+"""Column of `Body.limbs` from which all joints of a limb are listed."""
+
+
+class Body(NamedTuple):
+    """A character's joints."""
+
+    tree: NDArray
+    """(J, 3) parent, limb (−1: trunk) and segment of the limb of each joint."""
+    used: NDArray
+    """(U,) joints that are posed, parents before children."""
+    limbs: NDArray
+    """(4, 3+K) upper joint, hinge, end, then all joints of each limb; −1 pads."""
+    hinges: NDArray
+    """(4, 5) hinge axis in the upper joint's frame, least and largest flexion (radians)."""
+    sweep: NDArray
+    """(S,) joints of the trunk that may rotate, from the extremities to the root."""
+    turns: NDArray
+    """(S, 2) largest rotation from the input pose (radians), and gain."""
+    below: NDArray
+    """(J, J) bool; whether the second joint descends from the first."""
+    state: NDArray
+    """(T,) joints whose base rotations steps change."""
+
+
+class PoseRows(NamedTuple):
+    """The rows of one pose, first … last−1."""
+
+    kinds: NDArray
+    """(N, 5) kind, joint, other joint, rank, what may move."""
+    asks: NDArray
+    """(N, 11) point, target, other point, share."""
+    polygons: NDArray
+    """(F, P, 2) support polygons, metres."""
+    pose: int
+    """Index of the pose."""
+    sides: int
+    """Corners of its support polygon."""
+    first: int
+    last: int
+
+
+class Work(NamedTuple):
+    """Workspace of one pose with n rows."""
+
+    world: NDArray
+    """(J+1, WIDTH)."""
+    goals: NDArray
+    """(n, 4, 4) goals of each row's two points; the last two as before a step that may be rejected."""
+    found: NDArray
+    """(8, 13) rows that make up each limb's tasks; 4–7 as before a step that may be rejected."""
+    tasks: NDArray
+    """(8, 4, 6) point and goal of each task of each limb, and last the goal of the end joint; 4–7 likewise."""
+    demands: NDArray
+    """(n+4, 9) points that the trunk should move, their goals, and unit directions."""
+    owners: NDArray
+    """(n+4, 2) joint that carries each, and what may move for it."""
+    system: NDArray
+    """(n+4, n+6) the trunk's linear system."""
+    saved: NDArray
+    """(T+1, 4) base rotations and root before a step."""
+    ahead: NDArray
+    """(T+1, 4) and after it."""
+    best: NDArray
+    """(n,) smallest errors of the rows so far."""
 
 
 @uncounted_jit
 def pose_joint(world, tree, j):
-    """World place and turn of a joint whose parent is posed."""
+    """Write world position and rotation of a joint whose parent is posed."""
     p = tree[j, PARENT]
     if p < 0:
         root = world.shape[0] - 1
@@ -50,7 +125,7 @@ def pose_joint(world, tree, j):
 
 @uncounted_jit
 def pose_limb(world, tree, limbs, limb, beyond):
-    """Pose the joints of a limb down to its end, or those from its end on."""
+    """Pose the joints of a limb up to its end, or (`beyond`) those from its end on."""
     e = limbs[limb, 2]
     for n in range(FIRST_JOINT, limbs.shape[1]):
         j = limbs[limb, n]
@@ -63,15 +138,15 @@ def pose_limb(world, tree, limbs, limb, beyond):
 
 
 @uncounted_jit
-def carried(world, j, px, py, pz):
-    """World place of a point of a segment."""
+def point_place(world, j, px, py, pz):
+    """Return the world position of a point of a segment."""
     x, y, z = rotate(world[j, 3], world[j, 4], world[j, 5], world[j, 6], px, py, pz)
     return world[j, 0] + x, world[j, 1] + y, world[j, 2] + z
 
 
 @uncounted_jit
 def set_turn(world, tree, j, w, x, y, z):
-    """Give a joint a world turn, of unit length again, as its local one."""
+    """Give a joint a world rotation, normalised, as its local one."""
     norm = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
     w, x, y, z = w * norm, x * norm, y * norm, z * norm
     p = tree[j, PARENT]
@@ -82,7 +157,7 @@ def set_turn(world, tree, j, w, x, y, z):
 
 @uncounted_jit
 def turn_limb(world, tree, limbs, limb, w, x, y, z):
-    """Turn a limb about its upper joint by a world turn; what is beyond its end is posed later."""
+    """Rotate a limb about its upper joint by a world rotation; joints beyond its end are posed later."""
     u = limbs[limb, 0]
     w, x, y, z = multiply(w, x, y, z, world[u, 3], world[u, 4], world[u, 5], world[u, 6])
     set_turn(world, tree, u, w, x, y, z)
@@ -90,8 +165,11 @@ def turn_limb(world, tree, limbs, limb, w, x, y, z):
 
 
 @uncounted_jit
-def place_limb(world, tree, limbs, hinges, limb, px, py, pz, gx, gy, gz):
-    """Bring what is at the world place p below the hinge onto a goal in closed form: bend, then the smallest turn."""
+def place_limb(body, world, limb, point, goal):
+    """Bring the world position `point`, below the hinge, onto a goal in closed form: bend, then rotate minimally."""
+    tree, limbs, hinges = body.tree, body.limbs, body.hinges
+    px, py, pz = point
+    gx, gy, gz = goal
     u, m = limbs[limb, 0], limbs[limb, 1]
     hx, hy, hz = rotate(
         world[u, 3], world[u, 4], world[u, 5], world[u, 6], hinges[limb, 0], hinges[limb, 1], hinges[limb, 2]
@@ -105,15 +183,19 @@ def place_limb(world, tree, limbs, hinges, limb, px, py, pz, gx, gy, gz):
     tw, tx, ty, tz = axis_turn(hx, hy, hz, turn)
     vx, vy, vz = rotate(tw, tx, ty, tz, vx, vy, vz)
     tw, tx, ty, tz = multiply(tw, tx, ty, tz, world[m, 3], world[m, 4], world[m, 5], world[m, 6])
-    # joints inside the upper bone stay: the hinge's own turn is against its parent
+    # twist joints inside the upper bone keep their rotations: the hinge's local one is relative to its parent
     set_turn(world, tree, m, tw, tx, ty, tz)
     aw, ax, ay, az = aim(vx - ux, vy - uy, vz - uz, gx, gy, gz, hx, hy, hz)
     turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
 
 
 @uncounted_jit
-def swivel(world, tree, limbs, limb, ax, ay, az, px, py, pz, gx, gy, gz):
-    """Figure 11b: turn the limb about an axis through its upper joint, the world place p towards a goal."""
+def swivel(body, world, limb, axis, point, goal):
+    """Rotate the limb about an axis through its upper joint to bring a point towards a goal (figure 11b)."""
+    tree, limbs = body.tree, body.limbs
+    ax, ay, az = axis
+    px, py, pz = point
+    gx, gy, gz = goal
     u = limbs[limb, 0]
     length = math.sqrt(ax * ax + ay * ay + az * az)
     if length < 1e-9:
@@ -133,8 +215,10 @@ def swivel(world, tree, limbs, limb, ax, ay, az, px, py, pz, gx, gy, gz):
 
 
 @uncounted_jit
-def limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks):
-    """What is asked of a limb, by priority: fills its rows of found and tasks (point, goal)."""
+def limb_tasks(body, rows, work, limb, with_distances):
+    """Look up the tasks of a limb by priority: write its rows of `found` and `tasks` (point, goal)."""
+    world, goals, found, tasks, tree = work.world, work.goals, work.found, work.tasks, body.tree
+    kinds, asks, first, last = rows.kinds, rows.asks, rows.first, rows.last
     for k in range(PLANES):
         found[limb, k] = -1
     found[limb, STEADY] = 1
@@ -160,10 +244,10 @@ def limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_d
             gx, gy, gz = goals[i - first, side, 0], goals[i - first, side, 1], goals[i - first, side, 2]
             if kind == HALF_SPACE:
                 if where == END and planes < 4:
-                    # what comes later must respect it
+                    # later tasks must respect it
                     found[limb, PLANES + planes] = i
                     planes += 1
-                x, y, z = carried(world, j, asks[i, 0], asks[i, 1], asks[i, 2])
+                x, y, z = point_place(world, j, asks[i, 0], asks[i, 1], asks[i, 2])
                 miss = goals[i - first, 0, 3] - asks[i, 3] * x - asks[i, 4] * y - asks[i, 5] * z
                 if where != BEFORE or miss <= 0.0:
                     continue
@@ -178,19 +262,21 @@ def limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_d
                 tasks[limb, where, k] = asks[i, at + k]
             tasks[limb, where, 3], tasks[limb, where, 4], tasks[limb, where, 5] = gx, gy, gz
     if planes > 0:
-        respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks)
+        respect_planes(rows, work, limb, planes)
 
 
 @uncounted_jit
-def respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks):
-    """Shift the goal of a limb's end, or make one, so that points of higher priority keep on their sides of planes."""
+def respect_planes(rows, work, limb, planes):
+    """Shift the goal of a limb's end, or make one, so that points of higher priority stay in their half-spaces."""
+    world, goals, found, tasks = work.world, work.goals, work.found, work.tasks
+    kinds, asks, first = rows.kinds, rows.asks, rows.first
     free = found[limb, END] < 0
     if free:
         i = found[limb, PLANES]
         found[limb, JOINTS] = kinds[i, JOINT]
         for k in range(3):
             tasks[limb, END, k] = asks[i, k]
-    x, y, z = carried(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
+    x, y, z = point_place(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
     dx = dy = dz = 0.0
     if not free:
         dx, dy, dz = tasks[limb, END, 3] - x, tasks[limb, END, 4] - y, tasks[limb, END, 5] - z
@@ -198,7 +284,7 @@ def respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks)
     for _ in range(2 if planes > 1 else 1):
         for n in range(planes):
             i = found[limb, PLANES + n]
-            qx, qy, qz = carried(world, kinds[i, JOINT], asks[i, 0], asks[i, 1], asks[i, 2])
+            qx, qy, qz = point_place(world, kinds[i, JOINT], asks[i, 0], asks[i, 1], asks[i, 2])
             miss = goals[i - first, 0, 3] - (asks[i, 3] * (qx + dx) + asks[i, 4] * (qy + dy) + asks[i, 5] * (qz + dz))
             if miss > 0.0:
                 moved = True
@@ -209,8 +295,9 @@ def respect_planes(world, kinds, asks, goals, first, limb, planes, found, tasks)
 
 
 @uncounted_jit
-def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, with_distances, stay, found, tasks):
-    """One limb under all that is asked of it; `stay` asks a leg's foot to be where it came in."""
+def solve_limb(body, rows, work, limb, with_distances, stay):
+    """Solve one limb under all its tasks; `stay` keeps a leg's foot at its input position."""
+    world, found, tasks, tree, limbs = work.world, work.found, work.tasks, body.tree, body.limbs
     u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
     for k in range(4):
         world[u, LOCAL + k] = world[u, BASE + k]
@@ -221,32 +308,30 @@ def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb
     if not steady or found[limb, JOINTS] != e or found[limb, SECOND] >= 0:
         pose_limb(world, tree, limbs, limb, True)
     if not steady:
-        limb_tasks(world, tree, limbs, kinds, asks, goals, first, last, limb, with_distances, found, tasks)
+        limb_tasks(body, rows, work, limb, with_distances)
     has_end, has_before, turned = found[limb, END] >= 0, found[limb, BEFORE] >= 0, found[limb, TURNED] >= 0
     if not (has_end or has_before or turned):
         if leg and stay:
-            place_limb(
-                world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2],
-                world[e, 19], world[e, 20], world[e, 21],
-            )  # fmt: skip
+            came = (world[e, 19], world[e, 20], world[e, 21])
+            place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), came)
             set_turn(world, tree, e, world[e, 22], world[e, 23], world[e, 24], world[e, 25])
             pose_limb(world, tree, limbs, limb, True)
         return
-    # how the end is to be turned: as asked; a foot as it came in; a hand as the forearm carries it
-    at = CAME_TURN if leg else TURN
+    # orientation of the end: as its task has it; else a foot keeps its input orientation, a hand follows the forearm
+    at = INPUT_TURN if leg else TURN
     rw, rx, ry, rz = world[e, at], world[e, at + 1], world[e, at + 2], world[e, at + 3]
     if turned:
-        n = found[limb, TURNED] - first
-        rw, rx, ry, rz = goals[n, 0, 0], goals[n, 0, 1], goals[n, 0, 2], goals[n, 0, 3]
+        goal = work.goals[found[limb, TURNED] - rows.first, 0]
+        rw, rx, ry, rz = goal[0], goal[1], goal[2], goal[3]
     held = turned or leg
     wx, wy, wz = 0.0, 0.0, 0.0
     if has_end:
         gx, gy, gz = tasks[limb, END, 3], tasks[limb, END, 4], tasks[limb, END, 5]
-        x, y, z = carried(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
+        x, y, z = point_place(world, found[limb, JOINTS], tasks[limb, END, 0], tasks[limb, END, 1], tasks[limb, END, 2])
         iw, ix, iy, iz = world[e, 3], -world[e, 4], -world[e, 5], -world[e, 6]
         px, py, pz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
         if found[limb, SECOND] >= 0 and not turned:
-            x, y, z = carried(
+            x, y, z = point_place(
                 world, found[limb, JOINTS + 1], tasks[limb, SECOND, 0], tasks[limb, SECOND, 1], tasks[limb, SECOND, 2]
             )
             qx, qy, qz = rotate(iw, ix, iy, iz, x - world[e, 0], y - world[e, 1], z - world[e, 2])
@@ -259,64 +344,55 @@ def solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb
             held = True
         beside = px * px + py * py + pz * pz > 1e-12
         if beside and not held and found[limb, BEFORE_FIRST] != 1:
-            # the hand goes with the forearm: a few rounds tell how it will be turned, then it is held so
+            # the hand follows the forearm: iterate its orientation a few times, then hold it
             for _ in range(3):
                 vx, vy, vz = rotate(world[e, 3], world[e, 4], world[e, 5], world[e, 6], px, py, pz)
-                place_limb(
-                    world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2],
-                    gx - vx, gy - vy, gz - vz,
-                )  # fmt: skip
+                place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), (gx - vx, gy - vy, gz - vz))
             rw, rx, ry, rz = world[e, 3], world[e, 4], world[e, 5], world[e, 6]
         held = held or beside
         vx, vy, vz = rotate(rw, rx, ry, rz, px, py, pz)
         wx, wy, wz = gx - vx, gy - vy, gz - vz
     tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2] = wx, wy, wz
     if has_before and found[limb, BEFORE_FIRST] == 1:
-        before_first(world, tree, limbs, hinges, limb, has_end, wx, wy, wz, found, tasks)
+        before_first(body, work, limb, has_end, (wx, wy, wz))
     elif has_end:
-        place_limb(world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2], wx, wy, wz)
+        place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), (wx, wy, wz))
         if has_before:
-            x, y, z = carried(
-                world, found[limb, JOINTS + BEFORE], tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1],
-                tasks[limb, BEFORE, 2],
-            )  # fmt: skip
-            swivel(
-                world, tree, limbs, limb, world[e, 0] - world[u, 0], world[e, 1] - world[u, 1],
-                world[e, 2] - world[u, 2], x, y, z, tasks[limb, BEFORE, 3], tasks[limb, BEFORE, 4],
-                tasks[limb, BEFORE, 5],
-            )  # fmt: skip
+            task = tasks[limb, BEFORE]
+            point = point_place(world, found[limb, JOINTS + BEFORE], task[0], task[1], task[2])
+            axis = (world[e, 0] - world[u, 0], world[e, 1] - world[u, 1], world[e, 2] - world[u, 2])
+            swivel(body, world, limb, axis, point, (task[3], task[4], task[5]))
     if held:
         set_turn(world, tree, e, rw, rx, ry, rz)
     pose_limb(world, tree, limbs, limb, True)
 
 
 @uncounted_jit
-def before_first(world, tree, limbs, hinges, limb, has_end, wx, wy, wz, found, tasks):
-    """A point of the upper or lower bone comes first, the end of the limb after it."""
+def before_first(body, work, limb, has_end, end_goal):
+    """Solve a limb whose point on the upper or lower bone has a higher priority than its end."""
+    world, tree, limbs = work.world, body.tree, body.limbs
     u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
-    j = found[limb, JOINTS + BEFORE]
-    ox, oy, oz = tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1], tasks[limb, BEFORE, 2]
-    gx, gy, gz = tasks[limb, BEFORE, 3], tasks[limb, BEFORE, 4], tasks[limb, BEFORE, 5]
-    x, y, z = carried(world, j, ox, oy, oz)
+    j, task = work.found[limb, JOINTS + BEFORE], work.tasks[limb, BEFORE]
+    ox, oy, oz = task[0], task[1], task[2]
+    gx, gy, gz = task[3], task[4], task[5]
+    x, y, z = point_place(world, j, ox, oy, oz)
     at_hinge = tree[j, SEGMENT] == 0 or (
         (x - world[m, 0]) ** 2 + (y - world[m, 1]) ** 2 + (z - world[m, 2]) ** 2 < 1e-8
     )
     if at_hinge:
         if has_end:
-            # the hinge decides how far the end is from the upper joint, whatever the upper bone does
-            place_limb(world, tree, limbs, hinges, limb, world[e, 0], world[e, 1], world[e, 2], wx, wy, wz)
-            x, y, z = carried(world, j, ox, oy, oz)
+            # the flexion alone sets the distance of the end from the upper joint
+            place_limb(body, world, limb, (world[e, 0], world[e, 1], world[e, 2]), end_goal)
+            x, y, z = point_place(world, j, ox, oy, oz)
         sx, sy, sz = world[u, 0], world[u, 1], world[u, 2]
         aw, ax, ay, az = aim(x - sx, y - sy, z - sz, gx - sx, gy - sy, gz - sz, 0.0, 1.0, 0.0)
         turn_limb(world, tree, limbs, limb, aw, ax, ay, az)
     else:
-        place_limb(world, tree, limbs, hinges, limb, x, y, z, gx, gy, gz)
+        place_limb(body, world, limb, (x, y, z), (gx, gy, gz))
     if has_end:
-        x, y, z = carried(world, j, ox, oy, oz)
-        swivel(
-            world, tree, limbs, limb, x - world[u, 0], y - world[u, 1], z - world[u, 2],
-            world[e, 0], world[e, 1], world[e, 2], wx, wy, wz,
-        )  # fmt: skip
+        x, y, z = point_place(world, j, ox, oy, oz)
+        axis = (x - world[u, 0], y - world[u, 1], z - world[u, 2])
+        swivel(body, world, limb, axis, (world[e, 0], world[e, 1], world[e, 2]), end_goal)
 
 
 WARMUP: dict = {}

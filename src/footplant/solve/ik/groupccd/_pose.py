@@ -1,36 +1,38 @@
-"""The group solver of Kulpa, Multon & Arnaldi 2005, section 9 (METHODS D6): one pose under prioritised constraints.
+"""The group solver of Kulpa, Multon & Arnaldi 2005, section 9: one pose under prioritised constraints.
 
-Legs, head, arms and trunk are adapted in this order, then the root moves to put the centre of mass where it should be,
-again and again. Limbs are solved in closed form, so that the trunk has to do only what limbs cannot: bring shoulders
-and hips within reach. Priorities are strict: a step of the trunk or the root for one rank is cut short, or not taken,
-where it would break a higher rank.
-
-Few arrays, so that calls are cheap: world (J+1, WIDTH), one row a joint (columns in `groupccd_limb`) and last the root
-(where it is, where it came in); tree (J, 3) parent, limb, segment; used (U,) joints that are posed; limbs (4, 3+K)
-upper joint, hinge, end, then all joints; hinges (4, 5) axis and flexion; sweep (S,) and turns (S, 2) joints of the
-trunk, how far they may turn, and their gain; below (J, J) who carries whom; state (T,) joints that steps turn; kinds
-(N, 5) kind, joint, other joint, rank, what may move; asks (N, 11) point, target, other point, share; goals (n, 4, 4),
-last two as they were before a step that may be refused, as are rows 4–7 of found and tasks.
+Legs, head, arms and trunk are adapted in this order, then the root moves the centre of mass to its target, and all of
+it is repeated. Limbs are solved in closed form, so that the trunk does only what limbs cannot: bring shoulders and hips
+within reach. Priorities are strict: a step of trunk or root for one rank is shortened, or rejected, where it would
+violate a higher rank.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
 from footplant.solve.ik.groupccd._limb import (
     BASE,
     BEFORE,
     BONE,
-    CAME,
     CENTER,
     END,
+    INPUT,
+    INPUT_PLACE,
     KIND,
     LIMB,
     LOCAL,
+    MASS,
+    MIDDLE,
     RANK,
     STEADY,
     WIDTH,
+    Body,
+    PoseRows,
+    Work,
     pose_joint,
     solve_limb,
 )
@@ -39,38 +41,73 @@ from footplant.solve.ik.groupccd._rows import CENTER_KNOWN, distance_goals, ease
 from footplant.solve.ik.groupccd._trunk import (
     NEAR,
     ROOT_FIRST,
-    STAYS_BEHIND,
-    between_states,
-    keep_lean,
-    keep_pose,
-    keep_state,
-    lean_as_before,
-    pose_as_kept,
+    ROOT_OVERSHOOT,
+    interpolate_state,
     propose,
+    restore_lean,
+    restore_pose,
+    save_lean,
+    save_pose,
+    save_state,
 )
 
 SLACK = 3e-4
 """Metres by which a step for a lower rank may worsen a higher one."""
 OUT_OF_PLACE = 1e-3
-"""Metres that the centre of mass is off before lower ranks ask for less."""
-FORGET = 0.96
-"""Share of its lean that a live figure keeps from instant to instant when it reaches all it should."""
+"""Error of the centre of mass, metres, from which lower ranks are relaxed."""
+LEAN_DECAY = 0.96
+"""Factor per frame by which a live character's lean decays while it reaches all its targets."""
+
+
+class Bones(NamedTuple):
+    """Bones and masses of characters, 1 for all poses or one per pose."""
+
+    offsets: NDArray
+    """(1 or F, J, 3) metres."""
+    masses: NDArray
+    """(1 or F, J) mass fractions."""
+    centers: NDArray
+    """(1 or F, J, 3) centres of mass in the joints' frames, metres."""
+
+
+class AllRows(NamedTuple):
+    """Rows of F poses; those of pose f are starts[f] … starts[f+1]−1. See `footplant.solve.ik.groupccd.rows.Rows`."""
+
+    starts: NDArray
+    kinds: NDArray
+    asks: NDArray
+    polygons: NDArray
+    sides: NDArray
+
+
+class Poses(NamedTuple):
+    """F poses, changed in place."""
+
+    roots: NDArray
+    """(F, 3) metres."""
+    locals: NDArray
+    """(F, J, 4) local rotations."""
+    leans: NDArray
+    """(F, T+1, 3) how each character leant at the previous instant; (0, …) for independent poses."""
+    residuals: NDArray
+    """(N,) metres or radians left of the rows."""
 
 
 @uncounted_jit
-def settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, may_drop, found, tasks):
-    """Pose the figure: the trunk as its base has it, then all limbs under what is asked of them.
+def pose_all(body, rows, work, may_drop):
+    """Pose the character: the trunk from its base rotations, then all limbs under their tasks.
 
-    may_drop: where a leg would not reach, the root comes down first (as in section 7: the lowest height wins).
+    may_drop: where a leg would not reach, the root is lowered first (as in section 7: the lowest height wins).
     """
+    world, tree, limbs = work.world, body.tree, body.limbs
     root = world.shape[0] - 1
     world[root, CENTER_KNOWN] = 0.0
     for again in range(2):
         moved = again == 1
         for k in range(3):
             moved = moved or world[root, k] != world[root, 3 + k]
-        for n in range(used.shape[0]):
-            j = used[n]
+        for n in range(body.used.shape[0]):
+            j = body.used[n]
             if tree[j, LIMB] < 0:
                 for k in range(4):
                     world[j, LOCAL + k] = world[j, BASE + k]
@@ -78,11 +115,9 @@ def settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, ma
         drop = 0.0
         for limb in range(2):
             if limbs[limb, 0] >= 0:
-                solve_limb(
-                    world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, False, moved, found, tasks
-                )
-                if may_drop and again == 0 and (found[limb, END] >= 0 or found[limb, BEFORE] >= 0):
-                    _, y, _, needed = shoulder_demand(world, tree, limbs, hinges, limb, found, tasks)
+                solve_limb(body, rows, work, limb, False, moved)
+                if may_drop and again == 0 and (work.found[limb, END] >= 0 or work.found[limb, BEFORE] >= 0):
+                    _, y, _, needed = shoulder_demand(body, work, limb)
                     if needed:
                         drop = max(drop, world[limbs[limb, 0], 1] - y)
         if drop <= 0.0:
@@ -90,253 +125,219 @@ def settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, ma
         world[root, 1] -= drop
     for limb in range(2, 4):
         if limbs[limb, 0] >= 0:
-            solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, False, moved, found, tasks)
-    if distance_goals(world, tree, kinds, asks, goals, first, last):
+            solve_limb(body, rows, work, limb, False, moved)
+    if distance_goals(body, rows, work):
         for limb in range(4):
             if limbs[limb, 0] >= 0:
-                solve_limb(world, tree, limbs, hinges, kinds, asks, goals, first, last, limb, True, moved, found, tasks)
+                solve_limb(body, rows, work, limb, True, moved)
 
 
 @uncounted_jit
-def ask(world, kinds, asks, goals, first, begin, end, factor, found):
-    """Say what rows begin … end−1 ask for, `factor` of it; what limbs should do is looked up anew."""
-    ease_goals(world, kinds, asks, goals, first, begin, end, factor)
+def set_goals(rows, work, begin, end, factor):
+    """Set the goals of rows begin … end−1 to the share `factor`; the limbs' tasks are looked up again."""
+    ease_goals(rows, work, begin, end, factor)
     for limb in range(4):
-        found[limb, STEADY] = 0
+        work.found[limb, STEADY] = 0
 
 
 @uncounted_jit
-def restore_mass(
-    world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last, rank, rounds, found, tasks
-):
-    """adaptRoot() of the paper: move the root until the centre of mass is where rows down to a rank want it."""
+def restore_mass(body, rows, work, rank, rounds):
+    """Move the root until the centre of mass meets its rows down to a rank (adaptRoot() of the paper)."""
+    world = work.world
     root = world.shape[0] - 1
     for _ in range(rounds):
         moved = False
-        for i in range(first, last):
-            if kinds[i, RANK] > rank:
+        for i in range(rows.first, rows.last):
+            if rows.kinds[i, RANK] > rank:
                 break
-            if kinds[i, KIND] < CENTER:
+            if rows.kinds[i, KIND] < CENTER:
                 continue
-            x, y, z = mass_error(world, used, kinds, asks, polygons, f, sides, i)
+            x, y, z = mass_error(body, rows, work, i)
             if x * x + y * y + z * z > NEAR * NEAR:
-                world[root, 0] += STAYS_BEHIND * x
+                world[root, 0] += ROOT_OVERSHOOT * x
                 world[root, 1] += y
-                world[root, 2] += STAYS_BEHIND * z
+                world[root, 2] += ROOT_OVERSHOOT * z
                 moved = True
         if not moved:
             break
-        settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
+        pose_all(body, rows, work, True)
 
 
 @uncounted_jit
-def spoilt(world, used, kinds, asks, goals, polygons, f, sides, first, begin, best):
-    """Whether a row before `begin` is worse off than its best."""
-    for i in range(first, begin):
-        if row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i) > best[i - first] + SLACK:
-            return True
-    return False
+def violates_higher(body, rows, work, begin):
+    """Return whether a row before `begin` is worse than its best error by more than `SLACK`."""
+    violated = False
+    for i in range(rows.first, begin):
+        if row_error(body, rows, work, i) > work.best[i - rows.first] + SLACK:
+            violated = True
+            break
+    return violated
 
 
 @uncounted_jit
-def judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best):
-    """(sum of squares left of rows begin … end−1, whether a row before them is worse off than its best)."""
-    if spoilt(world, used, kinds, asks, goals, polygons, f, sides, first, begin, best):
+def merit_of(body, rows, work, begin, end):
+    """Return (sum of squared errors of rows begin … end−1, whether a row before them is violated)."""
+    if violates_higher(body, rows, work, begin):
         return np.inf, True
     total = 0.0
     for i in range(begin, end):
-        total += row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i) ** 2
+        total += row_error(body, rows, work, i) ** 2
     return total, False
 
 
 @uncounted_jit
-def restore_mass_if_it_may(
-    world, tree, used, limbs, hinges, state, kinds, asks, goals, polygons, f, sides, first, last, begin, rank, rounds,
-    found, tasks, saved, best,
-):  # fmt: skip
-    """As `restore_mass`, and back again where a row before `begin` would be worse off than its best."""
-    keep_state(world, state, saved)
-    keep_pose(world, used, goals, found, tasks)
-    restore_mass(
-        world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last, rank, rounds, found,
-        tasks,
-    )  # fmt: skip
-    if spoilt(world, used, kinds, asks, goals, polygons, f, sides, first, begin, best):
-        between_states(world, state, saved, saved, 0.0)
-        pose_as_kept(world, used, goals, found, tasks)
+def try_restore_mass(body, rows, work, begin, rank, rounds):
+    """Apply `restore_mass`, and undo it where a row before `begin` would be violated."""
+    save_state(work.world, body.state, work.saved)
+    save_pose(body, work)
+    restore_mass(body, rows, work, rank, rounds)
+    if violates_higher(body, rows, work, begin):
+        interpolate_state(work.world, body.state, work.saved, work.saved, 0.0)
+        restore_pose(body, work)
 
 
 @uncounted_jit
-def climb(
-    world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides, first, last,
-    begin, end, begun, tries, shorter, found, tasks, demands, owners, system, saved, ahead, best,
-):  # fmt: skip
-    """Meet the rows of one rank (begin … end−1) as far as higher ranks let trunk and root move; squares left over."""
-    rank = kinds[begin, RANK]
-    merit, _ = judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best)
-    stalled, refused = 0, False
+def solve_rank(body, rows, work, begin, end, begun, tries, shorter):
+    """Meet the rows of one rank (begin … end−1) as far as higher ranks allow; return the squared error left.
+
+    begun: number of the first step; shorter: how many step lengths are tried.
+    """
+    world, state, saved, ahead = work.world, body.state, work.saved, work.ahead
+    rank = rows.kinds[begin, RANK]
+    merit, _ = merit_of(body, rows, work, begin, end)
+    stalled, rejected = 0, False
     for step in range(begun, begun + tries):
         if merit <= NEAR * NEAR or stalled > 1:
             break
-        if refused and step != ROOT_FIRST:
-            # from the same pose it would be the same step
+        if rejected and step != ROOT_FIRST:
+            # the same pose would give the same step
             continue
-        keep_state(world, state, saved)
-        keep_pose(world, used, goals, found, tasks)
-        propose(
-            world, tree, used, limbs, hinges, sweep, turns, below, kinds, asks, goals, polygons, f, sides, first, last,
-            rank, step, found, tasks, demands, owners, system,
-        )  # fmt: skip
-        keep_state(world, state, ahead)
-        share, taken = 1.0, False
+        save_state(world, state, saved)
+        save_pose(body, work)
+        propose(body, rows, work, rank, step)
+        save_state(world, state, ahead)
+        share, accepted = 1.0, False
         for _ in range(shorter):
             if share < 1.0:
-                between_states(world, state, saved, ahead, share)
-            settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
-            restore_mass(
-                world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last, rank - 1, 1,
-                found, tasks,
-            )  # fmt: skip
-            now, worse = judge(world, used, kinds, asks, goals, polygons, f, sides, first, begin, end, best)
-            if now < merit and not worse:
+                interpolate_state(world, state, saved, ahead, share)
+            pose_all(body, rows, work, True)
+            restore_mass(body, rows, work, rank - 1, 1)
+            now, violated = merit_of(body, rows, work, begin, end)
+            if now < merit and not violated:
                 stalled = stalled + 1 if now > 0.98 * merit else 0
-                merit, taken = now, True
+                merit, accepted = now, True
                 break
             share *= 0.35
-        if not taken:
-            between_states(world, state, saved, ahead, 0.0)
-            pose_as_kept(world, used, goals, found, tasks)
+        if not accepted:
+            interpolate_state(world, state, saved, ahead, 0.0)
+            restore_pose(body, work)
             if step >= ROOT_FIRST:
                 break
-        refused = not taken
+        rejected = not accepted
     return merit
 
 
 @uncounted_jit
-def solve_pose(
-    world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides, first, last,
-    leaning, tries, found, tasks, demands, owners, system, saved, ahead, best, residuals,
-):  # fmt: skip
-    """One pose: `world` holds bones and what came in, and is given back solved; True where no step was needed."""
-    ask(world, kinds, asks, goals, first, first, last, 1.0, found)
-    settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
-    keep_state(world, state, ahead)
-    lowest = kinds[last - 1, RANK]
-    restore_mass(
-        world, tree, used, limbs, hinges, kinds, asks, goals, polygons, f, sides, first, last, lowest,
-        1 if leaning else 5, found, tasks,
-    )  # fmt: skip
+def solve_pose(body, rows, work, leaning, tries, residuals):
+    """Solve one pose: `work.world` holds bones and the input pose; return whether limbs and root were enough."""
+    first, last, kinds = rows.first, rows.last, rows.kinds
+    set_goals(rows, work, first, last, 1.0)
+    pose_all(body, rows, work, True)
+    save_state(work.world, body.state, work.ahead)
+    restore_mass(body, rows, work, kinds[last - 1, RANK], 1 if leaning else 5)
     worst = 0.0
     for i in range(first, last):
-        residuals[i] = row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i)
+        residuals[i] = row_error(body, rows, work, i)
         worst = max(worst, residuals[i])
     if worst <= NEAR:
         return True
-    # not all can be met by limbs, and the root under the centre of mass: one rank after another
+    # limbs, and the root below the centre of mass, are not enough: solve rank after rank
     begun = ROOT_FIRST
     if not leaning:
         begun = 0
-        between_states(world, state, ahead, ahead, 0.0)
-        settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
+        interpolate_state(work.world, body.state, work.ahead, work.ahead, 0.0)
+        pose_all(body, rows, work, True)
     begin = first
     while begin < last:
         end = begin + 1
-        massive = kinds[begin, KIND] >= CENTER
+        has_mass = kinds[begin, KIND] >= CENTER
         while end < last and kinds[end, RANK] == kinds[begin, RANK]:
-            massive = massive or kinds[end, KIND] >= CENTER
+            has_mass = has_mass or kinds[end, KIND] >= CENTER
             end += 1
         factor = 1.0
         for _ in range(1 if leaning else 3):
             if not leaning:
-                restore_mass_if_it_may(
-                    world, tree, used, limbs, hinges, state, kinds, asks, goals, polygons, f, sides, first, last,
-                    begin, kinds[begin, RANK] - 1, 2, found, tasks, saved, best,
-                )  # fmt: skip
-            merit = climb(
-                world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides,
-                first, last, begin, end, begun, tries, 1 if leaning else 3, found, tasks, demands, owners, system,
-                saved, ahead, best,
-            )  # fmt: skip
-            if not massive or end == last or merit < OUT_OF_PLACE * OUT_OF_PLACE:
+                try_restore_mass(body, rows, work, begin, kinds[begin, RANK] - 1, 2)
+            merit = solve_rank(body, rows, work, begin, end, begun, tries, 1 if leaning else 3)
+            if not has_mass or end == last or merit < OUT_OF_PLACE * OUT_OF_PLACE:
                 break
-            # what comes after asks for less, so that the balance holds
+            # relax the lower ranks, so that the balance holds
             factor = max(factor - 0.5, 0.0)
-            ask(world, kinds, asks, goals, first, end, last, factor, found)
-            settle(world, tree, used, limbs, hinges, kinds, asks, goals, first, last, True, found, tasks)
+            set_goals(rows, work, end, last, factor)
+            pose_all(body, rows, work, True)
         for i in range(first, end):
-            best[i - first] = row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i)
+            work.best[i - first] = row_error(body, rows, work, i)
         begin = end
-    ease_goals(world, kinds, asks, goals, first, first, last, 1.0)
+    ease_goals(rows, work, first, last, 1.0)
     for i in range(first, last):
-        residuals[i] = row_error(world, used, kinds, asks, goals, polygons, f, sides, first, i)
+        residuals[i] = row_error(body, rows, work, i)
     return False
 
 
 @uncounted_jit
-def load_pose(world, tree, used, offsets, masses, centers, roots, turns, f, bone, mass):
-    """Put figure or frame f into the workspace and pose it as it comes in."""
+def load_pose(body, bones, poses, f, world):
+    """Load pose f into the table of joints as the input pose."""
     root = world.shape[0] - 1
+    bone, mass = f if bones.offsets.shape[0] > 1 else 0, f if bones.masses.shape[0] > 1 else 0
     for k in range(3):
-        world[root, k] = roots[f, k]
-        world[root, 3 + k] = roots[f, k]
-    for n in range(used.shape[0]):
-        j = used[n]
+        world[root, k] = poses.roots[f, k]
+        world[root, 3 + k] = poses.roots[f, k]
+    for n in range(body.used.shape[0]):
+        j = body.used[n]
         for k in range(4):
-            value = turns[f, j, k]
+            value = poses.locals[f, j, k]
             world[j, LOCAL + k] = value
             world[j, BASE + k] = value
-            world[j, CAME + k] = value
+            world[j, INPUT + k] = value
         for k in range(3):
-            world[j, BONE + k] = offsets[bone, j, k]
-            world[j, 30 + k] = centers[mass, j, k]
-        world[j, 29] = masses[mass, j]
-        pose_joint(world, tree, j)
+            world[j, BONE + k] = bones.offsets[bone, j, k]
+            world[j, MIDDLE + k] = bones.centers[mass, j, k]
+        world[j, MASS] = bones.masses[mass, j]
+        pose_joint(world, body.tree, j)
         for k in range(7):
-            world[j, 19 + k] = world[j, k]
+            world[j, INPUT_PLACE + k] = world[j, k]
 
 
 @uncounted_jit
-def solve_poses(
-    tree, used, limbs, hinges, sweep, turns, below, state, offsets, masses, centers, roots, locals_, starts, kinds,
-    asks, polygons, sides, leans, tries, world, goals, found, tasks, demands, owners, system, saved, ahead, best,
-    residuals,
-):  # fmt: skip
-    """Many poses, frames of a clip or figures of a crowd: roots (F, 3) and locals (F, J, 4) are changed in place.
-
-    offsets (1 or F, J, 3), masses (1 or F, J), centers (1 or F, J, 3): bones and masses. leans (F, T+1, 3): how each
-    figure leant an instant ago, changed in place; (0, …) for poses that know nothing of one another.
-    """
-    moving, differing = offsets.shape[0] > 1, masses.shape[0] > 1
+def solve_poses(body, bones, rows, poses, work, tries):
+    """Solve many poses, frames of a clip or characters of a crowd, in place."""
+    world, leans = work.world, poses.leans
     root = world.shape[0] - 1
-    for f in range(roots.shape[0]):
-        first, last = starts[f], starts[f + 1]
+    for f in range(poses.roots.shape[0]):
+        first, last = rows.starts[f], rows.starts[f + 1]
         if first == last:
             continue
-        bone, mass = f if moving else 0, f if differing else 0
-        load_pose(world, tree, used, offsets, masses, centers, roots, locals_, f, bone, mass)
-        leaning = leans.shape[0] > 0 and lean_as_before(world, state, leans, f)
-        easy = solve_pose(
-            world, tree, used, limbs, hinges, sweep, turns, below, state, kinds, asks, goals, polygons, f, sides[f],
-            first, last, leaning, tries, found, tasks, demands, owners, system, saved, ahead, best, residuals,
-        )  # fmt: skip
+        load_pose(body, bones, poses, f, world)
+        own = PoseRows(rows.kinds, rows.asks, rows.polygons, f, rows.sides[f], first, last)
+        leaning = leans.shape[0] > 0 and restore_lean(world, body.state, leans, f)
+        easy = solve_pose(body, own, work, leaning, tries, poses.residuals)
         if leans.shape[0] > 0:
-            keep_lean(world, state, leans, f, FORGET if easy else 1.0)
+            save_lean(world, body.state, leans, f, LEAN_DECAY if easy else 1.0)
         for k in range(3):
-            roots[f, k] = world[root, k]
-        for n in range(used.shape[0]):
-            j = used[n]
+            poses.roots[f, k] = world[root, k]
+        for n in range(body.used.shape[0]):
+            j = body.used[n]
             for k in range(4):
-                locals_[f, j, k] = world[j, LOCAL + k]
+                poses.locals[f, j, k] = world[j, LOCAL + k]
 
 
-def workspace(joints, most_rows, states):
-    """Arrays that a solve writes into, for figures of so many joints, rows and joints that steps turn."""
+def workspace(joints: int, most_rows: int, states: int) -> Work:
+    """Return a workspace for characters of so many joints, rows and joints that steps rotate."""
     rows = max(most_rows, 1)
-    return (
+    return Work(
         np.zeros((joints + 1, WIDTH)), np.zeros((rows, 4, 4)), np.full((8, 13), -1), np.zeros((8, 4, 6)),
         np.zeros((rows + 4, 9)), np.zeros((rows + 4, 2), np.int64), np.zeros((rows + 4, rows + 6)),
-        np.zeros((states + 1, 4)),
-        np.zeros((states + 1, 4)), np.zeros(rows),
+        np.zeros((states + 1, 4)), np.zeros((states + 1, 4)), np.zeros(rows),
     )  # fmt: skip
 
 
@@ -348,12 +349,16 @@ def _read_only(*shape):
 
 def _smallest_call():
     none = np.zeros(0, np.int64)
-    return (
+    body = Body(
         np.array([[-1, -1, 0]]), np.zeros(1, np.int64), np.full((4, 4), -1), np.zeros((4, 5)), none, np.zeros((0, 2)),
-        np.ones((1, 1), np.bool_), none, _read_only(1, 1, 3), _read_only(1, 1), _read_only(1, 1, 3), np.zeros((1, 3)),
-        np.ones((1, 1, 4)), np.zeros(2, np.int64), np.zeros((0, 5), np.int64), np.zeros((0, 11)), np.zeros((1, 1, 2)),
-        np.zeros(1, np.int64), np.zeros((0, 1, 3)), 1, *workspace(1, 1, 0), np.zeros(0),
+        np.ones((1, 1), np.bool_), none,
     )  # fmt: skip
+    rows = AllRows(
+        np.zeros(2, np.int64), np.zeros((0, 5), np.int64), np.zeros((0, 11)), np.zeros((1, 1, 2)), np.zeros(1, np.int64)
+    )
+    poses = Poses(np.zeros((1, 3)), np.ones((1, 1, 4)), np.zeros((0, 1, 3)), np.zeros(0))
+    bones = Bones(_read_only(1, 1, 3), _read_only(1, 1), _read_only(1, 1, 3))
+    return body, bones, rows, poses, workspace(1, 1, 0), 1
 
 
 WARMUP = {"solve_poses": _smallest_call}

@@ -1,25 +1,25 @@
-"""How far limbs of the group solver reach: where shoulders and hips should be for a limb to do what is asked of it."""
+"""Reach of limbs in the group solver: where shoulders and hips must be for a limb to meet its tasks."""
 
 from __future__ import annotations
 
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.solve.ik.groupccd._limb import BEFORE, BEFORE_FIRST, END, JOINTS, SEGMENT, carried
+from footplant.solve.ik.groupccd._limb import BEFORE, BEFORE_FIRST, END, JOINTS, SEGMENT, point_place
 
 REACH = 0.995
-"""Share of a limb's full stretch up to which it reaches without help; beyond, elbows would snap straight."""
+"""Share of a limb's full length up to which it reaches without help; beyond, elbows would snap straight."""
 
 
 @uncounted_jit
 def apart(ax, ay, az, bx, by, bz):
-    """Metres between two places."""
+    """Return the distance between two points, metres."""
     return math.sqrt((ax - bx) ** 2 + (ay - by) ** 2 + (az - bz) ** 2)
 
 
 @uncounted_jit
 def nearest(sx, sy, sz, gx, gy, gz, least, most):
-    """The place nearest to s that is between least and most away from g, and whether it is another one than s."""
+    """Return the point nearest to s at a distance between least and most from g, and whether it differs from s."""
     length = apart(sx, sy, sz, gx, gy, gz)
     wanted = min(max(length, least), most)
     if length < 1e-9 or abs(wanted - length) < 1e-6:
@@ -30,13 +30,19 @@ def nearest(sx, sy, sz, gx, gy, gz, least, most):
 
 @uncounted_jit
 def folded(upper, lower, most):
-    """Distance of a limb's ends when its hinge is bent as far as it goes."""
+    """Return the distance of a limb's ends at its largest flexion (law of cosines)."""
     return math.sqrt(max(upper * upper + lower * lower + 2.0 * upper * lower * math.cos(most), 0.0))
 
 
 @uncounted_jit
-def shoulder_demand(world, tree, limbs, hinges, limb, found, tasks):
-    """Where a limb's upper joint should be, as near as may be, for it to do what is asked, and whether it must move."""
+def shoulder_demand(body, work, limb):
+    """Return the position of a limb's upper joint nearest to its present one that lets the limb meet its tasks.
+
+    The fourth result is whether the joint must move.
+    """
+    world, found, tasks, tree, limbs, hinges = (
+        work.world, work.found, work.tasks, body.tree, body.limbs, body.hinges
+    )  # fmt: skip
     u, m, e = limbs[limb, 0], limbs[limb, 1], limbs[limb, 2]
     sx, sy, sz = world[u, 0], world[u, 1], world[u, 2]
     if found[limb, END] < 0 and found[limb, BEFORE] < 0:
@@ -44,20 +50,20 @@ def shoulder_demand(world, tree, limbs, hinges, limb, found, tasks):
     upper = apart(sx, sy, sz, world[m, 0], world[m, 1], world[m, 2])
     lower = apart(world[e, 0], world[e, 1], world[e, 2], world[m, 0], world[m, 1], world[m, 2])
     wx, wy, wz = tasks[limb, 3, 0], tasks[limb, 3, 1], tasks[limb, 3, 2]
-    # as straight as it came in is straight enough
+    # a limb may be as straight as in the input pose
     came = apart(world[u, 19], world[u, 20], world[u, 21], world[e, 19], world[e, 20], world[e, 21])
     least, most = folded(upper, lower, hinges[limb, 4]), max(REACH * (upper + lower), min(came, upper + lower))
     if found[limb, BEFORE] < 0:
         level = (sx - wx) ** 2 + (sz - wz) ** 2
         if limb < 2 and sy > wy and level < most * most:
-            # hips come straight down: the way over the floor is the balance's
+            # hips are lowered vertically: horizontal motion is left to the balance
             height = wy + math.sqrt(most * most - level)
             if sy - height > 1e-6:
                 return sx, height, sz, True
         return nearest(sx, sy, sz, wx, wy, wz, least, most)
     j = found[limb, JOINTS + BEFORE]
     gx, gy, gz = tasks[limb, BEFORE, 3], tasks[limb, BEFORE, 4], tasks[limb, BEFORE, 5]
-    x, y, z = carried(world, j, tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1], tasks[limb, BEFORE, 2])
+    x, y, z = point_place(world, j, tasks[limb, BEFORE, 0], tasks[limb, BEFORE, 1], tasks[limb, BEFORE, 2])
     end_first = found[limb, END] >= 0 and found[limb, BEFORE_FIRST] != 1
     beyond = 0.0
     if tree[j, SEGMENT] == 1:
@@ -67,7 +73,7 @@ def shoulder_demand(world, tree, limbs, hinges, limb, found, tasks):
             return nearest(sx, sy, sz, wx, wy, wz, least, most)
         return nearest(sx, sy, sz, gx, gy, gz, folded(upper, beyond, hinges[limb, 4]), REACH * (upper + beyond))
     if end_first:
-        # the hinge can only be on a ball about the end
+        # the hinge lies on a sphere about the end
         share = lower / max(apart(gx, gy, gz, wx, wy, wz), 1e-12)
         gx, gy, gz = wx + share * (gx - wx), wy + share * (gy - wy), wz + share * (gz - wz)
     arm = apart(x, y, z, sx, sy, sz)

@@ -1,4 +1,4 @@
-"""Trunk and root of the group solver: a step towards what limbs and centre of mass need (Kulpa 2005, section 9)."""
+"""Trunk and root of the group solver: steps towards the demands of limbs and centre of mass (Kulpa 2005, section 9)."""
 
 from __future__ import annotations
 
@@ -15,40 +15,47 @@ from footplant.solve.ik.groupccd._limb import (
     FIRST_JOINT,
     HALF_SPACE,
     JOINT,
-    KEPT,
     KIND,
     LIMB,
     ORIENTATION,
     PARENT,
     RANK,
+    SAVED,
     TURNED,
-    carried,
+    point_place,
 )
 from footplant.solve.ik.groupccd._reach import shoulder_demand
 from footplant.solve.ik.groupccd._rows import CENTER_KNOWN, mass_error
 
 ROOT = 1 << 62
-"""The bit of what is allowed that lets the root move for a row; joint n of the sweep has bit 1 << n."""
+"""The bit that lets the root move for a row; joint n of the sweep has bit 1 << n."""
 NEAR = 1e-4
-"""Metres (and radians) up to which a row is met."""
+"""Error, metres or radians, up to which a row is met."""
 MOST_STEP = 0.35
-"""Radians that a joint of the trunk turns at most in one step."""
+"""Largest rotation of a joint of the trunk in one step, radians."""
 MOST_ARM = 1.0
-"""Radians that a free arm turns at most to keep the balance."""
+"""Largest rotation of a free arm from the input pose for balance, radians."""
 ROOT_FIRST = 2
-"""Steps in which the spine alone tries, before the root helps."""
+"""First step in which the root helps the spine."""
 CARRIER, ALLOWED = 0, 1
+"""Columns of `Work.owners`."""
 COUNTERWEIGHT = 0.05
-"""Metres by which a free arm tries at most to shift the centre of mass in one step."""
+"""Largest shift of the centre of mass that free arms aim at in one step, metres."""
 ROOT_HELPS = 0.15
-"""How willingly the root moves beside the spine's turns, square metres."""
-STAYS_BEHIND = 1.15
-"""How much farther the root goes than the centre of mass should: planted legs stay behind."""
+"""Compliance of the root relative to the rotations of the trunk, square metres. Doubled, the root moves more and the
+spine bends less."""
+ROOT_OVERSHOOT = 1.15
+"""Ratio of the root's shift to the shift of the centre of mass: planted legs stay behind."""
 
 
 @uncounted_jit
-def demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank, found, tasks, demands, owners):
-    """What limbs and points of the trunk need from the trunk down to a rank: places (0–2) and goals (3–5)."""
+def demands_of(body, rows, work, rank):
+    """Collect what limbs and points of the trunk need from the trunk down to a rank: positions (0–2) and goals (3–5).
+
+    Return their number.
+    """
+    world, goals, found, demands, owners = work.world, work.goals, work.found, work.demands, work.owners
+    tree, limbs, kinds, asks, first = body.tree, body.limbs, rows.kinds, rows.asks, rows.first
     count = 0
     for limb in range(4):
         if limbs[limb, 0] < 0:
@@ -57,7 +64,7 @@ def demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank
         main = end if before < 0 or (end >= 0 and end < before) else before
         if main < 0 or kinds[main, RANK] > rank:
             continue
-        x, y, z, needed = shoulder_demand(world, tree, limbs, hinges, limb, found, tasks)
+        x, y, z, needed = shoulder_demand(body, work, limb)
         if not needed:
             continue
         u = limbs[limb, 0]
@@ -68,13 +75,13 @@ def demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank
         if end >= 0 and before >= 0:
             owners[count, ALLOWED] = kinds[end, ALLOW] | kinds[before, ALLOW]
         count += 1
-    for i in range(first, last):
+    for i in range(first, rows.last):
         kind, j = kinds[i, KIND], kinds[i, JOINT]
         if kinds[i, RANK] > rank:
             break
         if kind > HALF_SPACE or kind == ORIENTATION or tree[j, LIMB] >= 0:
             continue
-        x, y, z = carried(world, j, asks[i, 0], asks[i, 1], asks[i, 2])
+        x, y, z = point_place(world, j, asks[i, 0], asks[i, 1], asks[i, 2])
         n = i - first
         gx, gy, gz = goals[n, 0, 0], goals[n, 0, 1], goals[n, 0, 2]
         if kind == HALF_SPACE:
@@ -91,7 +98,7 @@ def demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank
 
 @uncounted_jit
 def turn_base(world, tree, j, cap, wx, wy, wz):
-    """Turn a joint's base by a world rotation vector, no farther than `cap` from how it came in."""
+    """Rotate a joint's base by a world rotation vector, at most `cap` radians away from the input pose."""
     p = tree[j, PARENT]
     if p >= 0:
         wx, wy, wz = rotate(world[p, 3], -world[p, 4], -world[p, 5], -world[p, 6], wx, wy, wz)
@@ -111,21 +118,22 @@ def turn_base(world, tree, j, cap, wx, wy, wz):
 
 @uncounted_jit
 def freedom(world, j, cap):
-    """How freely a joint still turns, 1 (as it came in) to nearly 0 (as far as it may)."""
+    """Return the compliance left to a joint, from 1 (input pose) to nearly 0 (at its limit)."""
     _, ax, ay, az = multiply(
         world[j, 11], world[j, 12], world[j, 13], world[j, 14],
         world[j, 15], -world[j, 16], -world[j, 17], -world[j, 18],
     )  # fmt: skip
-    # half the angle's sine is near enough to half the angle
+    # sin(θ/2) approximates θ/2
     share = 4.0 * (ax * ax + ay * ay + az * az) / (cap * cap)
     return max(1.0 - share, 0.01)
 
 
 @uncounted_jit
-def lever(world, below, sweep, n, demands, owners, d):
-    """How turning joint n of the sweep moves a demand along its way: lever × direction; zeros where it may not."""
-    j, carrier = sweep[n], owners[d, CARRIER]
-    if (owners[d, ALLOWED] >> n) & 1 == 0 or not below[j, carrier]:
+def lever(body, work, n, d):
+    """Return lever × direction of joint n of the sweep on demand d; zeros where it may not move."""
+    world, demands, owners = work.world, work.demands, work.owners
+    j, carrier = body.sweep[n], owners[d, CARRIER]
+    if (owners[d, ALLOWED] >> n) & 1 == 0 or not body.below[j, carrier]:
         return 0.0, 0.0, 0.0
     rx, ry, rz = demands[d, 0] - world[j, 0], demands[d, 1] - world[j, 1], demands[d, 2] - world[j, 2]
     nx, ny, nz = demands[d, 6], demands[d, 7], demands[d, 8]
@@ -133,13 +141,15 @@ def lever(world, below, sweep, n, demands, owners, d):
 
 
 @uncounted_jit
-def bend_trunk(world, tree, sweep, turns, below, demands, owners, count, level_root, high_root, system):
-    """The least turns of head, clavicles and spine (and shift of the root) that bring all demands on their way.
+def bend_trunk(body, work, count, level_root, high_root):
+    """Rotate head, clavicles and spine, and shift the root, by the least amounts that move all demands to their goals.
 
-    CCD's rotations that line up joint→point with joint→goal, one after another, bend the first joint too much and go
-    back and forth between two shoulders. Here all joints turn at once: Σ g c cᵀ λ = way, ω = g c λ, with c the lever
-    of a joint on a demand and g how willingly it turns.
+    CCD's successive rotations that align joint→point with joint→goal bend the first joint too much and oscillate
+    between two shoulders. Here all joints rotate at once: (Σ g c cᵀ) λ = distance, ω = g c λ, λ ≥ 0, with c the lever
+    of a joint on a demand and g its compliance; solved by projected Gauss–Seidel.
     """
+    world, demands, owners, system = work.world, work.demands, work.owners, work.system
+    sweep, turns = body.sweep, body.turns
     for a in range(count):
         dx, dy, dz = demands[a, 3] - demands[a, 0], demands[a, 4] - demands[a, 1], demands[a, 5] - demands[a, 2]
         length = max(math.sqrt(dx * dx + dy * dy + dz * dz), 1e-12)
@@ -151,11 +161,11 @@ def bend_trunk(world, tree, sweep, turns, below, demands, owners, count, level_r
     for n in range(sweep.shape[0]):
         gain = turns[n, 1] * freedom(world, sweep[n], turns[n, 0])
         for a in range(count):
-            ax, ay, az = lever(world, below, sweep, n, demands, owners, a)
+            ax, ay, az = lever(body, work, n, a)
             if ax == 0.0 and ay == 0.0 and az == 0.0:
                 continue
             for b in range(count):
-                bx, by, bz = lever(world, below, sweep, n, demands, owners, b)
+                bx, by, bz = lever(body, work, n, b)
                 system[a, b] += gain * (ax * bx + ay * by + az * bz)
     for a in range(count):
         for b in range(count):
@@ -168,20 +178,20 @@ def bend_trunk(world, tree, sweep, turns, below, demands, owners, count, level_r
             for b in range(count):
                 if b != a:
                     left -= system[a, b] * system[b, count]
-            # shoulders are pulled, never pushed, towards their goals
+            # demands pull towards their goals and never push
             system[a, count] = max(left / system[a, a], 0.0)
     for n in range(sweep.shape[0]):
         gain = turns[n, 1] * freedom(world, sweep[n], turns[n, 0])
         wx = wy = wz = 0.0
         for a in range(count):
-            ax, ay, az = lever(world, below, sweep, n, demands, owners, a)
+            ax, ay, az = lever(body, work, n, a)
             wx += gain * system[a, count] * ax
             wy += gain * system[a, count] * ay
             wz += gain * system[a, count] * az
         size = math.sqrt(wx * wx + wy * wy + wz * wz)
         if size > 1e-12:
             share = min(1.0, MOST_STEP / size)
-            turn_base(world, tree, sweep[n], turns[n, 0], share * wx, share * wy, share * wz)
+            turn_base(world, body.tree, sweep[n], turns[n, 0], share * wx, share * wy, share * wz)
     root = world.shape[0] - 1
     for a in range(count):
         if owners[a, ALLOWED] >= ROOT:
@@ -191,8 +201,9 @@ def bend_trunk(world, tree, sweep, turns, below, demands, owners, count, level_r
 
 
 @uncounted_jit
-def swing_free_arms(world, tree, limbs, found, x, z):
-    """Turn arms that nothing is asked of about their shoulders, to carry their mass where it is needed."""
+def swing_free_arms(body, work, x, z):
+    """Rotate arms without tasks about their shoulders to shift the centre of mass by (x, z) metres."""
+    world, found, limbs = work.world, work.found, body.limbs
     for limb in range(2, 4):
         u = limbs[limb, 0]
         if u < 0 or found[limb, END] >= 0 or found[limb, BEFORE] >= 0 or found[limb, TURNED] >= 0:
@@ -202,45 +213,44 @@ def swing_free_arms(world, tree, limbs, found, x, z):
             j = limbs[limb, n]
             if j < 0:
                 break
-            px, py, pz = carried(world, j, world[j, 30], world[j, 31], world[j, 32])
+            px, py, pz = point_place(world, j, world[j, 30], world[j, 31], world[j, 32])
             mass += world[j, 29]
             cx, cy, cz = cx + world[j, 29] * px, cy + world[j, 29] * py, cz + world[j, 29] * pz
         if mass <= 0.0:
             continue
         rx, ry, rz = cx / mass - world[u, 0], cy / mass - world[u, 1], cz / mass - world[u, 2]
         square = max(rx * rx + ry * ry + rz * rz, 1e-6)
-        # a fifth of what is missing in each step, and no wild swing
+        # a fifth of the shift in each step, and at most 0.2 rad
         dx, dz = 0.2 * x / mass, 0.2 * z / mass
         wx, wy, wz = ry * dz / square, (rz * dx - rx * dz) / square, -ry * dx / square
         size = math.sqrt(wx * wx + wy * wy + wz * wz)
         if size > 0.2:
             wx, wy, wz = wx * 0.2 / size, wy * 0.2 / size, wz * 0.2 / size
-        turn_base(world, tree, u, MOST_ARM, wx, wy, wz)
+        turn_base(world, body.tree, u, MOST_ARM, wx, wy, wz)
 
 
 @uncounted_jit
-def propose(
-    world, tree, used, limbs, hinges, sweep, turns, below, kinds, asks, goals, polygons, f, sides, first, last, rank,
-    step, found, tasks, demands, owners, system,
-):  # fmt: skip
-    """One step of trunk and root for all rows down to a rank, into the base pose and the root."""
+def propose(body, rows, work, rank, step):
+    """Take one step of trunk and root for all rows down to a rank, in base rotations and root."""
+    world, goals, demands, tree = work.world, work.goals, work.demands, body.tree
+    kinds, first = rows.kinds, rows.first
     root = world.shape[0] - 1
     mass_kept = mass_asked = False
-    for i in range(first, last):
+    for i in range(first, rows.last):
         if kinds[i, RANK] > rank:
             break
         kind, j = kinds[i, KIND], kinds[i, JOINT]
         if kind >= CENTER:
-            x, y, z = mass_error(world, used, kinds, asks, polygons, f, sides, i)
-            # over a support it may wander, a place it keeps
+            x, y, z = mass_error(body, rows, work, i)
+            # it may move freely inside a support polygon, but must stay at a target position
             mass_kept, mass_asked = mass_kept or kind == CENTER, True
             if x * x + y * y + z * z > NEAR * NEAR:
                 mass_kept = True
-                world[root, 0] += STAYS_BEHIND * x
+                world[root, 0] += ROOT_OVERSHOOT * x
                 world[root, 1] += y
-                world[root, 2] += STAYS_BEHIND * z
+                world[root, 2] += ROOT_OVERSHOOT * z
                 if step >= ROOT_FIRST:
-                    swing_free_arms(world, tree, limbs, found, x, z)
+                    swing_free_arms(body, work, x, z)
         elif kind == ORIENTATION and tree[j, LIMB] < 0:
             n = i - first
             aw, ax, ay, az = multiply(
@@ -249,21 +259,21 @@ def propose(
             )  # fmt: skip
             wx, wy, wz = log(aw, ax, ay, az)
             turn_base(world, tree, j, 3.2, wx, wy, wz)
-    count = demands_of(world, tree, limbs, hinges, kinds, asks, goals, first, last, rank, found, tasks, demands, owners)
+    count = demands_of(body, rows, work, rank)
     helps = ROOT_HELPS if step >= ROOT_FIRST else 0.0
     if mass_asked and count > 0 and step >= ROOT_FIRST:
-        # who leans farther needs a counterweight
+        # leaning farther needs a counterweight
         x = z = 0.0
         for d in range(count):
             x, z = x - demands[d, 3] + demands[d, 0], z - demands[d, 5] + demands[d, 2]
         share = COUNTERWEIGHT / max(math.sqrt(x * x + z * z), COUNTERWEIGHT)
-        swing_free_arms(world, tree, limbs, found, share * x, share * z)
-    bend_trunk(world, tree, sweep, turns, below, demands, owners, count, 0.0 if mass_kept else helps, helps, system)
+        swing_free_arms(body, work, share * x, share * z)
+    bend_trunk(body, work, count, 0.0 if mass_kept else helps, helps)
 
 
 @uncounted_jit
-def between_states(world, state, saved, ahead, share):
-    """Put bases and root between two remembered states; rows of saved and ahead are those of `state`, then the root."""
+def interpolate_state(world, state, saved, ahead, share):
+    """Set base rotations and root between two saved states; rows are those of `state`, then the root."""
     count = state.shape[0]
     for n in range(count):
         j = state[n]
@@ -281,8 +291,8 @@ def between_states(world, state, saved, ahead, share):
 
 
 @uncounted_jit
-def keep_state(world, state, saved):
-    """Remember bases and root."""
+def save_state(world, state, saved):
+    """Save base rotations and root."""
     for n in range(state.shape[0]):
         for k in range(4):
             saved[n, k] = world[state[n], BASE + k]
@@ -292,12 +302,13 @@ def keep_state(world, state, saved):
 
 
 @uncounted_jit
-def keep_pose(world, used, goals, found, tasks):
-    """Remember the pose and what is asked of limbs, for a step that may be refused."""
+def save_pose(body, work):
+    """Save the pose and the tasks of limbs before a step that may be rejected."""
+    world, used, goals, found, tasks = work.world, body.used, work.goals, work.found, work.tasks
     for n in range(used.shape[0]):
         j = used[n]
         for k in range(BASE):
-            world[j, KEPT + k] = world[j, k]
+            world[j, SAVED + k] = world[j, k]
     for n in range(goals.shape[0]):
         for k in range(4):
             goals[n, 2, k], goals[n, 3, k] = goals[n, 0, k], goals[n, 1, k]
@@ -310,12 +321,13 @@ def keep_pose(world, used, goals, found, tasks):
 
 
 @uncounted_jit
-def pose_as_kept(world, used, goals, found, tasks):
-    """Take a step back: the pose and what is asked of limbs as remembered."""
+def restore_pose(body, work):
+    """Undo a step: restore the pose and the tasks of limbs."""
+    world, used, goals, found, tasks = work.world, body.used, work.goals, work.found, work.tasks
     for n in range(used.shape[0]):
         j = used[n]
         for k in range(BASE):
-            world[j, k] = world[j, KEPT + k]
+            world[j, k] = world[j, SAVED + k]
     for n in range(goals.shape[0]):
         for k in range(4):
             goals[n, 0, k], goals[n, 1, k] = goals[n, 2, k], goals[n, 3, k]
@@ -329,8 +341,11 @@ def pose_as_kept(world, used, goals, found, tasks):
 
 
 @uncounted_jit
-def lean_as_before(world, state, leans, f):
-    """Begin with the lean of the instant before: turns of bases against how they came in, and the root's shift."""
+def restore_lean(world, state, leans, f):
+    """Start from the lean of the previous instant: rotations of the bases and shift of the root from the input pose.
+
+    Return whether there is any.
+    """
     count = state.shape[0]
     total = 0.0
     for n in range(count + 1):
@@ -350,8 +365,8 @@ def lean_as_before(world, state, leans, f):
 
 
 @uncounted_jit
-def keep_lean(world, state, leans, f, share):
-    """Remember how far bases and root are from how they came in, a share of it, for the instant after."""
+def save_lean(world, state, leans, f, share):
+    """Save a share of the bases' rotations and of the root's shift from the input pose, for the next instant."""
     count = state.shape[0]
     for n in range(count):
         j = state[n]

@@ -1,10 +1,10 @@
-"""Constraints as rows that the group solver takes: what holds of which point at which frame, by rank."""
+"""Constraints as rows of the group solver: kind, point, target and rank at each pose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,39 +23,38 @@ from footplant.constraints import (
 )
 from footplant.kinematics import Kinematics
 from footplant.skeleton import MovingPoint, Point
-from footplant.solve.ik.limb_goals import SOFT, half_spaces
-
-if TYPE_CHECKING:
-    from footplant.solve.ik.groupccd import GroupCcd, Tree
+from footplant.solve.ik.groupccd.tree import Tree
+from footplant.solve.ik.limb_goals import half_spaces, share_of
 
 POSITION, ORIENTATION, HALF_SPACE, DISTANCE, CENTER, BALANCE = range(6)
 """Kinds of rows; the numbers are those of the kernel."""
 ROOT = 1 << 62
 """The bit that lets the root move for a row; joint n of the sweep has bit 1 << n."""
 COLUMNS = {"kind": 0, "joint": 1, "other": 2, "rank": 3, "allow": 4}
-"""Where whole numbers of a row are in `Rows.kinds`."""
+"""Columns of the integers of a row in `Rows.kinds`."""
 PARTS = {"point": slice(0, 3), "target": slice(3, 7), "other_point": slice(7, 10), "share": slice(10, 11)}
-"""Where lengths and shares of a row are in `Rows.asks`."""
+"""Columns of the floats of a row in `Rows.asks`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """N rows over F poses, those of one pose together and the most important first."""
+    """N rows over F poses, grouped by pose, the highest priority first."""
 
     starts: NDArray
     """(F+1,) the rows of pose f are starts[f] … starts[f+1]−1."""
     kinds: NDArray
-    """(N, 5) kind; joint that carries the point, or is to be turned; the joint of a distance's second point; rank (0 is
-    the most important); bits of what may move besides the limb."""
+    """(N, 5) int64: kind; joint that carries the point, or is oriented; joint of a distance's second point; rank (0 is
+    the highest priority); bit mask of what may move besides the limb."""
     asks: NDArray
-    """(N, 11) point in its joint's frame, metres (of a centre of mass: how much each axis counts); target: place, world
-    turn, normal and level of a half-space, or last a distance; second point; share of it that is asked for, 0 to 1."""
+    """(N, 11) point in its joint's frame, metres (of a centre of mass: the weight of each axis); target: position,
+    world rotation, normal and level of a half-space, or (last) a distance; second point; share of it that is asked for,
+    0 to 1."""
     polygons: NDArray
-    """(F, P, 2) (x, z) of what the figure stands on, counter-clockwise, metres."""
+    """(F, P, 2) (x, z) corners of the support polygon, counter-clockwise, metres."""
     sides: NDArray
-    """(F,) how many corners that has; 0: none is told."""
+    """(F,) number of its corners; 0: there is none."""
     order: NDArray
-    """(N,) which row of the blocks that it was made from each is."""
+    """(N,) index of each row in the concatenated blocks it was made from."""
 
     @property
     def owners(self) -> NDArray:
@@ -66,7 +65,7 @@ class Rows:
 def make_rows(
     poses: int, blocks: Sequence[dict[str, Any]], polygons: NDArray | None = None, sides: NDArray | None = None
 ) -> Rows:
-    """Rows from blocks: dicts of `COLUMNS`, `PARTS` and "poses" (which pose each row is for), in any order."""
+    """Return rows from blocks: dicts of `COLUMNS`, `PARTS` and "poses" (the pose of each row), in any order."""
     count = sum(len(block["poses"]) for block in blocks)
     kinds, asks, owners = np.zeros((count, 5), np.int64), np.zeros((count, 11)), np.zeros(count, np.int64)
     asks[:, PARTS["share"]] = 1.0
@@ -81,17 +80,17 @@ def make_rows(
                 values = np.asarray(block[name], float)
                 asks[rows, columns] = values[:, None] if name == "share" and values.ndim else values
         at = rows.stop
-    # of one rank, what holds fully comes before what is easing in or out
-    easing = asks[:, PARTS["share"]][:, 0] < 1.0
-    order = np.lexsort((np.arange(count), easing, kinds[:, COLUMNS["rank"]], owners))
+    # within a rank, fully active rows come before those that ramp in or out
+    ramping = asks[:, PARTS["share"]][:, 0] < 1.0
+    order = np.lexsort((np.arange(count), ramping, kinds[:, COLUMNS["rank"]], owners))
     starts = np.searchsorted(owners[order], np.arange(poses + 1)).astype(np.int64)
     if polygons is None or sides is None:
         polygons, sides = np.zeros((poses, 1, 2)), np.zeros(poses, np.int64)
     return Rows(starts, kinds[order], asks[order], polygons, sides, order)
 
 
-def rows_of(ik: GroupCcd, first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> Rows:
-    """The rows of constraints on a motion (`first`); areas and supports as they are seen from `now`."""
+def rows_of(tree: Tree, first: Kinematics, now: Kinematics, constraints: Sequence[Constraint]) -> Rows:
+    """Return the rows of constraints on a motion (`first`); areas and supports are linearised at `now`."""
     priorities = sorted({c.priority for c in constraints}, reverse=True)
     blocks, count = [], len(first.frames)
     polygons, sides = np.zeros((count, 1, 2)), np.zeros(count, np.int64)
@@ -100,12 +99,12 @@ def rows_of(ik: GroupCcd, first: Kinematics, now: Kinematics, constraints: Seque
         held = np.flatnonzero(activation > 0)
         if not len(held):
             continue
-        share = 1.0 if constraint.hard else constraint.weight / (constraint.weight + SOFT)
+        share = share_of(constraint)
         block = {
             "poses": held,
             "rank": priorities.index(constraint.priority),
             "share": activation[held] * share,
-            "allow": allowed(ik.tree, constraint.chain),
+            "allow": allowed(tree, constraint.chain),
         }
         block |= _asked(constraint, first, now, held)
         blocks.append(block)
@@ -115,7 +114,7 @@ def rows_of(ik: GroupCcd, first: Kinematics, now: Kinematics, constraints: Seque
 
 
 def allowed(tree: Tree, chain: Sequence[int] | None) -> int:
-    """Bits of what may move for a constraint with a chain; None: all."""
+    """Return the bit mask of what may move for a constraint with a chain; None: everything."""
     if chain is None:
         return ROOT | ((1 << len(tree.sweep)) - 1)
     bits = sum(1 << n for n, joint in enumerate(tree.sweep.tolist()) if joint in chain)
@@ -123,7 +122,7 @@ def allowed(tree: Tree, chain: Sequence[int] | None) -> int:
 
 
 def _asked(constraint: Constraint, first: Kinematics, now: Kinematics, held: NDArray) -> dict[str, Any]:
-    """What a constraint asks for at the rows where it is at work."""
+    """Return the target of a constraint at the rows where it is active, as a block of `make_rows`."""
     part = first[held]
     if isinstance(constraint, Orientation):
         return {"kind": ORIENTATION, "joint": constraint.joint, "target": constraint.turns(part)}
@@ -163,7 +162,7 @@ def _offsets(point: Point, kinematics: Kinematics) -> Any:
 
 
 def supports(constraint: Balance, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
-    """The support at each row, drawn in by the margin: corners (F, P, 2) and how many (F,)."""
+    """Return the support polygon at each row, shrunk by the margin: corners (F, P, 2) and their number (F,)."""
     places = kinematics.points(constraint.support)[..., ::2]
     hulls = constraint.hulls(kinematics)
     polygons = np.zeros((len(hulls), max((len(corners) for corners in hulls), default=1), 2))
@@ -174,7 +173,7 @@ def supports(constraint: Balance, kinematics: Kinematics) -> tuple[NDArray, NDAr
 
 
 def drawn_in(corners: NDArray, margin: float) -> NDArray:
-    """A convex polygon (P, 2) shrunk about its middle until every edge is a margin or more farther in, metres."""
+    """Return a convex polygon (P, 2) scaled about its centroid until every edge is at least a margin farther in."""
     middle = corners.mean(axis=0)
     if len(corners) < 3:
         return np.broadcast_to(middle, corners.shape) if margin > 0 else corners

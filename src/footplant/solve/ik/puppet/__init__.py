@@ -1,9 +1,9 @@
-"""Computer puppetry as an engine: importance in, the pose of another character out, frame by frame.
+"""Computer puppetry: retarget a performer's pose to another character frame by frame, by importance.
 
-H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002), chapter 5: the root is put where all
-ends that matter can be reached (5.1), the body is bent only where that is not enough (5.2), and the limbs keep what
-they touch, stay out of scene and body, and otherwise their angles (5.3). It knows nothing of files, clocks or sockets;
-`footplant.live.puppeteer` drives it live and `footplant.edits.puppet` on clips.
+H. J. Shin, "An importance-based approach for computer puppetry" (KAIST 2002), chapter 5: the root is placed where all
+important end effectors can reach their goals (5.1), the body is bent only where that is not enough (5.2), and the limbs
+keep contacts, avoid scene and body, and otherwise keep their joint angles (5.3). The engine does no file, clock or
+network handling; `footplant.live.puppeteer` drives it live and `footplant.edits.puppet` on clips.
 """
 
 from __future__ import annotations
@@ -22,35 +22,32 @@ from footplant.humanoid.counterparts import Counterparts, leg_ratio
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of
+from footplant.solve.ik.settings import PUPPET
 
 TRUNK = ("hips", "waist", "chest", "head")
-"""Segments that arms stay out of."""
-_STRETCH = 0.999
-"""Share of its length to which a limb is stretched at most."""
-_FAT, _MARGINS = 0.3, (0.004, 0.06)
-"""Metres of margin around the body for each metre that it is fatter than the performer's; the least and the most."""
+"""Body segments that arms must not penetrate."""
 
 
 @dataclass(frozen=True, eq=False)
 class PuppetMotion:
-    """What the engine makes of a whole clip."""
+    """The result of the engine on a whole clip."""
 
     motion: Motion
     """On the target's skeleton."""
     scene: NDArray
     """(F, 4) importance of each limb's end in the scene, 0 to 1, in the order of `LIMBS`."""
     body: NDArray
-    """(F, 8, S) importance of palms, feet, elbows and knees to the body's segments, 0 to 1."""
+    """(F, 8, S) importance of palms, feet, elbows and knees with respect to the body's segments, 0 to 1."""
     hands: NDArray
-    """(F,) importance of the palms to one another, 0 to 1."""
+    """(F,) importance of the palms with respect to each other, 0 to 1."""
     iterations: NDArray
     """(F,) int64; iterations of the body step (section 5.2); mostly 0."""
-    haste: float
-    """m/s²; the largest acceleration of a joint that is known of the copied angles in the end."""
+    peak_acceleration: float
+    """Largest acceleration of a joint of the copied pose over the clip, m/s²."""
 
 
 class PuppetEngine:
-    """Everything about a performer, a target and a scene that does not change from frame to frame."""
+    """Tables of a performer, a target and a scene that do not change from frame to frame."""
 
     def __init__(
         self,
@@ -64,9 +61,9 @@ class PuppetEngine:
     ) -> None:
         """Prepare the tables.
 
-        scale: how much larger the target's world is than the performer's, the scene with it; None: as much as the
-        target's legs are longer. about: (3,) the place that stays where it is, metres. estimate_root: False leaves the
-        root to the numerical body step alone, to compare with (table 7.1).
+        scale: ratio of the target's world to the performer's, scene included; None: the ratio of the leg lengths.
+        about: (3,) the fixed point of that scaling, metres. estimate_root: False leaves the root to the numerical body
+        step alone, for comparison (table 7.1).
         """
         from footplant.solve.ik.puppet._tables import Stage
 
@@ -83,51 +80,54 @@ class PuppetEngine:
         self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size))
 
     def _margin(self, size: float) -> float:
-        """Metres from the body at which arms begin to be pushed away.
+        """Return the clearance from the body at which arms begin to be pushed away, metres.
 
-        Where the target is fatter than the performer, arms that pass its body in the clear would be in the target's:
-        it has to be left the sooner.
+        Where the target's body is thicker than the performer's, arms that pass the performer's body would penetrate the
+        target's, so avoidance must start earlier.
         """
         extra = [self.surface.radius(name, 4) - size * self.analysis.surface.radius(name, 4) for name in TRUNK]
-        return float(np.clip(_FAT * max(extra), *_MARGINS))
+        return float(np.clip(PUPPET.margin_gain * max(extra), *PUPPET.margins))
 
     @cached_property
     def tables(self):
-        """The target as the kernels take it: (puppet, figure, tubes, trunk, moves)."""
-        figure = character_tables(self.target)
+        """The target as the kernels take it: (puppet, limb tables, tubes, trunk, moves)."""
+        tables = character_tables(self.target)
         trunk = np.array([segment in TRUNK for segment in SEGMENTS])
         moves = np.array([[segment.endswith(("_arm", "_hand")) for segment in SEGMENTS]] * 2)
-        return puppet_tables(self.target, self.surface), figure, self.surface.tables(), trunk, moves
+        return puppet_tables(self.target, self.surface), tables, self.surface.tables(), trunk, moves
 
-    def init(self, haste: float = 0.0):
-        """(memory, limbs): what is remembered before the first frame, as long tables.
+    def init(self, peak_acceleration: float = 0.0):
+        """Return the state before the first frame (memory, limbs), packed.
 
-        haste: m/s² by which joints of the copied angles are known to accelerate; the character's are bounded by that.
+        peak_acceleration: known largest acceleration of joints of the copied pose, m/s²; it bounds the accelerations of
+        the character.
         """
         from footplant.solve.ik.puppet._packed import pack
         from footplant.solve.ik.puppet._tables import new_limbs
 
         limbs = new_limbs(len(self.target.skeleton))
-        limbs.peak[0] = haste
+        limbs.peak[0] = peak_acceleration
         return pack(self.analysis.init()), pack(limbs)
 
     def packed(self):
-        """The performer in its scene, the target, and room for a frame, to be used again: one long table (`Packed`)."""
+        """Return the tables of performer, scene and target and the workspace of a frame, as one `Packed`."""
         from footplant.solve.ik.puppet._packed import pack
         from footplant.solve.ik.puppet._tables import new_work
 
         analysis, performer = self.analysis, self.performer.skeleton
         return pack(
-            performer.parents, performer.offsets[None], analysis.figure, analysis.tubes, analysis.near,
+            performer.parents, performer.offsets[None], analysis.character, analysis.tubes, analysis.near,
             analysis.things, analysis.rules, *self.tables, self.stage, self.counterparts.tables, analysis.buffer(),
             new_work(len(performer), len(self.target.skeleton)),
         )  # fmt: skip
 
-    def play(self, motion: Motion, poses: NDArray | None = None, *, haste: float | None = None) -> PuppetMotion:
-        """The target's motion for a whole clip of the performer.
+    def play(
+        self, motion: Motion, poses: NDArray | None = None, *, peak_acceleration: float | None = None
+    ) -> PuppetMotion:
+        """Return the target's motion for a whole clip of the performer.
 
-        poses: (F, O, 7) how the scene's things have moved at each frame, or None where they rest. haste: what is known
-        beforehand as in `init`, 0.0: nothing, as live; None: what the whole clip tells.
+        poses: (F, O, 7) displacements of the scene's objects at each frame, or None where they are static.
+        peak_acceleration: as in `init`; 0.0: unknown, as live; None: measured on the whole clip first.
         """
         from footplant.solve.ik.puppet import _pose as kernel
 
@@ -144,17 +144,17 @@ class PuppetEngine:
         roots, rotations = np.empty((frames, 3)), np.empty((frames, len(skeleton), 4))
         scene, hands = np.empty((frames, len(LIMBS))), np.empty(frames)
         body, iterations = np.empty((frames, 8, len(SEGMENTS))), np.zeros(frames, np.int64)
-        memory, limbs = self.init(haste or 0.0)
-        known = kernel.play(
-            *self.packed(), memory.floats, memory.places, limbs.floats, limbs.places, haste is None, motion.root,
-            motion.rotations, poses, 1.0 / motion.fps, roots, rotations, scene, body, hands, iterations,
-        )  # fmt: skip
+        memory, limbs = self.init(peak_acceleration or 0.0)
+        state = kernel.PackedState(memory.floats, memory.places, limbs.floats, limbs.places)
+        performance = kernel.Performance(motion.root, motion.rotations, poses, 1.0 / motion.fps)
+        written = kernel.Played(roots, rotations, scene, body, hands, iterations)
+        peak = kernel.play(self.packed(), state, peak_acceleration is None, performance, written)
         played = Motion(skeleton, roots, rotation.unroll(rotations), motion.fps)
-        return PuppetMotion(played, scene, body, hands, iterations, float(known))
+        return PuppetMotion(played, scene, body, hands, iterations, float(peak))
 
 
 def puppet_tables(target: Character, surface: BodySurface):
-    """A target's skeleton and limbs as the kernels take them."""
+    """Return a target's skeleton and limbs as the kernels take them."""
     from footplant.solve.ik.puppet._tables import Puppet
 
     skeleton, roles = target.skeleton, target.require_roles()
@@ -167,7 +167,7 @@ def puppet_tables(target: Character, surface: BodySurface):
             continue
         axes[number] = limb.axis
         bones = np.diff(places[[limb.upper, limb.lower, limb.end]], axis=0)
-        lengths[number] = _STRETCH * np.linalg.norm(bones, axis=1).sum()
+        lengths[number] = PUPPET.stretch * np.linalg.norm(bones, axis=1).sum()
     probes = np.zeros((2, 3, 4))
     for arm, side in enumerate(("left", "right")):
         if f"{side}_hand" in roles:
@@ -190,14 +190,14 @@ def puppet_tables(target: Character, surface: BodySurface):
 
 
 def _parts(target: Character) -> NDArray:
-    """(J,) int64; what moves each joint, as `Puppet.parts` says."""
+    """Return which part of the body moves each joint (J,) int64, see `Puppet.parts`."""
     parents = target.skeleton.parents
     parts = np.zeros(len(parents), np.int64)
     limbs = character_tables(target).limbs
     for j, above in enumerate(parents):
         if above < 0:
             continue
-        # a joint's place is told by what it hangs on
+        # a joint's position depends on its parent's rotation
         parts[j] = parts[above] if above not in limbs[:, 0] else -1
         if j in limbs[:, 2]:
             parts[j] = 1 + limbs[:, 2].tolist().index(j)
@@ -205,7 +205,7 @@ def _parts(target: Character) -> NDArray:
 
 
 def _probes(target: Character, surface: BodySurface, side: str, places: NDArray, turned: NDArray) -> NDArray:
-    """(3, 4) wrist, palm and finger tips in the hand's frame, and how thick the hand is there, metres."""
+    """Return wrist, palm and finger tips in the hand's frame and the hand's thickness there (3, 4), metres."""
     number = SEGMENTS.index(f"{side}_hand")
     length, axis = float(surface.lengths[number]), rotation.rotate(surface.turns[number], rotation.AXES["z"])
     thin = 0.65 * surface.radius(f"{side}_hand", 2)
@@ -214,7 +214,7 @@ def _probes(target: Character, surface: BodySurface, side: str, places: NDArray,
 
 
 def _hip_width(character: Character) -> float:
-    """Metres between the hip joints in the reference pose."""
+    """Return the distance between the hip joints in the reference pose, metres."""
     skeleton, roles = character.skeleton, character.require_roles()
     places = humanoid.reference_world(skeleton, roles)[0]
     return float(np.linalg.norm(places[roles["left_upper_leg"]] - places[roles["right_upper_leg"]]))

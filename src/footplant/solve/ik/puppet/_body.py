@@ -1,4 +1,4 @@
-"""Where the body goes so that hands and feet can be where they matter (Shin 2002, sections 5.1 and 5.2)."""
+"""Place root and body so that hands and feet can reach their important goals (Shin 2002, sections 5.1 and 5.2)."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ from footplant.solve.ik.puppet._hold import hold_foot
 from footplant.solve.ik.puppet._tables import from_thing, soften, to_target
 
 LEAST = 0.05
-"""Importance below which a limb's end has no say in where the root goes."""
+"""Importance below which a limb's end does not influence the root."""
 SETTLE = 0.05
-"""Half-life in seconds in which a foot in the air forgets how it was shifted."""
+"""Half-life in seconds in which the shift of a swinging foot decays."""
 SETTLE_ALONG, CREEP = 3.0, 0.3
-"""How much of it a foot forgets a metre of its way, however near to the floor it goes (a body may turn meanwhile), and
-the metres a second below which it does so less and less: it may stand."""
+"""Decay of the shift per metre of the foot's path, however near to the floor (a body may turn meanwhile), and the
+speed, m/s, below which that decay vanishes: the foot may be in stance."""
 SHARP, BLUNT = 0.01, 0.6
-"""Metres of height between heel, ball and toe that decide which of them the foot stands on, and how many more for each
-metre that the foot is in the air: there heel and toe may change places in no time."""
+"""Height difference, metres, that decides which of heel, ball and toe the foot stands on, and its growth per metre of
+the foot's height: in the air heel and toe may swap at once."""
 TOUCH = 0.004
-"""Metres around a touch in which distances are rounded."""
+"""Metres around contact in which distances are rounded."""
 EASE = 0.03
-"""Half-life in seconds in which the root takes up its shift."""
+"""Half-life in seconds of the root's shift."""
 EASY = 0.026
-"""Share of a limb's length around full stretch (less twice this) in which the root begins to be drawn after it."""
+"""Share of a limb's length around full extension (less twice this) in which the root begins to follow."""
 GIVES_IN = 1.004
-"""Share of a limb's length at which the root follows at once, whatever haste it takes: its limb gives in before."""
+"""Share of a limb's length at which the root follows at once, whatever its acceleration."""
 CLOSE_ENOUGH = 0.0005
-"""Metres that a limb may be too short before the body is bent for it."""
+"""Metres by which a limb may be too short before the body is bent."""
 MOST_ITERATIONS = 12
+"""Largest number of iterations of the body step."""
 KEEP_PLACE, KEEP_TURN = 1e-3, 1e-3
-"""How unwilling the body step is to move and to turn, against reaching (α γ and α β of equation 5.5)."""
+"""Costs of translating and rotating the body, relative to reaching (α γ and α β of equation 5.5)."""
 
 
 @uncounted_jit
-def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work):
-    """Where an ankle should be: the heel, ball or toe that the performer stands on stays put, whatever the foot's size.
+def foot_goal(target, limb, importance, scene, clock, limbs, work):
+    """Compute an ankle's goal: the heel, ball or toe that the performer stands on stays put, whatever the foot's size.
 
-    The foot rolls over heel, ball and toe; each would put the ankle elsewhere when feet differ in size. So the place is
-    carried on from frame to frame by the motion of the one that stands, and settles where the footsteps want it while
-    the foot is in the air.
+    A foot rolls over heel, ball and toe; each would put the ankle elsewhere when feet differ in size. So the position
+    is integrated from frame to frame by the motion of the point in contact, and returns to the scaled footstep in the
+    air.
     """
+    character, stage = target.character, target.stage
+    dt, started = clock.dt, clock.started
     foot = limb - 2
     first, weight = 3 * limb - 4, importance.scene[limb]
-    # which of the three stands: by their distances from the scene
+    # weights of heel, ball and toe by their distances from the scene
     least = min(importance.nearest[first], importance.nearest[first + 1], importance.nearest[first + 2])
     sharp = SHARP + BLUNT * max(least, 0.0)
     total, height, moved_x, moved_z = 0.0, 0.0, 0.0, 0.0
@@ -72,8 +75,8 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
             base_x, base_z = base_x + 0.5 * ux, base_z + 0.5 * uz
             before_x, before_z = before_x + 0.5 * ankles[c, 0], before_z + 0.5 * ankles[c, 2]
         ankles[c, 0], ankles[c, 1], ankles[c, 2] = ux, uy, uz
-    # the side to which wider hips put this foot
-    left, right = figure.limbs[2, 0], figure.limbs[3, 0]
+    # the side to which wider hips shift this foot
+    left, right = character.limbs[2, 0], character.limbs[3, 0]
     ax = work.positions[0, left, 0] - work.positions[0, right, 0]
     az = work.positions[0, left, 2] - work.positions[0, right, 2]
     norm = math.sqrt(ax * ax + az * az)
@@ -95,18 +98,19 @@ def foot_goal(limb, figure, importance, near, things, poses, stage, dt, started,
     push_x, push_y, push_z = 0.0, 0.0, 0.0
     for c in range(3):
         weighs = math.exp(-(importance.nearest[first + c] - least) / sharp) / total
-        x, y, z = to_distance(first + c, near, things, poses, stage, goal, work)
+        x, y, z = to_distance(first + c, scene, stage, goal, work)
         push_x, push_y, push_z = push_x + weighs * x, push_y + weighs * y, push_z + weighs * z
     goal[0], goal[1], goal[2] = goal[0] + push_x, goal[1] + push_y, goal[2] + push_z
-    hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
+    hold_foot(target, limb, importance, clock, settle, limbs, work)
 
 
 @uncounted_jit
-def to_distance(n, near, things, poses, stage, goal, work):
-    """The shift (3) of a goal that puts contact point n as far from its nearest thing as the performer's, or on it.
+def to_distance(n, scene, stage, goal, work):
+    """Return the shift (3) of a goal that gives contact point n the performer's distance from its nearest object.
 
-    It fades as far away as things begin to count.
+    It fades out at the distance where objects become important.
     """
+    things, poses, near = scene.things, scene.poses, scene.near
     number = 0
     for o in range(1, things.kinds.shape[0]):
         if near[n, o, 0] < near[n, number, 0]:
@@ -123,19 +127,19 @@ def to_distance(n, near, things, poses, stage, goal, work):
 
 
 @uncounted_jit
-def hand_goal(limb, near, importance, things, poses, stage, work):
-    """Where a wrist should be for its palm to be where the performer's is."""
+def hand_goal(limb, importance, scene, stage, work):
+    """Compute a wrist's goal that puts its palm where the performer's is."""
     goal = work.goals[limb]
     for k in range(3):
         goal[k] = to_target(stage, k, importance.points[limb, k]) - work.points[limb, k]
     if importance.scene[limb] > 0.0:
-        x, y, z = to_distance(limb, near, things, poses, stage, goal, work)
+        x, y, z = to_distance(limb, scene, stage, goal, work)
         goal[0], goal[1], goal[2] = goal[0] + x, goal[1] + y, goal[2] + z
 
 
 @uncounted_jit
 def move_root(work, x, y, z):
-    """Shift the whole figure."""
+    """Translate the whole character."""
     work.root[0, 0] += x
     work.root[0, 1] += y
     work.root[0, 2] += z
@@ -146,26 +150,28 @@ def move_root(work, x, y, z):
 
 
 @uncounted_jit
-def estimate_root(puppet, figure, importance, work):
-    """Move the root by the mean of what the ends ask for, then to the nearest place from which they reach (E4)."""
+def estimate_root(puppet, character, importance, work):
+    """Move the root by the weighted mean of the shifts that the ends need (section 5.1)."""
     total, rest, dx, dy, dz = 0.0, 1.0, 0.0, 0.0, 0.0
     for limb in range(4):
-        # sharper than the importance itself: a foot that swings by must not pull a body that stands on the other one
-        w, end = importance.scene[limb] ** 4, figure.limbs[limb, 2]
+        # importance⁴: a swinging foot must not pull a body that stands on the other one
+        w, end = importance.scene[limb] ** 4, character.limbs[limb, 2]
         if end < 0:
             continue
         total, rest = total + w, rest * (1.0 - w)
         dx += w * (work.goals[limb, 0] - work.positions[0, end, 0])
         dy += w * (work.goals[limb, 1] - work.positions[0, end, 1])
         dz += w * (work.goals[limb, 2] - work.positions[0, end, 2])
-    # `rest` is 0 as soon as any end matters fully; without it nothing would fade when the last one leaves the floor
+    # `rest` is 0 as soon as any end is fully important; it fades the shift out when the last one leaves the floor
     share = 1.0 / max(total + rest, 1e-9)
     move_root(work, share * dx, share * dy, share * dz)
 
 
 @uncounted_jit
-def lift_trunk(puppet, things, poses, stage, work):
+def lift_trunk(target, scene, work):
     """Move the root so that trunk, head and knees are out of the scene."""
+    puppet, stage = target.puppet, target.stage
+    things, poses = scene.things, scene.poses
     for n in range(puppet.solids.shape[0]):
         j, thickness = int(puppet.solids[n, 0]), puppet.solids[n, 1]
         for o in range(things.kinds.shape[0]):
@@ -177,15 +183,15 @@ def lift_trunk(puppet, things, poses, stage, work):
 
 
 @uncounted_jit
-def unbend(puppet, figure, importance, work):
-    """Draw the root towards goals for which a limb would have to be all but straight, before it would snap.
+def unbend(puppet, character, importance, work):
+    """Move the root towards goals that would extend a limb nearly fully, before it snaps straight.
 
     A limb that is straight already may stay so.
     """
     for _ in range(2):
         for limb in range(4):
-            upper, end = figure.limbs[limb, 0], figure.limbs[limb, 2]
-            gap, nx, ny, nz = too_short(puppet, figure, importance, limb, 1.0, work)
+            upper, end = character.limbs[limb, 0], character.limbs[limb, 2]
+            gap, nx, ny, nz = too_short(puppet, character, importance, limb, 1.0, work)
             easy = EASY * puppet.lengths[limb]
             if gap > -4.0 * easy:
                 square = 0.0
@@ -198,7 +204,7 @@ def unbend(puppet, figure, importance, work):
 
 @uncounted_jit
 def ease_root(x, y, z, dt, started, limbs, work):
-    """Let the root's shift from where it was carried over (x, y, z) change without haste: the legs make up for it."""
+    """Low-pass filter the root's shift from its copied position (x, y, z); the legs make up for the difference."""
     for k in range(3):
         start = x if k == 0 else (y if k == 1 else z)
         wanted = work.root[0, k] - start
@@ -211,18 +217,18 @@ def ease_root(x, y, z, dt, started, limbs, work):
 
 
 @uncounted_jit
-def reach_from_root(puppet, figure, importance, first, work):
-    """Move the root into the balls from which every end that matters can be reached (section 5.1), from a limb on."""
+def reach_from_root(puppet, character, importance, first, work):
+    """Move the root into the balls from which every important end of limbs `first` … 3 can be reached (section 5.1)."""
     count = 0
     for limb in range(first, 4):
-        w, upper = importance.scene[limb], figure.limbs[limb, 0]
+        w, upper = importance.scene[limb], character.limbs[limb, 0]
         if upper < 0 or w < LEAST:
             continue
         for k in range(3):
             work.centers[count, k] = work.goals[limb, k] - (work.positions[0, upper, k] - work.root[0, k])
         work.radii[count] = GIVES_IN * puppet.lengths[limb] / w
         work.order[count] = limb
-        # the most important one first
+        # sort by importance
         c = count
         while c > 0 and importance.scene[work.order[c]] > importance.scene[work.order[c - 1]]:
             swap_balls(work, c, c - 1)
@@ -233,7 +239,7 @@ def reach_from_root(puppet, figure, importance, first, work):
         if closest(work.root[0], work.centers[:count], work.radii[:count], place):
             move_root(work, place[0] - work.root[0, 0], place[1] - work.root[0, 1], place[2] - work.root[0, 2])
             return
-        # drop what misses the most important one; if all meet it, what matters least
+        # drop balls that do not intersect the most important one; if all do, the least important ball
         kept = 1
         for c in range(1, count):
             square = 0.0
@@ -255,9 +261,9 @@ def swap_balls(work, a, b):
 
 
 @uncounted_jit
-def too_short(puppet, figure, importance, limb, share, work):
-    """(metres that a share of a limb is too short for its goal, unit direction from the goal to its shoulder)."""
-    upper = figure.limbs[limb, 0]
+def too_short(puppet, character, importance, limb, share, work):
+    """Return (metres by which a share of a limb is too short for its goal, unit direction from the goal to it)."""
+    upper = character.limbs[limb, 0]
     if upper < 0 or importance.scene[limb] < LEAST:
         return -1.0, 0.0, 0.0, 0.0
     x = work.positions[0, upper, 0] - work.goals[limb, 0]
@@ -268,8 +274,11 @@ def too_short(puppet, figure, importance, limb, share, work):
 
 
 @uncounted_jit
-def bend_body(puppet, figure, importance, work):
-    """Bend the body where the root alone does not let every end be reached; how many iterations it took (E5)."""
+def bend_body(puppet, character, importance, work):
+    """Bend the body where the root alone does not let every end be reached; return the iterations (section 5.2).
+
+    Gauss–Newton on Σ gap² + KEEP_PLACE·|Δx|² + KEEP_TURN·|Δθ|² over root, hips and first vertebra.
+    """
     hips, spine = puppet.spine[0], puppet.spine[1]
     count = 9 if spine >= 0 else 6
     row, step = work.vector[0], work.vector[1]
@@ -277,7 +286,7 @@ def bend_body(puppet, figure, importance, work):
     for iteration in range(MOST_ITERATIONS):
         worst = 0.0
         for limb in range(4):
-            worst = max(worst, too_short(puppet, figure, importance, limb, GIVES_IN, work)[0])
+            worst = max(worst, too_short(puppet, character, importance, limb, GIVES_IN, work)[0])
         if worst < CLOSE_ENOUGH or worst > 0.99 * before:
             return iteration
         before = worst
@@ -287,10 +296,10 @@ def bend_body(puppet, figure, importance, work):
         for k in range(count):
             work.normal[k, k] = KEEP_PLACE if k < 3 else KEEP_TURN
         for limb in range(4):
-            gap, nx, ny, nz = too_short(puppet, figure, importance, limb, GIVES_IN, work)
+            gap, nx, ny, nz = too_short(puppet, character, importance, limb, GIVES_IN, work)
             if gap <= 0.0:
                 continue
-            upper = figure.limbs[limb, 0]
+            upper = character.limbs[limb, 0]
             row[:] = 0.0
             row[0], row[1], row[2] = nx, ny, nz
             for part in range(2):
@@ -300,7 +309,7 @@ def bend_body(puppet, figure, importance, work):
                 x = work.positions[0, upper, 0] - work.positions[0, j, 0]
                 y = work.positions[0, upper, 1] - work.positions[0, j, 1]
                 z = work.positions[0, upper, 2] - work.positions[0, j, 2]
-                # turning by a small v moves the shoulder by v × arm: n · (v × arm) = v · (arm × n)
+                # a small rotation v moves the shoulder by v × arm: n · (v × arm) = v · (arm × n)
                 c = 3 + 3 * part
                 row[c], row[c + 1], row[c + 2] = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
             add_row(row, count, -gap, 1.0, work.normal, right)
@@ -317,7 +326,7 @@ def bend_body(puppet, figure, importance, work):
 
 @uncounted_jit
 def turn_joint(puppet, work, joint, x, y, z):
-    """Turn a joint by a small rotation vector given in world axes."""
+    """Rotate a joint by a small rotation vector in world axes."""
     p = puppet.parents[joint]
     w, i, j, k = multiply(*exp(x, y, z), *quaternion_of(work.rotations[0, joint]))
     if p >= 0:
@@ -330,37 +339,39 @@ def turn_joint(puppet, work, joint, x, y, z):
 
 @uncounted_jit
 def quaternion_of(row):
-    """The four numbers of a row."""
+    """Return the four numbers of a row."""
     return row[0], row[1], row[2], row[3]
 
 
 @uncounted_jit
-def place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work):
-    """Goals of hands and feet, the root, and the body step; how many iterations the last one took."""
-    contact_points(figure, work.positions[0], work.rotations[0], work.points)
+def place_body(target, importance, scene, clock, limbs, work):
+    """Compute goals of hands and feet, place the root and bend the body; return the iterations of the body step."""
+    puppet, character, stage = target.puppet, target.character, target.stage
+    dt, started = clock.dt, clock.started
+    contact_points(character, work.positions[0], work.rotations[0], work.points)
     for n in range(POINTS):
-        end = figure.limbs[n if n < 2 else (2 if n < 5 else 3), 2]
+        end = character.limbs[n if n < 2 else (2 if n < 5 else 3), 2]
         for k in range(3):
             work.points[n, k] -= work.positions[0, end, k]
     for limb in range(4):
-        if figure.limbs[limb, 2] < 0:
+        if character.limbs[limb, 2] < 0:
             continue
         if limb < 2:
-            hand_goal(limb, near, importance, things, poses, stage, work)
+            hand_goal(limb, importance, scene, stage, work)
         else:
-            foot_goal(limb, figure, importance, near, things, poses, stage, dt, started, limbs, work)
+            foot_goal(target, limb, importance, scene, clock, limbs, work)
     if stage.estimate:
         x, y, z = work.root[0, 0], work.root[0, 1], work.root[0, 2]
-        estimate_root(puppet, figure, importance, work)
-        lift_trunk(puppet, things, poses, stage, work)
-        unbend(puppet, figure, importance, work)
-        reach_from_root(puppet, figure, importance, 0, work)
-        iterations = bend_body(puppet, figure, importance, work)
-        # hands may be late, feet that stand may not
+        estimate_root(puppet, character, importance, work)
+        lift_trunk(target, scene, work)
+        unbend(puppet, character, importance, work)
+        reach_from_root(puppet, character, importance, 0, work)
+        iterations = bend_body(puppet, character, importance, work)
+        # hands may lag, feet in stance may not
         ease_root(x, y, z, dt, started, limbs, work)
-        reach_from_root(puppet, figure, importance, 2, work)
+        reach_from_root(puppet, character, importance, 2, work)
         return iterations
-    return bend_body(puppet, figure, importance, work)
+    return bend_body(puppet, character, importance, work)
 
 
 WARMUP: dict = {}

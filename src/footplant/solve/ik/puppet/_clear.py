@@ -1,4 +1,4 @@
-"""What keeps arms out of the body and the scene: how deep hands and elbows are, and which way is out."""
+"""Keep arms out of body and scene: penetration depths of hands and elbows, and the way out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from footplant.solve.ik.puppet._limbs import GIVE, drawn_out, limb_places
 from footplant.solve.ik.puppet._tables import from_thing, out_of_body, soften
 
 DEEP = 0.022
-"""Metres around a touch of the body in which an arm that takes its time begins to hurry."""
+"""Metres around contact with the body in which a delayed arm begins to move at once."""
 
 
 @uncounted_jit
-def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
-    """The push (3) that takes a hand whose wrist is at a place out of the body."""
+def hand_push(target, arm, x, y, z, margin, work):
+    """Return the push (3) that takes a hand with its wrist at (x, y, z) out of the body."""
+    puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
     sx, sy, sz = x, y, z
-    c = work.captured[figure.limbs[arm, 2]]
+    c = work.captured[character.limbs[arm, 2]]
     for n in range(puppet.probes.shape[1]):
         probe = puppet.probes[arm, n]
         rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])
@@ -29,10 +30,12 @@ def hand_push(puppet, figure, arm, tubes, trunk, x, y, z, margin, work):
 
 
 @uncounted_jit
-def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
-    """The push (3) that takes a palm out of the scene, along the ray to the shoulder where that is short."""
+def out_of_scene(target, arm, scene, x, y, z, work):
+    """Return the push (3) that takes a palm out of the scene, along the ray to the shoulder where that is short."""
+    character, stage = target.character, target.stage
+    things, poses = scene.things, scene.poses
     sx, sy, sz = x, y, z
-    s = work.positions[0, figure.limbs[arm, 0]]
+    s = work.positions[0, character.limbs[arm, 0]]
     for o in range(things.kinds.shape[0]):
         d, nx, ny, nz = from_thing(
             things, o, poses[o], stage, x + work.points[arm, 0], y + work.points[arm, 1], z + work.points[arm, 2]
@@ -44,18 +47,20 @@ def out_of_scene(arm, things, poses, stage, puppet, figure, x, y, z, work):
 
 
 @uncounted_jit
-def in_body(puppet, figure, arm, tubes, trunk, work):
-    """Metres, rounded, that an arm is in the body as its local rotations stand, its hand pointing as captured."""
-    ex, ey, ez, x, y, z, _, _, _, _ = limb_places(puppet, figure, arm, work)
+def in_body(target, arm, work):
+    """Return the softened penetration of an arm into the body, metres, its hand oriented as captured."""
+    puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
+    ex, ey, ez, x, y, z, _, _, _, _ = limb_places(puppet, character, arm, work)
     px, py, pz = out_of_body(tubes, trunk, work.positions[0], work.rotations[0], ex, ey, ez, 0.0, DEEP)
     elbow = math.sqrt(px * px + py * py + pz * pz)
-    return max(elbow, hand_in_body(puppet, figure, arm, tubes, trunk, x, y, z, work))
+    return max(elbow, hand_in_body(target, arm, x, y, z, work))
 
 
 @uncounted_jit
-def hand_in_body(puppet, figure, arm, tubes, trunk, x, y, z, work):
-    """Metres, rounded, that a hand whose wrist is at a place is in the body, pointing as captured."""
-    most, c = 0.0, work.captured[figure.limbs[arm, 2]]
+def hand_in_body(target, arm, x, y, z, work):
+    """Return the softened penetration of a hand with its wrist at (x, y, z) into the body, metres."""
+    puppet, character, tubes, trunk = target.puppet, target.character, target.tubes, target.trunk
+    most, c = 0.0, work.captured[character.limbs[arm, 2]]
     for n in range(puppet.probes.shape[1]):
         probe = puppet.probes[arm, n]
         rx, ry, rz = rotate(c[0], c[1], c[2], c[3], probe[0], probe[1], probe[2])

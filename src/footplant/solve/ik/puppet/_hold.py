@@ -1,9 +1,9 @@
-"""Feet that stand do not creep: heels and balls are held where they came to rest while they matter fully.
+"""Foot lock: heels and balls are held where they came to rest while they are fully important.
 
-Captured feet creep and rock by a centimetre or two while they stand, and edges of an uneven ground that is only guessed
-move them, too. What a heel, ball or toe that is on the ground and slow would move is held back, up to a few
-centimetres; both ends of a foot together also keep it from turning. A point that is quicker means it, and in the air
-what was held back is given up as any shift of a foot is. (`foot_lock` holds feet of clips whose plants are known.)
+Captured feet creep and rock by a centimetre or two during stance, and edges of an estimated uneven ground move them,
+too. The motion of a heel, ball or toe that is slow and on the ground is held back, up to a few centimetres; heel and
+ball together also prevent rotation. Faster motion is intended, and in the air the hold offset decays like any shift of
+a foot. (`feet` locks feet of clips whose footplants are known.)
 """
 
 from __future__ import annotations
@@ -15,36 +15,38 @@ from footplant.kernels.importance import share
 from footplant.kernels.limb import aim
 from footplant.kernels.quaternion import multiply, rotate
 
-# what a point of a foot remembers: where it was asked to be, what it is held back by, how fast the performer's is, and
-# where that was, and how much it is held over the ground, and up or down, and how fast it is to and fro
 PLACE, BACK, SPEED, THEIRS, GRIP, RESTLESS = 0, 3, 6, 9, 12, 14
+"""Columns of a point's state: requested position, hold offset, velocity of the performer's point, its position, grips
+over the ground and vertically, mean speed."""
 SLOW, FAST = 0.06, 0.22
-"""Metres a second up to which a point of a foot is held where it is, and from which on it is meant to slide."""
+"""Speed, m/s, up to which a point of a foot is held horizontally, and from which it is meant to slide."""
 SLOW_RISE, FAST_RISE = 0.03, 0.12
-"""Metres a second up to which it is held up or down, and from which on its foot rolls."""
+"""Speed, m/s, up to which it is held vertically, and from which its foot rolls."""
 RATE, UNKNOWN = 0.015, 0.2
-"""Half-life in seconds of the filter on that speed, and what it is before the first frame, m/s along each axis."""
+"""Half-life in seconds of the low-pass filter on that speed, and its value before the first frame, m/s along each
+axis."""
 TREMBLES = 0.3
-"""Share of its speed to and fro that counts as the speed of a point."""
+"""Share of the unsigned mean speed (jitter) that counts as the speed of a point."""
 GRIPS = 0.02
-"""Half-life in seconds in which a point comes to be held."""
+"""Half-life in seconds in which the grip of a point rises."""
 ON_GROUND, OFF_GROUND = 0.03, 0.06
-"""Metres of the performer's point above the scene up to which it is held, and from which on it is not."""
+"""Height of the performer's point above the scene, metres, up to which it is held, and from which it is not."""
 MOST_CREEP, MOST_RISE = 0.06, 0.02
-"""Metres over the ground and up or down, on a figure of the performer's size, that are held back at most."""
+"""Largest hold offset over the ground and vertically, metres, for a character of the performer's size."""
 FULLY = 8
-"""The power of importance by which a foot is held."""
+"""Exponent of importance in the grip: only a fully important foot is held."""
 LEVELS = 0.15
-"""Half-life in seconds in which a point that is not held gives up how its foot is turned for the others."""
+"""Half-life in seconds in which a point that is not held gives up the rotation of its foot caused by the others."""
 SINKS = 1.6
-"""Half-life in seconds in which one that is held gives up what it is held back by up or down."""
+"""Half-life in seconds in which a held point gives up its vertical offset."""
 FAINT = 1e-4
-"""How much a point counts that is not held."""
+"""Least weight of a point."""
 
 
 @uncounted_jit
-def held_share(n, importance, weight, dt, stage, state, x, y, z):
-    """The shares of a point's motion (3) over the ground and up or down that are held back, 0 to 1."""
+def held_share(n, importance, weight, dt, stage, state, moved_by):
+    """Return the shares of a point's motion (3) over the ground and vertically that are held back, 0 to 1."""
+    x, y, z = moved_by
     blend = 1.0 - math.exp(-0.6931471805599453 * dt / RATE)
     square, way = 0.0, 0.0
     for k in range(3):
@@ -62,7 +64,7 @@ def held_share(n, importance, weight, dt, stage, state, x, y, z):
     near = share((importance.nearest[n] - ON_GROUND) / (OFF_GROUND - ON_GROUND))
     part = near * weight**FULLY
     grips = 1.0 - math.exp(-0.6931471805599453 * dt / GRIPS)
-    # a grip is lost in no time, and takes some to come
+    # a grip is lost at once and rises slowly
     flat, up = slow * part, slow_rise * part
     state[GRIP] += (1.0 if flat < state[GRIP] else grips) * (flat - state[GRIP])
     state[GRIP + 1] += (1.0 if up < state[GRIP + 1] else grips) * (up - state[GRIP + 1])
@@ -70,12 +72,14 @@ def held_share(n, importance, weight, dt, stage, state, x, y, z):
 
 
 @uncounted_jit
-def hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work):
-    """Hold the points of a foot that stands: shifts its goal, and turns the foot where both its ends are held.
+def hold_foot(target, limb, importance, clock, settle, limbs, work):
+    """Hold the points of a foot in stance: shift its goal, and rotate the foot where both heel and ball are held.
 
-    settle: the share of what is held back that is given up in this frame.
+    settle: the share of the hold offset that is given up in this frame.
     """
-    first, goal, end, turn = 3 * limb - 4, work.goals[limb], figure.limbs[limb, 2], work.turned[limb]
+    character, stage = target.character, target.stage
+    dt, started = clock.dt, clock.started
+    first, goal, end, turn = 3 * limb - 4, work.goals[limb], character.limbs[limb, 2], work.turned[limb]
     turn[0], turn[1], turn[2], turn[3] = 1.0, 0.0, 0.0, 0.0
     states, held = limbs.holds[first - 2 : first + 1], work.held_points
     total, mean, moved = 0.0, work.scratch[3], work.scratch[4]
@@ -87,7 +91,7 @@ def hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
         n, state = first + c, states[c]
         held[c] = 0.0
         work.scratch[c, 0], work.scratch[c, 1], work.scratch[c, 2] = 0.0, 0.0, 0.0
-        if figure.carriers[n] < 0:
+        if character.carriers[n] < 0:
             continue
         x, y, z = goal[0] + work.points[n, 0], goal[1] + work.points[n, 1], goal[2] + work.points[n, 2]
         moved_x, moved_y, moved_z = x - state[PLACE], y - state[PLACE + 1], z - state[PLACE + 2]
@@ -96,19 +100,20 @@ def hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
             for k in range(3):
                 state[BACK + k], state[SPEED + k], state[THEIRS + k] = 0.0, UNKNOWN, importance.points[n, k]
             continue
-        part, part_up = held_share(n, importance, importance.scene[limb], dt, stage, state, moved_x, moved_y, moved_z)
+        moved_by = (moved_x, moved_y, moved_z)
+        part, part_up = held_share(n, importance, importance.scene[limb], dt, stage, state, moved_by)
         change = work.scratch[c]
         change[0], change[1], change[2] = -part * moved_x, -part_up * moved_y, -part * moved_z
         state[BACK] = (1.0 - settle) * (state[BACK] + change[0])
         state[BACK + 1] = (1.0 - settle) * sinks * (state[BACK + 1] + change[1])
         state[BACK + 2] = (1.0 - settle) * (state[BACK + 2] + change[2])
         held[c] = part
-    # toes bend: they count where nothing else of the foot stands
+    # toes bend, so they count only where the ball is not held
     weigh_heel, weigh_ball = FAINT + held[0] ** 2, FAINT + held[1] ** 2
     weigh_toe = FAINT + (1.0 - held[1]) * held[2] ** 2
     for c in range(3):
         weighs = weigh_heel if c == 0 else (weigh_ball if c == 1 else weigh_toe)
-        if figure.carriers[first + c] >= 0:
+        if character.carriers[first + c] >= 0:
             total += weighs
             for k in range(3):
                 mean[k] += weighs * states[c, BACK + k]
@@ -120,7 +125,7 @@ def hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
             back = states[c, BACK + k] + (1.0 - held[c]) * moved[k] / total
             states[c, BACK + k] = back + (1.0 - held[c]) * levels * (mean[k] / total - back)
     w, qx, qy, qz = 1.0, 0.0, 0.0, 0.0
-    if figure.carriers[first] >= 0 and figure.carriers[first + 1] >= 0:
+    if character.carriers[first] >= 0 and character.carriers[first + 1] >= 0:
         heel, ball, heel_back, ball_back = work.points[first], work.points[first + 1], states[0], states[1]
         x, y, z = ball[0] - heel[0], ball[1] - heel[1], ball[2] - heel[2]
         w, qx, qy, qz = aim(
@@ -129,7 +134,7 @@ def hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
         )  # fmt: skip
     shift_x, shift_y, shift_z = 0.0, 0.0, 0.0
     for c in range(3):
-        if figure.carriers[first + c] < 0:
+        if character.carriers[first + c] < 0:
             continue
         weighs, point = weigh_heel if c == 0 else (weigh_ball if c == 1 else weigh_toe), work.points[first + c]
         x, y, z = rotate(w, qx, qy, qz, point[0], point[1], point[2])
@@ -137,11 +142,11 @@ def hold_foot(limb, figure, importance, stage, dt, started, settle, limbs, work)
         shift_y += weighs * (states[c, BACK + 1] + point[1] - y) / total
         shift_z += weighs * (states[c, BACK + 2] + point[2] - z) / total
     for c in range(3):
-        if figure.carriers[first + c] < 0:
+        if character.carriers[first + c] < 0:
             continue
         point, state, part = work.points[first + c], states[c], 1.0 - held[c]
         x, y, z = rotate(w, qx, qy, qz, point[0], point[1], point[2])
-        # what is not held goes along
+        # points that are not held follow the foot
         state[BACK] += part * (shift_x + x - point[0] - state[BACK])
         state[BACK + 1] += part * (shift_y + y - point[1] - state[BACK + 1])
         state[BACK + 2] += part * (shift_z + z - point[2] - state[BACK + 2])

@@ -1,35 +1,36 @@
-"""Arms and legs that keep what matters: touches, and staying out of the scene and the body (Shin 2002, section 5.3)."""
+"""Legs of the puppet, and closed-form limbs with soft extension (Shin 2002, section 5.3)."""
 
 from __future__ import annotations
 
 import math
 
 from footplant.kernels import uncounted_jit
-from footplant.kernels.hybrid import bend_limb, path_offset, path_turn
 from footplant.kernels.importance import share, spring
+from footplant.kernels.limb import LimbGoal, SkeletonLimb, bend_limb, path_offset, path_turn
 from footplant.kernels.quaternion import multiply, rotate
 from footplant.solve.ik.puppet._tables import from_thing, soften
 
 GIVE = 0.006
-"""Metres that a foot in the air may be in the scene."""
+"""Metres by which a swinging foot may penetrate the scene."""
 EASY_STEP, EASY_SWING, SWINGS = 0.984, 0.94, 0.05
-"""Share of its length from which a leg is stretched less than it is asked to, on the ground and so many metres off."""
+"""Share of its length from which a leg is extended less than requested: on the ground, and `SWINGS` metres above it."""
 LOW, HIGH = 0.003, 0.055
-"""Metres of the performer's foot above the scene up to which it is where it has to be, and from which it takes time."""
+"""Height of the performer's foot above the scene, metres, up to which it follows its goal at once, and from which with
+a delay."""
 SWING_EASE = 0.02
-"""Half-life in seconds in which a foot in the air takes up how it is shifted."""
+"""Half-life in seconds of the shift of a swinging foot."""
 LEAST_OFF = 4e-3
-"""Square of how far off the line an elbow or knee stays for a goal just out of reach, limbs being of length 1."""
+"""Least squared distance of elbow or knee from the line to a goal just out of reach, for limbs of length 1."""
 BENT, STRAIGHTEST, ROUND, SLOWLY = 0.2, 0.13, 0.05, 0.12
-"""Squares of how far off the line an elbow is where its arm begins to give in, where it is straight enough, around
-that, and over which one that was straight begins to bend, arms being of length 1."""
+"""Squared distances of an elbow from the line shoulder–wrist, for arms of length 1: where its arm begins to resist
+extension, its least value, the width of the rounding there, and the range over which a straight arm begins to bend."""
 MOST_FLEXION = 2.9
-"""Radians to which an elbow or knee bends at most."""
+"""Largest flexion of an elbow or knee, radians."""
 
 
 @uncounted_jit
 def turn_upper(puppet, joint, work, w, x, y, z):
-    """Turn a shoulder (hip) by a rotation given in world axes; only its local rotation changes."""
+    """Rotate a shoulder (hip) by a world rotation; only its local rotation changes."""
     local, p = work.local[0, joint], puppet.parents[joint]
     pw, px, py, pz = 1.0, 0.0, 0.0, 0.0
     if p >= 0:
@@ -41,9 +42,9 @@ def turn_upper(puppet, joint, work, w, x, y, z):
 
 
 @uncounted_jit
-def turn_lower(puppet, figure, limb, work, w, x, y, z):
-    """Turn an elbow (knee) by a rotation given in world axes, under an upper arm (thigh) as its rotation stands."""
-    upper, lower = figure.limbs[limb, 0], figure.limbs[limb, 1]
+def turn_lower(puppet, character, limb, work, w, x, y, z):
+    """Rotate an elbow (knee) by a world rotation, below the upper arm (thigh) as it is now."""
+    upper, lower = character.limbs[limb, 0], character.limbs[limb, 1]
     local, p = work.local[0], puppet.parents[upper]
     pw, px, py, pz = local[upper, 0], local[upper, 1], local[upper, 2], local[upper, 3]
     if p >= 0:
@@ -57,12 +58,9 @@ def turn_lower(puppet, figure, limb, work, w, x, y, z):
 
 
 @uncounted_jit
-def limb_places(puppet, figure, limb, work):
-    """Where a limb's elbow (knee) and wrist (ankle) are as its local rotations stand: two places, and above its end.
-
-    The last four are the world rotation of what the wrist (ankle) hangs on.
-    """
-    upper, lower, end = figure.limbs[limb, 0], figure.limbs[limb, 1], figure.limbs[limb, 2]
+def limb_places(puppet, character, limb, work):
+    """Return the positions of elbow (knee) and wrist (ankle), and the world rotation of the wrist's parent."""
+    upper, lower, end = character.limbs[limb, 0], character.limbs[limb, 1], character.limbs[limb, 2]
     local, offsets, p = work.local[0], puppet.offsets[0], puppet.parents[upper]
     pw, px, py, pz = 1.0, 0.0, 0.0, 0.0
     if p >= 0:
@@ -84,20 +82,20 @@ def limb_places(puppet, figure, limb, work):
 
 
 @uncounted_jit
-def keep_orientation(puppet, figure, limb, work):
-    """Turn a hand (foot) so that it points as the performer's."""
-    end = figure.limbs[limb, 2]
-    _, _, _, _, _, _, w, x, y, z = limb_places(puppet, figure, limb, work)
+def keep_orientation(puppet, character, limb, work):
+    """Give a hand (foot) its captured world orientation."""
+    end = character.limbs[limb, 2]
+    _, _, _, _, _, _, w, x, y, z = limb_places(puppet, character, limb, work)
     c, local = work.captured[end], work.local[0, end]
     local[0], local[1], local[2], local[3] = multiply(w, -x, -y, -z, c[0], c[1], c[2], c[3])
 
 
 @uncounted_jit
 def stretch(far, easy):
-    """How far a limb of length 1 is stretched for a goal so far away: as far up to `easy`, then less and less.
+    """Return the extension of a limb of length 1 for a goal at distance `far`: equal up to `easy`, then saturating.
 
-    How far the elbow (knee) is off the line is then a smooth function of how far the goal is; it fades, and nothing
-    snaps straight.
+    The distance of the elbow (knee) from the line is then a smooth function of the goal's distance that decays
+    exponentially, so that nothing snaps straight.
     """
     if far <= easy:
         return far
@@ -108,10 +106,10 @@ def stretch(far, easy):
 
 @uncounted_jit
 def arm_off(far, now):
-    """How far an elbow is off the line, squared, in an arm of length 1 for a goal so far away; now: as captured.
+    """Return the squared distance of an elbow from the line for a goal at distance `far`; now: captured extension.
 
-    A captured arm that is all but straight stays so until its goal is clearly nearer, and any other gives in before it
-    is: how far an elbow is off its line changes the more quickly, the straighter the arm is.
+    Lengths are relative to the arm. A captured arm that is nearly straight stays so until its goal is clearly nearer,
+    and any other resists before it gets straight: the straighter the arm, the faster this distance changes.
     """
     off, captured = 1.0 - far * far, 1.0 - now * now
     away = off - captured
@@ -126,39 +124,40 @@ def arm_off(far, now):
 
 @uncounted_jit
 def leg_off(far, now, easy):
-    """How far a knee is off the line, squared, in a leg of length 1 for a goal so far away; now: as captured."""
+    """Return the squared distance of a knee from the line for a goal at distance `far`; now: captured extension."""
     wanted = stretch(far, easy) + now - stretch(now, easy)
     off = 1.0 - wanted * abs(wanted)
-    # without a corner where it would vanish
+    # smooth maximum of off and 0
     least = min(LEAST_OFF, 0.35 * (1.0 - now * now))
     return 0.5 * (off + math.sqrt(off * off + 4.0 * least * least))
 
 
 @uncounted_jit
-def bend_to(puppet, figure, limb, easy, goal, work):
-    """Put the end of a limb on a goal in closed form, its orientation as captured.
+def bend_to(puppet, character, limb, easy, goal, work):
+    """Put the end of a limb on a goal in closed form, with its captured orientation; the goal becomes what is reached.
 
-    Beyond the share `easy` of its length a leg gives in, less so where the captured one is that straight already; an
-    arm has its own way (`arm_off`). On its captured place a limb stays as it is. The goal becomes what is reached.
+    Beyond the share `easy` of its length a leg is extended less, unless the captured one is as straight; for arms see
+    `arm_off`. A limb whose goal is its captured position does not change.
     """
-    upper, lower, end = figure.limbs[limb, 0], figure.limbs[limb, 1], figure.limbs[limb, 2]
+    upper, lower, end = character.limbs[limb, 0], character.limbs[limb, 1], character.limbs[limb, 2]
     s, length = work.positions[0, upper], puppet.lengths[limb]
-    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, figure, limb, work)
+    _, _, _, x, y, z, _, _, _, _ = limb_places(puppet, character, limb, work)
     now = min(math.sqrt((x - s[0]) ** 2 + (y - s[1]) ** 2 + (z - s[2]) ** 2) / length, 1.0)
     x, y, z = goal[0] - s[0], goal[1] - s[1], goal[2] - s[2]
     far = max(math.sqrt(x * x + y * y + z * z) / length, 1e-9)
     off = arm_off(far, now) if limb < 2 else leg_off(far, now, easy)
     part = math.sqrt(max(1.0 - off, 0.0)) / far
     goal[0], goal[1], goal[2] = s[0] + part * x, s[1] + part * y, s[2] + part * z
+    bones = SkeletonLimb(upper, lower, end, puppet.axes[limb], 0.0, MOST_FLEXION, 0.0, 0.0)
     bend_limb(
-        puppet.parents, puppet.offsets[0], upper, lower, end, puppet.axes[limb], 0.0, MOST_FLEXION, 0.0, 0.0, goal,
-        work.captured[end], 1.0, 1.0, work.positions[0], work.rotations[0], work.local[0], work.scratch,
+        puppet.parents, puppet.offsets[0], bones, LimbGoal(goal, work.captured[end], 1.0, 1.0), work.positions[0],
+        work.rotations[0], work.local[0], work.scratch,
     )  # fmt: skip
 
 
 @uncounted_jit
 def drawn_out(depth, nx, ny, nz, x, y, z, sx, sy, sz):
-    """A point so deep in a surface with this normal, drawn out towards the joint that its limb hangs on.
+    """Return a point at a depth in a surface, moved out towards the joint that its limb hangs on.
 
     Where that leads along the surface rather than out of it, along the normal.
     """
@@ -172,16 +171,19 @@ def drawn_out(depth, nx, ny, nz, x, y, z, sx, sy, sz):
 
 
 @uncounted_jit
-def leg(puppet, figure, limb, importance, things, poses, stage, dt, started, limbs, work):
-    """A leg: its ankle goes to its goal by its importance, and out of the scene along the ray to the hip.
+def leg(target, limb, importance, scene, clock, limbs, work):
+    """Solve a leg: its ankle moves to its goal by its importance, and out of the scene along the ray to the hip.
 
-    How far that is from the captured place changes without haste while the foot is in the air.
+    The shift from the captured position is low-pass filtered while the foot is in the air.
     """
-    end, upper = figure.limbs[limb, 2], figure.limbs[limb, 0]
+    puppet, character, stage = target.puppet, target.character, target.stage
+    things, poses = scene.things, scene.poses
+    dt, started = clock.dt, clock.started
+    end, upper = character.limbs[limb, 2], character.limbs[limb, 0]
     weight, goal, first = importance.scene[limb], work.goals[limb], 3 * limb - 4
     now = work.positions[0, end]
     x, y, z = now[0], now[1], now[2]
-    # the closest place in the range ball that shrinks from where the ankle is onto the goal (equation 5.10)
+    # the nearest point of the range ball, which shrinks from the ankle's position onto the goal (equation 5.10)
     x, y, z = x + weight * (goal[0] - x), y + weight * (goal[1] - y), z + weight * (goal[2] - z)
     for c in range(3):
         n = first + c
@@ -205,15 +207,15 @@ def leg(puppet, figure, limb, importance, things, poses, stage, dt, started, lim
         there[k] = now[k] + state[k] + low * (wanted - state[k])
     if abs(there[0] - now[0]) + abs(there[1] - now[1]) + abs(there[2] - now[2]) > 1e-12:
         easy = EASY_SWING + (EASY_STEP - EASY_SWING) * share(stage.scale * least / SWINGS)
-        bend_to(puppet, figure, limb, easy, there, work)
+        bend_to(puppet, character, limb, easy, there, work)
 
 
 @uncounted_jit
-def note_angles(figure, work):
-    """Note the captured angles of the limbs."""
+def note_angles(character, work):
+    """Record the captured local rotations of the limbs."""
     for limb in range(4):
         for n in range(3):
-            j = figure.limbs[limb, n]
+            j = character.limbs[limb, n]
             if j >= 0:
                 for k in range(4):
                     work.angles[limb, n, k] = work.local[0, j, k]

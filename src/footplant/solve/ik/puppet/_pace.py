@@ -1,9 +1,9 @@
-"""No haste: nothing that is added to the captured motion accelerates a joint much beyond what the performer does.
+"""Limit accelerations: corrections must not accelerate a joint much beyond what the performer does.
 
-Smooth input must give smooth output (Shin 2002, section 5.3), whatever ends come to matter and whatever edges of the
-scene they meet. Copied angles alone tell how fast this performer's joints change their speed; where the pose that is
-asked for would take more than `HASTE` times the most of that, the joints go after it as quickly as that allows, and
-brake in time. Otherwise the pose is left alone, to the last bit.
+Smooth input must give smooth output (Shin 2002, section 5.3), whichever ends become important and whatever edges of the
+scene they meet. The copied pose shows how fast this performer's joints accelerate; where the requested pose would
+exceed `LIMB_HEADROOM` times the largest of that, the joints follow it as fast as the bound allows and brake in time.
+Otherwise the pose is left unchanged, to the last bit.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from footplant.kernels.limb import aim
 from footplant.kernels.quaternion import rotate
 from footplant.solve.ik.puppet._limbs import keep_orientation, limb_places, turn_lower, turn_upper
 
-HASTE, TRUNK_HASTE = 1.46, 1.3
-"""How many times the largest acceleration of the copied angles that of a joint, and of one of the trunk, may be: limbs
-need some of their own."""
+LIMB_HEADROOM, TRUNK_HEADROOM = 1.46, 1.3
+"""Bounds on the acceleration of a joint, and of one of the trunk, as multiples of the largest acceleration of the
+copied pose: limbs need some of their own."""
 BRAKES = 0.6
-"""Share of that by which a joint that is late brakes as it comes near to its place: the rest is for following it."""
+"""Share of the bound with which a lagging joint brakes near its target; the rest is for following it."""
 LEAST_PEAK = 10.0
-"""m/s²; a performer is taken to accelerate by so much at least, for a figure of his size."""
+"""Least value of the performer's largest acceleration, m/s², for a character of the performer's size."""
 FORGETS = 60.0
-"""Half-life in seconds in which the largest acceleration is forgotten: it may have been a fault of the recording."""
+"""Half-life in seconds in which the largest acceleration decays: it may have been a fault of the recording."""
 FOLLOWS = 0.05
-"""Share of the bound that is left to a limb to go where it should, whatever else takes more."""
+"""Share of the bound that is always left to a limb to move towards its target."""
 TRIES, HALVINGS = 4, 6
-"""How many shares of the way to where a limb should be are tried where it does not get along otherwise, and how often
-that which it may go is halved."""
+"""Fractions of the way that are tried where a limb is otherwise stuck, and bisection steps of the allowed fraction."""
 
 
 @uncounted_jit
-def note_pace(stage, dt, limbs, work):
-    """How the copied joints accelerate (`work.accelerations`), and the bound that follows from it, m/s².
+def acceleration_bound(stage, dt, limbs, work):
+    """Record the accelerations of the copied joints; return the bound that follows from them, m/s².
 
-    At the second frame nothing is known but how fast they are: from standing still, no joint gets faster than that.
+    At the second frame only velocities are known: from standing still, no joint may become faster than that.
     """
     frames = limbs.peak[1]
     most, fastest = 0.0, 0.0
@@ -52,13 +51,13 @@ def note_pace(stage, dt, limbs, work):
         most, fastest = max(most, square), max(fastest, fast)
     limbs.peak[1] = frames + 1.0
     limbs.peak[0] = max(math.sqrt(most), limbs.peak[0] * math.exp(-0.6931471805599453 * dt / FORGETS))
-    bound = HASTE * max(limbs.peak[0], LEAST_PEAK * stage.size)
+    bound = LIMB_HEADROOM * max(limbs.peak[0], LEAST_PEAK * stage.size)
     return bound + math.sqrt(fastest) / dt if frames == 1.0 else bound
 
 
 @uncounted_jit
 def stride(far, most, dt):
-    """Metres of a way that may be gone in this frame so that braking by `most` m/s² still ends on the spot."""
+    """Return the metres that may be covered in this frame so that braking with `most` m/s² still ends on the target."""
     step = most * dt * dt
     if far <= step:
         return far
@@ -67,9 +66,9 @@ def stride(far, most, dt):
 
 @uncounted_jit
 def chase(state, target, bound, dt, want):
-    """Where something late should go (3) to be on its target soon and without overshoot; whether it was on it.
+    """Write the position (3) that brings a lagging point to its target without overshoot; return whether it was on it.
 
-    state: (9,) where it was, how fast it was, and where it should have been.
+    state: (9,) its position, velocity, and previous target.
     """
     square = 0.0
     for k in range(3):
@@ -86,8 +85,8 @@ def chase(state, target, bound, dt, want):
 
 
 @uncounted_jit
-def note_place(state, place, target, dt, started):
-    """Remember where something is, how fast it is, and where it should be."""
+def record_place(state, place, target, dt, started):
+    """Record position, velocity and target of a point."""
     for k in range(3):
         state[3 + k] = (place[k] - state[k]) / dt if started else 0.0
         state[k] = place[k]
@@ -95,18 +94,18 @@ def note_place(state, place, target, dt, started):
 
 
 @uncounted_jit
-def pace_root(puppet, bound, dt, limbs, work):
-    """Let the root's shift from where it was carried over change so that no joint of the trunk exceeds the bound.
+def limit_root(puppet, bound, dt, limbs, work):
+    """Limit the change of the root's shift so that no joint of the trunk exceeds the bound.
 
-    What it is shifted by beside that is in `work.late` (3), metres.
+    Write the lag of the root to `work.late` (3), metres.
     """
     state, target, want, late = limbs.paced_root, work.scratch[0], work.scratch[1], work.late
-    bound *= TRUNK_HASTE / HASTE
+    bound *= TRUNK_HEADROOM / LIMB_HEADROOM
     for k in range(3):
         target[k] = work.root[0, k] - limbs.copied[0, 0, k]
         late[k] = 0.0
     if limbs.peak[1] <= 1.0:
-        note_place(state, target, target, dt, False)
+        record_place(state, target, target, dt, False)
         return
     there = chase(state, target, bound, dt, want)
     ax = (want[0] - state[0] - dt * state[3]) / (dt * dt)
@@ -128,12 +127,12 @@ def pace_root(puppet, bound, dt, limbs, work):
         want[2] += (part - 1.0) * dt * dt * az
         for k in range(3):
             late[k] = want[k] - target[k]
-    note_place(state, want, target, dt, True)
+    record_place(state, want, target, dt, True)
 
 
 @uncounted_jit
 def on_sphere(place, center, radius):
-    """Bring a place to a distance from a center."""
+    """Project a point onto a sphere."""
     x, y, z = place[0] - center[0], place[1] - center[1], place[2] - center[2]
     grow = radius / max(math.sqrt(x * x + y * y + z * z), 1e-9)
     place[0], place[1], place[2] = center[0] + grow * x, center[1] + grow * y, center[2] + grow * z
@@ -141,21 +140,22 @@ def on_sphere(place, center, radius):
 
 @uncounted_jit
 def apart(one, other):
-    """Metres between two places."""
+    """Return the distance of two points, metres."""
     return math.sqrt((one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2 + (one[2] - other[2]) ** 2)
 
 
 @uncounted_jit
-def part_of_way(puppet, figure, limb, part, dt, limbs, work):
-    """A limb a part of the way from where it would go by itself (scratch 0 and 1) to where it should; m/s² it takes.
+def part_of_way(puppet, character, limb, part, dt, limbs, work):
+    """Move a limb a fraction of the way from its inertial positions to its targets; return the m/s² that takes.
 
-    scratch 2 and 3: where elbow (knee) and wrist (ankle) should go; 4 and 5: where they are then; 6: its lengths.
+    scratch 0 and 1: inertial positions; 2 and 3: targets of elbow (knee) and wrist (ankle); 4 and 5: the resulting
+    positions; 6: bone lengths.
     """
     scratch = work.scratch
     for k in range(3):
         scratch[4, k] = scratch[0, k] + part * (scratch[2, k] - scratch[0, k])
         scratch[5, k] = scratch[1, k] + part * (scratch[3, k] - scratch[1, k])
-    on_sphere(scratch[4], work.positions[0, figure.limbs[limb, 0]], scratch[6, 0])
+    on_sphere(scratch[4], work.positions[0, character.limbs[limb, 0]], scratch[6, 0])
     on_sphere(scratch[5], scratch[4], scratch[6, 1])
     most = 0.0
     for k in range(3):
@@ -163,7 +163,7 @@ def part_of_way(puppet, figure, limb, part, dt, limbs, work):
     x, y, z = scratch[5, 0] - scratch[1, 0], scratch[5, 1] - scratch[1, 1], scratch[5, 2] - scratch[1, 2]
     most = max(most, x * x + y * y + z * z) / dt**4
     x, y, z = x / (dt * dt), y / (dt * dt), z / (dt * dt)
-    for j in range(figure.limbs[limb, 2] + 1, puppet.parts.shape[0]):
+    for j in range(character.limbs[limb, 2] + 1, puppet.parts.shape[0]):
         if puppet.parts[j] == 1 + limb:
             c = work.accelerations[j]
             most = max(most, (c[0] + x) ** 2 + (c[1] + y) ** 2 + (c[2] + z) ** 2)
@@ -171,9 +171,9 @@ def part_of_way(puppet, figure, limb, part, dt, limbs, work):
 
 
 @uncounted_jit
-def note_hanging(puppet, figure, limb, dt, limbs, work):
-    """How what hangs on a hand or foot accelerates as seen from its wrist or ankle (`work.accelerations`)."""
-    end, q = figure.limbs[limb, 2], work.turned[limb]
+def record_descendants(puppet, character, limb, dt, limbs, work):
+    """Record the accelerations of a hand's or foot's descendants relative to its wrist or ankle (`accelerations`)."""
+    end, q = character.limbs[limb, 2], work.turned[limb]
     frames = limbs.peak[1]
     for j in range(end + 1, puppet.parts.shape[0]):
         if puppet.parts[j] != 1 + limb:
@@ -191,16 +191,16 @@ def note_hanging(puppet, figure, limb, dt, limbs, work):
 
 
 @uncounted_jit
-def pace_limb(puppet, figure, limb, bound, dt, limbs, work):
-    """Let elbow (knee) and wrist (ankle) of a limb that has been posed go no faster there than the bound allows."""
-    upper = figure.limbs[limb, 0]
+def limit_limb(puppet, character, limb, bound, dt, limbs, work):
+    """Limit the accelerations of elbow (knee) and wrist (ankle) of a posed limb to the bound."""
+    upper = character.limbs[limb, 0]
     states, scratch, shoulder = limbs.paced[limb], work.scratch, work.positions[0, upper]
     middle, end = work.reached[0], work.reached[1]
-    middle[0], middle[1], middle[2], end[0], end[1], end[2], _, _, _, _ = limb_places(puppet, figure, limb, work)
-    note_hanging(puppet, figure, limb, dt, limbs, work)
+    middle[0], middle[1], middle[2], end[0], end[1], end[2], _, _, _, _ = limb_places(puppet, character, limb, work)
+    record_descendants(puppet, character, limb, dt, limbs, work)
     if limbs.peak[1] <= 1.0:
-        note_place(states[0], middle, middle, dt, False)
-        note_place(states[1], end, end, dt, False)
+        record_place(states[0], middle, middle, dt, False)
+        record_place(states[1], end, end, dt, False)
         return
     first, second = 0.0, 0.0
     for k in range(3):
@@ -211,32 +211,32 @@ def pace_limb(puppet, figure, limb, bound, dt, limbs, work):
     scratch[6, 0], scratch[6, 1] = math.sqrt(first), math.sqrt(second)
     there = chase(states[0], middle, bound, dt, scratch[2])
     there = chase(states[1], end, bound, dt, scratch[3]) and there
-    takes = part_of_way(puppet, figure, limb, 1.0, dt, limbs, work)
+    takes = part_of_way(puppet, character, limb, 1.0, dt, limbs, work)
     if there and takes <= bound:
-        note_place(states[0], middle, middle, dt, True)
-        note_place(states[1], end, end, dt, True)
+        record_place(states[0], middle, middle, dt, True)
+        record_place(states[1], end, end, dt, True)
         return
     if takes > bound:
-        # what bones and what hangs on the end take in any case does not keep it from going where it should
+        # accelerations that bones and descendants need in any case must not stop the limb from following its target
         far = max(apart(scratch[0], scratch[2]), apart(scratch[1], scratch[3]))
         low, high = 0.0, min(1.0, 1.5 * bound * dt * dt / max(far, 1e-12))
-        least = part_of_way(puppet, figure, limb, 0.0, dt, limbs, work)
+        least = part_of_way(puppet, character, limb, 0.0, dt, limbs, work)
         if least > bound:
             for n in range(1, TRIES):
-                takes = part_of_way(puppet, figure, limb, n * high / TRIES, dt, limbs, work)
+                takes = part_of_way(puppet, character, limb, n * high / TRIES, dt, limbs, work)
                 if takes < least:
                     low, least = n * high / TRIES, takes
         limit = least + FOLLOWS * bound if least > bound else bound
         for _ in range(HALVINGS):
             part = 0.5 * (low + high)
-            if part_of_way(puppet, figure, limb, part, dt, limbs, work) > limit:
+            if part_of_way(puppet, character, limb, part, dt, limbs, work) > limit:
                 high = part
             else:
                 low = part
-        part_of_way(puppet, figure, limb, low, dt, limbs, work)
+        part_of_way(puppet, character, limb, low, dt, limbs, work)
     knee, ankle = scratch[4], scratch[5]
-    note_place(states[0], knee, middle, dt, True)
-    note_place(states[1], ankle, end, dt, True)
+    record_place(states[0], knee, middle, dt, True)
+    record_place(states[1], ankle, end, dt, True)
     turn_upper(
         puppet, upper, work,
         *aim(
@@ -244,12 +244,12 @@ def pace_limb(puppet, figure, limb, bound, dt, limbs, work):
             knee[0] - shoulder[0], knee[1] - shoulder[1], knee[2] - shoulder[2], 0.0, 1.0, 0.0,
         ),
     )  # fmt: skip
-    mx, my, mz, ex, ey, ez, _, _, _, _ = limb_places(puppet, figure, limb, work)
+    mx, my, mz, ex, ey, ez, _, _, _, _ = limb_places(puppet, character, limb, work)
     turn_lower(
-        puppet, figure, limb, work,
+        puppet, character, limb, work,
         *aim(ex - mx, ey - my, ez - mz, ankle[0] - mx, ankle[1] - my, ankle[2] - mz, 0.0, 1.0, 0.0),
     )  # fmt: skip
-    keep_orientation(puppet, figure, limb, work)
+    keep_orientation(puppet, character, limb, work)
 
 
 WARMUP: dict = {}

@@ -1,43 +1,47 @@
-"""Computer puppetry at one instant (Shin 2002, chapter 5): a captured pose in, the character's pose out."""
+"""Computer puppetry at one frame (Shin 2002, chapter 5): a captured pose in, the character's pose out."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from footplant.kernels import jit, uncounted_jit
 from footplant.kernels.fk import forward
 from footplant.kernels.hybrid import normalize_rows
 from footplant.kernels.importance import (
-    Figure,
+    CharacterTables,
     Rules,
     analyse,
     new_importance,
     new_memory,
-    smallest_figure,
+    smallest_character,
 )
 from footplant.kernels.scene import smallest_things
 from footplant.kernels.surface import smallest_tubes
-from footplant.kernels.transfer import carry_frame
+from footplant.kernels.transfer import retarget_pose
 from footplant.solve.ik.puppet._arms import arms
 from footplant.solve.ik.puppet._body import move_root, place_body
 from footplant.solve.ik.puppet._limbs import leg, note_angles
-from footplant.solve.ik.puppet._pace import note_pace, pace_limb, pace_root
+from footplant.solve.ik.puppet._pace import acceleration_bound, limit_limb, limit_root
 from footplant.solve.ik.puppet._packed import Packed, found_of, limbs_of, memory_of, pack, source_of, target_of, work_of
-from footplant.solve.ik.puppet._tables import Puppet, Stage, new_limbs, new_work, to_target
+from footplant.solve.ik.puppet._tables import Clock, Puppet, SceneFrame, Stage, new_limbs, new_work, to_target
 from footplant.solve.ik.puppet._toes import bend_toes
 
 
 @uncounted_jit
-def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
-    """Carry the performer's pose over: rotations turned alike, the hips where they are in the larger world."""
-    carry_frame(*counterparts, work.source_rotations[0], work.rotations[0], work.local[0])  # type: ignore[call-arg]
+def copy_pose(target, performer, work):
+    """Retarget the performer's pose by rotations, with the hips at their scaled position."""
+    puppet, character, stage, performer_limbs = target.puppet, target.character, target.stage, performer.character.limbs
+    retarget_pose(target.counterparts, work.source_rotations[0], work.rotations[0], work.local[0])
     work.root[0, 0], work.root[0, 1], work.root[0, 2] = 0.0, 0.0, 0.0
     forward(puppet.parents, puppet.offsets, work.root, work.local, work.positions, work.rotations)
     for k in range(3):
         hips, source = 0.0, 0.0
         for leg_number in range(2, 4):
-            hips += 0.5 * work.positions[0, figure.limbs[leg_number, 0], k]
-            source += 0.5 * work.source_positions[0, source_figure.limbs[leg_number, 0], k]
+            hips += 0.5 * work.positions[0, character.limbs[leg_number, 0], k]
+            source += 0.5 * work.source_positions[0, performer_limbs[leg_number, 0], k]
         work.root[0, k] = to_target(stage, k, source) - hips
         for j in range(work.positions.shape[1]):
             work.positions[0, j, k] += work.root[0, k]
@@ -47,125 +51,167 @@ def copy_pose(puppet, figure, source_figure, stage, counterparts, work):
 
 
 @uncounted_jit
-def pose_frame(source, target, poses, importance, near, dt, limbs, work):
-    """Pose the character for what matters; how many iterations the body took. `work` holds the performer's pose."""
-    _, _, source_figure, _, _, things, _ = source
-    puppet, figure, tubes, trunk, moves, stage, counterparts = target
-    copy_pose(puppet, figure, source_figure, stage, counterparts, work)
-    bound = note_pace(stage, dt, limbs, work)
-    started = limbs.started[0] > 0.0
+def pose_frame(performer, target, poses, importance, near, dt, limbs, work):
+    """Pose the character by importance; return the iterations of the body step. `work` holds the performer's pose."""
+    puppet, character, scene = target.puppet, target.character, SceneFrame(performer.things, poses, near)
+    copy_pose(target, performer, work)
+    bound = acceleration_bound(target.stage, dt, limbs, work)
+    clock = Clock(dt, limbs.started[0] > 0.0)
     limbs.started[0] = 1.0
-    iterations = place_body(puppet, figure, importance, near, things, poses, stage, dt, started, limbs, work)
-    pace_root(puppet, bound, dt, limbs, work)
+    iterations = place_body(target, importance, scene, clock, limbs, work)
+    limit_root(puppet, bound, dt, limbs, work)
     move_root(work, work.late[0], work.late[1], work.late[2])
-    note_angles(figure, work)
+    note_angles(character, work)
     for limb in range(2, 4):
-        if figure.limbs[limb, 2] >= 0:
-            leg(puppet, figure, limb, importance, things, poses, stage, dt, started, limbs, work)
-    arms(puppet, figure, tubes, trunk, moves, importance, things, poses, stage, dt, started, limbs, work)
+        if character.limbs[limb, 2] >= 0:
+            leg(target, limb, importance, scene, clock, limbs, work)
+    arms(target, importance, scene, clock, limbs, work)
     for limb in range(4):
-        if figure.limbs[limb, 2] >= 0:
-            pace_limb(puppet, figure, limb, bound, dt, limbs, work)
+        if character.limbs[limb, 2] >= 0:
+            limit_limb(puppet, character, limb, bound, dt, limbs, work)
     normalize_rows(work.local[0])
     return iterations
 
 
 @uncounted_jit
-def note_peak(source, target, roots, rotations, seconds, limbs, work):
-    """Learn from a whole clip how much the copied angles accelerate at most."""
-    parents, offsets, source_figure, _, _, _, _ = source
-    puppet, figure, _, _, _, stage, counterparts = target
+def measure_peak(source, target, roots, rotations, seconds, limbs, work):
+    """Measure the largest acceleration of the copied pose over a whole clip."""
+    parents, offsets, performer = source
     most = 0.0
     for f in range(roots.shape[0]):
         forward(parents, offsets, roots[f : f + 1], rotations[f : f + 1], work.source_positions, work.source_rotations)
-        copy_pose(puppet, figure, source_figure, stage, counterparts, work)
-        note_pace(stage, seconds, limbs, work)
+        copy_pose(target, performer, work)
+        acceleration_bound(target.stage, seconds, limbs, work)
         most = max(most, limbs.peak[0])
     limbs.peak[0], limbs.peak[1] = most, 0.0
 
 
 @uncounted_jit
 def observe_frame(source, root, rotations, poses, dt, memory, out, work):
-    """Forward kinematics of the performer (root (1, 3), rotations (1, K, 4)) and what matters in it."""
-    parents, offsets, figure, tubes, near, things, rules = source
+    """Pose the performer (root (1, 3), rotations (1, K, 4)) and compute its importances."""
+    parents, offsets, performer = source
     forward(parents, offsets, root, rotations, work.source_positions, work.source_rotations)
-    started = memory.started[0] > 0.0
-    bend_toes(
-        parents, figure, things, poses, dt, started, memory.toes, work.source_positions[0], work.source_rotations[0]
-    )
-    analyse(
-        figure, tubes, near, things, poses, rules, dt, work.source_positions[0], work.source_rotations[0], memory, out
-    )
+    clock, positions, turns = Clock(dt, memory.started[0] > 0.0), work.source_positions[0], work.source_rotations[0]
+    bend_toes(parents, performer.character, performer.things, poses, clock, memory.toes, positions, turns)
+    analyse(performer, poses, dt, positions, turns, memory, out)
 
 
 @jit
-def observe(floats, whole, places, memory, remembered, root, rotations, poses, dt):
-    """The second phase; all tables as `pack` lays them out, memory: the numbers of `remembered` that change."""
+def observe(floats, whole, places, memory, memory_places, root, rotations, poses, dt):
+    """Run the second phase: importances of a frame.
+
+    Tables as `pack` lays them out; memory: the floats of the state, changed in place. Flat arguments, because passing a
+    named tuple takes longer and this runs live at every frame.
+    """
     tables = Packed(floats, whole, places)
     observe_frame(
-        source_of(tables), root, rotations, poses, dt, memory_of(memory, remembered), found_of(tables), work_of(tables)
+        source_of(tables),
+        root,
+        rotations,
+        poses,
+        dt,
+        memory_of(memory, memory_places),
+        found_of(tables),
+        work_of(tables),
     )
 
 
 @jit
-def pose(floats, whole, places, memory, remembered, limbs, limb_places, poses, dt):
-    """The third phase, after `observe`; how many iterations the body took."""
-    tables, near = Packed(floats, whole, places), memory_of(memory, remembered).scene
+def pose(floats, whole, places, memory, memory_places, limbs, limb_places, poses, dt):
+    """Run the third phase, after `observe`; return the iterations of the body step."""
+    tables, near = Packed(floats, whole, places), memory_of(memory, memory_places).scene
     return pose_frame(
-        source_of(tables), target_of(tables), poses, found_of(tables), near, dt, limbs_of(limbs, limb_places),
+        source_of(tables)[2], target_of(tables), poses, found_of(tables), near, dt, limbs_of(limbs, limb_places),
         work_of(tables),
     )  # fmt: skip
 
 
-@jit
-def play(
-    floats, whole, places, memory, remembered, limbs, limb_places, learn, roots, rotations, poses, seconds, new_roots,
-    new_rotations, scene, body, hands, iterations,
-):  # fmt: skip
-    """A whole clip, frame by frame: `observe`, then `pose`; poses (F or 1, O, 7). Writes poses and importances.
+class PackedState(NamedTuple):
+    """The state of analysis and limbs, packed."""
 
-    learn: whether how hasty the performer is in all of it is known from the beginning; else it is learnt on the way.
-    What is known of it in the end is returned, m/s².
+    memory: NDArray
+    """Floats of a `Memory`, changed in place."""
+    memory_places: NDArray
+    limbs: NDArray
+    """Floats of a `Limbs`, changed in place."""
+    limb_places: NDArray
+
+
+class Performance(NamedTuple):
+    """A clip of the performer."""
+
+    roots: NDArray
+    """(F, 3) metres."""
+    rotations: NDArray
+    """(F, K, 4) local rotations."""
+    poses: NDArray
+    """(F or 1, O, 7) displacements of the scene's objects."""
+    seconds: float
+    """Duration of a frame."""
+
+
+class Played(NamedTuple):
+    """What `play` writes, F frames."""
+
+    roots: NDArray
+    """(F, 3) metres."""
+    rotations: NDArray
+    """(F, J, 4) local rotations."""
+    scene: NDArray
+    """(F, 4) importances, see `Importance`."""
+    body: NDArray
+    """(F, 8, S)."""
+    hands: NDArray
+    """(F,)."""
+    iterations: NDArray
+    """(F,) int64; of the body step."""
+
+
+@jit
+def play(tables, state, learn, clip, out):
+    """Play a whole clip frame by frame: `observe`, then `pose`. Return the largest known acceleration, m/s².
+
+    learn: whether the performer's largest acceleration is measured on the whole clip first; else it is learnt on the
+    way.
     """
-    tables, mind = Packed(floats, whole, places), memory_of(memory, remembered)
-    performer, character = source_of(tables), target_of(tables)
-    arms_and_legs, out, room = limbs_of(limbs, limb_places), found_of(tables), work_of(tables)
+    memory, limbs = memory_of(state.memory, state.memory_places), limbs_of(state.limbs, state.limb_places)
+    source, target, importance, work = source_of(tables), target_of(tables), found_of(tables), work_of(tables)
+    roots, rotations, seconds = clip.roots, clip.rotations, clip.seconds
     if learn:
-        note_peak(performer, character, roots, rotations, seconds, arms_and_legs, room)
-    known = arms_and_legs.peak[0]
+        measure_peak(source, target, roots, rotations, seconds, limbs, work)
+    peak = limbs.peak[0]
     for f in range(roots.shape[0]):
-        here = poses[f if poses.shape[0] > 1 else 0]
-        observe_frame(performer, roots[f : f + 1], rotations[f : f + 1], here, seconds, mind, out, room)
-        iterations[f] = pose_frame(performer, character, here, out, mind.scene, seconds, arms_and_legs, room)
+        here = clip.poses[f if clip.poses.shape[0] > 1 else 0]
+        observe_frame(source, roots[f : f + 1], rotations[f : f + 1], here, seconds, memory, importance, work)
+        out.iterations[f] = pose_frame(source[2], target, here, importance, memory.scene, seconds, limbs, work)
         for k in range(3):
-            new_roots[f, k] = room.root[0, k]
-        for j in range(room.local.shape[1]):
+            out.roots[f, k] = work.root[0, k]
+        for j in range(work.local.shape[1]):
             for k in range(4):
-                new_rotations[f, j, k] = room.local[0, j, k]
-        for n in range(out.body.shape[0]):
-            for k in range(out.body.shape[1]):
-                body[f, n, k] = out.body[n, k]
+                out.rotations[f, j, k] = work.local[0, j, k]
+        for n in range(importance.body.shape[0]):
+            for k in range(importance.body.shape[1]):
+                out.body[f, n, k] = importance.body[n, k]
         for limb in range(4):
-            scene[f, limb] = out.scene[limb]
-        hands[f] = out.hands[0]
-    return known if learn else arms_and_legs.peak[0]
+            out.scene[f, limb] = importance.scene[limb]
+        out.hands[f] = importance.hands[0]
+    return peak if learn else limbs.peak[0]
 
 
 def smallest_puppet() -> Puppet:
-    """A skeleton of one joint without limbs, to compile with."""
+    """Return a skeleton of one joint without limbs, to compile with."""
     return Puppet(
         np.array([-1]), np.zeros((1, 1, 3)), np.ones((4, 3)), np.ones(4), np.array([0, -1]), np.zeros((2, 3, 4)),
         np.zeros(2), np.zeros((1, 2)), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
-def _without_limbs() -> Figure:
-    figure = smallest_figure()
-    return figure._replace(limbs=np.full((4, 3), -1), carriers=np.full(8, -1), general=np.full(8, -1))
+def _without_limbs() -> CharacterTables:
+    return smallest_character()._replace(limbs=np.full((4, 3), -1), carriers=np.full(8, -1), general=np.full(8, -1))
 
 
 def _smallest_parts():
-    """(floats, whole, places, memory, remembered, limbs, limb_places) of a figure of one joint."""
+    """Return (floats, whole, places, memory, memory_places, limbs, limb_places) of a character of one joint."""
     rules = Rules(0.15, 0.15, 0.1, 0.1, 1.0, 1.0, 1.0, 0.02, 0.02, 0.1, 0.05, 0.2)
     turns, none = np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros(0, np.int64)
     counterparts = (
@@ -201,10 +247,12 @@ def _smallest_pose():
 
 
 def _smallest_play():
-    return (
-        *_smallest_parts(), True, _frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01, np.zeros((1, 3)),
-        np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64),
-    )  # fmt: skip
+    parts = _smallest_parts()
+    out = Played(
+        np.zeros((1, 3)), np.zeros((1, 1, 4)), np.zeros((1, 4)), np.zeros((1, 8, 1)), np.zeros(1), np.zeros(1, np.int64)
+    )
+    clip = Performance(_frozen(1, 3), _frozen(1, 1, 4), _rest()[None], 0.01)
+    return Packed(*parts[:3]), PackedState(*parts[3:]), True, clip, out
 
 
 WARMUP = {"observe": _smallest_observe, "pose": _smallest_pose, "play": _smallest_play}

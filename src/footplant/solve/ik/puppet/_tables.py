@@ -1,4 +1,4 @@
-"""What the puppet's kernels read and write, as named tables."""
+"""Tables that the kernels of computer puppetry read and write."""
 
 from __future__ import annotations
 
@@ -9,100 +9,134 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.kernels import uncounted_jit
+from footplant.kernels.importance import CharacterTables
+from footplant.kernels.scene import Things
 from footplant.kernels.scene import distance as thing_distance
-from footplant.kernels.surface import FAR
+from footplant.kernels.surface import FAR, Tubes
 from footplant.kernels.surface import distance as tube_distance
+from footplant.kernels.transfer import Correspondence
 
 BLEND = 0.02
-"""Metres over which neighbouring segments of a body flow into one another."""
+"""Metres over which neighbouring segments of a body blend into one surface."""
 
 
 class Puppet(NamedTuple):
-    """The target's skeleton and what its limbs are made of."""
+    """The target's skeleton and limbs."""
 
     parents: NDArray
     """(J,) int64."""
     offsets: NDArray
     """(1, J, 3) metres."""
     axes: NDArray
-    """(4, 3) hinge of each limb in the frame of its upper joint."""
+    """(4, 3) hinge axis of each limb in the frame of its upper joint."""
     lengths: NDArray
-    """(4,) metres; a limb at full stretch."""
+    """(4,) metres; length of each limb at full extension."""
     spine: NDArray
     """(2,) int64; the joint of the root's orientation and the first vertebra (−1: none)."""
     probes: NDArray
-    """(2, 3, 4) what of each arm must stay out of the body: wrist, palm and finger tips in the hand's frame
-    (3) and how thick it is there, metres."""
+    """(2, 3, 4) points of each arm that must stay out of the body: wrist, palm and finger tips in the hand's frame (3)
+    and the thickness there, metres."""
     elbows: NDArray
-    """(2,) metres; how thick each arm is at the elbow."""
+    """(2,) metres; thickness of each arm at the elbow."""
     solids: NDArray
-    """(N, 2) joints of the trunk, the head and the knees that stay out of the scene, and how thick each is, metres."""
+    """(N, 2) joints of trunk, head and knees that must stay out of the scene, and their thickness, metres."""
     parts: NDArray
     """(J,) int64; what moves each joint: 0 the trunk, 1 + limb the wrist (ankle) of a limb, −1 the rest of a limb."""
 
 
 class Stage(NamedTuple):
-    """How the performer's world is laid out for the target."""
+    """How the performer's world is mapped to the target's."""
 
     scale: float
-    """How much larger the target's world is."""
+    """Ratio of the target's world to the performer's."""
     about: NDArray
-    """(3,) the place that stays where it is, metres."""
+    """(3,) fixed point of that scaling, metres."""
     size: float
-    """How much larger the target is."""
+    """Ratio of the target's size to the performer's."""
     track: float
-    """Metres that each foot of the target walks farther from the middle than the scaled footsteps do."""
+    """Metres by which each foot of the target is farther from the mid-line than the scaled footsteps are."""
     estimate: bool
-    """Whether the root is estimated in closed form before anything is searched (section 5.1)."""
+    """Whether the root is estimated in closed form before the numerical search (section 5.1)."""
     margin: float
-    """Metres from the target's body at which arms begin to be pushed away: the more, the fatter it is."""
+    """Metres from the target's body at which arms begin to be pushed away; larger for a thicker body."""
+
+
+class Target(NamedTuple):
+    """Everything about the target that does not change from frame to frame."""
+
+    puppet: Puppet
+    character: CharacterTables
+    tubes: Tubes
+    trunk: NDArray
+    """(S,) segments that arms must not penetrate."""
+    moves: NDArray
+    """(2, S) segments that each arm's step moves itself."""
+    stage: Stage
+    counterparts: Correspondence
+
+
+class SceneFrame(NamedTuple):
+    """The scene at one frame."""
+
+    things: Things
+    poses: NDArray
+    """(O, 7) displacements of the objects: translation, rotation."""
+    near: NDArray
+    """(8, O, 2) distance of the performer's contact points from the objects, and its rate."""
+
+
+class Clock(NamedTuple):
+    """Time since the frame before."""
+
+    dt: float
+    """Seconds."""
+    started: bool
+    """False at the first frame."""
 
 
 class Limbs(NamedTuple):
-    """What is remembered of the limbs from the frame before."""
+    """State of the limbs from the frame before."""
 
     shifts: NDArray
-    """(2, 3) metres by which each foot's place is shifted from where the footsteps alone would put it."""
+    """(2, 3) metres by which each foot is shifted from the scaled footstep."""
     ankles: NDArray
-    """(2, 3, 3) where the ankle would be for its heel, ball and toe each to be right."""
+    """(2, 3, 3) ankle positions that would put heel, ball and toe each in place."""
     root: NDArray
-    """(2, 3) how far the root is shifted from where it was carried over, metres, and how fast that changes."""
+    """(2, 3) shift of the root from its copied position, metres, and its rate."""
     hands: NDArray
-    """(2, 6) how far each hand is pushed out of the body and the scene, metres, and how fast that changes."""
+    """(2, 6) shift of each hand out of body and scene, metres, and its rate."""
     gives: NDArray
-    """(2, 3) metres that a wrist gives way, for its elbow being in the body or its place being out of reach."""
+    """(2, 3) metres by which a wrist yields because its elbow is in the body or its goal out of reach."""
     middle: NDArray
-    """(10,) where hands meet, seen from the middle of the shoulders, metres, how fast that changes, 1 while they do,
-    and how far that place is pushed (3), metres."""
+    """(10,) meeting point of the hands relative to the midpoint of the shoulders, metres, its rate, 1 while they meet,
+    and the shift of that point (3), metres."""
     swings: NDArray
-    """(2, 2) how far each elbow is swung out of the body, radians, and how fast that changes."""
+    """(2, 2) swivel of each elbow out of the body, radians, and its rate."""
     started: NDArray
     """(1,) 0 before the first frame."""
     soles: NDArray
     """(2, 3, 3) the performer's heels, balls and toes, metres."""
     arms: NDArray
-    """(2, 2, 8) how upper arm and forearm are turned from the captured angles (4), and how fast that changes (4)."""
+    """(2, 2, 8) rotation of upper arm and forearm from the captured one (4), and its rate (4)."""
     feet: NDArray
-    """(2, 6) how far each ankle is from where the captured angles put it, metres, and how fast that changes."""
+    """(2, 6) shift of each ankle from its copied position, metres, and its rate."""
     peak: NDArray
-    """(2,) the largest acceleration of the copied angles, m/s², and how many frames there have been."""
+    """(2,) largest acceleration of the copied joints, m/s², and the number of frames so far."""
     copied: NDArray
-    """(2, J, 3) where the copied angles put each joint, metres, and how fast it is."""
+    """(2, J, 3) positions of the copied joints, metres, and velocities."""
     paced_root: NDArray
-    """(9,) how far the root is shifted from where it was carried over, how fast that changes, and how far it should be,
-    as in `puppet_pace.chase`."""
+    """(9,) shift of the root, its rate, and its target, as in `_pace.chase`."""
     paced: NDArray
-    """(4, 2, 9) where elbow and wrist (knee and ankle) of each limb are, how fast, and where they should be."""
+    """(4, 2, 9) position, velocity and target of elbow and wrist (knee and ankle) of each limb."""
     hanging: NDArray
-    """(2, J, 3) where what hangs on a wrist or ankle is, seen from it, metres, and how fast that changes."""
+    """(2, J, 3) positions of descendants of a wrist or ankle relative to it, metres, and velocities."""
     holds: NDArray
-    """(6, 15) of the heel, ball and toe of each foot: where it was asked to be, what it is held back by, metres, how
-    fast the performer's is, m/s, where that was, how much it is held over the ground, and up or down, and how
-    fast it is to and fro."""
+    """(6, 15) for heel, ball and toe of each foot: requested position, hold offset, metres, velocity of the performer's
+    point, m/s, its position, grips over the ground and vertically, and mean speed."""
 
 
 class Work(NamedTuple):
-    """Room for one frame."""
+    """Workspace of one frame."""
 
     source_positions: NDArray
     """(1, K, 3) the performer's joints, metres."""
@@ -117,13 +151,14 @@ class Work(NamedTuple):
     rotations: NDArray
     """(1, J, 4)."""
     captured: NDArray
-    """(J, 4) world rotations as they were carried over."""
+    """(J, 4) copied world rotations."""
     points: NDArray
-    """(8, 3) from wrist or ankle to the target's contact points, metres; hands and feet keep their orientation."""
+    """(8, 3) vectors from wrist or ankle to the target's contact points, metres; hands and feet keep their
+    orientation."""
     goals: NDArray
-    """(4, 3) where the scene wants wrists and ankles, metres."""
+    """(4, 3) goals of wrists and ankles in the scene, metres."""
     centers: NDArray
-    """(4, 3) of the balls in which the root can be, metres."""
+    """(4, 3) centres of the balls that the root must stay in, metres."""
     radii: NDArray
     """(4,) metres."""
     order: NDArray
@@ -131,21 +166,21 @@ class Work(NamedTuple):
     wrists: NDArray
     """(2, 3) metres."""
     pushes: NDArray
-    """(2, 3) metres by which each hand should be shifted to be where it touches the body."""
+    """(2, 3) metres by which each hand should be shifted to touch the body."""
     angles: NDArray
-    """(4, 3, 4) the captured angles of the three joints of each limb."""
+    """(4, 3, 4) captured local rotations of the three joints of each limb."""
     held: NDArray
-    """(2, 3) metres; where the wrists would be if nothing were pushed."""
+    """(2, 3) metres; wrist positions before any push."""
     margins: NDArray
     """(2,) metres from the body at which each arm is pushed away."""
     free: NDArray
-    """(2,) 0 where a hand is fully meant to be where the other one or the scene wants it, 1 where it is not."""
+    """(2,) 0 where a hand's position is fully set by the other hand or the scene, 1 where it is free."""
     meant: NDArray
-    """(2,) the most that matters about where a hand is, 0 to 1."""
+    """(2,) largest importance of a hand's position, 0 to 1."""
     scratch: NDArray
     """(8, 4) for a limb."""
     normal: NDArray
-    """(9, 9) for the body step."""
+    """(9, 9) normal equations of the body step."""
     factor: NDArray
     """(9, 9)."""
     vector: NDArray
@@ -153,17 +188,17 @@ class Work(NamedTuple):
     accelerations: NDArray
     """(J, 3) of the copied joints, m/s²."""
     late: NDArray
-    """(3,) metres by which the root is not yet where it should be."""
+    """(3,) metres by which the root lags behind its target."""
     reached: NDArray
-    """(2, 3) where a limb that has been posed has its elbow and wrist (knee and ankle), metres."""
+    """(2, 3) elbow and wrist (knee and ankle) of a posed limb, metres."""
     held_points: NDArray
-    """(3,) how much heel, ball and toe of a foot are held, 0 to 1."""
+    """(3,) how firmly heel, ball and toe of a foot are held, 0 to 1."""
     turned: NDArray
-    """(4, 4) how the end of each limb is turned from how the performer's points."""
+    """(4, 4) rotation of each limb's end from the captured one."""
 
 
 def new_limbs(joints: int) -> Limbs:
-    """The memory before the first frame of a figure of so many joints."""
+    """Return the state before the first frame, for so many joints."""
     return Limbs(
         np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((2, 6)),
         np.zeros((2, 3)), np.zeros(10), np.zeros((2, 2)), np.zeros(1), np.zeros((2, 3, 3)),
@@ -173,7 +208,7 @@ def new_limbs(joints: int) -> Limbs:
 
 
 def new_work(performer: int, target: int) -> Work:
-    """Room for figures of so many joints."""
+    """Return a workspace for so many joints."""
     return Work(
         np.zeros((1, performer, 3)), np.zeros((1, performer, 4)), np.zeros((1, target, 4)), np.zeros((1, 3)),
         np.zeros((1, target, 3)), np.zeros((1, target, 4)), np.zeros((target, 4)), np.zeros((8, 3)), np.zeros((4, 3)),
@@ -186,7 +221,7 @@ def new_work(performer: int, target: int) -> Work:
 
 @uncounted_jit
 def soften(depth, margin):
-    """max(depth, 0) with a rounded corner of so many metres on both sides: smooth where something begins to touch."""
+    """Return max(depth, 0) with a rounded corner of `margin` metres on both sides."""
     if depth <= -margin:
         return 0.0
     if depth >= margin:
@@ -196,7 +231,7 @@ def soften(depth, margin):
 
 @uncounted_jit
 def from_thing(things, number, pose, stage, x, y, z):
-    """Distance (metres of the target's world) and direction of a place of the target's world from a thing."""
+    """Return distance (metres of the target's world) and direction of a point of the target's world from an object."""
     s, about = stage.scale, stage.about
     px, py, pz = about[0] + (x - about[0]) / s, about[1] + (y - about[1]) / s, about[2] + (z - about[2]) / s
     d, nx, ny, nz = thing_distance(things, number, pose, px, py, pz)
@@ -205,20 +240,20 @@ def from_thing(things, number, pose, stage, x, y, z):
 
 @uncounted_jit
 def to_target(stage, k, value):
-    """Coordinate k of a place of the performer's world, in the target's."""
+    """Return coordinate k of a point of the performer's world in the target's."""
     return stage.about[k] + stage.scale * (value - stage.about[k])
 
 
 @uncounted_jit
 def out_of_body(tubes, chosen, positions, rotations, x, y, z, thickness, margin):
-    """The push (3) that takes a ball out of the chosen tubes of a body, which flow into one another."""
+    """Return the push (3) that takes a ball out of the chosen tubes of a body, blended into one surface."""
     total, depth, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(tubes.joints.shape[0]):
         if chosen[k]:
             d, nx, ny, nz = tube_distance(tubes, k, positions, rotations, x, y, z)
             if d > FAR:
                 continue
-            # the nearest one has the say; where two are as near they share it
+            # soft minimum: the nearest tube dominates, equally near ones blend
             share = math.exp(-max(d, -0.3) / BLEND)
             total, depth = total + share, depth + share * (thickness - d)
             gx, gy, gz = gx + share * nx, gy + share * ny, gz + share * nz

@@ -1,10 +1,34 @@
-"""Spacetime constraints: the whole clip as one problem, its displacement smooth, its constraints hard, plants found.
+"""Spacetime constraints: one optimisation over all frames of a clip, with hard constraints and free footplants.
 
 Gleicher, "Motion editing with spacetime constraints" (I3D 1997) and "Retargetting motion to new characters" (SIGGRAPH
-1998), as compared in Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section 3.5
-(METHODS C). Unknowns are the control points of cubic B-splines of the displacement, m = m0 ⊕ d, and the places of
-plants that have none; hard constraints are met by an augmented Lagrangian whose steps are Levenberg–Marquardt's, each a
-block-band system with a moving border (KERNELS, "Spacetime in O(n)").
+1998), as compared in Gleicher, "Comparing constraint-based motion editing methods" (Graphical Models 2001), section
+3.5: minimise the weighted displacement subject to the constraints at all frames. The paper solves by conjugate
+gradients; here a direct band solver takes O(K). Beyond it: inequalities, couplings of distant frames, and strict
+priorities.
+
+Unknowns. The motion is m = m0 ⊕ d, with the displacement map d(t) a uniform cubic B-spline per degree of freedom (root
+position and rotation vectors), K control points c of n numbers, and the positions p of footplants that have none (the
+"don't care" footplants of 1998).
+
+Objective (`search`, `band.System`; section 3.5). Minimise
+
+    E(c) = ½ ∫ dᵀ·C·d + d′ᵀ·S·d′ + d″ᵀ·B·d″ dt
+
+with C = diag(rigidity), by role (`SpacetimeSettings.role_rigidity`), × off_hinge across the hinges of knees and elbows;
+S = sway²·C for the root's position, else 0; B = τ⁴·C with τ = `Spacetime.smoothness`, × trunk_slower for the root.
+
+Rows (`rows`). Constraints give residuals r_i(m, p), radians scaled to metres by σ_i: positions, orientations and
+footplants (point − target − shift of a free plant), inequalities r_i ≥ 0 (areas, heights, joint limits, speed and
+acceleration limits), couplings of distant frames, and every other kind by its own residual and Jacobian.
+
+Weights (`Rows._weigh`, `Search._weights`). With fps frames a second, w_i = σ_i²/fps times: ρ·rank_i for hard rows (ρ =
+`penalties` in turn, rank_i growing by `hard_priority_ratio` per step of priority); soft_weight · weight ·
+soft_priority_ratio^priority for soft rows; ramp_weight · weight · activation during ramps.
+
+Augmented Lagrangian (`search`). With multipliers λ_i and s_i = r_i + λ_i/w_i (min(s_i, 0) for inequalities), minimise
+E(c) + Σ w_i·h(s_i), h the Huber loss: ½s² up to `huber` metres, then linear. After short steps λ_i ← clip(w_i·s_i).
+Each Levenberg–Marquardt step is a block-band system of 4n × n blocks with a moving border for p and the multipliers of
+couplings (`_assembly`, `_factor`). What the splines leave is closed by limbs where they can, else by finer knots.
 """
 
 from __future__ import annotations
@@ -25,41 +49,32 @@ from footplant.solve.displacement import PAPER_RATE
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.spacetime.rows import Rows
 from footplant.solve.methods.spacetime.search import Search
-
-OUT_OF_REACH = 0.1
-"""Metres that the search is off at least where it gave up: nothing is closed there by limbs."""
-PATIENCE = (1, 4)
-"""Steps in a row that may gain next to nothing, where limbs close what is left and where they do not. Bounds that are
-broken and met again by turns make errors rise and fall on their way down."""
-AROUND = 0.3
-"""Seconds on either side of what limbs could not close that may change for it."""
-LEAST_AROUND = 9
-"""And frames, at the least: so many knots it takes to come and go without a jerk."""
+from footplant.solve.methods.spacetime.settings import SPACETIME
 
 
 @dataclass(frozen=True)
 class Spacetime:
-    """Solves a problem over all frames at once."""
+    """Solver for a problem over all frames at once."""
 
     spacing: float = 1.5
-    """Frames of 1/30 s between two knots of the displacement, and never less than `least`."""
+    """Knot spacing of the displacement in frames of 1/30 s, never less than `least`."""
     least: float = 2.0
-    """Frames of the clip between two knots at the least; with 1 it can take out what a single frame has."""
+    """Least knot spacing in frames of the clip; with 1 it can remove the error of a single frame."""
     smoothness: float = 0.15
-    """Seconds over which a displacement spreads: how much its bending counts beside its size."""
+    """Seconds over which a displacement spreads (τ): weight of its second derivative relative to its size."""
     exact: bool = True
-    """Whether what the splines leave is closed: by limbs in closed form where they can, else by finer knots."""
+    """Whether the error left by the splines is closed: by limbs in closed form where they can, else by finer knots."""
     window: range | None = None
     """Frames that may change; value, slope and curvature of the displacement are zero at its ends. None: all."""
     start: Motion | Method | None = None
-    """Where the search begins: a motion, or a method that is run first. None: at the motion itself."""
+    """Where the search begins: a motion, or a method that is run first. None: the motion itself."""
     ik: Ik | None = None
-    """What closes what splines leave, if it is a `Hybrid`; None: that for the problem's character, if it has roles."""
+    """Solver of the closing pass, if it is a `Hybrid`; None: one for the problem's character, if it has roles."""
     iterations: int = 24
-    """Steps at most for each spacing of knots."""
+    """Largest number of steps for each knot spacing."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The motion nearest to the problem's own, its displacement smooth, that meets every hard constraint."""
+        """Return the motion nearest to the problem's own that meets every hard constraint by a smooth change."""
         watch, motion = Stopwatch(problem), problem.motion
         span = self._span(problem)
         inside = np.zeros(len(motion), bool)
@@ -73,16 +88,16 @@ class Spacetime:
         rows = Rows(reference, problem.constraints, inside[frames])
         if not len(rows.groups):
             return watch.finish("spacetime", motion)
-        search = Search(self, problem, rows, progress)
-        begun = self._begin(problem, progress)
-        found = None if begun is None else (begun if whole else begun[frames]) - reference.motion
+        search = Search(problem, rows, self.smoothness, self.iterations, progress)
+        start = self._begin(problem, progress)
+        found = None if start is None else (start if whole else start[frames]) - reference.motion
         spacing = max(self.spacing * motion.fps / PAPER_RATE, self.least)
         closing = self._closing(problem) if self.exact else None
         solved, gave_up = motion, False
         while True:
             knots = search.knots(spacing, span.start - int(frames[0]), len(span), self.window is not None)
             if knots.count:
-                patience = PATIENCE[0 if closing else 1]
+                patience = SPACETIME.patience[0 if closing else 1]
                 found, moved = search.run(knots, found, patience)
                 if search.give_up(moved):
                     gave_up = True
@@ -91,29 +106,29 @@ class Spacetime:
                 root[frames], local[frames] = moved.root, moved.rotations
                 solved = motion.like(root, local, motion.offsets)
                 watch.lap(f"{spacing:.3g} frames a knot", solved)
-            # what limbs close they close with a jerk: finer knots come first
+            # closing by limbs adds jerk, so finer knots come first
             least, enough = (1.0, 0.0) if closing is None else (2.0, CLOSED)
             if not self.exact or search.met or search.worst <= enough or spacing <= least:
                 break
             spacing = max(0.5 * spacing, least)
         places = rows.places + search.shifts[: len(rows.free)]
         notes = [
-            f"{plant.title}: stands at ({', '.join(f'{value:.3f}' for value in place)}), where the whole clip puts it"
+            f"{plant.title}: placed at ({', '.join(f'{value:.3f}' for value in place)}) by the optimisation"
             for plant, place in zip(rows.free, places)
         ]
         reachable = search.progressing and not gave_up
         if closing is not None and search.worst > CLOSED:
             settled = _within_reach(_settled(problem, rows.free, places), Kinematics(solved))
-            asked = replace(problem, motion=solved, constraints=settled)
-            closed = closing.solve(asked).motion
-            closed = self._finer(replace(asked, motion=closed), span)
+            remaining = replace(problem, motion=solved, constraints=settled)
+            closed = closing.solve(remaining).motion
+            closed = self._finer(replace(remaining, motion=closed), span)
             solved = closed if self.window is None else _within(solved, closed, span)
             watch.lap("exact", solved)
             reachable = False
         return watch.finish("spacetime", solved, reachable=reachable, notes=notes)
 
     def _span(self, problem: Problem) -> range:
-        """The frames that may change."""
+        """Return the frames that may change."""
         count = len(problem.motion)
         if self.window is None:
             return range(count)
@@ -122,7 +137,7 @@ class Spacetime:
         return self.window
 
     def _begin(self, problem: Problem, progress: Progress | None) -> Motion | None:
-        """The motion that the search begins with, where one was given."""
+        """Return the motion that the search starts from, if one was given."""
         if self.start is None or isinstance(self.start, Motion):
             return self.start
         kinematics = Kinematics(problem.motion)
@@ -134,9 +149,12 @@ class Spacetime:
         return self.start.solve(replace(problem, constraints=tuple(kept)), progress).motion
 
     def _finer(self, problem: Problem, span: range) -> Motion:
-        """The problem's motion with a knot a frame around frames that limbs could not close, where that helps."""
+        """Return the problem's motion, solved with a knot per frame around frames that limbs could not close.
+
+        A stretch keeps its motion where that does not reduce the error.
+        """
         motion = problem.motion
-        half = max(round(AROUND * motion.fps), LEAST_AROUND)
+        half = max(round(SPACETIME.around * motion.fps), SPACETIME.least_around)
         shares = unmet_shares(problem, Kinematics(motion))
         unmet = np.flatnonzero(shares > 1.0)
         for part in np.split(unmet, np.flatnonzero(np.diff(unmet) > half) + 1) if len(unmet) else []:
@@ -149,7 +167,7 @@ class Spacetime:
         return motion
 
     def _closing(self, problem: Problem) -> Method | None:
-        """A last pass that enforces by limbs alone what splines leave, where it honours everything."""
+        """Return a last pass that closes the remaining errors by limbs alone, if it can honour every constraint."""
         ik = self.ik
         if ik is None and problem.character.roles is not None:
             ik = Hybrid(problem.character, rigidity=problem.rigidity)
@@ -166,29 +184,32 @@ def _is_free(constraint: Constraint) -> bool:
 
 
 def _is_wish(constraint: Constraint) -> bool:
-    """Whether it is a soft relation across frames, which splines have honoured as far as they could."""
+    """Return whether a constraint is a soft coupling of frames, which the splines have honoured as they could."""
     return isinstance(constraint, AcrossFrames) and not constraint.hard
 
 
 def _settled(problem: Problem, free: Sequence[Footplant], places: NDArray) -> tuple[Constraint, ...]:
-    """The constraints with every plant of unknown place where the search has put it."""
+    """Return the constraints with every free footplant at the position that the search found."""
     found = {id(plant): replace(plant, place=place) for plant, place in zip(free, places)}
     kept = [c for c in problem.constraints if not _is_wish(c)]
     return tuple(found.get(id(c), c) for c in kept if id(c) in found or not _is_free(c))
 
 
 def _within_reach(constraints: Sequence[Constraint], kinematics: Kinematics) -> tuple[Constraint, ...]:
-    """Those that the search has come near to: limbs that stretch for what is out of reach would tear off the rest."""
+    """Return the constraints that the search came near to.
+
+    Limbs that stretch for unreachable targets would pull the others off theirs.
+    """
     kept = []
     for constraint in constraints:
         unit = RADIAN if constraint.unit == "rad" else 1.0
-        if not constraint.hard or unit * errors(constraint, kinematics)[1].max(initial=0.0) <= OUT_OF_REACH:
+        if not constraint.hard or unit * errors(constraint, kinematics)[1].max(initial=0.0) <= SPACETIME.out_of_reach:
             kept.append(constraint)
     return tuple(kept)
 
 
 def _within(before: Motion, after: Motion, span: range) -> Motion:
-    """The one motion inside a window, the other one outside."""
+    """Return a motion that equals `after` inside a window and `before` outside."""
     root, local = np.array(before.root), np.array(before.rotations)
     root[span.start : span.stop] = after.root[span.start : span.stop]
     local[span.start : span.stop] = after.rotations[span.start : span.stop]

@@ -1,32 +1,100 @@
-"""Spacetime normal equations: rows of single frames and relations across frames, over control points of splines.
+"""Normal equations of spacetime constraints: rows of single frames and couplings of frames, over control points.
 
-The matrix is a block band with a moving border. Block column k of `band` (K, 4n, n) holds control point k against
-k … k+3, rows first. Unknowns that live longer than a spline segment (a plant's place, the multiplier of a relation
-between distant frames) are scalar border variables: while one lives it has a slot, and row `slot` of `border` (K, b, n)
-couples it to control point k. Slots are used again when their variable has been eliminated, so what couples variables
-among themselves is kept by variable: var_corner (V, 3) against the first, second and third variable of the same plant.
+The matrix is a bordered block band. Block column k of `band` (K, 4n, n) holds control point k against k … k+3, rows
+first. Unknowns that live longer than a spline segment (a footplant's position, the multiplier of a coupling between
+distant frames) are scalar border variables: while one is live it has a slot, and row `slot` of `border` (K, b, n)
+couples it to control point k. Slots are reused after their variable has been eliminated, so the coupling of variables
+among themselves is stored by variable: var_corner (V, 3) against the first, second and third variable of the same
+plant.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from footplant.kernels import jit
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kernels import jit, uncounted_jit
+
+
+class Costs(NamedTuple):
+    """The quadratic objective ½ ∫ dᵀ·change·d + d′ᵀ·speed·d′ + d″ᵀ·bend·d″ dt of a displacement d."""
+
+    mass: NDArray
+    """(K, 4) Gram matrix of the splines, control point k against k … k+3, seconds."""
+    speeding: NDArray
+    """(K, 4) of their first derivatives."""
+    bending: NDArray
+    """(K, 4) of their second derivatives."""
+    change: NDArray
+    """(n, n) cost of a displacement."""
+    speed: NDArray
+    """(n, n) cost of its first derivative."""
+    bend: NDArray
+    """(n, n) cost of its second derivative."""
+
+
+class Splines(NamedTuple):
+    """Weights of four control points at every frame."""
+
+    first: NDArray
+    """(F,) the first of them; those outside 0 … K−1 are fixed at zero."""
+    basis: NDArray
+    """(F, 4)."""
+
+
+class Equations(NamedTuple):
+    """The normal equations; right-hand sides are minus the gradient."""
+
+    band: NDArray
+    rhs: NDArray
+    """(K, n)."""
+    border: NDArray
+    var_corner: NDArray
+    var_rhs: NDArray
+    """(V,)."""
+    slots: NDArray
+    """(V,) row of the border of each variable."""
+
+
+class FrameRows(NamedTuple):
+    """R rows of single frames, sorted by frame."""
+
+    frames: NDArray
+    residuals: NDArray
+    weights: NDArray
+    jacobian: NDArray
+    """(R, n)."""
+    owners: NDArray
+    """(R,) the plant whose unknown position takes part, or −1."""
+    couplings: NDArray
+    """(R, 3) derivative of the residual by the plant's variables."""
+
+
+class TieRows(NamedTuple):
+    """R rows that couple T frames each."""
+
+    frames: NDArray
+    """(R, T)."""
+    residuals: NDArray
+    weights: NDArray
+    jacobian: NDArray
+    """(R, T, n)."""
+    variables: NDArray
+    """(R,) border variable of each, or −1."""
 
 
 @jit
-def start_band(mass, speeding, bending, change, speed, bend, band):
-    """Begin the matrix with the objective, mass·change + speeding·speed + bending·bend.
-
-    mass, speeding, bending (K, 4): products of the splines, of their first and of their second derivatives; change,
-    speed, bend (n, n): what those of a displacement cost.
-    """
+def start_band(costs, band):
+    """Write the matrix of the objective: mass·change + speeding·speed + bending·bend."""
+    mass, speeding, bending, change, speed, bend = costs
     width = change.shape[0]
     for k in range(mass.shape[0]):
         band[k, :, :] = 0.0
         for a in range(4):
             for i in range(width):
-                # what groups of three cost does not mix
+                # costs couple only within groups of three
                 for j in range(i - i % 3, min(i - i % 3 + 3, width)):
                     band[k, a * width + i, j] = (
                         mass[k, a] * change[i, j] + speeding[k, a] * speed[i, j] + bending[k, a] * bend[i, j]
@@ -34,11 +102,12 @@ def start_band(mass, speeding, bending, change, speed, bend, band):
 
 
 @jit
-def slope_band(mass, speeding, bending, change, speed, bend, control, out):
-    """The objective's derivative (K, n) by control points (K, n): its matrix (see `start_band`) times them.
+def slope_band(costs, control, out):
+    """Write the objective's gradient (K, n) at control points (K, n): its matrix (see `start_band`) times them.
 
-    Compiled rather than left to matrix products of the library, whose threads wait for each other busily.
+    Compiled rather than left to the library's matrix products, whose threads busy-wait for each other.
     """
+    mass, speeding, bending, change, speed, bend = costs
     count, width = control.shape
     out[:, :] = 0.0
     for k in range(count):
@@ -57,9 +126,10 @@ def slope_band(mass, speeding, bending, change, speed, bend, control, out):
                     out[m, i] += mass[m, a] * changed + speeding[m, a] * sped + bending[m, a] * bent
 
 
-@jit
-def _scatter(square, vector, first, basis, f, band, rhs):
+@uncounted_jit
+def _scatter(square, vector, splines, f, band, rhs):
     """Add the normal equations of one frame, full square (n, n), to those of its four control points."""
+    first, basis = splines.first, splines.basis
     count, width = rhs.shape
     for c in range(4):
         k = first[f] + c
@@ -78,16 +148,15 @@ def _scatter(square, vector, first, basis, f, band, rhs):
 
 
 @jit
-def add_rows(
-    first, basis, frames, residuals, weights, jacobian, owners, couplings, variables, slots, band, rhs, border,
-    var_corner, var_rhs,
-):  # fmt: skip
-    """Add rows of single frames, ½·weight·(residual + J·Δ + coupling·δ)², sorted by frame.
+def add_rows(splines, rows, variables, equations):
+    """Add rows of single frames, ½·weight·(residual + J·Δ + coupling·δ)².
 
-    frames, residuals, weights (R,), jacobian (R, n). owners (R,): the plant whose place takes part, or −1; couplings
-    (R, 3): how the residual changes with its variables, variables (P, 3), −1 where it has fewer. rhs is minus the
-    gradient, as is var_rhs (V,).
+    variables (P, 3): the border variables of each plant, −1 where it has fewer.
     """
+    first, basis = splines.first, splines.basis
+    frames, residuals, weights, jacobian, owners, couplings = rows
+    rhs, border, slots = equations.rhs, equations.border, equations.slots
+    var_corner, var_rhs = equations.var_corner, equations.var_rhs
     count, width = rhs.shape
     square, vector = np.empty((width, width)), np.empty(width)
     r = 0
@@ -95,11 +164,11 @@ def add_rows(
         f = frames[r]
         square[:, :] = 0.0
         vector[:] = 0.0
-        heard = False
+        used = False
         while r < frames.shape[0] and frames[r] == f:
             weight = weights[r]
             if weight > 0.0:
-                heard = True
+                used = True
                 for i in range(width):
                     scaled = weight * jacobian[r, i]
                     if scaled != 0.0:
@@ -123,26 +192,28 @@ def add_rows(
                                 for i in range(width):
                                     border[k, slots[v], i] += share * jacobian[r, i]
             r += 1
-        if heard:
+        if used:
             for i in range(width):
                 for j in range(i):
                     square[j, i] = square[i, j]
-            _scatter(square, vector, first, basis, f, band, rhs)
+            _scatter(square, vector, splines, f, equations.band, rhs)
 
 
 @jit
-def add_ties(
-    first, basis, frames, residuals, weights, jacobian, tie_variables, slots, band, rhs, border, var_corner, var_rhs
-):  # fmt: skip
-    """Add rows across frames, ½·weight·(residual + Σ_t J_t·Δ_t)²; frames (R, T), jacobian (R, T, n).
+def add_ties(splines, rows, equations):
+    """Add rows across frames, ½·weight·(residual + Σ_t J_t·Δ_t)².
 
-    One whose frames share a window of four control points goes into the band. Another one has a border variable
-    (tie_variables (R,), else −1): its multiplier w·(residual + J·Δ), with −1/w on the diagonal, which is the same.
+    A row whose frames share a window of four control points goes into the band. Another one has a border variable: its
+    multiplier w·(residual + J·Δ), with −1/w on the diagonal, which is equivalent.
     """
+    first, basis = splines.first, splines.basis
+    frames, residuals, weights, jacobian, variables = rows
+    band, rhs, border, slots = equations.band, equations.rhs, equations.border, equations.slots
+    var_corner, var_rhs = equations.var_corner, equations.var_rhs
     count, width = rhs.shape
     wide = np.empty((4, width))
     for r in range(frames.shape[0]):
-        v = tie_variables[r]
+        v = variables[r]
         weight = weights[r]
         if v >= 0:
             var_corner[v, 0] = -1.0 / weight if weight > 0.0 else -1.0
@@ -180,29 +251,32 @@ def add_ties(
                             band[k, (a - c) * width + i, j] += scaled * wide[c, j]
 
 
-def _system():
-    return np.zeros((4, 4, 1)), np.zeros((4, 1)), np.zeros((4, 1, 1)), np.zeros((1, 3)), np.zeros(1)
+def _equations():
+    return Equations(
+        np.zeros((4, 4, 1)), np.zeros((4, 1)), np.zeros((4, 1, 1)), np.zeros((1, 3)), np.zeros(1), np.zeros(1, np.int64)
+    )
 
 
-def _row():
-    return np.zeros(1, np.int64), np.ones((1, 4))
+def _splines():
+    return Splines(np.zeros(1, np.int64), np.ones((1, 4)))
+
+
+def _costs():
+    return Costs(*(np.ones((1, 4)) for _ in range(3)), *(np.ones((1, 1)) for _ in range(3)))
+
+
+def _frame_rows():
+    numbers = np.zeros(1, np.int64)
+    return FrameRows(numbers, np.ones(1), np.ones(1), np.ones((1, 1)), numbers, np.ones((1, 3)))
+
+
+def _tie_rows():
+    return TieRows(np.zeros((1, 2), np.int64), np.ones(1), np.ones(1), np.ones((1, 2, 1)), np.zeros(1, np.int64))
 
 
 WARMUP = {
-    "start_band": lambda: (
-        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)),
-        np.zeros((1, 4, 1)),
-    ),
-    "slope_band": lambda: (
-        np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 4)), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)),
-        np.ones((1, 1)), np.zeros((1, 1)),
-    ),
-    "add_rows": lambda: (
-        *_row(), np.zeros(1, np.int64), np.ones(1), np.ones(1), np.ones((1, 1)), np.zeros(1, np.int64),
-        np.ones((1, 3)), np.array([[0, -1, -1]]), np.zeros(1, np.int64), *_system(),
-    ),
-    "add_ties": lambda: (
-        *_row(), np.zeros((1, 2), np.int64), np.ones(1), np.ones(1), np.ones((1, 2, 1)), np.zeros(1, np.int64),
-        np.zeros(1, np.int64), *_system(),
-    ),
-}  # fmt: skip
+    "start_band": lambda: (_costs(), np.zeros((1, 4, 1))),
+    "slope_band": lambda: (_costs(), np.ones((1, 1)), np.zeros((1, 1))),
+    "add_rows": lambda: (_splines(), _frame_rows(), np.array([[0, -1, -1]]), _equations()),
+    "add_ties": lambda: (_splines(), _tie_rows(), _equations()),
+}

@@ -1,30 +1,32 @@
-"""Block-band Cholesky with a moving border: constant work for each control point, whatever the length of a plant.
+"""Block-band Cholesky with a moving border: constant work per control point, whatever the length of a footplant.
 
 Control points are eliminated one after another, and each border variable right after the last control point that it
-touches; until then it is carried along as a row of the border. Variables of plants have positive pivots, multipliers of
-relations negative ones; such a matrix (quasi-definite) has its factors in any order, without pivoting (Vanderbei 1995).
-See `kernels.spacetime_assembly` for how the matrix is stored.
+touches; until then it is a row of the border. Variables of plants have positive pivots, multipliers of couplings
+negative ones; such a quasi-definite matrix has an LDLᵀ factorisation in any order, without pivoting (Vanderbei 1995).
+See `_assembly` for the storage.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
 
 UNSHARED = 200_000
-"""Multiplications in one product up to which OpenBLAS keeps it on the thread that asks; its own limit is 2¹⁸."""
+"""Multiplications in one product up to which OpenBLAS stays on the calling thread; its own limit is 2¹⁸."""
 LEAST_PIVOT = 1e-14
-"""A pivot smaller than this share of its own entry before elimination has lost all its digits."""
+"""Smallest pivot relative to its diagonal entry before elimination; a smaller one has lost all its digits."""
 
 
 @jit
 def _invert_factor(square, count, upper, inverse):
-    """The transpose of L⁻¹, upper triangular, of square = L·Lᵀ (its lower triangle is read); False if not positive.
+    """Write the transpose of L⁻¹, upper triangular, of square = L·Lᵀ; return False if it is not positive definite.
 
-    upper is room for Lᵀ. Rows are eliminated from those below them, so that inner loops run along rows.
+    Only the lower triangle of `square` is read; `upper` is workspace for Lᵀ. The inner loops run along rows.
     """
     for i in range(count):
         for j in range(i, count):
@@ -58,7 +60,7 @@ def _invert_factor(square, count, upper, inverse):
 
 @jit
 def _product(left, right, out):
-    """out = left·right by the library, in parts so small that it never starts threads: they would wait busily."""
+    """Write left·right by BLAS, in parts so small that it never starts threads, which would busy-wait."""
     rows = left.shape[0]
     most = max(UNSHARED // max(right.shape[0] * right.shape[1], 1), 1)
     for i in range(0, rows, most):
@@ -67,42 +69,101 @@ def _product(left, right, out):
 
 @jit
 def _subtract(left, out):
+    """Subtract `left` from the top-left corner of `out`."""
     for i in range(left.shape[0]):
         for j in range(left.shape[1]):
             out[i, j] -= left[i, j]
 
 
-@jit
-def _open_variables(k, opening, at, var_first, var_lead, slots, var_corner, var_rhs, corner, corner_rhs, live):
+class Bordered(NamedTuple):
+    """A bordered system, overwritten by its factors: see `_assembly.Equations`."""
+
+    band: NDArray
+    border: NDArray
+    rhs: NDArray
+    var_corner: NDArray
+    var_rhs: NDArray
+
+
+class Variables(NamedTuple):
+    """V border variables."""
+
+    opening: NDArray
+    """(V,) the variables by first control point."""
+    closing: NDArray
+    """(V,) and by last control point."""
+    first: NDArray
+    last: NDArray
+    lead: NDArray
+    """(V,) the first variable of the same plant."""
+    slots: NDArray
+    """(V,) row of the border."""
+
+
+class VariableFactors(NamedTuple):
+    """Factors of the border variables."""
+
+    columns: NDArray
+    """(V, 3n + b)."""
+    pivots: NDArray
+    """(V,)."""
+
+
+class Answer(NamedTuple):
+    """The solution."""
+
+    control: NDArray
+    """(K, n)."""
+    variables: NDArray
+    """(V,)."""
+
+
+class Corner(NamedTuple):
+    """The block of the live border variables, by slot."""
+
+    matrix: NDArray
+    """(b, b)."""
+    rhs: NDArray
+    """(b,)."""
+    live: NDArray
+    """(b,) bool."""
+
+
+@uncounted_jit
+def _open_variables(k, at, variables, system, block):
     """Give the variables whose first control point is k their slots; return how many have been opened by now."""
-    while at < opening.shape[0] and var_first[opening[at]] == k:
+    opening, slots, var_corner = variables.opening, variables.slots, system.var_corner
+    corner = block.matrix
+    while at < opening.shape[0] and variables.first[opening[at]] == k:
         v = opening[at]
         s = slots[v]
         corner[s, :] = 0.0
         corner[:, s] = 0.0
-        live[s] = True
-        lead = var_lead[v]
+        block.live[s] = True
+        lead = variables.lead[v]
         for q in range(v - lead + 1):
             corner[s, slots[lead + q]] = var_corner[v, q]
             corner[slots[lead + q], s] = var_corner[v, q]
-        corner_rhs[s] = var_rhs[v]
+        block.rhs[s] = system.var_rhs[v]
         at += 1
     return at
 
 
-@jit
-def _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, columns, pivots):
-    """Eliminate a border variable after control point k; False when its pivot is nothing."""
+@uncounted_jit
+def _close_variable(k, v, variables, system, block, factors):
+    """Eliminate a border variable after control point k; return False when its pivot is zero."""
+    band, border, rhs = system.band, system.border, system.rhs
+    corner, corner_rhs, live = block
     count, width = rhs.shape
     slot_count = live.shape[0]
-    s = slots[v]
+    s = variables.slots[v]
     pivot = corner[s, s]
     if not abs(pivot) > 0.0:
         return False
-    pivots[v] = pivot
+    factors.pivots[v] = pivot
     live[s] = False
     ahead = min(3, count - 1 - k)
-    column = columns[v]
+    column = factors.columns[v]
     column[:] = 0.0
     for c in range(ahead):
         for i in range(width):
@@ -133,111 +194,148 @@ def _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, co
             for u in range(slot_count):
                 if live[u]:
                     corner[t, u] -= scaled * column[3 * width + u]
-    # what is left of its equation, for the way back
+    # kept for the back substitution
     corner_rhs[s] = value
     return True
 
 
-@jit
-def solve_bordered(
-    band, border, rhs, opening, closing, var_first, var_last, var_lead, slots, var_corner, var_rhs, columns, pivots,
-    solution, var_solution,
-):  # fmt: skip
-    """Solve the bordered system in place; False when it is not (quasi-)definite.
+class Room(NamedTuple):
+    """Workspace of one elimination step, n unknowns per control point and b slots."""
 
-    opening, closing (V,): the variables in the order of their first and of their last control point. columns
-    (V, 3n + b) and pivots (V,) are room for the variables' own factors. solution (K, n), var_solution (V,).
-    """
+    lower: NDArray
+    """(n, n)."""
+    inverse: NDArray
+    """(n, n) transpose of the inverse Cholesky factor."""
+    panel: NDArray
+    """(3n, n)."""
+    side: NDArray
+    """(b, n)."""
+    value: NDArray
+    """(n,)."""
+    further: NDArray
+    """(3n,)."""
+    square: NDArray
+    """(b²,)."""
+
+
+@jit
+def _eliminate_point(k, system, block, room):
+    """Eliminate control point k from later ones and from the border; return False if it is not positive definite."""
+    band, border, rhs = system.band, system.border, system.rhs
+    corner, corner_rhs, live = block
+    inverse, panel, side, value = room.inverse, room.panel, room.side, room.value
     count, width = rhs.shape
-    slot_count = border.shape[1]
-    lower, inverse = np.zeros((width, width)), np.empty((width, width))
-    panel, side = np.empty((3 * width, width)), np.empty((slot_count, width))
-    value, further = np.empty(width), np.empty(3 * width)
-    corner, corner_rhs = np.zeros((slot_count, slot_count)), np.zeros(slot_count)
-    live, square = np.zeros(slot_count, np.bool_), np.empty(slot_count * slot_count)
+    own = band[k]
+    if not _invert_factor(own, width, room.lower, inverse):
+        return False
+    ahead = min(3, count - 1 - k)
+    # rows of the border up to the last live one; dead ones between are zero
+    top = live.shape[0]
+    while top > 0 and not live[top - 1]:
+        top -= 1
+    value[:] = 0.0
+    for j in range(width):
+        a = rhs[k, j]
+        for i in range(j, width):
+            value[i] += a * inverse[j, i]
+    rhs[k, :] = value
+    below = own[width : (1 + ahead) * width]
+    _product(below, inverse, panel[: ahead * width])
+    below[:, :] = panel[: ahead * width]
+    if top > 0:
+        _product(border[k, :top], inverse, side[:top])
+        border[k, :top] = side[:top]
+    for c in range(1, ahead + 1):
+        across, rows = own[c * width : (c + 1) * width].T, (ahead - c + 1) * width
+        _product(own[c * width : (1 + ahead) * width], across, panel[:rows])
+        _subtract(panel[:rows], band[k + c])
+        if top > 0:
+            _product(border[k, :top], across, side[:top])
+            _subtract(side[:top], border[k + c])
+    if ahead > 0:
+        np.dot(below, value, room.further[: ahead * width])
+        for c in range(ahead):
+            for i in range(width):
+                rhs[k + 1 + c, i] -= room.further[c * width + i]
+    if top > 0:
+        products = room.square[: top * top].reshape(top, top)
+        _product(border[k, :top], border[k, :top].T, products)
+        _subtract(products, corner)
+        for s in range(top):
+            total = 0.0
+            for j in range(width):
+                total += border[k, s, j] * value[j]
+            corner_rhs[s] -= total
+    # back substitution needs the inverse, not the factor
+    for i in range(width):
+        for j in range(width):
+            own[i, j] = inverse[i, j]
+    return True
+
+
+@uncounted_jit
+def _solve_variable(k, v, factors, carried, answer):
+    """Return the value of a border variable that ends at control point k, by back substitution."""
+    solution, width = answer.control, answer.control.shape[1]
+    total = answer.variables[v]
+    for c in range(min(3, solution.shape[0] - 1 - k)):
+        for i in range(width):
+            total -= factors.columns[v, c * width + i] * solution[k + 1 + c, i]
+    for t in range(carried.shape[0]):
+        total -= factors.columns[v, 3 * width + t] * carried[t]
+    return total / factors.pivots[v]
+
+
+@jit
+def _solve_point(k, system, carried, value, solution):
+    """Write the solution of control point k by back substitution; carried (b,): live border variables."""
+    band, border, rhs = system.band, system.border, system.rhs
+    count, width = rhs.shape
+    own = band[k]
+    for i in range(width):
+        value[i] = rhs[k, i]
+    for c in range(1, min(3, count - 1 - k) + 1):
+        for i in range(width):
+            a = solution[k + c, i]
+            for j in range(width):
+                value[j] -= own[c * width + i, j] * a
+    for s in range(carried.shape[0]):
+        if carried[s] != 0.0:
+            for j in range(width):
+                value[j] -= border[k, s, j] * carried[s]
+    np.dot(own[:width], value, solution[k])
+
+
+@jit
+def solve_bordered(system, variables, factors, answer):
+    """Solve the bordered system in place; return False when it is not (quasi-)definite."""
+    closing, last, slots = variables.closing, variables.last, variables.slots
+    count, width = system.rhs.shape
+    slot_count = system.border.shape[1]
+    room = Room(
+        np.zeros((width, width)), np.empty((width, width)), np.empty((3 * width, width)),
+        np.empty((slot_count, width)), np.empty(width), np.empty(3 * width), np.empty(slot_count * slot_count),
+    )  # fmt: skip
+    block = Corner(np.zeros((slot_count, slot_count)), np.zeros(slot_count), np.zeros(slot_count, np.bool_))
     opened, closed = 0, 0
     for k in range(count):
-        opened = _open_variables(
-            k, opening, opened, var_first, var_lead, slots, var_corner, var_rhs, corner, corner_rhs, live
-        )
-        own = band[k]
-        if not _invert_factor(own, width, lower, inverse):
+        opened = _open_variables(k, opened, variables, system, block)
+        if not _eliminate_point(k, system, block, room):
             return False
-        ahead = min(3, count - 1 - k)
-        # rows of the border up to the last one that lives; those between that do not are zero
-        top = slot_count
-        while top > 0 and not live[top - 1]:
-            top -= 1
-        value[:] = 0.0
-        for j in range(width):
-            a = rhs[k, j]
-            for i in range(j, width):
-                value[i] += a * inverse[j, i]
-        rhs[k, :] = value
-        below = own[width : (1 + ahead) * width]
-        _product(below, inverse, panel[: ahead * width])
-        below[:, :] = panel[: ahead * width]
-        if top > 0:
-            _product(border[k, :top], inverse, side[:top])
-            border[k, :top] = side[:top]
-        for c in range(1, ahead + 1):
-            across, rows = own[c * width : (c + 1) * width].T, (ahead - c + 1) * width
-            _product(own[c * width : (1 + ahead) * width], across, panel[:rows])
-            _subtract(panel[:rows], band[k + c])
-            if top > 0:
-                _product(border[k, :top], across, side[:top])
-                _subtract(side[:top], border[k + c])
-        if ahead > 0:
-            np.dot(below, value, further[: ahead * width])
-            for c in range(ahead):
-                for i in range(width):
-                    rhs[k + 1 + c, i] -= further[c * width + i]
-        if top > 0:
-            products = square[: top * top].reshape(top, top)
-            _product(border[k, :top], border[k, :top].T, products)
-            _subtract(products, corner)
-            for s in range(top):
-                total = 0.0
-                for j in range(width):
-                    total += border[k, s, j] * value[j]
-                corner_rhs[s] -= total
-        # the factor itself is not needed again, its inverse is
-        for i in range(width):
-            for j in range(width):
-                own[i, j] = inverse[i, j]
-        while closed < closing.shape[0] and var_last[closing[closed]] == k:
+        while closed < closing.shape[0] and last[closing[closed]] == k:
             v = closing[closed]
-            if not _close_variable(k, v, slots, band, border, rhs, corner, corner_rhs, live, columns, pivots):
+            if not _close_variable(k, v, variables, system, block, factors):
                 return False
-            var_solution[v] = corner_rhs[slots[v]]
+            answer.variables[v] = block.rhs[slots[v]]
             closed += 1
     carried = np.zeros(slot_count)
     for k in range(count - 1, -1, -1):
-        ahead = min(3, count - 1 - k)
-        while closed > 0 and var_last[closing[closed - 1]] == k:
+        while closed > 0 and last[closing[closed - 1]] == k:
             closed -= 1
             v = closing[closed]
-            total = var_solution[v]
-            for c in range(ahead):
-                for i in range(width):
-                    total -= columns[v, c * width + i] * solution[k + 1 + c, i]
-            for t in range(slot_count):
-                total -= columns[v, 3 * width + t] * carried[t]
-            var_solution[v] = total / pivots[v]
-            carried[slots[v]] = var_solution[v]
-        own = band[k]
-        for i in range(width):
-            value[i] = rhs[k, i]
-        for c in range(1, ahead + 1):
-            for i in range(width):
-                a = solution[k + c, i]
-                for j in range(width):
-                    value[j] -= own[c * width + i, j] * a
-        for s in range(slot_count):
-            if carried[s] != 0.0:
-                for j in range(width):
-                    value[j] -= border[k, s, j] * carried[s]
-        np.dot(own[:width], value, solution[k])
+            answer.variables[v] = _solve_variable(k, v, factors, carried, answer)
+            carried[slots[v]] = answer.variables[v]
+        _solve_point(k, system, carried, room.value, answer.control)
     return True
 
 
@@ -245,9 +343,11 @@ def _smallest():
     one, none = np.zeros(1, np.int64), np.zeros((1, 1, 1))
     band = np.ones((1, 4, 1))
     return (
-        band, none, np.ones((1, 1)), one, one, one, one, one, one, np.ones((1, 3)), np.ones(1), np.zeros((1, 4)),
-        np.zeros(1), np.zeros((1, 1)), np.zeros(1),
-    )  # fmt: skip
+        Bordered(band, none, np.ones((1, 1)), np.ones((1, 3)), np.ones(1)),
+        Variables(one, one, one, one, one, one),
+        VariableFactors(np.zeros((1, 4)), np.zeros(1)),
+        Answer(np.zeros((1, 1)), np.zeros(1)),
+    )
 
 
 WARMUP = {"solve_bordered": _smallest}

@@ -1,27 +1,75 @@
-"""Spacetime constraints: poses from displacement splines, and what pins of points and turns say of them.
+"""Poses from displacement splines, and residuals and derivatives of pins and points.
 
-A pose is m0 ⊕ d with d a cubic B-spline, so derivatives are taken by d itself: turning joint a by d + Δ moves it, in
-its own frame, by Jr(d)·Δ with Jr the right Jacobian of the exponential. Unknowns come in groups of three: group 0 is
-the root's place, group 1+j the turn of joint j; `groups` (G,) lists those at work and `group_of` (1+J,) says where each
-is among them, or −1.
+A pose is m0 ⊕ d with d a cubic B-spline, so derivatives are taken by d itself: changing d to d + Δ rotates joint a in
+its own frame by Jr(d)·Δ, with Jr the right Jacobian of the exponential. Unknowns come in groups of three: group 0 is
+the root's position, group 1+j the rotation vector of joint j; `groups` (G,) lists the unknown ones and `group_of`
+(1+J,) is the index of each among them, or −1.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
+from footplant.kernels.fk import place_of
 from footplant.kernels.least_squares import left_inverse_times
 from footplant.kernels.quaternion import exp, log, multiply, rotate
 
 POSITION = 0
 
 
+class Unknowns(NamedTuple):
+    """A skeleton and its unknown groups."""
+
+    parents: NDArray
+    """(J,)."""
+    groups: NDArray
+    """(G,)."""
+    group_of: NDArray
+    """(1+J,)."""
+
+
+class Pins(NamedTuple):
+    """N pins sorted by frame; those of frame f are starts[f] … starts[f+1]−1."""
+
+    starts: NDArray
+    kinds: NDArray
+    joints: NDArray
+    offsets: NDArray
+    """(N, 3) the point in its joint's frame, metres."""
+    targets: NDArray
+    """(N, 4) world position or rotation."""
+    axes: NDArray
+    """(N, 3) weight of each world axis."""
+    owners: NDArray
+    """(N,) the plant of unknown position that a pin belongs to, or −1."""
+    chain_of: NDArray
+    """(N,) the row of `chains` of each pin."""
+    chains: NDArray
+    """(C, 1+J) bool; groups that may move."""
+
+
+class PointRows(NamedTuple):
+    """R functions of the position of one point."""
+
+    frames: NDArray
+    """(R,)."""
+    joint: int
+    places: NDArray
+    """(R, 3) positions of the point, metres."""
+    slopes: NDArray
+    """(R, 3) gradients by the point's position."""
+    chain: NDArray
+    """(1+J,) bool; groups that may move."""
+
+
 @jit
 def displace_frames(first, basis, control, out):
-    """Displacements (F, n) of splines with control points (K, n): frame f reads first[f] … first[f]+3, by its basis.
+    """Write displacements (F, n) of splines with control points (K, n): frame f reads first[f] … first[f]+3.
 
     Control points outside 0 … K−1 are fixed at zero.
     """
@@ -38,7 +86,7 @@ def displace_frames(first, basis, control, out):
 
 @jit
 def pose_frames(groups, displacements, reference_root, reference_local, root, local):
-    """m0 ⊕ d for the groups at work; root (F, 3) and local (F, J, 4) hold the other joints already."""
+    """Write m0 ⊕ d for the unknown groups; root (F, 3) and local (F, J, 4) already hold the other joints."""
     for f in range(displacements.shape[0]):
         for g in range(groups.shape[0]):
             x, y, z = displacements[f, 3 * g], displacements[f, 3 * g + 1], displacements[f, 3 * g + 2]
@@ -59,7 +107,10 @@ def pose_frames(groups, displacements, reference_root, reference_local, root, lo
 
 @jit
 def right_times(vx, vy, vz, x, y, z):
-    """Jr(v)·(x, y, z): how exp(v + Δ) turns from exp(v), in the frame that exp(v) leads to."""
+    """Return Jr(v)·(x, y, z): exp(v + Δ) ≈ exp(v)·exp(Jr(v)·Δ).
+
+    Jr(v) = I − (1 − cos|v|)/|v|² [v]× + (|v| − sin|v|)/|v|³ [v]×².
+    """
     square = vx * vx + vy * vy + vz * vz
     if square < 1e-8:
         first, second = 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
@@ -71,9 +122,9 @@ def right_times(vx, vy, vz, x, y, z):
     return x - first * cx + second * dx, y - first * cy + second * dy, z - first * cz + second * dz
 
 
-@jit
+@uncounted_jit
 def turning_axes(groups, displacement, rotations, axes):
-    """Write axes (G, 3, 3): row i of group g is the world axis about which raising d's component i turns its joint."""
+    """Write axes (G, 3, 3): row i of group g is the world axis of its joint's rotation when component i of d grows."""
     for g in range(groups.shape[0]):
         if groups[g] == 0:
             continue
@@ -87,19 +138,17 @@ def turning_axes(groups, displacement, rotations, axes):
 
 
 @jit
-def measure_pins(starts, kinds, joints, offsets, targets, weights, owners, shifts, positions, rotations, out):
-    """Residuals (N, 3) of pins, sorted by frame: metres from a place, or the rotation vector from a turn.
+def measure_pins(pins, shifts, positions, rotations, out):
+    """Write residuals (N, 3) of pins: metres from a position, or the rotation vector from an orientation.
 
-    The place of a pin with an owner (a plant whose place is unknown, else −1) moves along with the plant's shift.
-    weights (N, 3) is how much each world axis counts.
+    The target of a pin that belongs to a plant of unknown position moves with the plant's shift (P, 3).
     """
+    starts, targets, weights, owners = pins.starts, pins.targets, pins.axes, pins.owners
     for f in range(starts.shape[0] - 1):
         for n in range(starts[f], starts[f + 1]):
-            j = joints[n]
-            w, x, y, z = rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3]
-            if kinds[n] == POSITION:
-                px, py, pz = rotate(w, x, y, z, offsets[n, 0], offsets[n, 1], offsets[n, 2])
-                px, py, pz = px + positions[f, j, 0], py + positions[f, j, 1], pz + positions[f, j, 2]
+            j = pins.joints[n]
+            if pins.kinds[n] == POSITION:
+                px, py, pz = place_of(j, pins.offsets[n], positions[f], rotations[f])
                 if owners[n] >= 0:
                     px -= shifts[owners[n], 0]
                     py -= shifts[owners[n], 1]
@@ -108,31 +157,29 @@ def measure_pins(starts, kinds, joints, offsets, targets, weights, owners, shift
                 out[n, 1] = weights[n, 1] * (py - targets[n, 1])
                 out[n, 2] = weights[n, 2] * (pz - targets[n, 2])
             else:
-                w, x, y, z = multiply(w, x, y, z, targets[n, 0], -targets[n, 1], -targets[n, 2], -targets[n, 3])
+                w, x, y, z = multiply(
+                    rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
+                    targets[n, 0], -targets[n, 1], -targets[n, 2], -targets[n, 3],
+                )  # fmt: skip
                 out[n, 0], out[n, 1], out[n, 2] = log(w, x, y, z)
 
 
 @jit
-def differentiate_pins(
-    parents, groups, group_of, starts, kinds, joints, offsets, weights, chain_of, chains, displacements, positions,
-    rotations, residuals, out,
-):  # fmt: skip
-    """Derivatives (3N, n) of the residuals of pins by the displacement at their own frame; see `measure_pins`."""
+def differentiate_pins(unknowns, pins, displacements, positions, rotations, residuals, out):
+    """Write derivatives (3N, n) of the residuals of pins by the displacement at their own frame; see `measure_pins`."""
+    parents, groups, group_of = unknowns
+    starts, kinds, weights = pins.starts, pins.kinds, pins.axes
     axes = np.zeros((groups.shape[0], 3, 3))
     for f in range(starts.shape[0] - 1):
         if starts[f] == starts[f + 1]:
             continue
         turning_axes(groups, displacements[f], rotations[f], axes)
         for n in range(starts[f], starts[f + 1]):
-            chain, k = chains[chain_of[n]], 3 * n
+            chain, k = pins.chains[pins.chain_of[n]], 3 * n
             for i in range(3):
                 out[k + i, :] = 0.0
-            j = joints[n]
-            px, py, pz = rotate(
-                rotations[f, j, 0], rotations[f, j, 1], rotations[f, j, 2], rotations[f, j, 3],
-                offsets[n, 0], offsets[n, 1], offsets[n, 2],
-            )  # fmt: skip
-            px, py, pz = px + positions[f, j, 0], py + positions[f, j, 1], pz + positions[f, j, 2]
+            j = pins.joints[n]
+            px, py, pz = place_of(j, pins.offsets[n], positions[f], rotations[f])
             if kinds[n] == POSITION and group_of[0] >= 0 and chain[0]:
                 for i in range(3):
                     out[k + i, 3 * group_of[0] + i] = weights[n, i]
@@ -154,13 +201,10 @@ def differentiate_pins(
 
 
 @jit
-def differentiate_points(
-    parents, groups, group_of, frames, joint, places, slopes, chain, displacements, positions, rotations, out
-):  # fmt: skip
-    """Derivatives (R, n) of a height or distance that rises by slopes (R, 3) as a point of one joint moves.
-
-    frames (R,): the frame of each row; places (R, 3): where the point is then; chain (1+J,): groups that may move.
-    """
+def differentiate_points(unknowns, points, displacements, positions, rotations, out):
+    """Write derivatives (R, n) of functions of one point, with gradients `slopes`, by the displacement."""
+    parents, groups, group_of = unknowns
+    frames, joint, places, slopes, chain = points
     axes = np.zeros((groups.shape[0], 3, 3))
     for r in range(frames.shape[0]):
         f = frames[r]
@@ -188,7 +232,7 @@ def differentiate_points(
 
 @jit
 def turn_columns(groups, frames, displacements, jacobian):
-    """Turn derivatives (R, n) by a further displacement of the pose into those by d, in place: times Jr(d)."""
+    """Convert derivatives (R, n) by a further displacement of the pose into those by d, in place: times Jr(d)."""
     for r in range(frames.shape[0]):
         f = frames[r]
         for g in range(groups.shape[0]):
@@ -216,27 +260,30 @@ def _parents():
 
 def _pins():
     one = np.zeros(1, np.int64)
-    return np.array([0, 1]), one, one, np.zeros((1, 3))
+    return Pins(
+        np.array([0, 1]), one, one, np.zeros((1, 3)), np.zeros((1, 4)), np.ones((1, 3)), one, one,
+        np.ones((1, 2), np.bool_),
+    )  # fmt: skip
 
 
-_GROUPS = (np.arange(2), np.arange(2))
+def _unknowns():
+    return Unknowns(_parents(), np.arange(2), np.arange(2))
+
+
+def _points():
+    return PointRows(np.zeros(1, np.int64), 0, np.zeros((1, 3)), np.ones((1, 3)), np.ones(2, np.bool_))
+
+
 _BODY = (_read_only(1, 1, 3), _read_only(1, 1, 4))
 WARMUP = {
     "displace_frames": lambda: (np.zeros(1, np.int64), np.ones((1, 4)), np.zeros((4, 1)), np.zeros((1, 1))),
     "pose_frames": lambda: (
         np.arange(2), np.zeros((1, 6)), _read_only(1, 3), _read_only(1, 1, 4), np.zeros((1, 3)), np.ones((1, 1, 4))
     ),
-    "measure_pins": lambda: (
-        *_pins(), np.zeros((1, 4)), np.ones((1, 3)), np.zeros(1, np.int64), np.zeros((1, 3)), *_BODY,
-        np.zeros((1, 3)),
-    ),
+    "measure_pins": lambda: (_pins(), np.zeros((1, 3)), *_BODY, np.zeros((1, 3))),
     "differentiate_pins": lambda: (
-        _parents(), *_GROUPS, *_pins(), np.ones((1, 3)), np.zeros(1, np.int64), np.ones((1, 2), np.bool_),
-        np.zeros((1, 6)), *_BODY, np.zeros((1, 3)), np.zeros((3, 6)),
+        _unknowns(), _pins(), np.zeros((1, 6)), *_BODY, np.zeros((1, 3)), np.zeros((3, 6))
     ),
-    "differentiate_points": lambda: (
-        _parents(), *_GROUPS, np.zeros(1, np.int64), 0, np.zeros((1, 3)), np.ones((1, 3)), np.ones(2, np.bool_),
-        np.zeros((1, 6)), *_BODY, np.zeros((1, 6)),
-    ),
+    "differentiate_points": lambda: (_unknowns(), _points(), np.zeros((1, 6)), *_BODY, np.zeros((1, 6))),
     "turn_columns": lambda: (np.arange(2), np.zeros(1, np.int64), np.zeros((1, 6)), np.zeros((1, 6))),
 }  # fmt: skip

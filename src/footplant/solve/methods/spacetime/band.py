@@ -1,4 +1,4 @@
-"""The unknowns of a spacetime problem: control points of displacement splines, and what lives longer than they do."""
+"""Unknowns of a spacetime problem: control points of displacement splines, and border variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Knots:
     """Uniform cubic B-splines over the frames of a clip, as weights of four control points at every frame."""
 
     first: NDArray
-    """(F,) the first of the four control points that frame f reads; those outside 0 … count−1 are fixed at zero."""
+    """(F,) the first of the four control points of frame f; those outside 0 … count−1 are fixed at zero."""
     basis: NDArray
     """(F, 4) their weights."""
     speeding: NDArray
@@ -22,14 +22,14 @@ class Knots:
     bending: NDArray
     """(F, 4) their weights in the second derivative, 1/s²."""
     count: int
-    """K, how many control points are unknown."""
+    """K, the number of unknown control points."""
     fps: float
 
     @classmethod
     def over(cls, frames: int, spacing: float, fps: float, fixed: bool = False) -> Knots:
-        """Knots about `spacing` frames apart (so that they fit), over all frames.
+        """Return knots about `spacing` frames apart (rounded to fit), over all frames.
 
-        fixed: value, slope and curvature are zero at both ends, so that the clip goes on beyond them as it was.
+        fixed: value, slope and curvature are zero at both ends, so that the clip continues unchanged beyond them.
         """
         segments = max(round((frames - 1) / spacing), 1)
         step = max(frames - 1, 1) / segments
@@ -46,7 +46,7 @@ class Knots:
         return cls(first, basis, speeding, bending, count, fps)
 
     def gram(self, weights: NDArray) -> NDArray:
-        """(K, 4) Σ over frames of the products of weights (F, 4), control point k against k … k+3, in seconds."""
+        """Return the Gram matrix (K, 4) of weights (F, 4): control point k against k … k+3, in seconds."""
         out = np.zeros((self.count + 4, 4))
         for c in range(4):
             for a in range(c, 4):
@@ -56,15 +56,15 @@ class Knots:
         return out[: self.count]
 
     def displacements(self, control: NDArray) -> NDArray:
-        """(F, n) the curves of control points (K, n)."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+        """Return the curves (F, n) of control points (K, n)."""
+        import footplant.solve.methods.spacetime._rows as kernel
 
         out = np.empty((len(self.first), control.shape[1]))
         kernel.displace_frames(self.first, self.basis, control, out)
         return out
 
     def fitted(self, displacements: NDArray) -> NDArray:
-        """(K, n) control points of the curves nearest to displacements (F, n), in the sense of least squares."""
+        """Return the control points (K, n) of the least-squares fit to displacements (F, n)."""
         from scipy.linalg import solveh_banded
 
         gram = self.gram(self.basis) * self.fps
@@ -82,35 +82,35 @@ class Knots:
 
 @dataclass(frozen=True, eq=False)
 class Border:
-    """Scalar unknowns that touch more than four control points: places of plants, multipliers of relations."""
+    """Scalar unknowns that touch more than four control points: positions of plants, multipliers of couplings."""
 
     first: NDArray
     """(V,) the first control point that each touches."""
     last: NDArray
     """(V,) the last one; each is eliminated right after it."""
     lead: NDArray
-    """(V,) the first variable of the same plant, itself for a relation's multiplier."""
+    """(V,) the first variable of the same plant; itself for a coupling's multiplier."""
     slots: NDArray
-    """(V,) the row of the border that each has while it lives."""
+    """(V,) the row of the border that each has while it is live."""
     width: int
-    """b, how many rows the border has: the most that live at once."""
+    """b, the number of rows of the border: the most variables that are live at once."""
     opening: NDArray = field(init=False)
-    """(V,) the variables in the order in which they begin."""
+    """(V,) the variables by first control point."""
     closing: NDArray = field(init=False)
-    """(V,) and in the order in which they end."""
+    """(V,) and by last control point."""
 
     def __post_init__(self) -> None:
-        """Put the variables in order."""
+        """Sort the variables."""
         object.__setattr__(self, "opening", np.lexsort((np.arange(len(self.first)), self.first)))
         object.__setattr__(self, "closing", np.lexsort((np.arange(len(self.last)), self.last)))
 
     def __len__(self) -> int:
-        """How many variables."""
+        """Return the number of variables."""
         return len(self.first)
 
     @classmethod
     def of(cls, first: NDArray, last: NDArray, lead: NDArray) -> Border:
-        """Slots for variables: the lowest that is free. What one leaves in the three control points after it stays."""
+        """Assign slots to variables: the lowest free one; it stays busy for three control points after its variable."""
         slots, free, busy, width = np.zeros(len(first), np.int64), [], [], 0
         for v in np.lexsort((np.arange(len(first)), first)):
             while busy and busy[0][0] < first[v]:
@@ -125,18 +125,18 @@ class Border:
 
 @dataclass(eq=False)
 class System:
-    """The normal equations of one step, and room to factor them in."""
+    """The normal equations of one step, with workspace to factor them."""
 
     knots: Knots
     border: Border
     change: NDArray
-    """(n, n) what a displacement costs."""
+    """(n, n) C, cost of a displacement."""
     speed: NDArray
-    """(n, n) what its first derivative costs."""
+    """(n, n) S, cost of its first derivative."""
     bend: NDArray
-    """(n, n) what its second derivative costs."""
+    """(n, n) B, cost of its second derivative."""
     mass: NDArray = field(init=False)
-    """(K, 4) products of the splines; `speeding`, `bending`: of their derivatives."""
+    """(K, 4) Gram matrix of the splines; `speeding`, `bending`: of their derivatives."""
     speeding: NDArray = field(init=False)
     bending: NDArray = field(init=False)
     band: NDArray = field(init=False)
@@ -147,7 +147,7 @@ class System:
     var_rhs: NDArray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make room."""
+        """Allocate the arrays."""
         count, width = self.knots.count, len(self.change)
         knots = self.knots
         self.mass, self.speeding, self.bending = map(knots.gram, (knots.basis, knots.speeding, knots.bending))
@@ -156,41 +156,46 @@ class System:
         self.surround(self.border)
 
     def surround(self, border: Border) -> None:
-        """Take another border."""
+        """Replace the border."""
         self.border = border
         self.side = np.empty((*self.rhs.shape[:1], border.width, *self.rhs.shape[1:]))
         self.var_corner, self.var_rhs = np.empty((len(border), 3)), np.empty(len(border))
 
     def value(self, control: NDArray) -> float:
-        """The objective at control points: ½ ∫ change·|d|² + speed·|d′|² + bend·|d″|² dt."""
+        """Return the objective at control points: ½ ∫ dᵀ·C·d + d′ᵀ·S·d′ + d″ᵀ·B·d″ dt."""
         return 0.5 * float(np.sum(control * self._slope(control)))
 
     def _slope(self, control: NDArray) -> NDArray:
-        from footplant.solve.methods.spacetime import _assembly as kernel
+        import footplant.solve.methods.spacetime._assembly as kernel
 
         out = np.empty_like(control)
-        kernel.slope_band(*self._costs, control, out)
+        kernel.slope_band(kernel.Costs(*self._costs), control, out)
         return out
 
     @property
     def _costs(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
         return self.mass, self.speeding, self.bending, self.change, self.speed, self.bend
 
-    def start(self, control: NDArray) -> None:
-        """Begin with the objective at control points."""
-        from footplant.solve.methods.spacetime import _assembly as kernel
+    @property
+    def equations(self) -> tuple:
+        """The fields of the kernel's `Equations`."""
+        return self.band, self.rhs, self.side, self.var_corner, self.var_rhs, self.border.slots
 
-        kernel.start_band(*self._costs, self.band)
+    def start(self, control: NDArray) -> None:
+        """Start the equations with the objective at control points."""
+        import footplant.solve.methods.spacetime._assembly as kernel
+
+        kernel.start_band(kernel.Costs(*self._costs), self.band)
         self.rhs[:] = -self._slope(control)
         self.side[:], self.var_corner[:], self.var_rhs[:] = 0.0, 0.0, 0.0
 
     def solve(self, damping: float = 0.0, places: int = 0) -> tuple[NDArray, NDArray] | None:
-        """The step: control points (K, n) and border variables (V,); None when the matrix is not definite.
+        """Return the step: control points (K, n) and border variables (V,); None when the matrix is not definite.
 
-        damping: a share of what change costs, on the diagonal; of the border only its first `places` variables are
-        damped. What was assembled stays as it is, to be solved again with another damping.
+        damping: relative to the cost of change, on the diagonal; of the border only the first `places` variables are
+        damped. The equations stay as they are, to be solved again with another damping.
         """
-        from footplant.solve.methods.spacetime import _factor as kernel
+        import footplant.solve.methods.spacetime._factor as kernel
 
         border, count, width = self.border, *self.rhs.shape
         band, side, rhs, corner = self._factors, self.side.copy(), self.rhs.copy(), self.var_corner
@@ -200,10 +205,11 @@ class System:
             damped = np.arange(places)
             corner = corner.copy()
             corner[damped, damped - border.lead[:places]] += damping * self.change[0, 0]
-        columns, pivots = np.empty((len(border), 3 * width + border.width)), np.empty(len(border))
-        step, others = np.zeros((count, width)), np.zeros(len(border))
-        arguments: tuple = (
-            band, side, rhs, border.opening, border.closing, border.first, border.last, border.lead, border.slots,
-            corner, self.var_rhs, columns, pivots, step, others,
-        )  # fmt: skip
-        return (step, others) if kernel.solve_bordered(*arguments) else None
+        factors = kernel.VariableFactors(np.empty((len(border), 3 * width + border.width)), np.empty(len(border)))
+        answer = kernel.Answer(np.zeros((count, width)), np.zeros(len(border)))
+        variables = kernel.Variables(
+            border.opening, border.closing, border.first, border.last, border.lead, border.slots
+        )
+        system = kernel.Bordered(band, side, rhs, corner, self.var_rhs)
+        solved = kernel.solve_bordered(system, variables, factors, answer)
+        return (answer.control, answer.variables) if solved else None

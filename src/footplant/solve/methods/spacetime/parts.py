@@ -1,4 +1,4 @@
-"""What the rows of a spacetime problem are made of, and the order in which its constraints are taken."""
+"""Parts of the rows of a spacetime problem, and the canonical order of its constraints."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from footplant.skeleton import Point
 from footplant.solve.ik.pins import Pins
 
 DIFFERENCES: dict[type, NDArray] = {SpeedLimit: np.array([-1.0, 1.0]), AccelerationLimit: np.array([1.0, -2.0, 1.0])}
-"""What bounds of a point take of the frames that they tie together."""
+"""Finite-difference stencils of speed and acceleration limits."""
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """The figure at some control points: everything that rows are measured by."""
+class Evaluation:
+    """The character at some control points, with all residuals."""
 
     displacements: NDArray
     """(F, n) d of the unknowns."""
     kinematics: Kinematics
     shifts: NDArray
-    """(P, 3) how far each plant of unknown place stands from where it was first thought, metres."""
+    """(P, 3) shift of each free plant from its initial estimate, metres."""
     places: NDArray
     """(F, N, 3) of the points of `Rows.points`, metres."""
     residuals: NDArray
@@ -35,31 +35,31 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """A constraint that is no pin, at work at some rows of the motion."""
+    """A constraint that is not a pin, active at some rows of the motion."""
 
     constraint: Constraint
     rows: NDArray
-    """(m,) which rows of the motion."""
+    """(m,) rows of the motion."""
     wide: int
-    """Residuals at each."""
+    """Number of residuals at each."""
     left_over: NDArray
-    """(m, wide) what of its residual at the reference may stay: all but the share eased in."""
+    """(m, wide) the part of its residual at the reference that may remain while it ramps in."""
     begin: int
-    """Where its residuals begin among all."""
+    """Index of its first residual."""
     allowed: NDArray
     """(1+J,) groups of unknowns that may change for it."""
     point: int
-    """Which of `Rows.points` it is about, if it is `of_point`, else −1."""
+    """Index of its point in `Rows.points` if it is `of_point`, else −1."""
 
     @property
     def of_point(self) -> bool:
-        """Whether it is a height or a distance of one point, whose derivatives are compiled."""
+        """Whether it is a function of one point's position, whose derivatives are compiled."""
         return self.point >= 0
 
 
 @dataclass(frozen=True, eq=False)
 class Tie:
-    """A relation across frames."""
+    """A constraint that couples frames."""
 
     constraint: AcrossFrames
     frames: NDArray
@@ -71,17 +71,17 @@ class Tie:
 
     @property
     def of_point(self) -> bool:
-        """Whether it bounds differences of one point's places, whose derivatives are compiled."""
+        """Whether it limits differences of one point's positions, whose derivatives are compiled."""
         return self.point >= 0
 
     def slack(self, places: NDArray, fps: float) -> NDArray:
-        """(r,) the residual of such a bound if its point were at places (r, T, 3)."""
+        """Return the residuals (r,) of such a limit for positions (r, T, 3) of its point."""
         difference = DIFFERENCES[type(self.constraint)]
         most = self.constraint.most / fps ** (len(difference) - 1)  # type: ignore[attr-defined]
         return most - np.linalg.norm(difference @ places, axis=1)
 
     def slopes(self, places: NDArray) -> NDArray:
-        """(r, T, 3) the gradient of `slack`."""
+        """Return the gradient (r, T, 3) of `slack`."""
         difference = DIFFERENCES[type(self.constraint)]
         steps = difference @ places
         length = np.linalg.norm(steps, axis=1, keepdims=True)
@@ -91,31 +91,31 @@ class Tie:
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """All heights over one ground: it is asked once for all of their points."""
+    """All heights over one ground: the ground is evaluated once for all their points."""
 
     ground: Ground
     rows: NDArray
     """(m,) rows of the motion."""
     points: NDArray
-    """(m,) which of `Rows.points`."""
+    """(m,) indices in `Rows.points`."""
     lines: NDArray
-    """(m,) which residual."""
+    """(m,) indices of the residuals."""
     above: NDArray
-    """(m,) metres over the ground at which it is 0."""
+    """(m,) metres over the ground at which the residual is 0."""
 
     def measure(self, places: NDArray, residuals: NDArray) -> None:
-        """Write the residuals (R,) of points at places (F, N, 3)."""
+        """Write the residuals (R,) of points at positions (F, N, 3)."""
         own = places[self.rows, self.points]
         residuals[self.lines] = own[:, 1] - self.ground.height(own[:, ::2]) - self.above
 
 
 def point_of(constraint: Constraint, points: list[Point]) -> int:
-    """Which of the points a constraint is about whose derivatives are compiled, else −1; new ones are appended."""
+    """Return the index of a constraint's point, appending new ones; −1 if its derivatives are not compiled."""
     if type(constraint) not in (Above, Area, *DIFFERENCES):
         return -1
     point: Point = constraint.point  # type: ignore[attr-defined]
     for number, known in enumerate(points):
-        # points that move in their segments may be equal as they stand and no longer as they go
+        # points that move within their segments may be equal at one frame only
         if known is point or (type(known) is type(point) is Point and known == point):
             return number
     points.append(point)
@@ -123,7 +123,7 @@ def point_of(constraint: Constraint, points: list[Point]) -> int:
 
 
 def heights_of(others: Sequence[Other], places: NDArray, frames: NDArray) -> list[Heights]:
-    """What heights over grounds there are among constraints, ground by ground; places (F, N, 3), frames (F,)."""
+    """Return the heights over grounds among constraints, grouped by ground; places (F, N, 3), frames (F,)."""
     by_ground: dict[int, list[Other]] = {}
     for other in others:
         if isinstance(other.constraint, Above) and other.of_point:
@@ -146,7 +146,7 @@ def heights_of(others: Sequence[Other], places: NDArray, frames: NDArray) -> lis
 
 
 def canonical(constraints: Sequence[Constraint]) -> list[Constraint]:
-    """The constraints in an order of their own, so that no sum depends on the one in which they were given."""
+    """Return the constraints in a canonical order, so that no sum depends on the order in which they were given."""
     return sorted(constraints, key=_key)
 
 
@@ -167,12 +167,12 @@ def _text(value: object) -> str:
 
 
 def is_found(constraint: Constraint) -> bool:
-    """Whether it is a plant whose place is to be found."""
+    """Return whether it is a footplant of unknown position."""
     return type(constraint) is Footplant and constraint.free
 
 
 def only(pins: Pins, inside: NDArray) -> Pins:
-    """The pins at rows (F, bool) alone."""
+    """Return the pins at rows (F, bool) alone."""
     if inside.all():
         return pins
     kept = np.repeat(inside, np.diff(pins.starts))

@@ -1,8 +1,8 @@
-"""The constraints of a spacetime problem as rows of residuals, whatever their kind, with their derivatives.
+"""Constraints of a spacetime problem as residual rows with derivatives.
 
-Positions, orientations and footplants are compiled (`kernels.spacetime_rows`), and so are the derivatives of heights
-and distances of points (above a ground, out of a solid). Every other kind, an outsider's too, is asked for its residual
-and its Jacobian.
+Positions, orientations and footplants are compiled (`_rows`), and so are the derivatives of functions of one point
+(height above a ground, signed distance of an area). Every other kind, those of other packages too, provides its own
+residual and Jacobian.
 """
 
 from __future__ import annotations
@@ -20,27 +20,24 @@ from footplant.problem import RADIAN
 from footplant.skeleton import Point
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
 from footplant.solve.methods.spacetime.band import Border, Knots, System
-from footplant.solve.methods.spacetime.parts import Look, Other, Tie, canonical, heights_of, is_found, only, point_of
-
-SOFT = 10.0
-"""Weight of a soft constraint of weight 1, per m², where turning a joint by a radian costs its rigidity."""
-SOFT_STEP = 100.0
-"""How many times more a soft constraint weighs than one of the next smaller priority; two steps at most either way."""
-RAMP = 100.0
-"""Weight of what eases in or out, per m², when it is all but there."""
-HARD_STEP = 100.0
-"""How many times more the penalty of a hard constraint is than that of one of the next smaller priority."""
-HARD_SPAN = 1e4
-"""And at most from the smallest to the greatest: double precision ends there."""
-ROOM = 4_000_000
-"""Numbers of Jacobians asked for at once: bounds the memory."""
+from footplant.solve.methods.spacetime.parts import (
+    Evaluation,
+    Other,
+    Tie,
+    canonical,
+    heights_of,
+    is_found,
+    only,
+    point_of,
+)
+from footplant.solve.methods.spacetime.settings import SPACETIME
 
 
 class Rows:
     """All rows of a problem over a stretch of a clip."""
 
     def __init__(self, kinematics: Kinematics, constraints: Sequence[Constraint], inside: NDArray) -> None:
-        """Gather the rows at the frames that are `inside` (F, bool); kinematics is that of the reference."""
+        """Gather the rows at the frames that are `inside` (F, bool); kinematics: of the reference motion."""
         self.reference, self.inside = kinematics, inside
         motion = kinematics.motion
         self.skeleton, self.offsets = motion.skeleton, motion.offsets
@@ -52,7 +49,7 @@ class Rows:
         self.pins = only(collect(kinematics, [settled.get(id(c), c) for c in pinned]), inside)
         self.targets = eased_targets(self.pins, kinematics)
         of_plant = np.array([isinstance(c, Footplant) for c in pinned], bool)[self.pins.sources]
-        # a foot that leaves a plant goes on where it was put, and smoothness takes it to the next one; a hand goes back
+        # a foot that leaves a plant continues from there, and smoothness leads it to the next one; a hand returns
         self.targets[of_plant] = self.pins.targets[of_plant]
         number = {id(c): k for k, c in enumerate(self.free)}
         owner_of = np.array([number.get(id(c), -1) for c in pinned], np.int64)
@@ -69,7 +66,7 @@ class Rows:
             used |= self._path(joint) & self.chains[chain]
         self.others, self.ties = [], []
         self.points: list[Point] = []
-        """Those that heights, distances and bounds are about."""
+        """Points of heights, areas and limits."""
         self.count = 3 * len(self.pins)
         for constraint in ordered:
             if isinstance(constraint, AcrossFrames):
@@ -88,7 +85,7 @@ class Rows:
         return bool(((active >= 1.0) & self.inside[rows]).any())
 
     def _allowed(self, constraint: Constraint) -> NDArray:
-        """(1+J,) groups that may change: joints of the chain, and the root's place when joint 0 is in it."""
+        """Return the groups (1+J,) that may change: joints of the chain; the root's position with joint 0."""
         allowed = np.ones(1 + len(self.skeleton), bool)
         if constraint.chain is not None:
             allowed[:] = False
@@ -108,7 +105,7 @@ class Rows:
         return moved & self._allowed(constraint)
 
     def _other(self, constraint: Constraint) -> NDArray:
-        """Note a constraint that is no pin; return which groups move it."""
+        """Add a constraint that is not a pin; return which groups move it."""
         kinematics = self.reference
         rows, share = constraint.at_work(kinematics.frames, kinematics.motion.fps)
         rows, share = rows[self.inside[rows]], share[self.inside[rows], None]
@@ -132,7 +129,7 @@ class Rows:
         return self._moves(constraint, np.asarray(constraint.jacobian(some), float))
 
     def _tie(self, constraint: AcrossFrames) -> NDArray:
-        """Note a relation across frames; return which groups move it."""
+        """Add a coupling of frames; return which groups move it."""
         groups = np.asarray(constraint.groups(len(self.reference.frames)), np.int64)
         if not len(groups):
             return np.zeros(1 + len(self.skeleton), bool)
@@ -146,22 +143,22 @@ class Rows:
         if tie.of_point:
             point: Point = constraint.point  # type: ignore[attr-defined]
             path = self._path(point.joint) & tie.allowed
-            # a joint's own place does not move as it turns
+            # rotating a joint does not move its own origin
             path[1 + point.joint] &= any(point.offset)
             return path
         return self._moves(constraint, np.asarray(constraint.jacobian(self.reference), float))
 
     def _weigh(self, pinned: Sequence[Constraint], ordered: Sequence[Constraint]) -> None:
-        """What each row counts: soft weights, ranks of hard ones, which are one-sided."""
+        """Set the weights of all rows: soft weights, ranks of hard ones, which are one-sided, units and tolerances."""
         ranks = sorted({c.priority for c in ordered if c.hard})
-        step = min(HARD_STEP, HARD_SPAN ** (1.0 / max(len(ranks) - 1, 1)))
+        step = min(SPACETIME.hard_priority_ratio, SPACETIME.hard_priority_span ** (1.0 / max(len(ranks) - 1, 1)))
         self.soft, self.hard = np.zeros(self.count), np.zeros(self.count, bool)
         self.rank, self.one_sided = np.ones(self.count), np.zeros(self.count, bool)
         self.scale = np.ones(self.count)
-        """Metres that a unit of each residual counts as: radians are half metres."""
+        """(R,) σ: metres per unit of each residual."""
         self.tolerances = np.zeros(self.count)
 
-        def tell(constraint: Constraint, rows: NDArray | slice, share: NDArray | float) -> None:
+        def set_rows(constraint: Constraint, rows: NDArray | slice, share: NDArray | float) -> None:
             unit = RADIAN if constraint.unit == "rad" else 1.0
             share = np.broadcast_to(share, self.scale[rows].shape)
             self.scale[rows], self.one_sided[rows] = unit, constraint.inequality
@@ -169,9 +166,10 @@ class Rows:
             if constraint.hard:
                 self.hard[rows] = full
                 self.rank[rows] = step ** ranks.index(constraint.priority)
-                self.soft[rows] = RAMP * constraint.weight * share
+                self.soft[rows] = SPACETIME.ramp_weight * constraint.weight * share
             else:
-                weight = SOFT * constraint.weight * SOFT_STEP ** float(np.clip(constraint.priority, -2, 2))
+                priority = float(np.clip(constraint.priority, -2, 2))
+                weight = SPACETIME.soft_weight * constraint.weight * SPACETIME.soft_priority_ratio**priority
                 self.soft[rows] = weight * share
             self.tolerances[rows] = constraint.tolerance or np.nan
 
@@ -180,18 +178,19 @@ class Rows:
         for number, constraint in enumerate(pinned):
             own = order[starts[number] : starts[number + 1]]
             rows = (3 * own[:, None] + np.arange(3)).ravel()
-            tell(constraint, rows, np.repeat(self.pins.activations[own], 3))
+            set_rows(constraint, rows, np.repeat(self.pins.activations[own], 3))
         frames, fps = self.reference.frames, self.reference.motion.fps
         for other in self.others:
             share = other.constraint.activation(frames[other.rows], fps)
-            tell(other.constraint, slice(other.begin, other.begin + other.left_over.size), np.repeat(share, other.wide))
+            rows = slice(other.begin, other.begin + other.left_over.size)
+            set_rows(other.constraint, rows, np.repeat(share, other.wide))
         for tie in self.ties:
-            tell(tie.constraint, slice(tie.begin, tie.begin + len(tie.frames) * tie.wide), 1.0)
+            set_rows(tie.constraint, slice(tie.begin, tie.begin + len(tie.frames) * tie.wide), 1.0)
 
     def border(self, knots: Knots, weights: NDArray | None = None) -> Border:
-        """The unknowns beside control points: places of plants, multipliers of relations between distant frames.
+        """Return the border variables: positions of plants, multipliers of couplings between distant frames.
 
-        weights (R,): what rows count; relations that count nothing have no unknowns. None: all have.
+        weights (R,): couplings of weight 0 get no variables. None: all get them.
         """
         first, last, lead = [], [], []
         self.variables = np.full((max(len(self.free), 1), 3), -1)
@@ -222,7 +221,7 @@ class Rows:
         return Border.of(*(np.array(values, np.int64) for values in (first, last, lead)))
 
     def shifts(self, others: NDArray) -> NDArray:
-        """(P, 3) where the values of the border's variables put the plants of unknown place, from where they were."""
+        """Return the shifts (P, 3) of free plants for values of the border's variables."""
         out = np.zeros((max(len(self.free), 1), 3))
         for number, plant in enumerate(self.free):
             own = others[self.variables[number][self.variables[number] >= 0]]
@@ -236,7 +235,7 @@ class Rows:
         return out
 
     def _slopes(self, shifts: NDArray) -> NDArray:
-        """(P, 3, 3) how the shifts change with the plants' variables."""
+        """Return the derivatives (P, 3, 3) of the shifts by the plants' variables."""
         out = np.tile(np.eye(3), (len(shifts), 1, 1))
         for number, plant in enumerate(self.free):
             if plant.ground is not None:
@@ -246,9 +245,9 @@ class Rows:
                 out[number, 1, :2] = -normal[[0, 2]] / normal[1]
         return out
 
-    def look(self, knots: Knots, control: NDArray, others: NDArray) -> Look:
-        """Pose the figure at control points and border variables, and measure every row."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+    def evaluate(self, knots: Knots, control: NDArray, others: NDArray) -> Evaluation:
+        """Pose the character at control points and border variables, and evaluate every row."""
+        import footplant.solve.methods.spacetime._rows as kernel
 
         motion = self.reference.motion
         displacements = knots.displacements(control)
@@ -257,19 +256,19 @@ class Rows:
         kinematics = Kinematics(motion.like(root, local, motion.offsets), self.reference.frames)
         shifts = self.shifts(others)
         places = kinematics.points(self.points)
-        return Look(displacements, kinematics, shifts, places, self.look_at(kinematics, shifts, places))
+        return Evaluation(displacements, kinematics, shifts, places, self.residuals_at(kinematics, shifts, places))
 
-    def look_at(self, kinematics: Kinematics, shifts: NDArray, places: NDArray) -> NDArray:
-        """(R,) residuals of a figure and of plants shifted (P, 3) from where they were first thought.
+    def residuals_at(self, kinematics: Kinematics, shifts: NDArray, places: NDArray) -> NDArray:
+        """Return the residuals (R,) of a pose and of plants shifted (P, 3) from their initial estimates.
 
-        places (F, N, 3): where the points are that heights, distances and bounds are about.
+        places (F, N, 3): positions of `points`.
         """
-        from footplant.solve.methods.spacetime import _rows as kernel
+        import footplant.solve.methods.spacetime._rows as kernel
 
-        residuals, pins = np.zeros(self.count), self.pins
+        residuals = np.zeros(self.count)
         kernel.measure_pins(
-            pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, shifts,
-            kinematics.positions, kinematics.rotations, residuals[: 3 * len(pins)].reshape(-1, 3),
+            kernel.Pins(*self._pins), shifts, kinematics.positions, kinematics.rotations,
+            residuals[: 3 * len(self.pins)].reshape(-1, 3),
         )  # fmt: skip
         for heights in self.heights:
             heights.measure(places, residuals)
@@ -285,111 +284,124 @@ class Rows:
             residuals[tie.begin : tie.begin + values.size] = values.ravel()
         return residuals
 
-    def assemble(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
-        """Add all rows with a weight (R,) to the normal equations; residuals (R,) may be shifted by multipliers."""
-        self._add_pins(system, look, residuals, weights)
+    @property
+    def _pins(self) -> tuple:
+        """The fields of the kernel's `Pins`."""
+        pins = self.pins
+        return (
+            pins.starts, pins.kinds, pins.joints, pins.offsets, self.targets, pins.axes, self.owners, self.chain_of,
+            self.chains,
+        )  # fmt: skip
+
+    @property
+    def _unknowns(self) -> tuple:
+        """The fields of the kernel's `Unknowns`."""
+        return self.skeleton.parents, self.groups, self.group_of
+
+    def assemble(self, system: System, at: Evaluation, residuals: NDArray, weights: NDArray) -> None:
+        """Add all rows with weights (R,) to the normal equations; residuals (R,) may be shifted by multipliers."""
+        self._add_pins(system, at, residuals, weights)
         for other in self.others:
-            self._add_other(system, look, other, residuals, weights)
+            self._add_other(system, at, other, residuals, weights)
         for tie, variables in zip(self.ties, self.tie_variables):
-            self._add_tie(system, look, tie, variables, residuals, weights)
+            self._add_tie(system, at, tie, variables, residuals, weights)
 
-    def pin_jacobian(self, look: Look) -> NDArray:
-        """(3N, n) derivatives of the residuals of pins by the displacement at their own frames."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+    def pin_jacobian(self, at: Evaluation) -> NDArray:
+        """Return the derivatives (3N, n) of the residuals of pins by the displacement at their own frames."""
+        import footplant.solve.methods.spacetime._rows as kernel
 
-        pins, kinematics = self.pins, look.kinematics
-        out = np.empty((3 * len(pins), len(self.columns)))
+        kinematics = at.kinematics
+        out = np.empty((3 * len(self.pins), len(self.columns)))
         kernel.differentiate_pins(
-            self.skeleton.parents, self.groups, self.group_of, pins.starts, pins.kinds, pins.joints, pins.offsets,
-            pins.axes, self.chain_of, self.chains, look.displacements, kinematics.positions, kinematics.rotations,
-            look.residuals[: len(out)].reshape(-1, 3), out,
+            kernel.Unknowns(*self._unknowns), kernel.Pins(*self._pins), at.displacements, kinematics.positions,
+            kinematics.rotations, at.residuals[: len(out)].reshape(-1, 3), out,
         )  # fmt: skip
         return out
 
-    def _add_pins(self, system: System, look: Look, residuals: NDArray, weights: NDArray) -> None:
-        jacobian = self.pin_jacobian(look)
+    def _add_pins(self, system: System, at: Evaluation, residuals: NDArray, weights: NDArray) -> None:
+        jacobian = self.pin_jacobian(at)
         end = len(jacobian)
         couplings = np.zeros((end, 3))
         own = np.flatnonzero(self.owners >= 0)
         if len(own):
-            slopes = self._slopes(look.shifts)[self.owners[own]]
+            slopes = self._slopes(at.shifts)[self.owners[own]]
             couplings.reshape(-1, 3, 3)[own] = -self.pins.axes[own][:, :, None] * slopes
         rows, owners = np.repeat(self.pin_rows, 3), np.repeat(self.owners, 3)
         self._add(system, rows, residuals[:end], weights[:end], jacobian, owners, couplings)
 
     def _add(self, system, rows, residuals, weights, jacobian, owners=None, couplings=None) -> None:
-        from footplant.solve.methods.spacetime import _assembly as kernel
+        import footplant.solve.methods.spacetime._assembly as kernel
 
-        knots = system.knots
         owners = np.full(len(rows), -1) if owners is None else owners
         couplings = np.zeros((len(rows), 3)) if couplings is None else couplings
-        arguments: tuple = (
-            knots.first, knots.basis, rows, residuals, weights, jacobian, owners, couplings, self.variables,
-            system.border.slots, system.band, system.rhs, system.side, system.var_corner, system.var_rhs,
-        )  # fmt: skip
-        kernel.add_rows(*arguments)
+        lines = kernel.FrameRows(rows, residuals, weights, jacobian, owners, couplings)
+        splines = kernel.Splines(system.knots.first, system.knots.basis)
+        kernel.add_rows(splines, lines, self.variables, kernel.Equations(*system.equations))
 
-    def _add_other(self, system: System, look: Look, other: Other, residuals: NDArray, weights: NDArray) -> None:
-        """Ask for derivatives at the rows that have a say, so many at once that they fit."""
+    def _add_other(self, system: System, at: Evaluation, other: Other, residuals: NDArray, weights: NDArray) -> None:
+        """Evaluate and add the derivatives of rows of weight above 0, in batches that fit the memory budget."""
         own = slice(other.begin, other.begin + other.left_over.size)
         shape = (len(other.rows), other.wide)
         values, shares = residuals[own].reshape(shape), weights[own].reshape(shape)
-        heard = np.flatnonzero((shares > 0).any(axis=1))
-        most = max(ROOM // (other.wide * (3 + 3 * len(self.skeleton))), 1)
-        for part in (heard[k : k + most] for k in range(0, len(heard), most)):
+        used = np.flatnonzero((shares > 0).any(axis=1))
+        most = max(SPACETIME.jacobian_budget // (other.wide * (3 + 3 * len(self.skeleton))), 1)
+        for part in (used[k : k + most] for k in range(0, len(used), most)):
             rows = other.rows[part]
             if other.of_point:
-                places = look.places[rows, other.point]
+                places = at.places[rows, other.point]
                 slopes = other.constraint.slopes(places)  # type: ignore[attr-defined]
-                lines, jacobian = rows, self._point_jacobian(other, look, rows, places, slopes)
+                lines, jacobian = rows, self._point_jacobian(other, at, rows, places, slopes)
             else:
                 lines = np.repeat(rows, other.wide)
-                asked = np.asarray(other.constraint.jacobian(look.kinematics[rows]), float)
-                jacobian = self._turned(other, look, lines, asked)
+                given = np.asarray(other.constraint.jacobian(at.kinematics[rows]), float)
+                jacobian = self._turned(other, at, lines, given)
             self._add(system, lines, values[part].ravel(), shares[part].ravel(), jacobian)
 
-    def _point_jacobian(self, part: Other | Tie, look: Look, rows: NDArray, places: NDArray, slopes) -> NDArray:
-        """(R, n) derivatives of what rises by slopes (R, 3) as a constraint's point moves from places (R, 3)."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+    def _point_jacobian(self, part: Other | Tie, at: Evaluation, rows: NDArray, places: NDArray, slopes) -> NDArray:
+        """Return the derivatives (R, n) of functions of a constraint's point at positions and with gradients (R, 3)."""
+        import footplant.solve.methods.spacetime._rows as kernel
 
-        out, kinematics = np.empty((len(rows), len(self.columns))), look.kinematics
+        out, kinematics = np.empty((len(rows), len(self.columns))), at.kinematics
+        points = kernel.PointRows(
+            rows, self.points[part.point].joint, places, np.ascontiguousarray(slopes), part.allowed
+        )
         kernel.differentiate_points(
-            self.skeleton.parents, self.groups, self.group_of, rows, self.points[part.point].joint, places,
-             np.ascontiguousarray(slopes), part.allowed, look.displacements, kinematics.positions,
-            kinematics.rotations, out,
+            kernel.Unknowns(*self._unknowns), points, at.displacements, kinematics.positions, kinematics.rotations,
+            out,
         )  # fmt: skip
         return out
 
-    def _turned(self, part: Other | Tie, look: Look, rows: NDArray, asked: NDArray) -> NDArray:
-        """(R, n) derivatives by the unknowns from those (…, 3+3J) that a constraint gives, at rows (R,)."""
-        from footplant.solve.methods.spacetime import _rows as kernel
+    def _turned(self, part: Other | Tie, at: Evaluation, rows: NDArray, given: NDArray) -> NDArray:
+        """Return the derivatives (R, n) by the unknowns from a constraint's own Jacobian (…, 3+3J), at rows (R,)."""
+        import footplant.solve.methods.spacetime._rows as kernel
 
         allowed = np.repeat(part.allowed[self.groups], 3)
-        jacobian = (asked[..., self.columns] * allowed).reshape(-1, len(self.columns))
-        kernel.turn_columns(self.groups, rows, look.displacements, jacobian)
+        jacobian = (given[..., self.columns] * allowed).reshape(-1, len(self.columns))
+        kernel.turn_columns(self.groups, rows, at.displacements, jacobian)
         return jacobian
 
-    def _add_tie(self, system, look: Look, tie: Tie, variables: NDArray, residuals: NDArray, weights: NDArray) -> None:
-        from footplant.solve.methods.spacetime import _assembly as spacetime_assembly
+    def _add_tie(
+        self, system, at: Evaluation, tie: Tie, variables: NDArray, residuals: NDArray, weights: NDArray
+    ) -> None:
+        import footplant.solve.methods.spacetime._assembly as kernel
 
         own = slice(tie.begin, tie.begin + len(tie.frames) * tie.wide)
         values, shares = residuals[own].reshape(-1, tie.wide), weights[own].reshape(-1, tie.wide)
-        heard = np.flatnonzero(((shares > 0) | (variables >= 0)).any(axis=1))
-        if not len(heard):
+        used = np.flatnonzero(((shares > 0) | (variables >= 0)).any(axis=1))
+        if not len(used):
             return
-        frames = np.repeat(tie.frames[heard], tie.wide, axis=0)
+        frames = np.repeat(tie.frames[used], tie.wide, axis=0)
         if tie.of_point:
-            places = look.places[frames, tie.point]
+            places = at.places[frames, tie.point]
             slopes = tie.slopes(places)
-            jacobian = self._point_jacobian(tie, look, frames.ravel(), places.reshape(-1, 3), slopes.reshape(-1, 3))
+            jacobian = self._point_jacobian(tie, at, frames.ravel(), places.reshape(-1, 3), slopes.reshape(-1, 3))
         else:
             # (r, T, wide, 3+3J) → a line for each residual with its T frames
-            asked = np.moveaxis(np.asarray(tie.constraint.jacobian(look.kinematics), float)[heard], 2, 1)
-            jacobian = self._turned(tie, look, frames.ravel(), asked)
-        knots = system.knots
-        arguments: tuple = (
-            knots.first, knots.basis, frames, values[heard].ravel(), shares[heard].ravel(),
-            jacobian.reshape(*frames.shape, len(self.columns)), variables[heard].ravel(), system.border.slots,
-            system.band, system.rhs, system.side, system.var_corner, system.var_rhs,
+            given = np.moveaxis(np.asarray(tie.constraint.jacobian(at.kinematics), float)[used], 2, 1)
+            jacobian = self._turned(tie, at, frames.ravel(), given)
+        lines = kernel.TieRows(
+            frames, values[used].ravel(), shares[used].ravel(),
+            jacobian.reshape(*frames.shape, len(self.columns)), variables[used].ravel(),
         )  # fmt: skip
-        spacetime_assembly.add_ties(*arguments)
+        splines = kernel.Splines(system.knots.first, system.knots.basis)
+        kernel.add_ties(splines, lines, kernel.Equations(*system.equations))
