@@ -408,6 +408,7 @@ ABOVE_THORAX = {name for name in SAME if name[1:] in ("clavicle", "humerus", "ra
 }  # fmt: skip
 
 
+@pytest.mark.named("asf_amc/35_01.amc", "bvh/cmu/35_01.bvh")
 def test_bvh_and_amc_of_the_same_take_agree(shared):
     """CMU 35_01: the BVH has a T-pose before the first frame, and leaves out the thorax bone (116 mm).
 
@@ -443,6 +444,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("file", REAL)
+@pytest.mark.named("{file}")
 def test_real_files(shared, file):
     clip = footplant.load(shared / file)
     frames, height = REAL[file]
@@ -458,6 +460,7 @@ def test_real_files(shared, file):
         assert clip.motion.fps == 120.0
 
 
+@pytest.mark.named("bad/asf_02_truncated.asf")
 def test_a_truncated_skeleton_is_refused(shared):
     """It is whole as a text, but bones that it counts are missing."""
     with pytest.raises(FormatError, match="expected 8 bones according to their ids, got 6"):

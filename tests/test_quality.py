@@ -330,6 +330,7 @@ def test_what_cannot_be_judged_is_refused():
         measure(Clip(standing(figure), replace(figure, contacts={})))
 
 
+@pytest.mark.named("bvh/cmu/35_01.bvh")
 def test_another_tools_output_is_judged_alike(shared):
     clip = footplant.load(shared / "bvh" / "cmu" / "35_01.bvh")
     quality = measure(clip)

@@ -531,6 +531,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("file", TABLE)
+@pytest.mark.named("{file}")
 def test_real_files(shared, file):
     from footplant.cli.inspect import describe
 
