@@ -19,7 +19,7 @@ install: $(STAMP)-all
 
 # some tests of every package, in about a minute: tests/quick.txt
 quick: $(STAMP)-test
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q @tests/quick.txt
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --quick @tests/quick.txt
 
 # every test, examples and README included; kernels are compiled first, because two workers would compile each twice
 test: $(STAMP)-test page clips

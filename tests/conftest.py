@@ -55,15 +55,23 @@ def pytest_report_header() -> str:
     return f"real clips: {files} files in {SHARED_DATA}{partly}"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="of files that mark some tests as quick, run only those")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quick: with --quick, only the tests of a file that have this mark are run")
     config.addinivalue_line(
         "markers", "named(*paths): the case is about these files of the real clips; without them there is no such case"
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases about named files that are absent, and lists of real files that are empty."""
+    """Leave out cases about named files that are absent, and lists of real files that are empty; heed --quick."""
     left = [item for item in items if _is_about_absent_files(item)]
+    if config.getoption("quick"):
+        chosen = {item.path for item in items if item.get_closest_marker("quick")}
+        left += [item for item in items if item.path in chosen and not item.get_closest_marker("quick")]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]

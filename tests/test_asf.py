@@ -119,6 +119,7 @@ def test_a_simple_file():
     assert (found.takes[0].name, found.takes[0].frames, found.takes[0].fps) == ("clip", 2, 120.0)
 
 
+@pytest.mark.quick
 def test_bones_rotate_about_their_own_axes():
     """C·M·C⁻¹ with turns written innermost first, in matrices."""
     pose = motion()
@@ -445,6 +446,7 @@ REAL = {
 
 @pytest.mark.parametrize("file", REAL)
 @pytest.mark.named("{file}")
+@pytest.mark.quick
 def test_real_files(shared, file):
     clip = footplant.load(shared / file)
     frames, height = REAL[file]

@@ -134,11 +134,13 @@ def test_result_names_are_unique(tmp_path):
         ("retarget", {"characters": ("nobody.glb",)}, "no such file"),
     ],
 )
+@pytest.mark.quick
 def test_invalid_batches_are_refused_before_any_work(tmp_path, job, options, said):
     with pytest.raises(FormatError, match=said):
         Batch(job, ["sample:walk"], tmp_path, **options)
 
 
+@pytest.mark.quick
 def test_the_key_depends_on_input_character_options_and_companions(tmp_path):
     ledger = Ledger(tmp_path)
     walk = sample("walk")
@@ -346,6 +348,7 @@ def test_the_command_writes_a_report_and_a_dataset(tmp_path):
     assert all((start < ends[0]) == (start + 10 <= ends[0]) for start in starts)
 
 
+@pytest.mark.quick
 def test_datasets_refuse_other_skeletons(tmp_path):
     walk, short = sample("walk"), footplant.load_character("sample:short")
     other = footplant.Clip(footplant.rest_motion(short.skeleton, frames=3), short)
@@ -364,5 +367,6 @@ def test_datasets_refuse_other_skeletons(tmp_path):
         made[1]
 
 
+@pytest.mark.quick
 def test_every_job_has_a_summary():
     assert all(isinstance(job, Job) and job.summary for job in JOBS.values())

@@ -39,6 +39,7 @@ def some_frames(motion: Motion, most: int = 40) -> Motion:
 
 
 @pytest.mark.parametrize("name", samples.names())
+@pytest.mark.quick
 def test_same_lengths_give_the_sample_back(name):
     clip = samples.load(name)
     assert there_and_back(some_frames(clip.motion), clip.character) < 1e-12

@@ -294,6 +294,7 @@ def test_recorded_clips_keep_what_matters(name, stem):
             assert found["drift_mm"] < 5.0 + found["performer_drift_mm"]
 
 
+@pytest.mark.quick
 def test_the_root_estimate_spares_the_body_step():
     clip, target = samples.load("walk"), samples.load_character("blubby")
     with_it = PuppetEngine(clip.character, target, scale=1.0).play(clip.motion).iterations.sum()

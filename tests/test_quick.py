@@ -9,7 +9,7 @@ import footplant
 
 TESTS = Path(__file__).parent
 SOURCE = Path(footplant.__file__).parent
-LISTED = [line.partition("::")[0] for line in (TESTS / "quick.txt").read_text(encoding="utf-8").split()]
+LISTED = (TESTS / "quick.txt").read_text(encoding="utf-8").split()
 
 
 def imported(path: Path) -> set[str]:
