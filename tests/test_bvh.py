@@ -307,11 +307,14 @@ def test_memory_stays_below_ten_times_the_file(digits, tmp_path):
 
 
 @pytest.mark.skipif(not REAL, reason="the folder shared/data with real clips is not beside the repository")
+@pytest.mark.named("MANIFEST.csv")
 def test_real_files_have_the_frames_joints_and_rates_that_are_stated(shared):
     with open(shared / "MANIFEST.csv", newline="") as file:
         stated = {row["path"]: row for row in csv.DictReader(file) if row["format"] == "BVH"}
     assert {str(path.relative_to(shared)) for path in REAL} == set(stated)
     for name, row in stated.items():
+        if not row["joints"]:
+            continue  # its facts are not stated
         figure = bvh.load(shared / name)[0]
         assert len(figure.skeleton) == int(row["joints"]), name
         assert figure.takes[0].fps == pytest.approx(float(row["fps"]), rel=1e-4), name

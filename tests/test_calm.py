@@ -73,6 +73,7 @@ def test_spacetime_has_the_lowest_peak_and_footplants_hold(walk, name):
 
 
 @pytest.mark.parametrize("name", ["gltf/KayKit_Knight.glb", "bvh/other/mvn_40fps_A.bvh"])
+@pytest.mark.named("{name}")
 def test_hard_landings_and_knees_that_bend_backwards_hold_with_the_lowest_peak(shared, name):
     clip, target = load(str(shared / name)), load_character("sally")
     clip = replace(clip, motion=clip.motion[:300])

@@ -375,6 +375,7 @@ def test_command(capsys, tmp_path):
         assert words in err
 
 
+@pytest.mark.named("bvh/cmu/104_02.bvh", "bvh/cmu/09_01.bvh")
 def test_captured_gaits(shared):
     """A walk and a run of two people on one character, driven by random requests."""
     spec = MotionSet("captured", **gaits_of({"walk": "104_02", "run": "09_01"}))

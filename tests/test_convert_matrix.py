@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import footplant
-from conftest import shared_data
+from conftest import shared_files
 from footplant import Clip, Kinematics
 from footplant.io import FORMAT_FEATURES, formats
 from footplant.skinning import linear_blend
@@ -21,7 +21,12 @@ from footplant.skinning import linear_blend
 FRAMES = 40
 CLOSE = 1e-5
 """Metres. Largest error of a joint after two files."""
-FIGURES = {"mannequin": "sample:walk", "cmu": "bvh/cmu/*.bvh", "glb": "gltf/godot_mannequiny.glb"}
+FIGURES = {
+    "mannequin": ("sample:walk",),
+    "cmu": ("bvh/cmu/*.bvh", "bvh/*/*.bvh"),
+    "glb": ("gltf/godot_mannequiny.glb", "gltf/walk.glb"),
+}
+"""Character → candidate files; the first one present is used."""
 
 
 def both_ways() -> dict[str, str]:
@@ -48,11 +53,11 @@ def need(name: str) -> None:
 @cache
 def original(figure: str) -> Clip:
     """Return the first forty frames of a character."""
-    source = FIGURES[figure]
+    source, *_ = FIGURES[figure]
     if not source.startswith("sample:"):
-        found = sorted(shared_data().glob(source))
+        found = [path for pattern in FIGURES[figure] for path in shared_files(pattern)]
         if not found:
-            pytest.skip("the folder shared/data with real clips is not beside the repository")
+            pytest.skip("no real clips: neither shared/data beside the repository nor those of tests/real_clips.py")
         source = str(found[0])
     clip = footplant.load(source)
     return replace(clip, motion=clip.motion[:FRAMES], takes=(), others=())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -29,6 +30,36 @@ def test_every_block_says_what_it_is(page):
             assert "sample:" not in block, f"what needs samples alone can be run: {block[:60]!r}"
 
 
+RUN = """
+import json, sys, warnings
+from footplant.cli import main
+for language, block in json.load(sys.stdin):
+    print(block, flush=True)
+    if language == "python":
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
+    elif main(block) != 0:
+        sys.exit(1)
+"""
+"""One process a page: its commands and its Python blocks, in order, each block with names of its own."""
+
+
+def steps(page: Path) -> list[tuple[str, str | list[str]]]:
+    """What a page runs: Python blocks, and commands as lists of words without the first."""
+    found = []
+    for language, block in blocks(page):
+        if language == "python":
+            found.append((language, block))
+        elif language == "bash":
+            for command in (line.partition(" #")[0].strip() for line in block.splitlines()):
+                if command:
+                    program, *words = shlex.split(command)
+                    assert program == "footplant", f"cannot run {command!r} here"
+                    found.append((language, words))
+    return found
+
+
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if {"bash", "python"} & {kind for kind, _ in blocks(page)}],
@@ -36,19 +67,10 @@ def test_every_block_says_what_it_is(page):
 )
 def test_what_a_page_shows_runs(page, tmp_path):
     """All blocks of a page in one folder, in order."""
-    for language, block in blocks(page):
-        if language == "python":
-            done = subprocess.run(
-                [sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
-        elif language == "bash":
-            for command in (line.partition(" #")[0].strip() for line in block.splitlines()):
-                if command:
-                    words = shlex.split(command)
-                    assert words[0] == "footplant", f"cannot run {command!r} here"
-                    done = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
-                    assert done.returncode == 0, f"{command}: {done.stderr}"
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(steps(page)), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_site_builds_without_a_warning(tmp_path):

@@ -64,6 +64,7 @@ def same(one, other) -> bool:
     )
 
 
+@pytest.mark.quick
 def test_a_drag_bends_the_clip_and_plants_stay(session):
     edit = reach(80)
     state = session.do(edit)
@@ -84,6 +85,7 @@ def test_a_joint_rotation_is_an_edit_too(session):
     assert session.steps[0].title == "Turn head at 60"
 
 
+@pytest.mark.quick
 def test_footplants_are_moved_resized_released_and_deleted(session):
     mark = next(m for m in session.state.marks if m.interval[0] > 20 and m.interval[1] < 150)
     start_frame, end = mark.interval
@@ -368,6 +370,7 @@ def test_file_names_are_sanitised(tmp_path):
     assert journals.free_name(tmp_path, "c.glb") == "c-2.glb"
 
 
+@pytest.mark.quick
 def test_a_project_keeps_the_whole_history(session, tmp_path):
     kept = session.journal.keep("sally.glb", _sally(tmp_path))
     session.do(reach(80))

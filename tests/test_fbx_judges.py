@@ -45,6 +45,8 @@ EXPECTED = {
     "ufbx_maya_kenney_character_7700_binary": (46, 13, [("Take 001", 21, 24.0)], "cm", 3.786, 804),
     "ufbx_maya_rotation_order_7500_ascii": (7, 0, [], "cm", None, 24),
 }  # fmt: skip
+UNSTATED = {"Warrior", "ase_08_02_cmu"}
+"""Files that state centimetres and mean something else, so that heights say nothing; the judges see their joints."""
 _SIDES = (
     "clavicle={0}Shoulder; upper_arm={0}Arm; lower_arm={0}ForeArm; hand={1}; upper_leg={0}UpLeg; lower_leg={0}Leg; "
     "foot={0}Foot; toes={2}"
@@ -73,10 +75,11 @@ def load(name: str) -> footplant.Clip:
 
 @real
 def test_every_file_is_in_the_table():
-    assert sorted(path.stem for path in FILES) == sorted(EXPECTED)
+    assert {path.stem for path in FILES} <= EXPECTED.keys() | UNSTATED
 
 
 @pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.named("fbx/{name}.fbx")
 def test_info_of_real_files(shared, name):
     joints, ends, takes, unit, height, vertices = EXPECTED[name]
     clip = load(name)
@@ -92,6 +95,7 @@ def test_info_of_real_files(shared, name):
 
 
 @pytest.mark.parametrize("name", ROLES)
+@pytest.mark.named("fbx/{name}.fbx")
 def test_roles_of_real_files(shared, name):
     prefix, middle, hand, toes = ROLES[name]
     clip = load(name)
@@ -160,7 +164,7 @@ def test_joints_match_three_js(path):
             index = [joint for joint, place in enumerate(seen) if place and found.skeleton.names[joint] in sound]
             assert time > 0 or len(index) >= len(found.skeleton) - 1, UNEVEN
             frame = round(time * motion.fps)
-            assert frame == pytest.approx(time * motion.fps, abs=1e-6)
+            assert frame == pytest.approx(time * motion.fps, abs=1e-5)
             ours = Kinematics(motion[frame]).positions[0, index]
             theirs = np.array([seen[joint] for joint in index]).reshape(-1, 3)
             assert np.abs(ours - theirs).max(initial=0.0) < 2e-6 * size_of(found)
@@ -171,6 +175,7 @@ def test_joints_match_three_js(path):
     # assimp interpolates linearly where the last one has cubic curves over a few sparse keys
     [("assimp_huesitos", 1e-6), ("assimp_animation_with_skeleton", 1e-6), ("bvhtoolbox_template", 2e-4)],
 )
+@pytest.mark.named("fbx/{name}.fbx")
 def test_joints_match_assimp(shared, tmp_path, name, tolerance):
     """Files with uneven keys, which three.js misreads; assimp converts them to glTF, whose reader is tested too."""
     if shutil.which("assimp") is None:
@@ -188,6 +193,7 @@ def test_joints_match_assimp(shared, tmp_path, name, tolerance):
     assert error < tolerance * size_of(ours)
 
 
+@pytest.mark.named("fbx/bvhtoolbox_template.fbx", "bvh/other/toolbox_walk01.bvh")
 def test_the_same_walk_as_fbx_and_as_bvh(shared):
     a, b = load("bvhtoolbox_template").motion, footplant.load(shared_data("bvh", "other", "toolbox_walk01.bvh")).motion
     assert (len(a), a.fps) == (len(b), pytest.approx(b.fps, rel=1e-5))
@@ -195,6 +201,7 @@ def test_the_same_walk_as_fbx_and_as_bvh(shared):
     np.testing.assert_allclose(Kinematics(a).positions[:, index], Kinematics(b).positions, atol=2e-5)
 
 
+@pytest.mark.named("fbx/100avatars_001_Crimsom.fbx", "vrm/100avatars_001_Crimsom.vrm")
 def test_the_same_character_as_fbx_and_as_vrm(shared):
     """Exported twice by its makers, in A-pose and in T-pose: everything that is independent of the pose agrees."""
     a = load("100avatars_001_Crimsom").character
@@ -225,6 +232,7 @@ def test_synthetic_file_matches_three_js(tmp_path):
     np.testing.assert_allclose(Kinematics(motion[[0, 5]]).positions, answer, atol=1e-4)
 
 
+@pytest.mark.named("fbx/ozz_pab_locomotions.fbx")
 def test_info_on_the_command_line(shared, capsys):
     path = shared_data("fbx", "ozz_pab_locomotions.fbx")
     assert main(["info", "--json", "--take", "run", str(path)]) == 0

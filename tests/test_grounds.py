@@ -220,6 +220,7 @@ def test_glb_meshes_are_in_world_space(tmp_path):
         load_ground(str(tmp_path / "bones.glb"), COURSE)
 
 
+@pytest.mark.named("positions_terrain/climb_seq_1/multi_boxes.obj", "smpl_npz/pyroki_heightmap.npy")
 def test_real_grounds(shared):
     boxes = load_ground(
         str(shared / "positions_terrain" / "climb_seq_1" / "multi_boxes.obj"), COURSE, GroundOptions(up="z")

@@ -65,6 +65,7 @@ def test_masses_sum_to_one_and_balance():
 
 
 @pytest.mark.parametrize("file", ["bvh/cmu/02_01.bvh", "bvh/other/mocopi_jump.bvh", "gltf/KayKit_Knight.glb"])
+@pytest.mark.named("{file}")
 def test_real_masses_and_limits(shared, file):
     clip = footplant.load(shared_data(*file.split("/")))
     character = clip.character
@@ -77,6 +78,7 @@ def test_real_masses_and_limits(shared, file):
 
 @pytest.mark.parametrize("file", ["bvh/cmu/104_02.bvh", "bvh/cmu/35_01.bvh", "bvh/other/imusim_16_15.bvh",
                                   "bvh/other/mvn_40fps_A.bvh", "bvh/other/mocopi_jump.bvh"])  # fmt: skip
+@pytest.mark.named("{file}")
 def test_feet_of_people_who_walk_touch_the_floor(shared, file):
     """In these files the floor is y = 0: the lowest position of the soles is the floor, to three centimetres."""
     clip = footplant.load(shared_data(*file.split("/")))
@@ -85,6 +87,7 @@ def test_feet_of_people_who_walk_touch_the_floor(shared, file):
         assert abs(np.percentile(kinematics.point(clip.character.contacts[label])[:, 1], 5)) < 0.035, label
 
 
+@pytest.mark.named("gltf/CesiumMan.glb")
 def test_sole_is_read_from_the_mesh(shared):
     clip = footplant.load(shared_data("gltf", "CesiumMan.glb"))
     assert clip.character.height == pytest.approx(1.5, abs=0.06)

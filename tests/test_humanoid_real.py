@@ -152,6 +152,7 @@ TABLES = {
 NOT_HUMAN = {
     "bvh/other/dog_walk_quadruped.bvh": "quadruped",
     "gltf/Fox_quadruped.glb": "quadruped",
+    "gltf/Fox.gltf": "quadruped",
     "gltf/webxr_hand_left.glb": "hand",
     "gltf/webxr_hand_right.glb": "hand",
     "bvh/other/fairmotion_sinusoidal.bvh": "too few",
@@ -197,6 +198,7 @@ def names_of(skeleton, roles):
 
 
 @pytest.mark.parametrize("file", TABLES)
+@pytest.mark.named("{file}")
 def test_real_roles(shared, file):
     clip = load(file)
     roles = clip.character.require_roles()
@@ -206,6 +208,7 @@ def test_real_roles(shared, file):
 
 
 @pytest.mark.parametrize("file", [file for file in TABLES if file.startswith("bvh")])
+@pytest.mark.named("{file}")
 def test_real_measure(shared, file):
     clip = load(file)
     name = file.split("/")[-1]
@@ -219,6 +222,7 @@ def test_real_measure(shared, file):
 
 
 @pytest.mark.parametrize("file", NOT_HUMAN)
+@pytest.mark.named("{file}")
 def test_not_human(shared, file):
     clip = load(file)
     assert clip.character.roles is None
@@ -245,6 +249,7 @@ _MAIN = ["hips", "head"] + [
 
 
 @pytest.mark.parametrize("file", _SAMPLE)
+@pytest.mark.named("{file}")
 def test_real_skeletons_without_names(shared, file):
     """By shape alone, with the joints in another order and the skeleton rotated; frames of the motion help."""
     clip = load(file)
@@ -296,6 +301,7 @@ def _vrm_bones(path: Path) -> list[tuple[str, str]]:
     return out
 
 
+@pytest.mark.named("gltf/Fox_quadruped.glb")
 def test_a_quadruped_can_be_forced(shared):
     clip = load("gltf/Fox_quadruped.glb")
     skeleton = clip.motion.skeleton
@@ -306,6 +312,7 @@ def test_a_quadruped_can_be_forced(shared):
     assert names_of(skeleton, roles) == forced
 
 
+@pytest.mark.named("gltf/KnightCharacter/KnightCharacter.gltf", "bvh/other/mocopi_jump.bvh")
 def test_wrong_side_names_lower_the_confidence(shared):
     clip = load("gltf/KnightCharacter/KnightCharacter.gltf")
     roles = clip.character.require_roles()

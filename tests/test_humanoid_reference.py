@@ -103,6 +103,7 @@ def test_a_motion_gives_the_reference_where_the_rest_pose_does_not_stand():
         "bvh/other/pybvh_test2.bvh", "gltf/godot_mannequiny.glb", "gltf/CesiumMan.glb",
     ],
 )  # fmt: skip
+@pytest.mark.named("{file}")
 def test_real_skeletons(shared, file):
     clip = footplant.load(shared_data(*file.split("/")))
     roles = clip.character.require_roles()

@@ -461,6 +461,7 @@ def test_ten_thousand_constraints_take_seconds(walk):
 
 
 @pytest.mark.parametrize("name", ["RobotExpressive", "KnightCharacter"])
+@pytest.mark.named("gltf/RobotExpressive.glb", "gltf/KnightCharacter/KnightCharacter.gltf")
 def test_figures_whose_limbs_do_not_hang_together(shared, name):
     """Feet that hang on the root, not on the shins: hybrid refuses with the reason, numeric works."""
     from footplant.io import load_character as load_file

@@ -201,6 +201,7 @@ def test_vmc_further_arguments_and_other_messages_are_ignored():
 # Xsens and NatNet, recorded from devices
 
 
+@pytest.mark.named("live/mxtp02.bin")
 def test_xsens_recorded_pose(shared):
     data = (shared / "live" / "mxtp02.bin").read_bytes()
     found = xsens.decode(data)
@@ -218,6 +219,7 @@ def test_xsens_recorded_pose(shared):
     assert sample.positions[:, 1].min() == pytest.approx(0.0287, abs=1e-3)
 
 
+@pytest.mark.named("live/mxtp01.bin")
 def test_xsens_other_message_types_are_ignored(shared):
     receiver = xsens.XsensReceiver()
     for name in ("mxtp01", "mxtp12", "mxtp13"):
@@ -245,6 +247,7 @@ def test_xsens_round_trip():
     assert rotation.angle(found.rotations, sample.rotations).max() < 1e-6
 
 
+@pytest.mark.named("live/mocapframe_packet_v3.bin")
 def test_natnet_recorded_frames(shared):
     frame = natnet.decode((shared / "live" / "mocapframe_packet_v3.bin").read_bytes())
     assert isinstance(frame, natnet.NatNetFrame)
@@ -260,6 +263,7 @@ def test_natnet_recorded_frames(shared):
     assert not frame.models_changed
 
 
+@pytest.mark.named("live/mocapframe_packet_occluded_v3.bin")
 def test_natnet_recorded_occlusion(shared):
     frame = natnet.decode((shared / "live" / "mocapframe_packet_occluded_v3.bin").read_bytes())
     assert isinstance(frame, natnet.NatNetFrame)
@@ -270,6 +274,7 @@ def test_natnet_recorded_occlusion(shared):
     assert frame.seconds == pytest.approx(8966.9)
 
 
+@pytest.mark.named("live/modeldef_packet_v3.bin")
 def test_natnet_recorded_definitions_and_server(shared):
     found = natnet.decode((shared / "live" / "modeldef_packet_v3.bin").read_bytes())
     assert isinstance(found, natnet.Definitions)
@@ -279,6 +284,7 @@ def test_natnet_recorded_definitions_and_server(shared):
     assert server == natnet.ServerInfo("Motive", (2, 1, 0, 0), (3, 0, 0, 0))
 
 
+@pytest.mark.named("live/traffic.pcapng")
 def test_natnet_recorded_capture(shared):
     """Every UDP payload of the capture decodes, and its frames run at 120 Hz."""
     numbers, seconds = [], []

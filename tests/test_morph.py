@@ -149,6 +149,7 @@ def test_proportions_are_measured_by_role(name):
     assert proportions_of(base, base) == Proportions()
 
 
+@pytest.mark.named("bvh/cmu/02_01.bvh")
 def test_other_skeletons_lend_their_proportions(walk, shared):
     other = footplant.load(shared / "bvh" / "cmu" / "02_01.bvh").character
     resized = on_skeleton_of(walk.character, other)

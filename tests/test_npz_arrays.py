@@ -235,6 +235,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("file", REAL)
+@pytest.mark.named("{file}")
 def test_real_files(shared, file):
     frames, joints, rate, up, height, roles = REAL[file]
     clip = footplant.load(shared / file)
@@ -247,6 +248,7 @@ def test_real_files(shared, file):
 
 
 @pytest.mark.parametrize("name", ["heightmap", "left_foot_contact", "right_foot_contact"])
+@pytest.mark.named("smpl_npz/pyroki_{name}.npy")
 def test_real_arrays_that_are_not_motions(shared, name):
     with pytest.raises(FormatError, match="height map" if name == "heightmap" else "foot contacts"):
         footplant.load(shared / f"smpl_npz/pyroki_{name}.npy")
@@ -255,6 +257,7 @@ def test_real_arrays_that_are_not_motions(shared, name):
 @pytest.mark.parametrize(
     "file", [CLIMB, KIMODO, "isaaclab_npz/humanoid_walk.npz", "smpl_npz/pyroki_smpl_keypoints.npy"]
 )
+@pytest.mark.named("{file}")
 def test_real_positions_are_fitted(shared, file):
     """Every joint matches the file to float precision, except skin points that follow no joint exactly."""
     (figure,) = format_npz.load(shared / file)

@@ -190,6 +190,7 @@ def test_options_are_checked(walk):
 
 @pytest.mark.parametrize("name", ["02_01", "09_01", "120_09", "49_06"])
 @pytest.mark.parametrize("curve", [curves.circle(1.5), curves.s_curve(4.0, 1.0)])
+@pytest.mark.named("bvh/cmu/{name}.bvh")
 def test_captured_walks_and_runs_bend(shared, name, curve):
     clip = load(shared / "bvh" / "cmu" / f"{name}.bvh")
     clip = replace(clip, motion=clip.motion[1:500])

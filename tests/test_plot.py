@@ -65,6 +65,7 @@ def test_plants_change_the_picture(tmp_path):
     assert np.abs(with_plants - without).max() > 0.2
 
 
+@pytest.mark.quick
 def test_poses_alone_are_less_tall(tmp_path):
     whole = pixels(plot.strip(stepping(), tmp_path / "whole.png", plants={}, dpi=40))
     poses = pixels(plot.strip(stepping(), tmp_path / "poses.png", plants={}, panels=False, dpi=40))
@@ -95,6 +96,7 @@ def test_poses_of_a_clip_in_place_are_spread():
     assert view.right[0] > 0.5
 
 
+@pytest.mark.quick
 def test_angles_have_the_clinical_signs():
     clip = stepping()
     angles = curves.leg_angles(clip.character, Kinematics(clip.motion), "left")

@@ -238,6 +238,7 @@ def test_missing_roles_are_ignored():
     np.testing.assert_allclose(changed.skeleton.offsets[hand], figure.skeleton.offsets[hand], atol=1e-12)
 
 
+@pytest.mark.named("bvh/cmu/02_01.bvh")
 def test_real_captured_skeleton(shared):
     """A CMU skeleton: zero-length joints before hips and neck, its own units and axes."""
     figure = footplant.load(shared_data("bvh", "cmu", "02_01.bvh")).character
@@ -260,6 +261,7 @@ def test_real_captured_skeleton(shared):
 
 
 @pytest.mark.parametrize("name", ["CesiumMan.glb", "RiggedFigure.glb", "KayKit_Knight.glb", "godot_mannequiny.glb"])
+@pytest.mark.named("gltf/{name}")
 def test_real_skinned_character(shared, name):
     figure = footplant.load_character(shared / "gltf" / name)
     changed = apply_proportions(figure, legs=1.3, arms=0.9, girth=1.2)

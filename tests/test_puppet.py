@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import shared_files
+from conftest import shared_data, shared_files
 from footplant import rotation, samples
 from footplant.clip import Clip
 from footplant.contacts.importance import PerformanceScene, SceneObject, importance, importances
@@ -282,12 +282,10 @@ def test_feet_that_creep_stand(who):
             assert least <= moved <= most
 
 
-@pytest.mark.parametrize("name", measured.REAL)
-def test_recorded_clips_keep_what_matters(name):
-    files = shared_files(f"bvh/cmu/{measured.REAL[name]}.bvh")
-    if not files:
-        pytest.skip("the folder shared/data with real clips is not beside the repository")
-    clip, scene, intervals = measured.real_clip(files[0])
+@pytest.mark.parametrize(("name", "stem"), measured.REAL.items(), ids=measured.REAL)
+@pytest.mark.named("bvh/cmu/{stem}.bvh")
+def test_recorded_clips_keep_what_matters(name, stem):
+    clip, scene, intervals = measured.real_clip(shared_data("bvh", "cmu", f"{stem}.bvh"))
     for who in TARGETS:
         found = measured.measures(clip, who, scene, intervals)
         assert np.isfinite(list(found.values())).all()
@@ -296,6 +294,7 @@ def test_recorded_clips_keep_what_matters(name):
             assert found["drift_mm"] < 5.0 + found["performer_drift_mm"]
 
 
+@pytest.mark.quick
 def test_the_root_estimate_spares_the_body_step():
     clip, target = samples.load("walk"), samples.load_character("blubby")
     with_it = PuppetEngine(clip.character, target, scale=1.0).play(clip.motion).iterations.sum()
@@ -337,9 +336,9 @@ def test_offline_report_and_comparison():
 
 
 def test_real_clips_play_on_sally_and_blubby():
-    files = shared_files("bvh/*/*.bvh")[::16]
+    files = [*shared_files("bvh/*/*.bvh")[::16], *shared_files("deepmimic/humanoid3d_[jkr]*.txt")]
     if not files:
-        pytest.skip("the folder shared/data with real clips is not beside the repository")
+        pytest.skip("no real clips: neither shared/data beside the repository nor those of tests/real_clips.py")
     from footplant.io import load
 
     for path in files:

@@ -330,6 +330,7 @@ def test_invalid_input_raises():
         measure(Clip(standing(figure), replace(figure, contacts={})))
 
 
+@pytest.mark.named("bvh/cmu/35_01.bvh")
 def test_output_of_another_tool(shared):
     clip = footplant.load(shared / "bvh" / "cmu" / "35_01.bvh")
     quality = measure(clip)

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+TARGETS = sorted(set(re.findall(r"\bmake (demo|quick|test|install|check|bounds|bench|fuzz)\b", TEXT)))
 FOOTPLANT = [sys.executable, "-m", "footplant"]
 
 
@@ -34,7 +35,7 @@ def test_begins_with_the_two_commands():
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\bmake (demo|test|install|check|bench|fuzz)\b", TEXT))))
+@pytest.mark.parametrize("target", TARGETS)
 def test_make_targets_exist(target):
     done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -58,18 +59,3 @@ def test_block_runs(number, folder):
         done = subprocess.run(FOOTPLANT + words[1:], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         assert done.stdout
-
-
-DOCUMENT_BLOCKS = [
-    (path.name, number, block)
-    for path in sorted((ROOT / "docs").glob("*.md"))
-    for number, block in enumerate(
-        re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    )
-]
-
-
-@pytest.mark.parametrize(("name", "number", "block"), DOCUMENT_BLOCKS)
-def test_python_of_the_documents_runs(name, number, block, tmp_path):
-    done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, f"docs/{name}, block {number}: {done.stderr}"

@@ -227,6 +227,7 @@ def capture(name):
 
 
 @pytest.mark.parametrize(("first", "second"), [(a, b) for a in [*WALKS, RUN] for b in [*WALKS, RUN] if a != b])
+@pytest.mark.named("bvh/cmu/{first}.bvh", "bvh/cmu/{second}.bvh")
 def test_foot_strikes_of_captured_walks_and_runs_correspond(shared, first, second):
     (a, mine), (b, other) = capture(first), capture(second)
     registration = register([a, b], reference=0, contacts=[mine, other])
@@ -301,6 +302,7 @@ def test_loop_has_no_seam(name):
     assert jumps[seam - 2 : seam + 2].max() <= 1.2 * np.delete(jumps, range(seam - 2, seam + 2)).max()
 
 
+@pytest.mark.named("bvh/cmu/104_02.bvh")
 def test_loop_of_a_captured_walk(shared):
     clip, _ = capture(WALKS[2])
     start, stop = find_loop(clip)

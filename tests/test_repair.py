@@ -178,6 +178,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("name", REAL)
+@pytest.mark.named("{name}")
 def test_real_clips(shared, name):
     clip = footplant.load(shared / name)
     solution = repair(replace(clip, motion=clip.motion[:900]))

@@ -121,6 +121,7 @@ def test_walk_follows_the_published_curves():
     assert speed == pytest.approx(1.35, rel=0.01)
 
 
+@pytest.mark.named("bvh/cmu/35_01.bvh")
 def test_walk_and_run_match_recorded_people(shared):
     figures = measure.run()
     for name in ("hip", "knee", "ankle", "pelvis", "arm"):
@@ -158,17 +159,20 @@ SMALL_SWINGERS = ("35_01", "imusim_16_15")
 
 
 @pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.named("bvh/cmu/35_01.bvh")
 def test_gaits_have_the_shape_of_recorded_ones(figures, curve):
     """Unshifted, against the mean over subjects."""
     assert figures[f"gait.{curve}.correlation"] >= 0.9
 
 
 @pytest.mark.parametrize("curve", [curve for curve in CURVES if curve != "walk.cmu.arm"])
+@pytest.mark.named("bvh/cmu/35_01.bvh")
 def test_gaits_have_the_range_of_recorded_ones(figures, curve):
     """Within a quarter of the median person's own range, with our gait at that person's speed and stride."""
     assert 0.75 <= figures[f"gait.{curve}.median_ratio_at_own_pace"] <= 1.25
 
 
+@pytest.mark.named("bvh/cmu/35_01.bvh")
 def test_arms_swing_as_those_of_people_who_swing_them(figures):
     """One by one; those left out swing so little that the textbook's walk would not match them either."""
     textbook = 40.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 
 from footplant import rotation
 from footplant.io import load
@@ -39,6 +40,7 @@ def of_cmu():
     return markers, solve(markers)
 
 
+@pytest.mark.named("c3d/cmu_02_01.c3d")
 def test_cmu_walk_against_its_own_markers_and_its_published_motion(shared) -> None:
     markers, solved = of_cmu()
     published = load(shared / "bvh/cmu/02_01.bvh")
@@ -79,6 +81,7 @@ def joint_turn(rotations: np.ndarray, parent: int, joint: int) -> np.ndarray:
 LEAST = {"upper_leg": 0.97, "upper_arm": 0.97, "lower_arm": 0.97, "lower_leg": 0.92, "foot": 0.93}
 
 
+@pytest.mark.named("c3d/cmu_02_01.c3d")
 def test_cmu_joint_angles_are_those_of_the_published_motion(shared) -> None:
     _, solved = of_cmu()
     published = load(shared / "bvh/cmu/02_01.bvh")
@@ -93,6 +96,7 @@ def test_cmu_joint_angles_are_those_of_the_published_motion(shared) -> None:
             assert abs(np.corrcoef(angles)[0, 1]) > least, (side, part)
 
 
+@pytest.mark.named("c3d/cmu_02_01.c3d")
 def test_cmu_markers_on_the_published_skeleton_are_within_three_centimetres(shared) -> None:
     """With the published bones and mean marker offsets: our poses against the published ones, without calibration.
 
@@ -140,6 +144,7 @@ WORN = {"upper_leg": "THI KNE", "lower_leg": "SHN ANK", "foot": "HEE TOE MT5", "
         "lower_arm": "FRM WRA WRB"}  # fmt: skip
 
 
+@pytest.mark.named("c3d/cmu_02_01.c3d")
 def test_cmu_walk_is_where_its_published_motion_is(shared) -> None:
     """The two skeletons place joints differently in the segments; apart from that they agree within 3 cm.
 

@@ -277,6 +277,7 @@ def test_results_are_deterministic(walk):
 
 
 @pytest.mark.parametrize("name", ["02_01", "09_01", "16_01"])
+@pytest.mark.named("bvh/cmu/{name}.bvh")
 def test_real_clips(shared, name):
     import footplant
 

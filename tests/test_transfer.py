@@ -179,6 +179,7 @@ def test_no_frames_at_all():
     assert len(transfer(motion, MANNEQUIN, load_character("sally"))) == 0
 
 
+@pytest.mark.named("bvh/cmu/35_01.bvh", "asf_amc/35_01.amc")
 def test_one_performance_in_two_formats_is_one_motion(shared):
     """CMU's 35_01 as BVH, with an added T-pose, and as AMC: the same on any character."""
     first, second = (

@@ -87,6 +87,7 @@ def footplant_within(plant, window):
     return replace(plant, frames=range(start - window.start, stop - window.start))
 
 
+@pytest.mark.named("bvh/cmu/02_01.bvh", "bvh/cmu/35_01.bvh")
 def test_captured_walk_to_kick(shared):
     clips = [footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh") for name in ("02_01", "35_01")]
     solution = transition(*clips, fps=60.0)

@@ -461,6 +461,7 @@ def test_every_real_file_is_read(path):
         assert 1.4 < clip.character.height < 2.0
 
 
+@pytest.mark.named("usd/usdSkel_skeleton.usda")
 def test_the_limbs_of_the_rig_of_usd_skel(shared):
     clip = footplant.load(shared_data("usd", "usdSkel_skeleton.usda"), isolated=False)
     names, roles = clip.motion.skeleton.names, clip.character.require_roles()

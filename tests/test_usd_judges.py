@@ -147,6 +147,7 @@ def test_usd_core_reads_the_extent_rate_and_range_that_we_write(tmp_path):
     assert (points <= high + 1e-6).all()
 
 
+@pytest.mark.named("usd/soma_human_skinned.usd")
 def test_the_skinned_human_is_read_as_a_person(shared):
     path = shared_data("usd", "soma_human_skinned.usd")
     clip = footplant.load(path)

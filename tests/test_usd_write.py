@@ -64,6 +64,7 @@ def test_a_walking_mannequin_round_trips(tmp_path, kind):
 
 
 @pytest.mark.parametrize("name", ["bvh/cmu/35_01.bvh", "gltf/CesiumMan.glb", "gltf/RobotExpressive.glb"])
+@pytest.mark.named("{name}")
 def test_real_clips_round_trip(tmp_path, shared, name):
     source = shared / name
     if not source.exists():

@@ -52,6 +52,7 @@ def named_joints(motion: Motion) -> dict[str, np.ndarray]:
 # reading
 
 
+@pytest.mark.quick
 def test_the_bone_map_wins_over_names_and_the_character_faces_z(tmp_path, version):
     clip = footplant.load(write(tmp_path, version))
     roles, skeleton = clip.character.require_roles(), clip.motion.skeleton
@@ -85,6 +86,7 @@ def test_a_glb_file_with_the_extension_is_read_alike(tmp_path, version):
     np.testing.assert_array_equal(theirs.motion.rotations, ours.motion.rotations)
 
 
+@pytest.mark.quick
 def test_an_animation_is_that_of_its_human_bones(tmp_path):
     content = made("a")
     number = human(content)["leftHand"]["node"]
@@ -265,6 +267,7 @@ def test_an_unmodified_file_is_copied_byte_for_byte(tmp_path, version):
 
 
 @pytest.mark.parametrize("version", ["0", "1"])
+@pytest.mark.quick
 def test_a_motion_on_a_character_keeps_its_file(tmp_path, version):
     content = made(version)
     content.json["extensions"]["VRMC_springBone"] = {"specVersion": "1.0", "springs": []}
@@ -531,6 +534,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("file", TABLE)
+@pytest.mark.named("{file}")
 def test_real_files(shared, file):
     from footplant.cli.inspect import describe
 
