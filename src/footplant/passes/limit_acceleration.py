@@ -142,7 +142,7 @@ def limited_span(
     highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
     fastest = before.max(initial=most)
     for own in parts_that_may_move(character, pace, before):
-        held = [c for c in kept if c is not None and (own is None or _joint(c) in own)]
+        held = [c for c in kept if c is not None and (own is None or c.joints[0] in own)]
         held = held if own is None else [replace(c, chain=own) for c in held]
         watched = [
             joint
@@ -189,10 +189,6 @@ def parts_that_may_move(character: Character, pace: SourcePeak, found: NDArray) 
     arms = [below(f"{side}_{part}") for part in ("hand", "upper_arm", "clavicle") for side in ("left", "right")]
     trunk = below("spine")
     return [*[arm for arm in arms if arm is not None][:1], None, *([] if trunk is None else [trunk])]
-
-
-def _joint(constraint: Constraint) -> int:
-    return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
 
 
 def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:

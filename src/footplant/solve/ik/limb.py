@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import all_finite, broadcast, real_array, real_number, shaped
 from footplant.errors import MotionError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -164,6 +165,10 @@ def place(
     reach that is approached without ever being met, which keeps knees from snapping straight; 0 is exact.
     """
     skeleton, frames = motion.skeleton, len(motion)
+    skeleton.require_joints((limb.upper, limb.lower, limb.end))
+    goals = real_array(goals, "goals", MotionError)
+    if goals.ndim > 1 and len(goals) not in (1, frames):
+        raise MotionError(f"expected goals of shape ({frames}, 3), got {np.shape(goals)}")
     kinematics = kinematics or Kinematics(motion)
     above = skeleton.parents[limb.upper]
     parents = kinematics.rotations[:, above] if above >= 0 else rotation.identity(frames)
@@ -181,7 +186,7 @@ def place(
         world = parents
         for joint in skeleton.chain(limb.end, limb.upper)[:-1]:
             world = rotation.multiply(world, rotations[:, joint])
-        wanted = np.broadcast_to(np.asarray(orientations, float), (frames, 4))
+        wanted = broadcast(orientations, (frames, 4), "orientations", MotionError)
         rotations[:, limb.end] = rotation.normalize(rotation.multiply(rotation.inverse(world), wanted))
     return LimbSolution(replace(motion, rotations=rotations), residual, flexion, status)
 
@@ -238,24 +243,32 @@ def solve(
     """
     from footplant.kernels import limb as kernel
 
-    goals = np.atleast_2d(np.asarray(goals, float))
+    goals = np.atleast_2d(real_array(goals, "goals", MotionError))
     if not np.isfinite(goals).all():
         bad = np.argwhere(~np.isfinite(goals))[0][0]
         raise MotionError(f"expected finite goals, got NaN or infinity at frame {bad}")
     origins = np.atleast_2d(np.asarray(origins, float))
     frames = max(len(goals), len(origins), len(np.atleast_2d(parents)), len(np.atleast_2d(uppers)))
 
-    def rows(array: ArrayLike, width: int) -> NDArray:
-        return np.array(np.broadcast_to(np.asarray(array, float), (frames, width)), order="C")
+    def rows(array: ArrayLike, width: int, what: str) -> NDArray:
+        return np.array(broadcast(array, (frames, width), what, MotionError), order="C")
+
+    def bones(offsets: ArrayLike, what: str) -> NDArray:
+        given = np.array(np.atleast_2d(real_array(offsets, what, MotionError)))
+        if given.shape not in ((1, 3), (frames, 3)):
+            raise MotionError(f"expected {what} of shape (3,) or ({frames}, 3), got {np.shape(offsets)}")
+        return all_finite(given, what, MotionError)
 
     new_uppers, new_lowers = np.empty((frames, 4)), np.empty((frames, 4))
     residual, bent, status = np.empty(frames), np.empty(frames), np.empty(frames, np.int64)
     kernel.reach_all(
-        rows(parents, 4), rows(uppers, 4), rows(lowers, 4),
-        np.array(np.atleast_2d(upper_offsets), float), np.array(np.atleast_2d(lower_offsets), float),
-        np.array(axis, float), own_plane, rows(origins, 3), rows(goals, 3),
-        rows((0.0, 0.0, 0.0) if pole is None else pole, 3), pole is not None,
-        np.array(np.broadcast_to(np.asarray(swivel, float), frames)), float(softness), float(flexion[0]),
-        float(flexion[1]), new_uppers, new_lowers, residual, bent, status,
+        rows(parents, 4, "parents"), rows(uppers, 4, "uppers"), rows(lowers, 4, "lowers"),
+        bones(upper_offsets, "upper offsets"), bones(lower_offsets, "lower offsets"),
+        np.array(shaped(axis, (3,), "the hinge's axis", MotionError)), own_plane,
+        rows(origins, 3, "origins"), rows(goals, 3, "goals"),
+        rows((0.0, 0.0, 0.0) if pole is None else pole, 3, "poles"), pole is not None,
+        np.array(broadcast(swivel, (frames,), "swivels", MotionError)),
+        real_number(softness, "softness", MotionError, low=0.0, high=1.0), float(flexion[0]), float(flexion[1]),
+        new_uppers, new_lowers, residual, bent, status,
     )  # fmt: skip
     return rotation.normalize(new_uppers), rotation.normalize(new_lowers), residual, bent, status

@@ -21,14 +21,13 @@ from footplant.constraints import (
     CenterOfMass,
     Constraint,
     Distance,
-    Follow,
     Footplant,
     Orientation,
     Position,
 )
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import IkSolution, worst_error
+from footplant.problem import IkSolution, missing_joint, require_joints, worst_error
 from footplant.skeleton import Character
 from footplant.solve.ik.groupccd.rows import Rows, rows_of
 from footplant.solve.ik.limb import LIMBS, Limb, limbs_of
@@ -63,6 +62,9 @@ class GroupCcd:
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Why it cannot honour a constraint; None when it can."""
+        missing = missing_joint(constraint, len(self.character.skeleton))
+        if missing:
+            return missing
         if isinstance(constraint, CenterOfMass | Balance):
             if self.character.masses is None:
                 return f"{self.character.name!r} has no segment masses"
@@ -75,11 +77,11 @@ class GroupCcd:
             return "its place is free; settle it first, or use spacetime"
         if isinstance(constraint, Position) and tuple(constraint.axes) != (1.0, 1.0, 1.0):
             return "it asks for some axes of a place only; use numeric, or an area"
-        for joint in _joints_of(constraint):
+        for joint in (*constraint.joints, *constraint.followed):
             reason = self._refuses_joint(constraint, joint)
             if reason:
                 return reason
-        if isinstance(constraint, Distance) and all(self.tree.limb_of[j] < 0 for j in _joints_of(constraint)):
+        if isinstance(constraint, Distance) and all(self.tree.limb_of[j] < 0 for j in constraint.joints):
             return "neither of its points is on an arm or a leg; use numeric"
         return None
 
@@ -139,6 +141,8 @@ class GroupCcd:
 
         start: a pose to look at areas from; the search itself always begins at the motion.
         """
+        require_joints(motion, constraints, start)
+        self.character.require_fit(motion.skeleton)
         first = Kinematics(motion, frames)
         # areas are followed by their tangents, which a second look puts right
         passes = 3 if any(is_curved(c) for c in constraints) else 1
@@ -283,14 +287,3 @@ def _sweep(character: Character, limb_of_joint: NDArray) -> tuple[list[int], lis
                 caps.append(TURNS[part] / len(chain))
                 gains.append(GAINS[part])
     return sweep, caps, gains
-
-
-def _joints_of(constraint: Constraint) -> list[int]:
-    if isinstance(constraint, Orientation):
-        return [constraint.joint]
-    joints = [constraint.point.joint]  # type: ignore[attr-defined]
-    if isinstance(constraint, Distance):
-        joints.append(constraint.other.joint)
-    if isinstance(constraint, Position) and isinstance(constraint.target, Follow) and constraint.target.motion is None:
-        joints.append(constraint.target.point.joint)
-    return joints
