@@ -43,6 +43,7 @@ from footplant import constraints as c
 from footplant.blending import blend, compose, distance, graph, loops, matching, registration, transition, warp
 from footplant.constraints.doorways import Doorway
 from footplant.contacts import detection, ground, importance, stillness
+from footplant.contacts.settings import StillnessSettings
 from footplant.edits import compare, drag, fit, merge, morph, morphology_independent, path, puppet, repair
 from footplant.edits import retarget as retargeting
 from footplant.edits import terrain as terrains
@@ -50,7 +51,7 @@ from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.live.controller import build_controller
 from footplant.live.kalman import FrameFilter, SensorFilter
 from footplant.live.motion_set import load_set
-from footplant.live.puppeteer import Frame, Puppeteer
+from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import concatenate, ground_transform, rest_motion
 from footplant.problem import Problem, Solution, judge_constraints, worst_error
 from footplant.quality import measure, smoothness
@@ -484,7 +485,7 @@ def _puppeteer() -> Puppeteer:
 
 def _puppet_step(draw) -> Any:
     puppeteer, motion = _puppeteer(), walk().motion
-    frame = Frame(draw(arrays(motion.root[0])), draw(arrays(motion.rotations[0])), draw(real(1 / 60)))
+    frame = PerformerFrame(draw(arrays(motion.root[0])), draw(arrays(motion.rotations[0])), draw(real(1 / 60)))
     _, pose = puppeteer.step(puppeteer.init(), frame)
     return pose.root, pose.rotations
 
@@ -631,8 +632,8 @@ CHEAP: dict[str, Draw] = {
     ),
     "curves.made": lambda d: d(st.sampled_from((curves.line, curves.circle)))(d(real(2.0))).length,
     "s_curve": lambda d: curves.s_curve(d(real(4.0)), d(real(1.0))).length,
-    "through": lambda d: curves.through(d(arrays(np.array([[0.0, 0], [1, 2], [3, 1]])))).places,
-    "Curve.moved": lambda d: curves.circle(2.0).moved(d(arrays([0.0, 1.0])), d(real(0.0))).places,
+    "through": lambda d: curves.through(d(arrays(np.array([[0.0, 0], [1, 2], [3, 1]])))).positions,
+    "Curve.moved": lambda d: curves.circle(2.0).moved(d(arrays([0.0, 1.0])), d(real(0.0))).positions,
     "skinning": lambda d: d(
         st.sampled_from(
             (
@@ -670,8 +671,8 @@ CHEAP: dict[str, Draw] = {
     "shoulder_rhythm": lambda d: c.shoulder_rhythm(d(characters), d(word("left", "right")), d(real(0.3))) and None,
     "Problem": lambda d: _problem(d) and None,
     "Problem.on": _on,
-    "find_stays": lambda d: stillness.find_stays(
-        d(arrays(np.zeros((20, 2, 3)))), d(arrays(np.array([0, 1]))), d(real(30.0)), d(real(1.7)), stillness.Stillness()
+    "find_still_intervals": lambda d: stillness.find_still_intervals(
+        d(arrays(np.zeros((20, 2, 3)))), d(arrays(np.array([0, 1]))), d(real(30.0)), d(real(1.7)), StillnessSettings()
     )[1],
     "continuous_segments": lambda d: stillness.continuous_segments(
         d(arrays(np.zeros((20, 2, 3)))), d(real(30.0)), d(real(1.7))
@@ -690,7 +691,9 @@ CHEAP: dict[str, Draw] = {
     "estimate_ground": lambda d: ground.estimate_ground(
         d(arrays(np.eye(3))), d(arrays(np.ones(3))), d(real(1.7))
     ).height(np.zeros((1, 2))),
-    "SteppingStones": lambda d: ground.SteppingStones(d(arrays(np.eye(3))), d(real(0.3))).height(d(arrays(np.eye(2)))),
+    "InterpolatedGround": lambda d: ground.InterpolatedGround(d(arrays(np.eye(3))), d(real(0.3))).height(
+        d(arrays(np.eye(2)))
+    ),
     "importance": lambda d: importance.importance(d(arrays([0.1, 0.5]))),
     "importances": lambda d: len(
         importance.importances(
@@ -751,7 +754,7 @@ DEAR: dict[str, Draw] = {
     "drag": _drag,
     "puppet": lambda d: puppet.puppet(d(clips), d(characters)),
     "share": lambda d: morphology_independent.share(d(clips), d(characters)),
-    "together": lambda d: merge.together(d(st.lists(clips, max_size=2))),
+    "merge_clips": lambda d: merge.merge_clips(d(st.lists(clips, max_size=2))),
     "compare": lambda d: compare.compare(d(clips), d(st.one_of(st.none(), characters)), (d(word(*NAMES)),)) and None,
     "method.solve": _method,
     "ik.solve": _solve_ik,

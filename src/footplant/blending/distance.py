@@ -157,7 +157,10 @@ def local_minima(table: NDArray, *, most: float | None = None, apart: int = 1) -
     """Return the local minima of a distance table within `apart` frames, at most `most` metres; best first."""
     from scipy.ndimage import minimum_filter
 
-    table = shaped(table, ("rows", "columns"), "distances", MotionError)
+    # infinite where two frames of one clip are too near to one another
+    table = shaped(table, ("rows", "columns"), "distances", MotionError, finite=False)
+    if np.isnan(table).any():
+        raise MotionError("expected distances, got NaN")
     apart = whole_number(apart, "cells apart", MotionError, low=0)
     apart = min(apart, max(table.shape, default=0))
     if not table.size:

@@ -43,6 +43,8 @@ LEAST_SPREAD = 9
 EAGER, LESS_EAGER = 300.0, 10.0
 """Weight of being twice as fast as wanted, or as it is, beside a joint's turn by a radian: less where plants would give
 way to it."""
+TINY = 1e-300
+"""Smallest divisor, so that nothing is divided by 0."""
 MOST_WEIGHT = 1e6
 """Per m²; a slow clip at many frames a second has peaks of tenths of a millimetre."""
 AROUND = 4
@@ -150,7 +152,8 @@ def limited_span(
             if peak > WATCHED * most and (own is None or joint in own)
         ]
         wishes = ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER))
-        weights = [min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT) for beside, eager in wishes]
+        # a motion without any acceleration is held with the largest weight
+        weights = [min(eager / max((beside / motion.fps**2) ** 2, TINY), MOST_WEIGHT) for beside, eager in wishes]
         for weight in dict.fromkeys(weights):
             limits = [
                 AccelerationLimit(
