@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from footplant import motion
 from footplant.clip import Clip, Conversion, Take
 from footplant.errors import (
+    ArgumentError,
+    ConstraintError,
     FootplantError,
     FormatError,
     HumanoidError,
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
     "Character",
     "Clip",
+    "ConstraintError",
     "Conversion",
     "FootplantError",
     "FormatError",

@@ -38,6 +38,10 @@ class Clip:
     layout: Any = field(default=None, repr=False)
     """How the file wrote its numbers (a BVH's channel orders), kept so that the same format can write them alike."""
 
+    def __post_init__(self) -> None:
+        """Check that the motion is the character's."""
+        self.character.require_fit(self.motion.skeleton)
+
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows: a strip of poses and an animation."""
         return notebook_html(self.motion, self.character, self.name)

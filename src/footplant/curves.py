@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import all_finite, real_array, real_number, shaped
 from footplant.errors import ConstraintError
 from footplant.grounds import direction
 
@@ -42,6 +43,7 @@ class Curve:
 
     def tightest(self, start: float, end: float) -> float:
         """Return the smallest radius of curvature between two arc lengths, metres; infinity if it is straight."""
+        start, end = (real_number(value, "arc length", ConstraintError) for value in (start, end))
         if not end > start:
             return float("inf")
         distance = np.linspace(start, end, _samples(end - start))
@@ -50,7 +52,7 @@ class Curve:
 
     def at(self, distance: ArrayLike) -> tuple[NDArray, NDArray]:
         """Return (positions (F, 2) metres, headings (F,) radians) at arc lengths (F,), metres."""
-        distance = np.asarray(distance, float)
+        distance = all_finite(real_array(distance, "arc lengths", ConstraintError), "arc lengths", ConstraintError)
         rounds = np.floor(distance / self.length) if self.closed else np.zeros_like(distance)
         along = distance - rounds * self.length
         inside = np.clip(along, 0.0, self.length)
@@ -71,11 +73,13 @@ class Curve:
 
     def moved(self, position: ArrayLike, heading: float) -> Curve:
         """Return the same curve, moved and rotated rigidly to start at a position (2,), metres, with a heading."""
+        position = shaped(position, (2,), "a position", ConstraintError)
+        heading = real_number(heading, "heading", ConstraintError)
         turn = heading - self.headings[0]
         c, s = np.cos(turn), np.sin(turn)
         away = self.positions - self.positions[0]
         turned = np.stack([c * away[:, 0] + s * away[:, 1], c * away[:, 1] - s * away[:, 0]], axis=1)
-        return replace(self, positions=np.asarray(position, float) + turned, headings=self.headings + turn)
+        return replace(self, positions=position + turned, headings=self.headings + turn)
 
 
 def line(length: float = 100.0) -> Curve:
@@ -86,6 +90,7 @@ def line(length: float = 100.0) -> Curve:
 
 def circle(radius: float) -> Curve:
     """Return a circle from the origin along +z that turns left, or right if the radius (metres) is negative."""
+    radius = real_number(radius, "radius of a circle", ConstraintError)
     _positive("a circle", radius=abs(radius))
     count = _samples(2.0 * np.pi * abs(radius))
     turned = np.linspace(0.0, 2.0 * np.pi, count) * np.sign(radius)
@@ -98,6 +103,7 @@ def s_curve(length: float, width: float) -> Curve:
 
     It starts and ends along the axis and bends first to the left, or to the right if the width is negative.
     """
+    width = real_number(width, "width of an S-curve", ConstraintError)
     _positive("an S-curve", length=length, width=abs(width))
     u = np.linspace(0.0, 1.0, _samples(length + 4.0 * abs(width)))
     # sin 2πu · sin² πu reaches ±(3√3)/8
@@ -112,7 +118,7 @@ def through(points: ArrayLike) -> Curve:
     """Return the smooth curve through points (N, 2), x and z in metres; closed if the last point is the first."""
     from scipy.interpolate import CubicSpline
 
-    points = np.asarray(points, float)
+    points = real_array(points, "points", ConstraintError)
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
         raise ConstraintError(f"a curve: expected points of x and z, (N, 2), got {points.shape}")
     if len(points) > MOST_POINTS:
@@ -159,5 +165,5 @@ def _samples(length: float) -> int:
 
 def _positive(what: str, **sizes: float) -> None:
     for name, value in sizes.items():
-        if not (np.isfinite(value) and 1e-3 <= value <= 1e5):
+        if not 1e-3 <= real_number(value, f"{name} of {what}", ConstraintError) <= 1e5:
             raise ConstraintError(f"{what}: expected a {name} of 0.001 to 100000 metres, got {value:g}")

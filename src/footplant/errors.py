@@ -5,6 +5,7 @@
     ├── SkeletonError     a tree that is not one, or a joint that does not exist
     ├── MotionError       arrays that do not fit a skeleton or one another
     ├── ConstraintError   a constraint that says nothing sensible, or that a solver cannot honour
+    ├── ArgumentError     a number, array or index that a function does not take; it is a ValueError too
     ├── HumanoidError     a figure whose roles cannot be found (a quadruped, a hand, a prop)
     └── MissingExtraError an optional dependency that is not installed: says the command that installs it
 
@@ -42,6 +43,10 @@ class MotionError(FootplantError):
 
 class ConstraintError(FootplantError):
     """A constraint that says nothing sensible, or one that the chosen solver cannot honour."""
+
+
+class ArgumentError(FootplantError, ValueError):
+    """A number, an array or an index that a function does not take."""
 
 
 class HumanoidError(FootplantError):

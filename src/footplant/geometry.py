@@ -14,11 +14,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import all_finite, real_number, rows_of_width, shaped
+from footplant.errors import ArgumentError
 
 
 def _unit(vectors: NDArray) -> NDArray:
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.where(length > 1e-12, vectors / np.where(length > 1e-12, length, 1.0), rotation.AXES["y"])
+
+
+def _points(points: ArrayLike) -> NDArray:
+    return all_finite(rows_of_width(points, 3, "points"), "points")
+
+
+def _vector(shape: object, name: str, width: int, what: str) -> None:
+    """Check a field of a shape and keep it as a tuple of floats."""
+    object.__setattr__(shape, name, tuple(shaped(getattr(shape, name), (width,), what).tolist()))
+
+
+def _places(places: ArrayLike) -> NDArray:
+    return all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
 
 
 @dataclass(frozen=True)
@@ -30,24 +45,31 @@ class Plane:
     up: tuple[float, float, float] = (0.0, 1.0, 0.0)
     """The direction out of the ground, any length."""
 
+    def __post_init__(self) -> None:
+        """Check that there is a plane."""
+        _vector(self, "point", 3, "the point of a plane")
+        _vector(self, "up", 3, "the direction up of a plane")
+        if not any(self.up):
+            raise ArgumentError("expected a direction up of a plane, got zeros")
+
     @cached_property
     def _normal(self) -> NDArray:
         return _unit(np.asarray(self.up, float))
 
     def distance(self, points: ArrayLike) -> NDArray:
         """Height over the plane, metres, along its normal."""
-        return (np.asarray(points, float) - self.point) @ self._normal
+        return (_points(points) - self.point) @ self._normal
 
     def closest(self, points: ArrayLike) -> NDArray:
         """The foot of the perpendicular."""
-        points = np.asarray(points, float)
+        points = _points(points)
         return points - self.distance(points)[..., None] * self._normal
 
     def height(self, places: ArrayLike) -> NDArray:
         """Height (y, metres) of the plane over places (x, z)."""
-        places, normal = np.asarray(places, float), self._normal
+        places, normal = _places(places), self._normal
         if abs(normal[1]) < 1e-9:
-            raise ValueError(f"expected a plane that is not vertical, got the normal {tuple(normal)}")
+            raise ArgumentError(f"expected a plane that is not vertical, got the normal {tuple(normal)}")
         if normal[0] == 0.0 and normal[2] == 0.0:
             # most floors are level, and are asked for every foot and frame
             return np.full(places.shape[:-1], float(self.point[1]))[()]
@@ -79,13 +101,13 @@ class HeightField:
 
     def __post_init__(self) -> None:
         """Check the grid."""
-        heights = np.array(self.heights, float)
+        heights = np.array(shaped(self.heights, ("nx", "nz"), "heights", finite=False))
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
-            raise ValueError(f"expected a finite grid of at least 2 × 2 heights, got shape {heights.shape}")
-        if not (np.isfinite(self.spacing) and self.spacing > 0):
-            raise ValueError(f"expected a positive grid spacing, got {self.spacing}")
+            raise ArgumentError(f"expected a finite grid of at least 2 × 2 heights, got shape {heights.shape}")
+        real_number(self.spacing, "grid spacing", above=0.0)
+        _vector(self, "origin", 2, "the origin of a height field")
         if self.basis not in get_args(Basis):
-            raise ValueError(f"expected a basis among {', '.join(get_args(Basis))}, got {self.basis!r}")
+            raise ArgumentError(f"expected a basis among {', '.join(get_args(Basis))}, got {self.basis!r}")
         heights.setflags(write=False)
         object.__setattr__(self, "heights", heights)
 
@@ -93,7 +115,7 @@ class HeightField:
         """Height, dh/dx and dh/dz."""
         from footplant.kernels import height_field as kernel
 
-        places = np.asarray(places, float)
+        places = _places(places)
         flat = np.array(places.reshape(-1, 2), order="C")
         out = np.empty((len(flat), 3))
         kind = get_args(Basis).index(self.basis)
@@ -112,13 +134,13 @@ class HeightField:
 
     def distance(self, points: ArrayLike) -> NDArray:
         """Height over the tangent plane below the point, metres: exact on a slope, first order where it curves."""
-        points = np.asarray(points, float)
+        points = _points(points)
         places = points[..., [0, 2]]
         return (points[..., 1] - self.height(places)) * self.normal(places)[..., 1]
 
     def closest(self, points: ArrayLike) -> NDArray:
         """A nearby point of the surface: Newton steps along the normal, then straight onto the ground."""
-        points = np.asarray(points, float)
+        points = _points(points)
         found = points
         for _ in range(4):
             step = self.distance(found)[..., None] * self.normal(found[..., [0, 2]])
@@ -142,13 +164,18 @@ class Ball:
     radius: float
     """Metres."""
 
+    def __post_init__(self) -> None:
+        """Check centre and size."""
+        _vector(self, "center", 3, "the centre of a ball")
+        object.__setattr__(self, "radius", real_number(self.radius, "radius", low=0.0))
+
     def distance(self, points: ArrayLike) -> NDArray:
         """Metres to the surface, negative inside."""
-        return np.linalg.norm(np.asarray(points, float) - self.center, axis=-1) - self.radius
+        return np.linalg.norm(_points(points) - self.center, axis=-1) - self.radius
 
     def closest(self, points: ArrayLike) -> NDArray:
         """The nearest point of the surface; from the centre, straight up."""
-        return self.center + self.radius * _unit(np.asarray(points, float) - self.center)
+        return self.center + self.radius * _unit(_points(points) - self.center)
 
 
 @dataclass(frozen=True)
@@ -160,6 +187,12 @@ class Capsule:
     radius: float
     """Metres."""
 
+    def __post_init__(self) -> None:
+        """Check ends and size."""
+        _vector(self, "start", 3, "the start of a capsule")
+        _vector(self, "stop", 3, "the stop of a capsule")
+        object.__setattr__(self, "radius", real_number(self.radius, "radius", low=0.0))
+
     def _axis_point(self, points: NDArray) -> NDArray:
         start = np.asarray(self.start, float)
         axis = np.asarray(self.stop, float) - start
@@ -169,12 +202,12 @@ class Capsule:
 
     def distance(self, points: ArrayLike) -> NDArray:
         """Metres to the surface, negative inside."""
-        points = np.asarray(points, float)
+        points = _points(points)
         return np.linalg.norm(points - self._axis_point(points), axis=-1) - self.radius
 
     def closest(self, points: ArrayLike) -> NDArray:
         """The nearest point of the surface."""
-        points = np.asarray(points, float)
+        points = _points(points)
         on_axis = self._axis_point(points)
         return on_axis + self.radius * _unit(points - on_axis)
 
@@ -190,8 +223,18 @@ class Box:
     turn: tuple[float, float, float, float] = field(default=(1.0, 0.0, 0.0, 0.0))
     """Quaternion from the box's axes to the world's."""
 
+    def __post_init__(self) -> None:
+        """Check centre, size and turn."""
+        _vector(self, "center", 3, "the centre of a box")
+        _vector(self, "half", 3, "the half sizes of a box")
+        _vector(self, "turn", 4, "the turn of a box")
+        if min(self.half) < 0:
+            raise ArgumentError(f"expected half sizes of 0 metres or more, got {self.half}")
+        if not rotation.are_unit(self.turn, 1e-3):
+            raise ArgumentError(f"expected a unit quaternion as the turn of a box, got {self.turn}")
+
     def _local(self, points: ArrayLike) -> NDArray:
-        return rotation.rotate(rotation.inverse(self.turn), np.asarray(points, float) - self.center)
+        return rotation.rotate(rotation.inverse(self.turn), _points(points) - self.center)
 
     def distance(self, points: ArrayLike) -> NDArray:
         """Metres to the surface, negative inside."""
@@ -217,7 +260,9 @@ def closest_in_balls(point: ArrayLike, centers: ArrayLike, radii: ArrayLike) -> 
     from footplant.kernels import balls
 
     out = np.empty(3)
-    point = np.array(point, float)
-    centers = np.array(centers, float).reshape(-1, 3)
-    found = balls.closest(point, centers, np.array(radii, float).reshape(-1), out)
+    point, centers = np.array(shaped(point, (3,), "the point")), np.array(shaped(centers, ("N", 3), "centres"))
+    radii = np.array(shaped(radii, (len(centers),), "radii"))
+    if (radii < 0).any():
+        raise ArgumentError(f"expected radii of 0 metres or more, got {radii.min():g}")
+    found = balls.closest(point, centers, radii, out)
     return out if found else None

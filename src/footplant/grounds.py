@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import all_finite, indices, real_array, real_number, rows_of_width, shaped, whole_number
+from footplant.errors import ArgumentError
 from footplant.geometry import HeightField, Plane
 
 PAPER_SPACING, PAPER_RELIEF = 0.8, 0.2
@@ -18,6 +20,7 @@ MOST_CELLS = 4_000_000
 
 def direction(heading: ArrayLike) -> NDArray:
     """(…, 2) unit directions (x, z) on the floor of headings (…): 0 is +z, a quarter turn (radians) to the left +x."""
+    heading = all_finite(real_array(heading, "headings"), "headings")
     return np.stack([np.sin(heading), np.cos(heading)], axis=-1)
 
 
@@ -40,12 +43,17 @@ class Stairs:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be walked on."""
+        whole_number(self.count, "steps", low=1)
+        object.__setattr__(self, "start", tuple(shaped(self.start, (2,), "the start of stairs").tolist()))
+        for name in ("rise", "run", "heading", "level"):
+            object.__setattr__(self, name, real_number(getattr(self, name), name))
         if not (np.isfinite(self.rise) and np.isfinite(self.run) and self.run > 0 and self.count >= 1):
-            raise ValueError(f"expected a run above 0 and at least 1 step, got {self.run} and {self.count}")
+            raise ArgumentError(f"expected a run above 0 and at least 1 step, got {self.run} and {self.count}")
 
     def height(self, places: ArrayLike) -> NDArray:
         """Height (…) in metres over places (…, 2)."""
-        along = (np.asarray(places, float) - self.start) @ direction(self.heading)
+        places = all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
+        along = (places - self.start) @ direction(self.heading)
         return self.level + self.rise * np.clip(np.floor(along / self.run) + 1.0, 0.0, self.count)
 
     def normal(self, places: ArrayLike) -> NDArray:
@@ -55,11 +63,12 @@ class Stairs:
 
 def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 0.0)) -> Plane:
     """A plane that rises by an angle along a heading (radians) and passes through a point (metres)."""
-    if not -60.0 <= degrees <= 60.0:
-        raise ValueError(f"expected a slope of −60° to 60°, got {degrees}")
+    heading = real_number(heading, "heading")
+    if not -60.0 <= real_number(degrees, "slope in degrees") <= 60.0:
+        raise ArgumentError(f"expected a slope of −60° to 60°, got {degrees}")
     x, z = direction(heading)
     steep = np.tan(np.radians(degrees))
-    px, py, pz = (float(value) for value in np.asarray(through, float))
+    px, py, pz = shaped(through, (3,), "the point of a slope").tolist()
     return Plane((px, py, pz), (float(-steep * x), 1.0, float(-steep * z)))
 
 
@@ -69,16 +78,27 @@ def rough(seed: int, amplitude: float, spacing: float, low: ArrayLike, high: Arr
     amplitude: largest height of a control point above or below 0, metres; spacing: their distance, metres; low, high:
     (2,) corners (x, z) of the country to make, metres. A seed gives the same country whatever part of it is made.
     """
+    real_number(amplitude, "amplitude")
+    real_number(spacing, "spacing")
+    whole_number(seed, "a seed")
     if not (np.isfinite(amplitude) and amplitude >= 0 and np.isfinite(spacing) and spacing > 0 and seed >= 0):
-        raise ValueError(
+        raise ArgumentError(
             f"expected a seed and an amplitude of 0 or more and a spacing above 0, got {seed}, {amplitude}, {spacing}"
         )
+    low, high = shaped(low, (2,), "the low corner"), shaped(high, (2,), "the high corner")
+    if (high < low).any():
+        raise ArgumentError(f"expected a high corner beyond the low one, got {high.tolist()} and {low.tolist()}")
     # two more on each side: a B-spline reaches that far, and the figure stays off the level edge
-    first = np.floor(np.asarray(low, float) / spacing).astype(int) - 2
-    last = np.ceil(np.asarray(high, float) / spacing).astype(int) + 2
+    cells = np.ceil(high / spacing) - np.floor(low / spacing) + 5.0
+    if not (
+        cells.max() <= 100_000
+        and cells.prod() <= 100_000
+        and max(np.abs(low).max(), np.abs(high).max()) < 2**52 * spacing
+    ):
+        raise ArgumentError(f"expected control points farther apart, got {spacing} m for a country of {cells} of them")
+    first = np.floor(low / spacing).astype(int) - 2
+    last = np.ceil(high / spacing).astype(int) + 2
     size = last - first + 1
-    if size.prod() > 100_000:
-        raise ValueError(f"expected control points farther apart, got {spacing} m for a country of {size} of them")
     heights = np.empty(tuple(size.tolist()))
     for i in range(size[0]):
         for k in range(size[1]):
@@ -97,12 +117,11 @@ def rasterized(vertices: ArrayLike, faces: ArrayLike, spacing: float = 0.02) -> 
     """
     from footplant.kernels import height_field as kernel
 
-    vertices = np.array(vertices, float).reshape(-1, 3)
-    faces = np.array(faces, np.int64).reshape(-1, 3)
-    if not len(vertices) or not len(faces) or not np.isfinite(vertices).all():
-        raise ValueError("expected a mesh of finite vertices with triangles, got none")
-    if faces.min() < 0 or faces.max() >= len(vertices):
-        raise ValueError(f"expected triangles of vertices 0..{len(vertices) - 1}, got {int(faces.max())}")
+    real_number(spacing, "spacing", above=0.0)
+    vertices = np.array(shaped(vertices, ("V", 3), "vertices"))
+    faces = indices(faces, len(vertices), "corners of triangles")
+    if not len(vertices) or not len(faces) or faces.shape[1:] != (3,):
+        raise ArgumentError(f"expected vertices and triangles, got {vertices.shape} and {faces.shape}")
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     area = max((high[0] - low[0]) * (high[2] - low[2]), 1e-12)
     spacing = max(spacing, float(np.sqrt(area / MOST_CELLS)), float(max(high[0] - low[0], high[2] - low[2])) / 1e6)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.errors import SkeletonError
+from footplant.checks import indices, rectangle, shaped
+from footplant.errors import MotionError, SkeletonError
 from footplant.motion import Motion
 from footplant.skeleton import Character, MovingPoint, Point, frozen
 
@@ -51,7 +52,7 @@ class Kinematics:
         """Run forward kinematics. `frames` says which frames of a longer clip the motion's own are, if they are."""
         self.motion = motion
         """The motion this belongs to."""
-        self.frames: NDArray = np.arange(len(motion)) if frames is None else np.asarray(frames, np.int64)
+        self.frames: NDArray = np.arange(len(motion)) if frames is None else _clip_frames(frames, len(motion))
         """(F,) the clip's frame that each row is: 0 … F−1, or those that a solver has picked out."""
         self.positions: NDArray
         """(F, J, 3) world positions of the joints, metres."""
@@ -61,7 +62,9 @@ class Kinematics:
 
     def __getitem__(self, rows: NDArray | slice) -> Kinematics:
         """Some of the rows, without running forward kinematics again."""
-        if isinstance(rows, np.ndarray) and len(rows) > 1 and rows.dtype != bool and (np.diff(rows) == 1).all():
+        if isinstance(rows, np.ndarray) and rows.ndim == 1 and len(rows) > 1 and rows.dtype.kind == "i" and (
+            rows[0] >= 0 and rows[-1] < len(self.frames) and (np.diff(rows) == 1).all()
+        ):  # fmt: skip
             # neighbours need no copy
             rows = slice(int(rows[0]), int(rows[-1]) + 1)
         part = object.__new__(Kinematics)
@@ -73,7 +76,7 @@ class Kinematics:
 
     def points(self, points: Sequence[Point]) -> NDArray:
         """World positions (F, N, 3) of points fixed to segments, metres."""
-        joints = np.array([point.joint for point in points], np.int64)
+        joints = self._joints([point.joint for point in points])
         out = self._carry(joints, np.array([point.offset for point in points], float).reshape(-1, 3))
         for number, point in enumerate(points):
             if isinstance(point, MovingPoint):
@@ -85,6 +88,10 @@ class Kinematics:
         """World positions (N, 3), metres, of points each at a row of its own: rows, joints (N,), offsets (N, 3)."""
         from footplant.kernels import fk
 
+        rows, joints = indices(rows, len(self.positions), "rows", MotionError), self._joints(joints)
+        offsets = shaped(offsets, (len(rows), 3), "offsets", MotionError)
+        if rows.ndim != 1 or joints.shape != rows.shape:
+            raise MotionError(f"expected rows and joints of one shape (N,), got {rows.shape} and {joints.shape}")
         out = np.empty((len(rows), 3))
         fk.carry_some(rows, joints, offsets, self.positions, self.rotations, out)
         return out
@@ -98,6 +105,9 @@ class Kinematics:
         """World positions (F, E, 3) of the skeleton's end sites, metres."""
         skeleton = self.motion.skeleton
         return self._carry(np.array(skeleton.end_parents), np.array(skeleton.end_offsets))
+
+    def _joints(self, joints: Sequence[int] | NDArray) -> NDArray:
+        return self.motion.skeleton.require_joints(joints)
 
     def _carry(self, joints: NDArray, offsets: NDArray) -> NDArray:
         from footplant.kernels import fk
@@ -120,6 +130,7 @@ class Kinematics:
         from footplant.kernels import fk
 
         out = self._empty_jacobian()
+        joint = self.motion.skeleton.require_joint(joint)
         fk.rotation_jacobian(self.motion.skeleton.parents, joint, self.rotations, out)
         return out
 
@@ -127,7 +138,7 @@ class Kinematics:
         """(F, 3) metres, from the character's segment masses."""
         from footplant.kernels import fk
 
-        masses, centers = _masses(character)
+        masses, centers = self._masses(character)
         out = np.empty((len(self.positions), 3))
         fk.mass_center(masses, centers, self.positions, self.rotations, out)
         return out
@@ -142,11 +153,27 @@ class Kinematics:
         return out
 
     def _mass_centers(self, character: Character) -> tuple[NDArray, NDArray]:
-        masses, centers = _masses(character)
+        masses, centers = self._masses(character)
         return masses, self._carry(np.arange(len(self.motion.skeleton)), np.array(centers))
+
+    def _masses(self, character: Character) -> tuple[NDArray, NDArray]:
+        masses, centers = _masses(character)
+        if len(masses) != len(self.motion.skeleton):
+            raise SkeletonError(
+                f"expected a character of {len(self.motion.skeleton)} joints as in the motion, got {len(masses)}"
+            )
+        return masses, centers
 
     def _empty_jacobian(self) -> NDArray:
         return np.zeros((len(self.motion), 3, 3 + 3 * len(self.motion.skeleton)))
+
+
+def _clip_frames(frames: ArrayLike, count: int) -> NDArray:
+    """Frames of a clip, one a row."""
+    frames = rectangle(frames, "frames", MotionError)
+    if frames.shape != (count,) or (count and (frames.dtype.kind not in "iu" or frames.min() < 0)):
+        raise MotionError(f"expected {count} frames from 0 on, one a row, got {frames.dtype} of shape {frames.shape}")
+    return frames.astype(np.int64, copy=False)
 
 
 def _masses(character: Character) -> tuple[NDArray, NDArray]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import MOST_FRAMES, frame_rate, picked_frames, real_array, real_number, shaped, slice_step
 from footplant.conversion import Conversion
 from footplant.errors import MotionError
 from footplant.skeleton import frozen
@@ -55,14 +56,13 @@ class Markers:
     def __post_init__(self) -> None:
         """Validate names, shapes and values."""
         names = tuple(self.names)
-        positions = np.asarray(self.positions, float)
+        positions = real_array(self.positions, "positions", MotionError)
         if positions.ndim != 3 or positions.shape[1:] != (len(names), 3):
             raise MotionError(f"expected positions of shape (frames, {len(names)}, 3), got {positions.shape}")
         if len(set(names)) != len(names) or "" in names:
             bad = next((name for place, name in enumerate(names) if name == "" or name in names[:place]), "")
             raise MotionError(f"expected unique marker names, got {bad!r} more than once or empty")
-        if not (np.isfinite(self.fps) and self.fps > 0):
-            raise MotionError(f"expected a positive number of frames per second, got {self.fps}")
+        object.__setattr__(self, "fps", frame_rate(self.fps, MotionError))
         subjects = tuple(self.subjects) or ("",) * len(names)
         if len(subjects) != len(names):
             raise MotionError(f"expected a subject for each of {len(names)} markers, got {len(subjects)}")
@@ -78,7 +78,7 @@ class Markers:
         object.__setattr__(self, "subjects", subjects)
         object.__setattr__(self, "positions", frozen(positions))
         if self.residuals is not None:
-            residuals = np.asarray(self.residuals, float)
+            residuals = real_array(self.residuals, "residuals", MotionError)
             if residuals.shape != positions.shape[:2]:
                 raise MotionError(f"expected residuals of shape {positions.shape[:2]}, got {residuals.shape}")
             object.__setattr__(self, "residuals", frozen(residuals))
@@ -136,19 +136,18 @@ class Markers:
         no events.
         """
         first, fps, events = 1, self.fps, self.events
-        if isinstance(frames, int | np.integer):
-            if not -len(self) <= frames < len(self):
-                raise MotionError(f"expected a frame in 0..{len(self) - 1}, got {frames}")
-            place = int(frames) % len(self)
+        if isinstance(frames, int | np.integer) and not isinstance(frames, bool):
+            place = int(picked_frames(frames, len(self))[0]) % len(self)
             frames = slice(place, place + 1)
         if isinstance(frames, slice):
+            slice_step(frames)
             start, _, step = frames.indices(len(self))
             fps = self.fps / abs(step)
             first = self.first_frame + start if step == 1 else 1
             events = tuple(replace(event, seconds=event.seconds - start / self.fps) for event in events)
             events = events if step > 0 else ()
         else:
-            frames, events = np.asarray(frames), ()
+            frames, events = picked_frames(frames, len(self)), ()
         return replace(
             self,
             positions=self.positions[frames],
@@ -179,10 +178,11 @@ class Markers:
 
         The last frame is kept if it falls on a new sample, else the markers end at the last new sample before it.
         """
-        if not (np.isfinite(fps) and fps > 0):
-            raise MotionError(f"expected a positive number of frames per second, got {fps}")
+        fps = frame_rate(fps, MotionError)
         if len(self) == 0:
-            return replace(self, fps=float(fps), first_frame=1)
+            return replace(self, fps=fps, first_frame=1)
+        if self.duration * fps > MOST_FRAMES:
+            raise MotionError(f"expected at most {MOST_FRAMES} frames, got {self.duration:g} s at {fps:g} fps")
         count = int(np.floor(self.duration * fps + 1e-6)) + 1
         position = np.minimum(np.arange(count) / fps * self.fps, len(self) - 1)
         nearest = np.round(position)
@@ -206,9 +206,11 @@ class Markers:
 
     def transformed(self, turn: ArrayLike, shift: ArrayLike = (0.0, 0.0, 0.0)) -> Markers:
         """Return the markers rotated about the world origin by a quaternion, then translated (metres)."""
-        return replace(self, positions=rotation.rotate(turn, self.positions) + np.asarray(shift, float))
+        turn, shift = shaped(turn, (4,), "a quaternion", MotionError), shaped(shift, (3,), "a shift", MotionError)
+        return replace(self, positions=rotation.rotate(turn, self.positions) + shift)
 
     def scaled(self, factor: float) -> Markers:
         """Return the markers with every length multiplied by a factor."""
+        factor = real_number(factor, "factor", MotionError)
         residuals = None if self.residuals is None else self.residuals * abs(factor)
         return replace(self, positions=self.positions * factor, residuals=residuals)

@@ -9,6 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import (
+    MOST_FRAMES,
+    frame_rate,
+    picked_frames,
+    real_array,
+    real_number,
+    shaped,
+    slice_step,
+    whole_number,
+)
 from footplant.errors import MotionError
 from footplant.skeleton import Character, Roles, Skeleton, frozen
 
@@ -30,17 +40,17 @@ class Motion:
 
     def __post_init__(self) -> None:
         """Check shapes and values once."""
-        root, rotations = np.asarray(self.root, float), np.asarray(self.rotations, float)
-        joints, frames = len(self.skeleton), len(rotations)
+        root, rotations = (real_array(getattr(self, key), key, MotionError) for key in ("root", "rotations"))
+        joints = len(self.skeleton)
         if rotations.ndim != 3 or rotations.shape[1:] != (joints, 4):
             raise MotionError(f"expected rotations of shape (frames, {joints}, 4), got {rotations.shape}")
+        frames = len(rotations)
         if root.shape != (frames, 3):
             raise MotionError(f"expected root positions of shape ({frames}, 3), got {root.shape}")
-        if not (np.isfinite(self.fps) and self.fps > 0):
-            raise MotionError(f"expected a positive number of frames a second, got {self.fps}")
+        object.__setattr__(self, "fps", frame_rate(self.fps, MotionError))
         arrays = {"root": root, "rotations": rotations}
         if self.offsets is not None:
-            arrays["offsets"] = np.asarray(self.offsets, float)
+            arrays["offsets"] = real_array(self.offsets, "offsets", MotionError)
             if arrays["offsets"].shape != (frames, joints, 3):
                 raise MotionError(f"expected offsets of shape ({frames}, {joints}, 3), got {arrays['offsets'].shape}")
         unit = rotation.are_unit(rotations)
@@ -79,13 +89,11 @@ class Motion:
 
     def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Motion:
         """Some of the frames: m[3] is the pose at frame 3, m[10:20] a cut; a step divides the rate."""
-        step = abs(frames.step or 1) if isinstance(frames, slice) else 1
-        if isinstance(frames, int | np.integer):
-            if not -len(self) <= frames < len(self):
-                raise MotionError(f"expected a frame in 0..{len(self) - 1}, got {frames}")
-            frames = [int(frames)]
-        if not isinstance(frames, slice):
-            frames = np.asarray(frames)
+        step = 1
+        if isinstance(frames, slice):
+            step = slice_step(frames)
+        else:
+            frames = picked_frames(frames, len(self))
         root, rotations, offsets = (
             None if array is None else np.ascontiguousarray(array[frames])
             for array in (self.root, self.rotations, self.offsets)
@@ -93,6 +101,10 @@ class Motion:
         part = self.like(root, rotations, offsets)  # type: ignore[arg-type]
         object.__setattr__(part, "fps", self.fps / step)
         return part
+
+    def frame(self, frame: int, what: str = "a frame") -> int:
+        """Return the number of a frame; one that the motion does not have is an error."""
+        return whole_number(frame, what, MotionError, low=0, high=len(self) - 1)
 
     def like(self, root: NDArray, rotations: NDArray, offsets: NDArray | None = None) -> Motion:
         """Other frames of the same skeleton and rate, unchecked: for arrays that are right by the way they were made.
@@ -113,11 +125,14 @@ class Motion:
 
         frames, joints = self.rotations.shape[:2]
         try:
-            d = np.broadcast_to(np.asarray(displacement, float), (frames, 1 + joints, 3))
+            given = real_array(displacement, "a displacement", MotionError)
+            d = np.broadcast_to(given, (frames, 1 + joints, 3))
         except ValueError:
             raise MotionError(
                 f"expected a displacement of shape ({frames}, {1 + joints}, 3), got {np.shape(displacement)}"
             ) from None
+        if not np.isfinite(given).all():
+            raise MotionError("expected a finite displacement, got NaN or infinity")
         out = np.empty((frames * joints, 4))
         vectors = np.array(d[:, 1:]).reshape(-1, 3)
         quaternion.displace(self.rotations.reshape(-1, 4), vectors, out)
@@ -144,10 +159,11 @@ class Motion:
         the rotations' own tangent spaces (no corners when a slow clip is made fast). The last frame is kept when the
         new rate meets it, else the clip ends at the last new sample before it.
         """
-        if not (np.isfinite(fps) and fps > 0):
-            raise MotionError(f"expected a positive number of frames a second, got {fps}")
+        fps = frame_rate(fps, MotionError)
         if len(self) == 0:
-            return replace(self, fps=float(fps))
+            return replace(self, fps=fps)
+        if self.duration * fps > MOST_FRAMES:
+            raise MotionError(f"expected at most {MOST_FRAMES} frames, got {self.duration:g} s at {fps:g} fps")
         count = int(np.floor(self.duration * fps + 1e-6)) + 1
         return replace(self.at(np.arange(count) / fps, smooth=smooth), fps=float(fps))
 
@@ -155,7 +171,8 @@ class Motion:
         """Poses at any times (seconds from the first frame, clamped to the clip), as frames of a motion."""
         if len(self) == 0:
             raise MotionError("expected a motion with frames, got an empty one")
-        position = np.clip(np.atleast_1d(np.asarray(seconds, float)) * self.fps, 0, len(self) - 1)
+        times = shaped(np.atleast_1d(real_array(seconds, "times", MotionError)), ("N",), "times", MotionError)
+        position = np.clip(times * self.fps, 0, len(self) - 1)
         # a time that was computed from a frame number must give back that frame, not a slerp of 1e-12 beside it
         nearest = np.round(position)
         position = np.where(np.abs(position - nearest) < 1e-6, nearest, position)
@@ -169,12 +186,14 @@ class Motion:
 
     def transformed(self, turn: ArrayLike, shift: ArrayLike = (0.0, 0.0, 0.0)) -> Motion:
         """The whole motion turned about the world's origin by a quaternion, then shifted (metres)."""
+        turn, shift = shaped(turn, (4,), "a quaternion", MotionError), shaped(shift, (3,), "a shift", MotionError)
         rotations = np.array(self.rotations)
         rotations[:, 0] = rotation.multiply(turn, rotations[:, 0])
-        return replace(self, root=rotation.rotate(turn, self.root) + np.asarray(shift, float), rotations=rotations)
+        return replace(self, root=rotation.rotate(turn, self.root) + shift, rotations=rotations)
 
     def scaled(self, factor: float) -> Motion:
         """Every length times a factor, the skeleton's too."""
+        factor = real_number(factor, "factor", MotionError)
         return replace(
             self,
             skeleton=self.skeleton.scaled(factor),
@@ -211,7 +230,7 @@ class Motion:
         The last frame is the first one of the next cycle, carried on by the clip's own step over the floor and its
         turn about the vertical. With `close`, what is left between the two poses is spread evenly over the clip.
         """
-        if len(self) < 2 or cycles < 1:
+        if len(self) < 2 or whole_number(cycles, "cycles", MotionError) < 1:
             raise MotionError(f"expected at least 2 frames and 1 cycle, got {len(self)} and {cycles}")
         turn, shift = ground_transform(self, len(self) - 1, self, 0)
         motion = self
@@ -219,6 +238,8 @@ class Motion:
             last = self[len(self) - 1]
             gap = self[0].transformed(turn, shift) - last
             motion = self + np.linspace(0.0, 1.0, len(self))[:, None, None] * gap
+        if len(self) * cycles > MOST_FRAMES:
+            raise MotionError(f"expected at most {MOST_FRAMES} frames, got {cycles} cycles of {len(self)}")
         parts, part = [], motion[:-1]
         for _ in range(cycles):
             parts.append(part)
@@ -263,6 +284,7 @@ def ground_transform(a: Motion, a_frame: int, b: Motion, b_frame: int) -> tuple[
 
     Returned as (quaternion, shift) for `Motion.transformed`; heights are left alone.
     """
+    a_frame, b_frame = a.frame(a_frame), b.frame(b_frame)
     relative = rotation.multiply(a.rotations[a_frame, 0], rotation.inverse(b.rotations[b_frame, 0]))
     turn = rotation.swing_twist(relative, rotation.AXES["y"])[1]
     shift = a.root[a_frame] - rotation.rotate(turn, b.root[b_frame])
@@ -302,6 +324,7 @@ def concatenate(motions: Sequence[Motion]) -> Motion:
 
 def rest_motion(skeleton: Skeleton, frames: int = 1, fps: float = 30.0) -> Motion:
     """The rest pose, held."""
+    frames = whole_number(frames, "frames", MotionError, low=0, high=MOST_FRAMES)
     return Motion(
         skeleton,
         np.broadcast_to(skeleton.offsets[0], (frames, 3)),

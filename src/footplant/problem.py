@@ -13,7 +13,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import AcrossFrames, Constraint
+from footplant import rotation
+from footplant.checks import real_number
+from footplant.constraints import AcrossFrames, Constraint, Orientation, Position
+from footplant.constraints.base import Follow
+from footplant.constraints.footplant import Footplant
 from footplant.constraints.plants import PlantRows, Plants, is_plain
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
@@ -57,14 +61,27 @@ class Problem:
                 f"expected a motion on the skeleton of {self.character.name!r}, got other joints; retarget it first"
             )
         frames = len(self.motion)
+        real_number(self.tolerance, "tolerance", ConstraintError, above=0.0)
+        for role, stiffness in self.rigidity.items():
+            real_number(stiffness, f"rigidity of {role!r}", ConstraintError, low=0.0)
+        require_joints(self.motion, self.constraints)
         for constraint in self.constraints:
-            if constraint.frames is not None and len(constraint.frames) and max(constraint.frames) >= frames:
+            if constraint.frames is not None and len(constraint.frames) and constraint.frames[-1] >= frames:
                 raise ConstraintError(
-                    f"{constraint.title}: expected frames in 0..{frames - 1}, got {max(constraint.frames)}"
+                    f"{constraint.title}: expected frames in 0..{frames - 1}, got {constraint.frames[-1]}"
                 )
+            if isinstance(constraint, AcrossFrames):
+                constraint.groups(frames)
 
     def on(self, motion: Motion) -> Problem:
         """The same asked of another motion of this one's frames; what is known of the constraints stays known."""
+        if len(motion) != len(self.motion) or motion.fps != self.motion.fps:
+            raise MotionError(
+                f"expected a motion of {len(self.motion)} frames at {self.motion.fps:g} fps, "
+                f"got {len(motion)} at {motion.fps:g}"
+            )
+        if motion.skeleton is not self.motion.skeleton and motion.skeleton.names != self.motion.skeleton.names:
+            raise MotionError(f"expected a motion on the skeleton of {self.character.name!r}, got other joints")
         made = object.__new__(Problem)
         vars(made).update(vars(self), motion=motion)
         return made
@@ -234,6 +251,28 @@ class Method(Protocol):
         ...
 
 
+def missing_joint(constraint: Constraint, count: int) -> str | None:
+    """Why a constraint cannot be asked of a skeleton of so many joints; None where it has all that it is about."""
+    most = max((*constraint.joints, *constraint.followed, *(constraint.chain or ())), default=0)
+    return f"expected joints in 0..{count - 1}, got {most}" if most >= count else None
+
+
+def require_joints(motion: Motion, constraints: Sequence[Constraint], start: Motion | None = None) -> None:
+    """Raise where a constraint is about a joint that the motion's skeleton does not have.
+
+    start: poses to begin at, which must be as many, of as many joints.
+    """
+    count = len(motion.skeleton)
+    for constraint in constraints:
+        reason = missing_joint(constraint, count)
+        if reason:
+            raise ConstraintError(f"{constraint.title}: {reason}")
+    if start is not None and start.rotations.shape != motion.rotations.shape:
+        raise MotionError(
+            f"expected poses to start at of {len(motion)} frames and {count} joints, got {start.rotations.shape[:2]}"
+        )
+
+
 def refuse_unhonoured(method: str, ik: Ik, constraints: Sequence[Constraint]) -> None:
     """Raise for the first constraint that an Ik cannot honour: nothing is ever ignored in silence."""
     for constraint in constraints:
@@ -359,8 +398,86 @@ def _judged(
         mean_share=share * mean,
         worst_frame=worst_frame,
         hard=constraint.hard,
-        met=worst <= (constraint.tolerance or (10.0 if turn else 1.0) * problem.tolerance),
+        met=worst <= _tolerance(constraint, problem),
     )
+
+
+def _tolerance(constraint: Constraint, problem: Problem) -> float:
+    """Up to where a constraint counts as met, in its unit."""
+    return constraint.tolerance or (10.0 if constraint.unit == "rad" else 1.0) * problem.tolerance
+
+
+def conflicts(problem: Problem) -> tuple[str, ...]:
+    """Say which hard constraints plainly contradict one another, one sentence for each pair, in order.
+
+    Two contradict where they hold the same point, or turn the same segment, at the same frame and their targets are
+    farther apart than their tolerances allow. What only bones or limits make impossible is not found.
+    """
+    found: list[str] = []
+    for pins in _pins_by_place(problem).values():
+        # by their first frames: an interval is compared only with those that begin before it ends
+        pins.sort(key=lambda pin: pin[1][0])
+        for number, (first, held) in enumerate(pins):
+            for second, others in pins[number + 1 :]:
+                if others[0] > held[-1]:
+                    break
+                found += _contradiction(problem, first, second, np.intersect1d(held, others))
+    return tuple(found)
+
+
+def _pins_by_place(problem: Problem) -> dict[tuple, list[tuple[Constraint, NDArray]]]:
+    """Hard constraints that say where a point is or how a segment is turned, with the frames that they hold at."""
+    every, pins = np.arange(len(problem.motion)), {}
+    for constraint in problem.constraints:
+        kind = type(constraint)
+        key: tuple
+        if not constraint.hard or (constraint.frames is not None and not len(constraint.frames)):
+            continue
+        if kind is Orientation:
+            key = ("turn", constraint.joint)  # type: ignore[attr-defined]
+        elif (kind is Footplant and not constraint.free) or (  # type: ignore[attr-defined]
+            kind is Position and not isinstance(constraint.target, Follow)  # type: ignore[attr-defined]
+        ):
+            key = ("point", constraint.point)  # type: ignore[attr-defined]
+        else:
+            continue
+        held = every if constraint.frames is None else np.asarray(constraint.frames, np.int64)
+        pins.setdefault(key, []).append((constraint, held))
+    return pins
+
+
+def _contradiction(problem: Problem, first: Constraint, second: Constraint, frames: NDArray) -> list[str]:
+    """The sentence on two pins of the same place that cannot both be met, where that is so."""
+    if not len(frames):
+        return []
+    allowed = _tolerance(first, problem) + _tolerance(second, problem)
+    if isinstance(first, Orientation) and isinstance(second, Orientation):
+        apart = rotation.angle(first.wanted(frames), second.wanted(frames))
+        shown, unit = np.degrees(apart), "°"
+    else:
+        # along axes that both ask for
+        counted = (np.asarray(_axes(first)) != 0) & (np.asarray(_axes(second)) != 0)
+        apart = np.linalg.norm((_wanted(first, frames) - _wanted(second, frames)) * counted, axis=1)
+        shown, unit = 1000.0 * apart, " mm"
+    worst = int(apart.argmax())
+    if not apart[worst] > allowed:
+        return []
+    return [
+        f"{first.title} and {second.title} contradict one another: "
+        f"their targets are {shown[worst]:.1f}{unit} apart at frame {frames[worst]}"
+    ]
+
+
+def _axes(pin: Constraint) -> tuple[float, float, float]:
+    return pin.axes if isinstance(pin, Position) else (1.0, 1.0, 1.0)
+
+
+def _wanted(pin: Constraint, frames: NDArray) -> NDArray:
+    """(N, 3) where a pin wants its point at frames of the clip, metres."""
+    if isinstance(pin, Footplant):
+        return np.broadcast_to(np.asarray(pin.place), (len(frames), 3))
+    assert isinstance(pin, Position)
+    return pin.wanted(frames)
 
 
 @dataclass(eq=False)
@@ -387,12 +504,18 @@ class Stopwatch:
         seconds = time.perf_counter() - self.started
         judged = judge_constraints(self.problem, Kinematics(motion))
         unmet = [entry for entry in judged if entry.hard and not entry.met]
+        # what contradicts something is looked for only where something is not met: most solves need not know
+        contradictions = conflicts(self.problem) if unmet else ()
         if not unmet:
             status = Status.SOLVED
+        elif contradictions:
+            status = Status.CONFLICT
         elif not reachable:
             status = Status.UNREACHABLE
         else:
             status = Status.UNFINISHED
         height = self.problem.character.height
-        report = Report(method, status, height, judged, tuple(self.levels), notes=tuple(notes), seconds=seconds)
+        # an edit that ends with a pass of its own hands on the notes of the solve before it
+        notes = tuple(dict.fromkeys((*contradictions, *notes)))
+        report = Report(method, status, height, judged, tuple(self.levels), notes=notes, seconds=seconds)
         return Solution(motion, status, report)

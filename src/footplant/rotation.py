@@ -8,6 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import rows_of_width
+from footplant.errors import ArgumentError
+
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 IDENTITY.setflags(write=False)
 AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0.0, 1, 0]), "z": np.array([0.0, 0, 1])}
@@ -37,9 +40,26 @@ def _rows(array: NDArray) -> NDArray:
     return rows
 
 
+def _quaternions(values: ArrayLike) -> NDArray:
+    return rows_of_width(values, 4, "quaternions")
+
+
+def _vectors(values: ArrayLike) -> NDArray:
+    return rows_of_width(values, 3, "vectors")
+
+
+def _must_broadcast(a: NDArray, b: NDArray) -> None:
+    """Raise where the leading shapes of two arrays do not go together."""
+    if a.ndim > 1 and b.ndim > 1 and a.shape[:-1] != b.shape[:-1]:
+        try:
+            np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+        except ValueError:
+            raise ArgumentError(f"expected leading shapes that broadcast, got {a.shape} and {b.shape}") from None
+
+
 def normalize(quaternions: ArrayLike) -> NDArray:
     """Divide by the norm; a quaternion of zero length becomes the identity."""
-    quaternions = np.asarray(quaternions, float)
+    quaternions = _quaternions(quaternions)
     if quaternions.size >= 4 * MANY:
         from footplant.kernels.rows import normalize_rows
 
@@ -55,7 +75,7 @@ def normalize(quaternions: ArrayLike) -> NDArray:
 
 def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
     """Whether all are finite and their squared norms 1, within a tolerance."""
-    quaternions = np.asarray(quaternions, float)
+    quaternions = _quaternions(quaternions)
     if quaternions.size >= 4 * MANY:
         from footplant.kernels.rows import first_unnormalized
 
@@ -66,7 +86,8 @@ def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
 
 def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
     """The Hamilton product a·b: first b, then a."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
+    a, b = _quaternions(a), _quaternions(b)
+    _must_broadcast(a, b)
     if _is_many(a, b):
         from footplant.kernels.rows import multiply_rows
 
@@ -86,12 +107,13 @@ def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 def inverse(quaternions: ArrayLike) -> NDArray:
     """The conjugate, which is the inverse of a unit quaternion."""
-    return np.asarray(quaternions, float) * np.array([1.0, -1.0, -1.0, -1.0])
+    return _quaternions(quaternions) * np.array([1.0, -1.0, -1.0, -1.0])
 
 
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
     """Turn vectors (…, 3) by unit quaternions (…, 4)."""
-    quaternions, vectors = np.asarray(quaternions, float), np.asarray(vectors, float)
+    quaternions, vectors = _quaternions(quaternions), _vectors(vectors)
+    _must_broadcast(quaternions, vectors)
     if _is_many(quaternions, vectors):
         from footplant.kernels.rows import rotate_rows
 
@@ -111,7 +133,8 @@ def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
 
 def cross(a: ArrayLike, b: ArrayLike) -> NDArray:
     """The vector product (…, 3), as `np.cross` has it, which spends most of its time on other cases."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
+    a, b = _vectors(a), _vectors(b)
+    _must_broadcast(a, b)
     ax, ay, az = (a[..., k] for k in range(3))
     bx, by, bz = (b[..., k] for k in range(3))
     x = ay * bz - az * by
@@ -126,7 +149,7 @@ def exp(vectors: ArrayLike) -> NDArray:
     """The unit quaternion of a rotation vector (angle |v|, radians)."""
     from footplant.kernels.rows import exp_rows
 
-    vectors = np.asarray(vectors, float)
+    vectors = _vectors(vectors)
     out = np.empty((*vectors.shape[:-1], 4))
     exp_rows(_rows(vectors), out.reshape(-1, 4))
     return out
@@ -136,7 +159,7 @@ def log(quaternions: ArrayLike) -> NDArray:
     """The rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
     from footplant.kernels.rows import log_rows
 
-    quaternions = np.asarray(quaternions, float)
+    quaternions = _quaternions(quaternions)
     out = np.empty((*quaternions.shape[:-1], 3))
     log_rows(_rows(quaternions), out.reshape(-1, 3))
     return out
@@ -155,7 +178,9 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> NDArray:
 
 def between(a: ArrayLike, b: ArrayLike) -> NDArray:
     """The smallest rotation that turns direction a into direction b (any lengths; opposite: about any normal)."""
-    a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
+    a, b = _vectors(a), _vectors(b)
+    _must_broadcast(a, b)
+    a, b = np.broadcast_arrays(a, b)
     lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
     w = lengths + np.sum(a * b, axis=-1)
     u = cross(a, b)
@@ -168,9 +193,11 @@ def between(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArray]:
     """Split q = swing · twist, twist about the local axis; both (…, 4)."""
-    quaternions = np.asarray(quaternions, float)
-    axis = np.asarray(axis, float)
-    axis = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
+    quaternions, axis = _quaternions(quaternions), _vectors(axis)
+    length = np.linalg.norm(axis, axis=-1, keepdims=True)
+    if not (length > 0).all():
+        raise ArgumentError("expected an axis of some length, got zeros or NaN")
+    axis = axis / length
     along = np.sum(quaternions[..., 1:] * axis, axis=-1, keepdims=True)
     twist = normalize(np.concatenate([quaternions[..., :1], along * axis], axis=-1))
     return multiply(quaternions, inverse(twist)), twist
@@ -178,7 +205,9 @@ def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArr
 
 def unroll(quaternions: ArrayLike) -> NDArray:
     """Flip signs along the first axis so that neighbouring frames are on the same side (q and −q are one rotation)."""
-    quaternions = np.asarray(quaternions, float)
+    quaternions = _quaternions(quaternions)
+    if quaternions.ndim < 2:
+        raise ArgumentError(f"expected quaternions of shape (frames, …, 4), got {quaternions.shape}")
     out = np.empty(quaternions.shape)
     if out.size:
         from footplant.kernels.rows import unroll_rows
@@ -191,8 +220,12 @@ def unroll(quaternions: ArrayLike) -> NDArray:
 
 def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:
     """The weighted mean over the first axis: the eigenvector of Σ w q qᵀ (Markley 2007); signs do not matter."""
-    quaternions = np.asarray(quaternions, float)
+    quaternions = _quaternions(quaternions)
+    if quaternions.ndim < 2 or not len(quaternions) or not np.isfinite(quaternions).all():
+        raise ArgumentError(f"expected finite quaternions of shape (N ≥ 1, …, 4), got shape {quaternions.shape}")
     weights = np.ones(len(quaternions)) if weights is None else np.asarray(weights, float)
+    if weights.shape != quaternions.shape[: weights.ndim] or not weights.ndim:
+        raise ArgumentError(f"expected a weight for each of {len(quaternions)} quaternions, got shape {weights.shape}")
     weights = weights.reshape(weights.shape + (1,) * (quaternions.ndim - 1 - weights.ndim))
     outer = np.sum(weights[..., None, None] * quaternions[..., :, None] * quaternions[..., None, :], axis=0)
     vector = np.linalg.eigh(outer)[1][..., -1]
@@ -201,7 +234,7 @@ def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:
 
 def to_matrix(quaternions: ArrayLike) -> NDArray:
     """Rotation matrices (…, 3, 3), columns are the turned axes."""
-    w, x, y, z = np.moveaxis(np.asarray(quaternions, float), -1, 0)
+    w, x, y, z = np.moveaxis(_quaternions(quaternions), -1, 0)
     return np.stack(
         [
             np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], axis=-1),
@@ -214,7 +247,9 @@ def to_matrix(quaternions: ArrayLike) -> NDArray:
 
 def from_matrix(matrices: ArrayLike) -> NDArray:
     """Unit quaternions of proper rotation matrices, w ≥ 0; by the largest of the four components, so never singular."""
-    m = np.asarray(matrices, float)
+    m = rows_of_width(matrices, 3, "matrices")
+    if m.ndim < 2 or m.shape[-2] != 3:
+        raise ArgumentError(f"expected matrices of shape (…, 3, 3), got {m.shape}")
     m00, m11, m22 = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
     candidates = np.stack(
         [
@@ -243,9 +278,11 @@ def from_axis_angle(axis: ArrayLike, angles: ArrayLike) -> NDArray:
 
 def from_euler(angles: ArrayLike, order: str) -> NDArray:
     """Intrinsic Euler angles (…, n), radians, in the written order: "zxy" is q = qz·qx·qy. n may be 1, 2 or 3."""
+    if not order or set(order.lower()) - set("xyz"):
+        raise ArgumentError(f"expected an order of axes such as 'zxy', got {order!r}")
     angles = np.asarray(angles, float)
-    if angles.shape[-1] != len(order):
-        raise ValueError(f"expected {len(order)} angles for order {order!r}, got shape {angles.shape}")
+    if angles.ndim == 0 or angles.shape[-1] != len(order):
+        raise ArgumentError(f"expected {len(order)} angles for order {order!r}, got shape {angles.shape}")
     out = identity(*angles.shape[:-1])
     for column, letter in enumerate(order.lower()):
         out = multiply(out, from_axis_angle(AXES[letter], angles[..., column]))
@@ -254,9 +291,9 @@ def from_euler(angles: ArrayLike, order: str) -> NDArray:
 
 def to_euler(quaternions: ArrayLike, order: str) -> NDArray:
     """Intrinsic angles (…, 3) in radians for an order of three different axes; in gimbal lock the last one is 0."""
+    if sorted(order.lower()) != ["x", "y", "z"]:
+        raise ArgumentError(f"expected an order of three different axes such as 'zxy', got {order!r}")
     first, second, third = ("xyz".index(letter) for letter in order.lower())
-    if len({first, second, third}) != 3:
-        raise ValueError(f"expected an order of three different axes such as 'zxy', got {order!r}")
     sign = 1.0 if (second - first) % 3 == 1 else -1.0
     m = to_matrix(quaternions)
     sine = np.clip(sign * m[..., first, third], -1.0, 1.0)

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from footplant import rotation
+from footplant.checks import all_finite, indices, real_array, real_number, shaped, whole_number, whole_numbers
 from footplant.errors import SkeletonError
 
 
@@ -40,6 +42,17 @@ class Point:
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Place of the point in the joint's local frame, metres."""
 
+    def __post_init__(self) -> None:
+        """Check what can be checked without a skeleton."""
+        joint, offset = self.joint, self.offset
+        if type(joint) is not int:
+            object.__setattr__(self, "joint", whole_number(joint, "the joint of a point", SkeletonError))
+        if joint < 0:
+            raise SkeletonError(f"expected the joint of a point from 0 on, got {joint}")
+        if not (type(offset) is tuple and len(offset) == 3 and all(type(x) is float and isfinite(x) for x in offset)):
+            x, y, z = shaped(offset, (3,), "the offset of a point", SkeletonError).tolist()
+            object.__setattr__(self, "offset", (x, y, z))
+
 
 @dataclass(frozen=True, eq=False)
 class MovingPoint(Point):
@@ -51,10 +64,16 @@ class MovingPoint(Point):
     offsets: NDArray = field(default_factory=lambda: np.zeros((0, 3)), repr=False)
     """(F, 3) metres, in the joint's frame, at every frame of the clip."""
 
+    def __post_init__(self) -> None:
+        """Check its offsets."""
+        super().__post_init__()
+        object.__setattr__(self, "offsets", shaped(self.offsets, ("F", 3), "offsets of a point", SkeletonError))
+
     def at(self, frames: NDArray) -> NDArray:
         """(N, 3) its offsets at frames of the clip."""
-        if len(frames) and frames.max() >= len(self.offsets):
-            raise SkeletonError(f"expected a frame in 0..{len(self.offsets) - 1}, got {frames.max()}")
+        if len(frames) and not 0 <= frames.min() <= frames.max() < len(self.offsets):
+            bad = frames[(frames < 0) | (frames >= len(self.offsets))][0]
+            raise SkeletonError(f"expected a frame in 0..{len(self.offsets) - 1}, got {bad}")
         return self.offsets[frames]
 
 
@@ -79,13 +98,18 @@ class Skeleton:
         """Check the tree once, so that nothing after this has to."""
         count = len(self.names)
         names = tuple(str(name) for name in self.names)
-        parents = frozen(self.parents, np.int64)
-        offsets = frozen(self.offsets)
-        rest = frozen(rotation.identity(count) if self.rest is None else _unit(self.rest))
-        end_parents = frozen([] if self.end_parents is None else self.end_parents, np.int64)
-        end_offsets = frozen(np.zeros((0, 3)) if self.end_offsets is None else self.end_offsets)
         if count == 0:
             raise SkeletonError("expected at least one joint, got none")
+        parents = frozen(whole_numbers(self.parents, "parents", SkeletonError), np.int64)
+        offsets = frozen(real_array(self.offsets, "offsets", SkeletonError))
+        rest = frozen(rotation.identity(count) if self.rest is None else _unit(self.rest))
+        end_parents = frozen(
+            whole_numbers(() if self.end_parents is None else self.end_parents, "ends", SkeletonError), np.int64
+        )
+        ends = np.zeros((0, 3)) if self.end_offsets is None else self.end_offsets
+        end_offsets = frozen(real_array(ends, "end offsets", SkeletonError))
+        if end_parents.ndim != 1:
+            raise SkeletonError(f"expected joints of end sites of shape (E,), got {end_parents.shape}")
         if parents.shape != (count,):
             raise SkeletonError(f"expected {count} parents, one a joint, got shape {parents.shape}")
         if offsets.shape != (count, 3):
@@ -147,8 +171,19 @@ class Skeleton:
                 out[parent].append(joint)
         return tuple(tuple(row) for row in out)
 
+    def require_joint(self, joint: int) -> int:
+        """Return the index of a joint; one that does not exist is an error."""
+        if type(joint) is int and 0 <= joint < len(self.names):
+            return joint
+        return whole_number(joint, "a joint", SkeletonError, low=0, high=len(self.names) - 1)
+
+    def require_joints(self, joints: ArrayLike) -> NDArray:
+        """Return indices of joints as int64; one that does not exist is an error."""
+        return indices(joints, len(self.names), "joints", SkeletonError)
+
     def chain(self, joint: int, ancestor: int = 0) -> tuple[int, ...]:
         """Joints from `ancestor` down to `joint`, both included."""
+        joint, ancestor = self.require_joint(joint), self.require_joint(ancestor)
         path = [joint]
         while path[-1] != ancestor:
             if path[-1] == 0:
@@ -158,7 +193,7 @@ class Skeleton:
 
     def descendants(self, joint: int) -> tuple[int, ...]:
         """The joint itself and everything below it, in order."""
-        inside = np.zeros(len(self), bool)
+        joint, inside = self.require_joint(joint), np.zeros(len(self), bool)
         inside[joint] = True
         for other in range(joint + 1, len(self)):
             inside[other] = inside[self.parents[other]]
@@ -183,7 +218,9 @@ class Skeleton:
 
         For a few poses; whole motions are quicker in `Kinematics`.
         """
-        rotations = np.array(local, float)
+        rotations = np.array(all_finite(real_array(local, "rotations", SkeletonError), "rotations", SkeletonError))
+        if rotations.shape[-2:] != (len(self), 4):
+            raise SkeletonError(f"expected rotations of shape (…, {len(self)}, 4), got {rotations.shape}")
         positions = np.array(np.broadcast_to(self.offsets, (*rotations.shape[:-1], 3)))
         for joints in self.levels:
             above = rotations[..., self.parents[joints], :]
@@ -202,10 +239,12 @@ class Skeleton:
 
     def scaled(self, factor: float) -> Skeleton:
         """Every length times a factor."""
+        factor = real_number(factor, "factor", SkeletonError)
         return replace(self, offsets=self.offsets * factor, end_offsets=self.end_offsets * factor)
 
     def turned(self, turn: NDArray) -> Skeleton:
         """The whole figure turned about the world's origin by a quaternion; local frames stay as they are."""
+        turn = shaped(turn, (4,), "a quaternion", SkeletonError)
         offsets, rest = np.array(self.offsets), np.array(self.rest)
         offsets[0] = rotation.rotate(turn, offsets[0])
         rest[0] = rotation.multiply(turn, rest[0])
@@ -214,7 +253,10 @@ class Skeleton:
 
 def _unit(quaternions: NDArray) -> NDArray:
     """Unit quaternions; what is one but for rounding stays as it is: a skeleton can be made again to the bit."""
-    quaternions = np.asarray(quaternions, float)
+    quaternions = real_array(quaternions, "rest rotations", SkeletonError)
+    if quaternions.ndim != 2 or quaternions.shape[1] != 4:
+        raise SkeletonError(f"expected rest rotations of shape (joints, 4), got {quaternions.shape}")
+    all_finite(quaternions, "rest rotations", SkeletonError)
     away = np.abs((quaternions * quaternions).sum(axis=-1, keepdims=True) - 1.0)
     return np.where(away <= 1e-15, quaternions, rotation.normalize(quaternions))
 
@@ -255,6 +297,12 @@ class Roles:
         except KeyError:
             raise SkeletonError(f"no role {role!r} on this figure; it has: {', '.join(self.joints)}") from None
 
+    def require_fit(self, skeleton: Skeleton) -> None:
+        """Raise where a role is on a joint that the skeleton does not have."""
+        for role, joints in self.joints.items():
+            if not joints or min(joints) < 0 or max(joints) >= len(skeleton):
+                raise SkeletonError(f"expected joints of {role!r} in 0..{len(skeleton) - 1}, got {tuple(joints)}")
+
     def get(self, role: str) -> int | None:
         """The joint of a role, or None."""
         return self.joints[role][0] if role in self.joints else None
@@ -284,13 +332,21 @@ class Skin:
 
     def __post_init__(self) -> None:
         """Freeze and check the shapes."""
-        for key, dtype in (
-            ("vertices", float), ("faces", np.int64), ("joints", np.int64), ("weights", float), ("inverse_bind", float),
-        ):  # fmt: skip
-            object.__setattr__(self, key, frozen(getattr(self, key), dtype))
-        if self.normals is not None:
-            object.__setattr__(self, "normals", frozen(self.normals))
+        shapes = {"vertices": ("V", 3), "weights": ("V", "K"), "inverse_bind": ("J", 4, 4), "normals": ("V", 3)}
+        for key, shape in shapes.items():
+            if key != "normals" or self.normals is not None:
+                values = shaped(getattr(self, key), shape, f"{key} of a skin", SkeletonError)
+                object.__setattr__(self, key, frozen(values))
+        for key in ("faces", "joints"):
+            object.__setattr__(
+                self, key, frozen(whole_numbers(getattr(self, key), f"{key} of a skin", SkeletonError), np.int64)
+            )
         count = len(self.vertices)
+        if self.faces.size and (self.faces.shape[1:] != (3,) or not 0 <= self.faces.min() <= self.faces.max() < count):
+            raise SkeletonError(f"expected triangles of vertices 0..{count - 1}, got {self.faces.shape}, up to "
+                                f"{self.faces.max()}")  # fmt: skip
+        if self.normals is not None and len(self.normals) != count:
+            raise SkeletonError(f"expected {count} normals, one a vertex, got {len(self.normals)}")
         if self.joints.shape != self.weights.shape or len(self.joints) != count:
             raise SkeletonError(
                 f"expected joints and weights of shape ({count}, K), got {self.joints.shape} and {self.weights.shape}"
@@ -307,6 +363,25 @@ class Limits:
     """(J, 3) radians; smallest rotation-vector components in anatomical axes (see `humanoid.joint_limits`)."""
     upper: NDArray
     """(J, 3) radians; largest."""
+
+    def __post_init__(self) -> None:
+        """Check the shapes; infinite limits are none."""
+        for key in ("lower", "upper"):
+            values = shaped(getattr(self, key), ("J", 3), f"{key} limits", SkeletonError, finite=False)
+            object.__setattr__(self, key, values)
+        if self.lower.shape != self.upper.shape or np.isnan(self.lower).any() or np.isnan(self.upper).any():
+            raise SkeletonError(f"expected limits of one shape without NaN, got {self.lower.shape}, {self.upper.shape}")
+
+
+class ContactPoints(dict[str, Point]):
+    """Contact points by name; an absent one is an error that lists what exists."""
+
+    def __missing__(self, name: str) -> Point:
+        """Say that a foot may lack its points: a leg without a shin has no sole."""
+        raise SkeletonError(
+            f"no contact point {name!r} on this character; it has: {', '.join(self) or 'none'} (a foot's come with "
+            "a leg whose bones have a length)"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,6 +407,34 @@ class Character:
     """Standing height, metres, from sole to crown along the bones, so that it does not depend on the pose."""
     source: Any = field(default=None, repr=False)
     """The file's own document, kept by the format that read it so that a motion can be written onto the same meshes."""
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong to the skeleton."""
+        count = len(self.skeleton)
+        if not isinstance(self.contacts, ContactPoints):
+            object.__setattr__(self, "contacts", ContactPoints(self.contacts))
+        if self.roles is not None:
+            self.roles.require_fit(self.skeleton)
+        for name, point in self.contacts.items():
+            if point.joint >= count:
+                raise SkeletonError(f"expected {name!r} on a joint in 0..{count - 1}, got {point.joint}")
+        if self.masses is not None:
+            shaped(self.masses, (count,), "masses", SkeletonError)
+        if self.mass_centers is not None:
+            shaped(self.mass_centers, (count, 3), "mass centres", SkeletonError)
+        if self.limits is not None and len(self.limits.lower) != count:
+            raise SkeletonError(f"expected limits of {count} joints, got {len(self.limits.lower)}")
+        if self.skin is not None and len(self.skin.inverse_bind) != count:
+            raise SkeletonError(f"expected a skin of {count} joints, got one of {len(self.skin.inverse_bind)}")
+        real_number(self.height, "height", SkeletonError, low=0.0)
+
+    def require_fit(self, skeleton: Skeleton) -> None:
+        """Raise where the skeleton of a motion has other joints than the character."""
+        if skeleton is not self.skeleton and skeleton.names != self.skeleton.names:
+            raise SkeletonError(
+                f"expected a motion of the {len(self.skeleton)} joints of {self.name!r}, got one of {len(skeleton)}: "
+                f"{', '.join(skeleton.names[:4])} …"
+            )
 
     def require_roles(self) -> Roles:
         """The roles; an error that says what to do when there are none."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.checks import indices, shaped
 from footplant.errors import SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Skin
@@ -82,6 +83,10 @@ def vertex_normals(vertices: NDArray, faces: NDArray) -> NDArray:
 
     vertices is (V, 3), faces (T, 3), counter-clockwise from outside. A vertex without adjacent area gets +y.
     """
+    vertices = shaped(vertices, ("V", 3), "vertices", SkeletonError)
+    faces = indices(faces, len(vertices), "corners of triangles", SkeletonError).reshape(-1, np.shape(faces)[-1] or 3)
+    if faces.shape[1] != 3:
+        raise SkeletonError(f"expected triangles of shape (T, 3), got {faces.shape}")
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals = np.zeros(vertices.shape)

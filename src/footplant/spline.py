@@ -10,6 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import all_finite, real_array, real_number, rectangle, shaped, whole_number
+from footplant.errors import ArgumentError
+
+MOST_KNOTS = 10_000_000
+"""Knots of a spline at most: more are taken for a mistake in the spacing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Spline:
@@ -22,14 +28,23 @@ class Spline:
     start: float = 0.0
     """t of the first knot."""
 
+    def __post_init__(self) -> None:
+        """Check that there is a curve."""
+        control = shaped(self.control, ("n + 3", "D"), "control points")
+        if len(control) < 4:
+            raise ArgumentError(f"expected at least 4 control points, got {len(control)}")
+        object.__setattr__(self, "control", control)
+        real_number(self.spacing, "knot spacing", above=0.0)
+        real_number(self.start, "start")
+
     def __call__(self, t: ArrayLike) -> NDArray:
         """Values (N, D) at parameters t (N,); beyond the ends the last cubic goes on."""
         from footplant.kernels import spline as kernel
 
-        u = (np.atleast_1d(np.asarray(t, float)) - self.start) / self.spacing
+        u = (shaped(np.atleast_1d(real_array(t, "parameters")), ("N",), "parameters") - self.start) / self.spacing
         out = np.empty((len(u), self.control.shape[1]))
         kernel.evaluate(np.ascontiguousarray(self.control), u, out)
-        return out
+        return all_finite(out, "values of the spline")
 
     def refined(self) -> Spline:
         """The same curve on half the spacing (n+3 → 2n+3 control points), exactly."""
@@ -48,11 +63,16 @@ def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, st
     """
     from footplant.kernels import spline as kernel
 
-    t, values = np.asarray(t, float), np.ascontiguousarray(values, float)
+    t, values = real_array(t, "times"), np.ascontiguousarray(real_array(values, "values"))
     if values.ndim != 2 or t.shape != (len(values),):
-        raise ValueError(f"expected times (N,) and values (N, D), got {t.shape} and {values.shape}")
-    if not spacing > 0:
-        raise ValueError(f"expected a positive knot spacing, got {spacing}")
+        raise ArgumentError(f"expected times (N,) and values (N, D), got {t.shape} and {values.shape}")
+    all_finite(t, "times")
+    all_finite(values, "values")
+    real_number(start, "start")
+    real_number(stop, "stop", low=start)
+    real_number(spacing, "positive knot spacing", above=0.0)
+    if (stop - start) / spacing > MOST_KNOTS:
+        raise ArgumentError(f"expected at most {MOST_KNOTS} knots, got a spacing of {spacing:g} for {stop - start:g}")
     knots = max(int(np.ceil((stop - start) / spacing - 1e-9)), 1)
     control = np.empty((knots + 3, values.shape[1]))
     kernel.fit((t - start) / spacing, values, np.empty(knots + 3), control)
@@ -66,7 +86,9 @@ def fit_multilevel(
 
     Lee & Shin 1999, section 3.2. Sum the curves only where values add (positions); rotations compose level by level.
     """
-    residual = np.array(values, float)
+    whole_number(levels, "levels", low=0, high=64)
+    real_number(spacing, "knot spacing", above=0.0)
+    residual = np.array(real_array(values, "values"))
     splines = []
     for level in range(levels):
         splines.append(fit_spline(t, residual, spacing / 2**level, start, stop))
@@ -76,8 +98,8 @@ def fit_multilevel(
 
 def binomial_kernel(width: int) -> NDArray:
     """The low-pass kernel of an odd width, a row of Pascal's triangle; width 9: (1 8 28 56 70 …)/256."""
-    if width < 1 or width % 2 == 0:
-        raise ValueError(f"expected an odd kernel width, got {width}")
+    if whole_number(width, "a kernel width", high=10_001, low=-10_001) < 1 or width % 2 == 0:
+        raise ArgumentError(f"expected an odd kernel width, got {width}")
     kernel = np.ones(1)
     for _ in range(width - 1):
         kernel = np.convolve(kernel, [0.5, 0.5])
@@ -90,10 +112,13 @@ def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> N
     ends: "hold" repeats the first and last value, "reflect" turns the curve about its end point (which then stays
     where it is), "zero" takes nothing beyond the ends.
     """
-    values, kernel = np.asarray(values, float), np.asarray(kernel, float)
+    values, kernel = real_array(values, "values"), shaped(kernel, ("odd",), "a kernel")
+    if values.ndim == 0:
+        raise ArgumentError("expected values along a first axis, got a single number")
+    all_finite(values, "values")
     half = len(kernel) // 2
     if len(kernel) % 2 == 0:
-        raise ValueError(f"expected an odd kernel, got {len(kernel)} weights")
+        raise ArgumentError(f"expected an odd kernel, got {len(kernel)} weights")
     if half == 0 or len(values) == 0:
         return values * kernel.sum()
     wings = np.clip(np.arange(1, half + 1), 0, len(values) - 1)
@@ -104,7 +129,7 @@ def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> N
     elif ends == "zero":
         before = after = np.zeros((half, *values.shape[1:]))
     else:
-        raise ValueError(f"expected ends among hold, reflect, zero, got {ends!r}")
+        raise ArgumentError(f"expected ends among hold, reflect, zero, got {ends!r}")
     padded = np.concatenate([before, values, after])
     out = np.zeros_like(values)
     for tap, weight in enumerate(kernel):
@@ -114,8 +139,8 @@ def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> N
 
 def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
     """A smooth curve (F,) that is nowhere below the values (F,): the largest within ±half, then averaged over ±half."""
-    values = np.asarray(values, float)
-    if half < 1 or len(values) < 2:
+    values = shaped(values, ("F",), "values")
+    if whole_number(half, "half a width", high=MOST_KNOTS) < 1 or len(values) < 2:
         return values.copy()
     from scipy.ndimage import maximum_filter1d
 
@@ -132,11 +157,20 @@ def calm_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0
     """
     from footplant.kernels import smoothing as kernel
 
-    columns = np.ascontiguousarray(wanted, float).reshape(len(wanted), -1)
+    wanted = real_array(wanted, "what is wanted")
+    if wanted.ndim not in (1, 2) or len(wanted) < 3:
+        raise ArgumentError(f"expected what is wanted of shape (F ≥ 3,) or (F ≥ 3, k), got {wanted.shape}")
+    weights = shaped(weights, (len(wanted),), "weights")
+    all_finite(wanted, "what is wanted")
+    real_number(bend, "bend", low=0.0)
+    real_number(rest, "rest", above=0.0)
+    if (weights < 0.0).any():
+        raise ArgumentError(f"expected weights of 0 or more, got {weights.min():g}")
+    columns = np.ascontiguousarray(wanted).reshape(len(wanted), -1)
     out, room = np.empty_like(columns), np.empty((len(weights), 3))
     # the speed's factor is that of critical damping
     kernel.smooth_curve(np.ascontiguousarray(weights, float), bend, 2.0 * np.sqrt(bend * rest), columns, room, out)
-    return out.reshape(np.shape(wanted))
+    return all_finite(out, "the curve").reshape(np.shape(wanted))
 
 
 CLINGING = (1e4, 1e6)
@@ -152,7 +186,10 @@ def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
     ±half frames without swinging: an obstacle problem, by an active set. Values may be negative, where the curve may
     be so too; where nothing asks for more it is 0.
     """
-    values, held = np.asarray(values, float), np.asarray(held, bool)
+    values, held = shaped(values, ("F",), "values"), rectangle(held, "held").astype(bool)
+    half = whole_number(half, "half a width", high=MOST_KNOTS)
+    if held.shape != values.shape:
+        raise ArgumentError(f"expected held of shape {values.shape}, got {held.shape}")
     count = len(values)
     pressed = (values > 0.0) & ~held
     if count < 3 or half < 1 or not pressed.any():
@@ -162,4 +199,4 @@ def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
     curve = np.empty(count)
     values, held = np.ascontiguousarray(values), np.ascontiguousarray(held)
     kernel.smooth_above(values, held, (0.5 * half) ** 4, *CLINGING, CHANGES, curve)
-    return curve
+    return all_finite(curve, "the curve")

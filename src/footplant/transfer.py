@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import real_number, shaped
+from footplant.errors import MotionError
 from footplant.humanoid.counterparts import Counterparts, leg_ratio, standing_hips
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -33,12 +35,18 @@ def transfer(
     height of the hips above the floor. about: (3,) the fixed point on the floor, metres; None: below the hips at the
     first frame, at height 0. Frames and frame rate stay.
     """
+    character.require_fit(motion.skeleton)
+    for given, what in ((stride, "stride"), (rise, "rise")):
+        if given is not None:
+            real_number(given, what, MotionError, above=0.0)
     kinematics = Kinematics(motion)
     rotations = rotation.unroll(Counterparts.of(character, target).carry(kinematics.rotations))
     ratio = leg_ratio(character, target)
     ratios = np.array([ratio if given is None else given for given in (stride, rise, stride)])
     wanted = hip_centers(kinematics, character)
-    start = (wanted[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)) if about is None else np.asarray(about, float)
+    if about is None:
+        about = wanted[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
+    start = shaped(about, (3,), "the place that stays", MotionError)
     wanted = start + (wanted - start) * ratios
     return Motion(target.skeleton, wanted - _hips_from_root(rotations, target), rotations, motion.fps)
 

@@ -14,6 +14,7 @@ from footplant.batch.jobs import JOBS, Job, Task
 from footplant.batch.ledger import Ledger, file_hash, key_of
 from footplant.errors import FormatError
 from footplant.io import SAMPLE, find_format, writer_of
+from footplant.text_files import require_file
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,14 @@ class Batch:
                     folders[:] = [name for name in folders if (Path(parent) / name).resolve() != inside]
                     for name in sorted(files):
                         file = Path(parent) / name
-                        if not name.startswith(".") and _is_readable(file):
+                        # pipes, devices and sockets are no clips, whatever they are called
+                        if not name.startswith(".") and _is_readable(file) and file.is_file():
                             yield str(file), file.relative_to(path).with_suffix("")
-            elif path.exists():
-                yield given, Path(path.stem)
             else:
-                raise FormatError("no such file or folder", path=given)
+                if not path.exists():
+                    raise FormatError("no such file or folder", path=given)
+                require_file(path)
+                yield given, Path(path.stem)
 
 
 def _is_readable(path: Path) -> bool:
@@ -171,13 +174,15 @@ def _companions(source: str) -> list[str]:
     """Return the files that an input depends on: the buffers of a glTF file, the skeleton of an AMC file."""
     path = Path(source)
     if path.suffix.lower() == ".amc":
-        return sorted(str(other) for other in path.parent.iterdir() if other.suffix.lower() == ".asf")
+        return sorted(
+            str(other) for other in path.parent.iterdir() if other.suffix.lower() == ".asf" and other.is_file()
+        )
     if path.suffix.lower() != ".gltf":
         return []
     try:
         buffers = json.loads(path.read_bytes()).get("buffers", [])
         names = [buffer.get("uri", "") for buffer in buffers]
-    except (ValueError, AttributeError, OSError):
+    except (ValueError, AttributeError, OSError, RecursionError):
         return []
     beside = [path.parent / name for name in names if isinstance(name, str) and not name.startswith("data:")]
     return [str(file) for file in beside if file.is_file()]

@@ -17,6 +17,7 @@ from footplant.blending.common_character import contacts_of, floor_level
 from footplant.blending.compose import RootPath, compose, part_joints, root_reference
 from footplant.blending.plants import blend_plants, hold_plants
 from footplant.blending.registration import Registration
+from footplant.checks import all_finite, frame_rate, real_array, real_number, shaped, whole_number
 from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.problem import Method, Progress, Solution
@@ -27,7 +28,8 @@ def bezier(share: ArrayLike, ease: tuple[float, float] = (0.0, 1.0)) -> NDArray:
 
     ease: its two inner control values; the default, 0 and 1, has zero slope at both ends (3u² − 2u³).
     """
-    u = np.clip(np.asarray(share, float), 0.0, 1.0)
+    u = np.clip(all_finite(real_array(share, "shares", MotionError), "shares", MotionError), 0.0, 1.0)
+    ease = shaped(ease, (2,), "an ease", MotionError)
     return 3.0 * ease[0] * u * (1.0 - u) ** 2 + 3.0 * ease[1] * u**2 * (1.0 - u) + u**3
 
 
@@ -45,11 +47,11 @@ class WeightCurve:
         """Convert weights, one per motion, to a constant curve whose weights sum to 1."""
         if isinstance(weights, WeightCurve):
             return cls(weights.seconds, _checked(weights.values, count))
-        return cls(np.zeros(1), _checked(np.atleast_2d(np.asarray(weights, float)), count))
+        return cls(np.zeros(1), _checked(np.atleast_2d(real_array(weights, "weights", MotionError)), count))
 
     def __call__(self, seconds: ArrayLike) -> NDArray:
         """Return weights (N, n) at times (N,)."""
-        seconds = np.atleast_1d(np.asarray(seconds, float))
+        seconds = shaped(np.atleast_1d(real_array(seconds, "times", MotionError)), ("N",), "times", MotionError)
         if len(self.seconds) == 1:
             return np.repeat(self.values, len(seconds), axis=0)
         key = np.clip(np.searchsorted(self.seconds, seconds, side="right") - 1, 0, len(self.seconds) - 2)
@@ -58,7 +60,7 @@ class WeightCurve:
 
 
 def _checked(values: NDArray, count: int) -> NDArray:
-    values = np.asarray(values, float)
+    values = real_array(values, "weights", MotionError)
     if values.ndim != 2 or values.shape[1] != count:
         raise MotionError(f"expected {count} weights, one for each motion, got {values.shape[-1]}")
     sums = values.sum(axis=1, keepdims=True)
@@ -109,6 +111,7 @@ def weights_for(registration: Registration, *, speed: float | None = None, turn:
     rows = [np.ones(len(known))]
     for wanted, own, size in ((speed, "speed", 1.0), (turn, "turn", 0.5)):
         if wanted is not None:
+            wanted = real_number(wanted, own, MotionError)
             rows.append(np.array([p.seconds * (getattr(p, own) - wanted) for p in known]) / size)
     scale = np.array([100.0] + [30.0] * (len(rows) - 1))
     even = 0.01 * np.eye(len(known))
@@ -170,6 +173,9 @@ def blend(
     weights, such as a wave on a run. fps: of the blend (default: the reference's). cycles: how often loops are played.
     method: the solver for foot locks, by name or as an object; None returns the blend without them.
     """
+    if fps is not None:
+        frame_rate(fps, MotionError)
+    cycles = whole_number(cycles, "cycles", MotionError, low=1, high=10_000)
     rate = fps or registration.clips[registration.reference].motion.fps
     times, shares = timeline(registration, WeightCurve.of(weights, len(registration)), rate, cycles)
     poses = [replace(registration.poses(number, times[:, number]), fps=rate) for number in range(len(registration))]
@@ -198,5 +204,5 @@ def joint_weights_of(registration: Registration, shares: NDArray, parts: Mapping
         inside = part_joints(registration.character, part)
         if inside[0]:
             raise MotionError(f"expected a part without the root, got {part!r}")
-        out[:, :, inside] = _checked(np.atleast_2d(np.asarray(own, float)), count)[0][None, :, None]
+        out[:, :, inside] = _checked(np.atleast_2d(real_array(own, "weights", MotionError)), count)[0][None, :, None]
     return out

@@ -9,11 +9,10 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.contacts.detection import FEET, Contacts, find_contacts
-from footplant.contacts.stillness import lead_in
+from footplant.contacts.stillness import lead_in_frames
 from footplant.edits.retarget import retarget
 from footplant.errors import MotionError
 from footplant.geometry import Plane
-from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character, Skeleton
 
@@ -40,7 +39,7 @@ def on_one_character(clips: Sequence[Clip], character: Character | None = None) 
     for clip in clips:
         if len(clip.motion) < 2:
             raise MotionError(f"expected a clip of at least 2 frames, got {len(clip.motion)} in {clip.name!r}")
-        lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height or 1.7)
+        lead = lead_in_frames(clip)
         clip = replace(clip, motion=clip.motion[lead:])
         if clip.motion.offsets is not None or not same_skeleton(clip.character.skeleton, target.skeleton):
             clip = replace(clip, motion=retarget(clip, target).motion, character=target, layout=None)

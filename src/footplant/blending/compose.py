@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import real_array
 from footplant.errors import MotionError
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -95,7 +96,11 @@ def compose(
     weights: (F, n), each row summing to 1. joints: (F, n, J) weights per joint, where they differ from those. The first
     frame is at the weighted mean of the motions' first positions and headings.
     """
-    weights = np.asarray(weights, float)
+    weights = real_array(weights, "weights", MotionError)
+    if not poses:
+        raise MotionError("expected at least one motion to compose, got none")
+    for motion in poses:
+        character.require_fit(motion.skeleton)
     frames, count = len(poses[0]), len(poses)
     if weights.shape != (frames, count) or any(len(motion) != frames for motion in poses):
         raise MotionError(f"expected weights of shape ({frames}, {count}) and as many frames in each motion")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from footplant import rotation
 from footplant.blending.settings import REGISTRATION
+from footplant.checks import real_number, shaped, whole_number
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -72,6 +73,8 @@ def clouds(
         raise MotionError("expected a motion with frames, got an empty one")
     share = joint_weights(character) if weights is None else np.asarray(weights, float) / np.sum(weights)
     used = np.flatnonzero(share > 0)
+    character.require_fit(motion.skeleton)
+    window = real_number(window, "window", MotionError, above=0.0)
     positions = Kinematics(motion).positions[:, used]
     steps = np.linspace(-0.5 * window, 0.5 * window, REGISTRATION.neighbours) * motion.fps
     around = np.arange(len(motion))[:, None] + steps
@@ -154,10 +157,18 @@ def local_minima(table: NDArray, *, most: float | None = None, apart: int = 1) -
     """Return the local minima of a distance table within `apart` frames, at most `most` metres; best first."""
     from scipy.ndimage import minimum_filter
 
+    # infinite where two frames of one clip are too near to one another
+    table = shaped(table, ("rows", "columns"), "distances", MotionError, finite=False)
+    if np.isnan(table).any():
+        raise MotionError("expected distances, got NaN")
+    apart = whole_number(apart, "cells apart", MotionError, low=0)
+    apart = min(apart, max(table.shape, default=0))
+    if not table.size:
+        return []
     lowest = minimum_filter(table, size=2 * apart + 1, mode="nearest")
     found = table <= lowest
     if most is not None:
-        found &= table <= most
+        found &= table <= real_number(most, "largest distance", MotionError)
     rows, columns = np.nonzero(found)
     points = [TransitionPoint(int(i), int(j), float(table[i, j])) for i, j in zip(rows, columns)]
     return sorted(points, key=lambda point: point.distance)

@@ -14,9 +14,8 @@ from footplant.blending.common_character import same_skeleton
 from footplant.blending.distance import Clouds, align, clouds, distances, local_minima
 from footplant.blending.settings import GRAPH, REGISTRATION
 from footplant.clip import Clip
-from footplant.contacts.stillness import lead_in
+from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
-from footplant.kinematics import Kinematics
 from footplant.problem import Progress
 from footplant.transfer import transfer
 
@@ -123,7 +122,7 @@ def build_graph(
     for number, clip in enumerate(clips):
         if progress:
             progress(clip.name, 0.5 * number / len(clips))
-        lead = lead_in(Kinematics(clip.motion[:12]).positions, clip.character.height or 1.7)
+        lead = lead_in_frames(clip)
         motion = clip.motion[lead:]
         if not same_skeleton(clip.character.skeleton, character.skeleton) or motion.offsets is not None:
             motion = transfer(motion, clip.character, character)

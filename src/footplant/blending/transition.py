@@ -19,6 +19,7 @@ from footplant.blending.plants import blend_plants, hold_plants
 from footplant.blending.registration import Registration
 from footplant.blending.settings import REGISTRATION, TRANSITION
 from footplant.blending.warp import TimeCurve, WarpPath, clamped_knots, find_path, fit_monotone
+from footplant.checks import frame_rate, real_number
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.errors import MotionError
@@ -76,8 +77,10 @@ def crossfade(
     at: times in both clips, seconds, that coincide; None: the best ones. seconds: length of the crossfade. fps: of the
     result (default: the first clip's). character: of the result (default: the first clip's).
     """
-    if not (np.isfinite(seconds) and seconds > 0):
+    if not real_number(seconds, "fade in seconds", MotionError) > 0:
         raise MotionError(f"expected a fade of more than 0 seconds, got {seconds}")
+    if fps is not None:
+        frame_rate(fps, MotionError)
     clips, contacts = prepare_clips([first, second], character)
     matching_rate = REGISTRATION.rate
     slow = [clip.motion.resample(matching_rate) for clip in clips]

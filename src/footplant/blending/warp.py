@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant.blending.settings import REGISTRATION
+from footplant.checks import real_array, real_number
 from footplant.errors import MotionError
 
 Ends = Literal["both", "free", "loop"]
@@ -45,7 +46,8 @@ def find_path(table: NDArray, *, ends: Ends = "both", overlap: float = REGISTRAT
     `overlap` of each; "loop": both are loops (the last frame repeats the first), and the second one's start is found.
     Slope limits are widened until there is a path.
     """
-    table = np.ascontiguousarray(table, float)
+    table = np.ascontiguousarray(real_array(table, "distances", MotionError))
+    overlap = real_number(overlap, "overlap", MotionError, low=0.0, high=1.0)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         raise MotionError(f"expected a table of finite distances, got one of shape {table.shape}")
     if ends == "both":
@@ -165,8 +167,16 @@ class TimeCurve:
         return np.interp(np.asarray(seconds, float), self(fine)[:, motion], fine)
 
 
+MOST_KNOTS = 1_000_000
+"""Maximum number of knots of a time curve; more are taken for a mistake."""
+
+
 def clamped_knots(start: float, stop: float, spacing: float = REGISTRATION.knot) -> NDArray:
     """Return knots of a clamped uniform cubic B-spline over an interval."""
+    start, stop = real_number(start, "start", MotionError), real_number(stop, "stop", MotionError)
+    spacing = real_number(spacing, "spacing of knots", MotionError, above=0.0)
+    if not 0.0 < stop - start <= MOST_KNOTS * spacing:
+        raise MotionError(f"expected a stop after the start and at most {MOST_KNOTS} knots, got {start:g}, {stop:g}")
     count = max(round((stop - start) / spacing), 1)
     return np.concatenate([np.full(3, start), np.linspace(start, stop, count + 1), np.full(3, stop)])
 

@@ -80,28 +80,18 @@ def crowd(
 
 def load_scene(name: str) -> CrowdScene:
     """Load a scene from a TOML file, or one that ships with the package."""
-    import tomllib
-
     from footplant import samples
-    from footplant.errors import FormatError
     from footplant.io import load, load_character
     from footplant.live.crowd_reader import scene_from_data
+    from footplant.text_files import parse_toml, read_text
 
     path = None
     if name.startswith(SCENE):
         text = samples.scene_text(name.removeprefix(SCENE))
     else:
         path = Path(name)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise FormatError(error.strerror or str(error), path=path) from error
-        except UnicodeDecodeError as error:
-            raise FormatError("expected a text file in UTF-8", path=path) from error
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"expected TOML: {error}", path=path) from error
+        text = read_text(path, 16 * 2**20, "a scene")
+    data = parse_toml(text, path)
 
     def here(file: str) -> str:
         beside = path.parent / file if path is not None and ":" not in file else Path(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footplant.cli.arguments import ReadOptions
@@ -60,16 +59,10 @@ def solve_file(
 
 def _read_table(path: str) -> dict[str, str]:
     """Read label → landmark from a TOML file (a table `markers`, or the whole file)."""
-    import tomllib
-
     from footplant.errors import FormatError
+    from footplant.text_files import parse_toml, read_text
 
-    try:
-        data = tomllib.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise FormatError(error.strerror or str(error), path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"expected TOML: {error}", path=path) from error
+    data = parse_toml(read_text(path, 16 * 2**20, "marker labels"), path)
     table = data.get("markers", data)
     if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
         raise FormatError('expected lines such as M1 = "left knee"', path=path)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import real_number
 from footplant.constraints.base import Constraint
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -37,6 +38,9 @@ class Balance(Constraint):
         if not support:
             raise ConstraintError(f"{self.title}: expected points to stand on, {self.character.name!r} has none")
         object.__setattr__(self, "support", support)
+        real_number(self.margin, f"{self.title}: margin", ConstraintError)
+        for point in support:
+            self.character.skeleton.require_joint(point.joint)
 
     def hulls(self, kinematics: Kinematics) -> list[NDArray]:
         """For each row, which of the support points make the hull, counter-clockwise over (x, z)."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import frame_rate, real_array, real_number, whole_number, whole_numbers
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -50,22 +51,43 @@ class Constraint(ABC):
     def __post_init__(self) -> None:
         """Check what every kind has."""
         if self.frames is not None and not isinstance(self.frames, range):
-            object.__setattr__(self, "frames", tuple(sorted({int(frame) for frame in self.frames})))
+            held = whole_numbers(tuple(self.frames), f"{self.title}: frames", ConstraintError)
+            object.__setattr__(self, "frames", tuple(np.unique(held).tolist()))
         if isinstance(self.frames, range) and self.frames.step != 1:
             raise ConstraintError(
                 f"{self.title}: expected an interval of every frame, got a step of {self.frames.step}"
             )
         if self.frames and self.frames[0] < 0:
             raise ConstraintError(f"{self.title}: expected frames from 0 on, got {self.frames[0]}")
-        if not all(isfinite(r) and r >= 0 for r in self.ramp):
+        if not (len(self.ramp) == 2 and all(isfinite(r) and r >= 0 for r in self.ramp)):
             raise ConstraintError(f"{self.title}: expected ramps of 0 seconds or more, got {self.ramp}")
         if not (isfinite(self.weight) and self.weight >= 0):
             raise ConstraintError(f"{self.title}: expected a weight of 0 or more, got {self.weight}")
+        if self.tolerance is not None and not (isfinite(self.tolerance) and self.tolerance >= 0):
+            raise ConstraintError(f"{self.title}: expected a tolerance of 0 or more, got {self.tolerance}")
+        if self.chain is not None:
+            chain = whole_numbers(tuple(self.chain), f"{self.title}: joints of the chain", ConstraintError)
+            if (chain < 0).any():
+                raise ConstraintError(f"{self.title}: expected a chain of joints from 0 on, got {chain.min()}")
+            object.__setattr__(self, "chain", tuple(chain.tolist()))
 
     @property
     def title(self) -> str:
         """The name, or the kind where there is none."""
         return self.name or type(self).__name__.lower()
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joints whose place or turn it asks for, the one that it moves first; () for the body as a whole.
+
+        An outsider's kind that does not say so is about the last joint of its chain, if it has one.
+        """
+        return () if not self.chain else (max(self.chain),)
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """Joints of the same figure that its target moves with."""
+        return ()
 
     @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:
@@ -77,7 +99,7 @@ class Constraint(ABC):
 
     def activation(self, frames: ArrayLike, fps: float) -> NDArray:
         """(F,) 0 to 1 at frames of the clip: 1 where it holds, easing (3u² − 2u³) inside the ramps."""
-        frames = np.asarray(frames)
+        frames, fps = np.asarray(frames), frame_rate(fps, ConstraintError)
         if self.frames is None:
             return np.ones(len(frames))
         if not len(self.frames):
@@ -190,7 +212,7 @@ def as_target(target: ArrayLike | Follow, width: int, what: str) -> Target:
     """A target as (1, width) or (n, width) numbers, checked; one that follows stays as it is."""
     if isinstance(target, Follow):
         return target
-    array = np.array(target, float)
+    array = np.array(real_array(target, what, ConstraintError))
     if array.ndim == 1:
         array = array[None]
     if array.ndim != 2 or array.shape[1] != width or not len(array):
@@ -205,11 +227,44 @@ def as_target(target: ArrayLike | Follow, width: int, what: str) -> Target:
     return array
 
 
+def as_joint(joint: int, what: str) -> int:
+    """A joint as an index from 0 on, checked; whether the skeleton has it is checked where the skeleton is known."""
+    return whole_number(joint, what, ConstraintError, low=0)
+
+
+def as_values(values: ArrayLike, what: str, wanted: str, *, low: float = -np.inf) -> NDArray:
+    """One number as (1,), or one for each frame held (n,), finite and from `low`; read-only. wanted: in words."""
+    array = np.atleast_1d(np.array(real_array(values, what, ConstraintError)))
+    if array.ndim != 1 or not len(array) or not (np.isfinite(array).all() and (array >= low).all()):
+        raise ConstraintError(f"{what}: expected {wanted}, or one for each frame, got {values}")
+    array.setflags(write=False)
+    return array
+
+
+def as_direction(vector: ArrayLike, what: str) -> tuple[float, float, float]:
+    """A direction of any length, checked."""
+    array = real_array(vector, what, ConstraintError)
+    if array.shape != (3,) or not np.isfinite(array).all() or not array.any():
+        raise ConstraintError(f"{what}: expected a direction, got {vector}")
+    x, y, z = array.tolist()
+    return x, y, z
+
+
+def as_axes(axes: ArrayLike, what: str) -> tuple[float, float, float]:
+    """How much each world axis counts, checked."""
+    array = real_array(axes, what, ConstraintError)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise ConstraintError(f"{what}: expected three finite numbers, got {axes}")
+    x, y, z = array.tolist()
+    return x, y, z
+
+
 def check(constraint: Constraint, motion: Motion, step: float = 1e-6) -> float:
     """The largest difference between a constraint's Jacobian and central finite differences over a motion.
 
     Across frames, one frame is moved at a time. In units of the residual per metre or radian.
     """
+    step = real_number(step, "step", ConstraintError, above=0.0)
     ours = constraint.jacobian(Kinematics(motion))
     frames, joints = motion.rotations.shape[:2]
     worst = 0.0

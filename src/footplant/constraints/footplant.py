@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.constraints.base import AcrossFrames, Constraint, as_target
+from footplant.checks import real_number, whole_numbers
+from footplant.constraints.base import AcrossFrames, Constraint, Follow, as_target
 from footplant.constraints.easing import eased
 from footplant.contacts.ground import Ground
 from footplant.errors import ConstraintError
@@ -37,7 +38,15 @@ class Footplant(Constraint):
         """Check the place."""
         super().__post_init__()
         if self.place is not None:
-            object.__setattr__(self, "place", as_target(self.place, 3, f"{self.title}: place")[0])  # type: ignore[index]
+            place = as_target(self.place, 3, f"{self.title}: place")
+            if isinstance(place, Follow) or len(place) != 1:
+                raise ConstraintError(f"{self.title}: expected one place, got {self.place}")
+            object.__setattr__(self, "place", place[0])
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
 
     @property
     def free(self) -> bool:
@@ -86,6 +95,19 @@ class SamePlace(AcrossFrames):
     pair: tuple[int, int]
     """The two frames."""
 
+    def __post_init__(self) -> None:
+        """Check the pair."""
+        super().__post_init__()
+        pair = whole_numbers(tuple(self.pair), f"{self.title}: frames", ConstraintError)
+        if pair.shape != (2,) or (pair < 0).any():
+            raise ConstraintError(f"{self.title}: expected two frames from 0 on, got {self.pair}")
+        object.__setattr__(self, "pair", tuple(pair.tolist()))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
+
     def groups(self, frames: int) -> NDArray:
         """(1, 2) the pair."""
         if not all(0 <= frame < frames for frame in self.pair):
@@ -94,6 +116,7 @@ class SamePlace(AcrossFrames):
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(1, 3) first − second, metres."""
+        self.groups(len(kinematics.frames))
         places = kinematics.point(self.point)
         return (places[self.pair[0]] - places[self.pair[1]])[None]
 
@@ -112,9 +135,19 @@ class SpeedLimit(AcrossFrames):
     """Metres a second."""
     inequality: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Check the bound."""
+        super().__post_init__()
+        real_number(self.most, f"{self.title}: bound", ConstraintError, low=0.0)
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
+
     def groups(self, frames: int) -> NDArray:
         """(R, 2) each held frame and the one after it."""
-        held = np.arange(frames - 1) if self.frames is None else np.asarray(self.frames)
+        held = np.arange(max(frames - 1, 0)) if self.frames is None else np.asarray(self.frames, np.int64)
         held = held[held < frames - 1]
         return np.stack([held, held + 1], axis=1)
 
@@ -144,9 +177,19 @@ class AccelerationLimit(AcrossFrames):
     """Metres a second, each second."""
     inequality: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Check the bound."""
+        super().__post_init__()
+        real_number(self.most, f"{self.title}: bound", ConstraintError, low=0.0)
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
+
     def groups(self, frames: int) -> NDArray:
         """(R, 3) each held frame between the one before and the one after it."""
-        held = np.arange(frames) if self.frames is None else np.asarray(self.frames)
+        held = np.arange(frames) if self.frames is None else np.asarray(self.frames, np.int64)
         held = held[(held > 0) & (held < frames - 1)]
         return np.stack([held - 1, held, held + 1], axis=1)
 

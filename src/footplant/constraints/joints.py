@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
-from footplant.constraints.base import Constraint
+from footplant.checks import indices, real_array, real_number, shaped
+from footplant.constraints.base import Constraint, as_direction
 from footplant.constraints.points import left_inverse
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
@@ -37,6 +38,11 @@ class _OfTurns(Constraint):
 
     def _turn(self, kinematics: Kinematics, joints: NDArray) -> NDArray:
         """(F, N, 4) how far joints have turned from the reference pose, in its axes."""
+        if len(kinematics.motion.skeleton) != len(self.character.skeleton):
+            raise ConstraintError(
+                f"{self.title}: expected a motion of the {len(self.character.skeleton)} joints of "
+                f"{self.character.name!r}, got {len(kinematics.motion.skeleton)}"
+            )
         above, own = self._frames_of_joints
         local = kinematics.motion.rotations[:, joints]
         return rotation.multiply(rotation.multiply(above[joints], local), rotation.inverse(own[joints]))
@@ -53,22 +59,36 @@ def _columns(joint: int) -> slice:
     return slice(3 + 3 * joint, 6 + 3 * joint)
 
 
+def limited_joints(character: Character) -> NDArray:
+    """Joints of a character that have limits, in order."""
+    limits = character.limits
+    if limits is None:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.isfinite(limits.lower).any(axis=1) | np.isfinite(limits.upper).any(axis=1))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointLimits(_OfTurns):
     """Joints stay within the box of rotation-vector components that the character's limits give."""
 
-    joints: tuple[int, ...] | None = None
-    """Which joints; None: all that have limits."""
+    joints: tuple[int, ...] = None  # type: ignore[assignment]
+    """Which joints; None takes all that have limits."""
     inequality: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Find the joints that have limits where none are named."""
+        super().__post_init__()
+        limited = limited_joints(self.character)
+        if not len(limited):
+            raise ConstraintError(f"{self.title}: {self.character.name!r} has no joint limits")
+        if self.joints is not None:
+            count = len(self.character.skeleton)
+            limited = indices(tuple(self.joints), count, f"{self.title}: joints", ConstraintError)
+        object.__setattr__(self, "joints", tuple(limited.tolist()))
 
     @cached_property
     def _limited(self) -> NDArray:
-        limits = self.character.limits
-        if limits is None:
-            raise ConstraintError(f"{self.title}: {self.character.name!r} has no joint limits")
-        finite = np.isfinite(limits.lower).any(axis=1) | np.isfinite(limits.upper).any(axis=1)
-        wanted = np.flatnonzero(finite)
-        return wanted if self.joints is None else np.intersect1d(wanted, self.joints)
+        return np.intersect1d(limited_joints(self.character), self.joints).astype(np.int64)
 
     @cached_property
     def _bounds(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
@@ -109,6 +129,21 @@ class ConeTwist(_OfTurns):
     twist: tuple[float, float] = (-np.pi, np.pi)
     """Least and largest twist, radians."""
     inequality: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check joint, axis and range."""
+        super().__post_init__()
+        object.__setattr__(self, "joint", self.character.skeleton.require_joint(self.joint))
+        as_direction(self.axis, f"{self.title}: axis")
+        real_number(self.swing, f"{self.title}: swing", ConstraintError, low=0.0)
+        least, most = shaped(self.twist, (2,), f"{self.title}: twist", ConstraintError)
+        if least > most:
+            raise ConstraintError(f"{self.title}: expected the least and the largest twist, in order, got {self.twist}")
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that is limited."""
+        return (self.joint,)
 
     @cached_property
     def _axis(self) -> NDArray:
@@ -156,6 +191,17 @@ class Hinge(_OfTurns):
     axis: tuple[float, float, float]
     """In the reference pose's world axes, any length."""
 
+    def __post_init__(self) -> None:
+        """Check joint and axis."""
+        super().__post_init__()
+        object.__setattr__(self, "joint", self.character.skeleton.require_joint(self.joint))
+        as_direction(self.axis, f"{self.title}: axis")
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that is a hinge."""
+        return (self.joint,)
+
     def _across(self) -> NDArray:
         """(2, 3) two directions across the axis."""
         axis = np.asarray(self.axis, float) / np.linalg.norm(self.axis)
@@ -183,6 +229,27 @@ class Relation(_OfTurns):
     terms: tuple[tuple[int, NDArray], ...]
     """(joint, matrix (k, 3)) pairs; matrices act on the joint's anatomical turn."""
 
+    def __post_init__(self) -> None:
+        """Check joints and matrices."""
+        super().__post_init__()
+        if not self.terms:
+            raise ConstraintError(f"{self.title}: expected at least one joint with its matrix, got none")
+        height = np.shape(self.terms[0][1])[:1]
+        shape = (*height, 3) if height else ("k", 3)
+        terms = (
+            (
+                self.character.skeleton.require_joint(joint),
+                shaped(matrix, shape, f"{self.title}: a matrix", ConstraintError),
+            )
+            for joint, matrix in self.terms
+        )
+        object.__setattr__(self, "terms", tuple(terms))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joints that are related."""
+        return tuple(joint for joint, _ in self.terms)
+
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, k) radians."""
         joints = np.array([joint for joint, _ in self.terms])
@@ -205,8 +272,8 @@ def spine_shares(character: Character, shares: Sequence[float] | None = None, **
     chain = character.require_roles().joints.get("spine", ())
     if len(chain) < 2:
         return ()
-    given = np.full(len(chain), 1.0 / len(chain)) if shares is None else np.asarray(shares, float)
-    if given.shape != (len(chain),) or not given.sum() > 0:
+    given = np.full(len(chain), 1.0 / len(chain)) if shares is None else real_array(shares, "shares", ConstraintError)
+    if given.shape != (len(chain),) or not (np.isfinite(given).all() and given.sum() > 0):
         raise ConstraintError(f"expected {len(chain)} shares, one a vertebra, got {shares}")
     given = given / given.sum()
     return tuple(
@@ -222,6 +289,7 @@ def spine_shares(character: Character, shares: Sequence[float] | None = None, **
 def shoulder_rhythm(character: Character, side: str, ratio: float = 0.33, **options) -> Relation:
     """The collar bone rises with the arm: by `ratio` of the arm's own turn about the forward axis (1 : 2 in people)."""
     roles = character.require_roles()
+    ratio = real_number(ratio, "ratio", ConstraintError)
     raise_ = np.array([[0.0, 0.0, 1.0]])
     return Relation(
         character=character,

@@ -153,7 +153,7 @@ def point_data(point: Point, character: Character) -> str | dict[str, Any]:
     for name, contact in character.contacts.items():
         if contact == point:
             return name
-    name = character.skeleton.names[point.joint]
+    name = joint_data(point.joint, character)
     if not any(point.offset):
         # a contact point may have the name of a joint but another position
         return name if name not in character.contacts else {"joint": name}
@@ -162,4 +162,4 @@ def point_data(point: Point, character: Character) -> str | dict[str, Any]:
 
 def joint_data(joint: int, character: Character) -> str:
     """Return a joint's name."""
-    return character.skeleton.names[joint]
+    return character.skeleton.names[character.skeleton.require_joint(joint)]

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.constraints.base import Constraint, Follow, Target, as_target
+from footplant.constraints.base import (
+    Constraint,
+    Follow,
+    Target,
+    as_axes,
+    as_direction,
+    as_joint,
+    as_target,
+    as_values,
+)
 from footplant.constraints.easing import eased
 from footplant.contacts.ground import Ground, normal_of
 from footplant.errors import ConstraintError
@@ -51,11 +60,27 @@ class _AtPlace(Constraint):
         """(F, 3) where the target is at each row, metres."""
         target: Target = self.target  # type: ignore[assignment]
         if not isinstance(target, Follow):
-            slot = 0 if len(target) == 1 else np.minimum(self.slot(kinematics.frames), len(target) - 1)
-            return np.broadcast_to(target[slot], (len(kinematics.frames), 3))
+            return self.wanted(kinematics.frames)
         if target.motion is None:
             return kinematics.point(target.point)
+        if len(kinematics.frames) and kinematics.frames.max() >= len(target.motion):
+            raise ConstraintError(
+                f"{self.title}: expected a motion to follow of {kinematics.frames.max() + 1} frames or more, "
+                f"got {len(target.motion)}"
+            )
         return Kinematics(target.motion[kinematics.frames]).point(target.point)
+
+    def wanted(self, frames: NDArray) -> NDArray:
+        """(N, 3) where a target that follows nothing is at frames of the clip, metres."""
+        target: NDArray = self.target  # type: ignore[assignment]
+        slot = 0 if len(target) == 1 else np.minimum(self.slot(frames), len(target) - 1)
+        return np.broadcast_to(target[slot], (len(frames), 3))
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """The joint of the same figure that the target moves with, if it does so."""
+        target = self.target
+        return (target.point.joint,) if isinstance(target, Follow) and target.motion is None else ()
 
     def _target_jacobian(self, kinematics: Kinematics) -> NDArray | float:
         """How the target itself moves with the figure."""
@@ -71,6 +96,16 @@ class Position(_AtPlace):
     point: Point
     axes: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """How much each world axis counts: (0, 1, 0) asks for a height only."""
+
+    def __post_init__(self) -> None:
+        """Check the axes too."""
+        super().__post_init__()
+        object.__setattr__(self, "axes", as_axes(self.axes, f"{self.title}: axes"))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
 
     def slip(self, kinematics: Kinematics) -> NDArray:
         """(F, 3) point − target, metres; in the ramps, as `easing.eased` has it, unless the target follows a point."""
@@ -97,19 +132,31 @@ class Orientation(Constraint):
     unit: ClassVar[Literal["m", "rad"]] = "rad"
 
     def __post_init__(self) -> None:
-        """Check the target."""
+        """Check the joint and the target."""
         super().__post_init__()
+        object.__setattr__(self, "joint", as_joint(self.joint, f"{self.title}: joint"))
+        if isinstance(self.target, Follow):
+            raise ConstraintError(f"{self.title}: expected a turn, got something to follow")
         object.__setattr__(self, "target", as_target(self.target, 4, f"{self.title}: target"))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that is turned."""
+        return (self.joint,)
 
     def turns(self, kinematics: Kinematics) -> NDArray:
         """(F, 4) how the segment should be turned, world."""
+        return self.wanted(kinematics.frames)
+
+    def wanted(self, frames: NDArray) -> NDArray:
+        """(N, 4) how the segment should be turned at frames of the clip, world."""
         target = np.asarray(self.target)
-        slot = 0 if len(target) == 1 else np.minimum(self.slot(kinematics.frames), len(target) - 1)
-        return np.broadcast_to(target[slot], (len(kinematics.frames), 4))
+        slot = 0 if len(target) == 1 else np.minimum(self.slot(frames), len(target) - 1)
+        return np.broadcast_to(target[slot], (len(frames), 4))
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 3) rotation vector, in the world, from the target to the segment, radians."""
-        now = kinematics.rotations[:, self.joint]
+        now = kinematics.rotations[:, kinematics.motion.skeleton.require_joint(self.joint)]
         return rotation.log(rotation.multiply(now, rotation.inverse(self.turns(kinematics))))
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
@@ -130,11 +177,12 @@ class Distance(Constraint):
     def __post_init__(self) -> None:
         """Check the value."""
         super().__post_init__()
-        values = np.atleast_1d(np.array(self.value, float))
-        if values.ndim != 1 or not len(values) or not (np.isfinite(values).all() and (values >= 0).all()):
-            raise ConstraintError(f"{self.title}: expected a distance of 0 metres or more, got {self.value}")
-        values.setflags(write=False)
-        object.__setattr__(self, "value", values)
+        object.__setattr__(self, "value", as_values(self.value, self.title, "a distance of 0 metres or more", low=0.0))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joints that carry the two points."""
+        return self.point.joint, self.other.joint
 
     def _line(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
         apart = kinematics.point(self.point) - kinematics.point(self.other)
@@ -187,6 +235,16 @@ class Area(Constraint):
     """Metres it keeps from the surface (negative: may go beyond it): one number, or one for each frame held."""
     inequality: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Check the margin."""
+        super().__post_init__()
+        as_values(self.margin, self.title, "a finite margin")
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
+
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 1) metres to spare; negative where the point is on the wrong side."""
         return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
@@ -226,6 +284,16 @@ class Above(Constraint):
     """Metres over the ground: one number, or one for each frame held."""
     inequality: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Check the clearance."""
+        super().__post_init__()
+        as_values(self.clearance, self.title, "a finite clearance")
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
+
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 1) metres of height to spare."""
         return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
@@ -258,14 +326,18 @@ class LookAt(_AtPlace):
     def __post_init__(self) -> None:
         """Check the direction too."""
         super().__post_init__()
-        length = np.linalg.norm(self.direction)
-        if not (np.isfinite(length) and length > 0):
-            raise ConstraintError(f"{self.title}: expected a direction, got {self.direction}")
-        object.__setattr__(self, "direction", tuple(float(x / length) for x in self.direction))
+        direction = as_direction(self.direction, f"{self.title}: direction")
+        length = np.linalg.norm(direction)
+        object.__setattr__(self, "direction", tuple(float(x / length) for x in direction))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joint that carries its point."""
+        return (self.point.joint,)
 
     def _sight(self, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray]:
-        gaze = rotation.rotate(kinematics.rotations[:, self.point.joint], np.array(self.direction))
         line = self.places(kinematics) - kinematics.point(self.point)
+        gaze = rotation.rotate(kinematics.rotations[:, self.point.joint], np.array(self.direction))
         length = np.linalg.norm(line, axis=1, keepdims=True)
         return gaze, np.where(length > 1e-9, line / np.maximum(length, 1e-9), gaze), np.maximum(length, 1e-9)
 
@@ -295,6 +367,11 @@ class CenterOfMass(_AtPlace):
     character: Character
     axes: tuple[float, float, float] = (1.0, 0.0, 1.0)
     """How much each world axis counts; by default its height is free."""
+
+    def __post_init__(self) -> None:
+        """Check the axes too."""
+        super().__post_init__()
+        object.__setattr__(self, "axes", as_axes(self.axes, f"{self.title}: axes"))
 
     def residual(self, kinematics: Kinematics) -> NDArray:
         """(F, 3) centre − target, metres."""

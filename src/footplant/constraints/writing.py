@@ -10,7 +10,7 @@ import numpy as np
 from footplant.constraints.balance import Balance, soles
 from footplant.constraints.base import Constraint, Follow
 from footplant.constraints.footplant import AccelerationLimit, Footplant, SamePlace, SpeedLimit
-from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation
+from footplant.constraints.joints import ConeTwist, Hinge, JointLimits, Relation, limited_joints
 from footplant.constraints.naming import joint_data, point_data
 from footplant.constraints.points import (
     Above,
@@ -111,9 +111,8 @@ def _own(constraint: Any, character: Character) -> dict[str, Any]:
         case Balance() if constraint.support != soles(constraint.character):
             out["support"] = [point_data(point, character) for point in constraint.support]
         case JointLimits():
-            out |= (
-                {} if constraint.joints is None else {"joints": [joint_data(j, character) for j in constraint.joints]}
-            )
+            if constraint.joints != tuple(limited_joints(constraint.character).tolist()):
+                out["joints"] = [joint_data(joint, character) for joint in constraint.joints]
         case Relation():
             out["terms"] = [
                 {"joint": joint_data(joint, character), "matrix": np.asarray(matrix, float).tolist()}

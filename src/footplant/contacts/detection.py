@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import frame_rate, real_array, real_number
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground, as_ground, estimate_ground, supported
 from footplant.contacts.settings import StillnessSettings
@@ -157,6 +158,18 @@ def find_contacts(
     )
 
 
+def known_contacts(
+    contacts: Contacts | None, clip: Clip | tuple[Motion, Character], *, hands: bool = False
+) -> Contacts:
+    """Return contacts that are known already, checked to be of the clip's frames, or those that are found in it."""
+    if contacts is None:
+        return find_contacts(clip, hands=hands)
+    frames = len(clip.motion if isinstance(clip, Clip) else clip[0])
+    if contacts.frames != frames:
+        raise MotionError(f"expected contacts of a clip of {frames} frames, got ones of {contacts.frames}")
+    return contacts
+
+
 def contacts_of_points(
     positions: ArrayLike,
     fps: float,
@@ -173,14 +186,13 @@ def contacts_of_points(
     (points whose names start alike, "left_…", share one) and which are hands ("…_palm"). `body` (F, 3) is the centre of
     mass or the pelvis; without it, points held still in the air are recognised by their height only.
     """
-    positions = np.asarray(positions, float)
+    positions, fps = real_array(positions, "positions", MotionError), frame_rate(fps, MotionError)
     if positions.ndim != 3 or positions.shape[1:] != (len(names), 3):
         raise MotionError(f"expected positions of shape (frames, {len(names)}, 3), got {positions.shape}")
     if not np.isfinite(positions).all():
         frame, point = np.argwhere(~np.isfinite(positions))[0][:2]
         raise MotionError(f"expected finite positions, got NaN or infinity at frame {frame}, point {names[point]!r}")
-    if not (np.isfinite(height) and height > 0):
-        raise MotionError(f"expected a positive body height in metres, got {height}")
+    height = real_number(height, "body height", MotionError, above=0.0)
     if body is not None and np.shape(body) != (len(positions), 3):
         raise MotionError(f"expected a body path of shape ({len(positions)}, 3), got {np.shape(body)}")
     settings = settings or StillnessSettings()

@@ -15,9 +15,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import all_finite, real_number, rows_of_width, shaped
 from footplant.contacts.settings import SUPPORT
 from footplant.contacts.stillness import StillInterval
-from footplant.errors import MotionError
+from footplant.errors import ArgumentError, MotionError
 from footplant.geometry import HeightField, Plane
 
 MOST_CELLS = 4_000_000
@@ -41,11 +42,18 @@ class InterpolatedGround:
     reach: float
     """Metres; standard deviation of the weights."""
 
+    def __post_init__(self) -> None:
+        """Check the places."""
+        object.__setattr__(self, "places", shaped(self.places, ("N", 3), "places of stepping stones"))
+        if not len(self.places):
+            raise ArgumentError("expected at least one stepping stone, got none")
+        real_number(self.reach, "reach", above=0.0)
+
     def height(self, places: ArrayLike) -> NDArray:
         """Return the height (…) in metres over places (…, 2)."""
         from footplant.contacts import _interpolated_ground as kernel
 
-        places = np.asarray(places, float)
+        places = all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
         flat = np.array(places.reshape(-1, 2))
         out = np.empty(len(flat))
         kernel.heights(np.array(self.places, float), float(self.reach), flat, out)
@@ -139,8 +147,11 @@ def estimate_ground(places: ArrayLike, weights: ArrayLike, height: float) -> Gro
 
     `weights` (N,) are the durations of the contacts; `height` is the body's, metres.
     """
-    places, weights = np.asarray(places, float).reshape(-1, 3), np.asarray(weights, float).reshape(-1)
-    if len(places) == 0:
+    places, weights = shaped(places, ("N", 3), "places"), shaped(weights, ("N",), "weights")
+    real_number(height, "height", above=0.0)
+    if len(weights) != len(places) or (weights < 0).any():
+        raise ArgumentError(f"expected {len(places)} weights of 0 or more, got {weights.tolist()}")
+    if len(places) == 0 or not weights.any():
         return Plane()
     level = weighted_median(places[:, 1], weights)
     residual = np.abs(places[:, 1] - level)

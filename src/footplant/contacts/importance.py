@@ -15,6 +15,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import all_finite, frame_rate, real_array, shaped
 from footplant.contacts.settings import IMPORTANCE
 from footplant.errors import MotionError
 from footplant.geometry import Ball, Basis, Box, Capsule, HeightField, Plane
@@ -32,7 +33,7 @@ GENERAL = ("left_palm", "right_palm", "left_foot", "right_foot", "left_elbow", "
 
 def importance(distance: ArrayLike) -> NDArray:
     """Return the importance at a normalised distance: 1 at a touch, 0 at distance 1 and beyond (equation 4.4)."""
-    d = np.clip(distance, 0.0, 1.0)
+    d = np.clip(all_finite(real_array(distance, "distances"), "distances"), 0.0, 1.0)
     return 2.0 * d**3 - 3.0 * d**2 + 1.0
 
 
@@ -219,6 +220,9 @@ def importances(
     performer: Character, positions: ArrayLike, rotations: ArrayLike, fps: float, scene: PerformanceScene | None = None
 ) -> list[Importance]:
     """Return the importance at every frame of a motion: world positions (F, J, 3) and rotations (F, J, 4)."""
+    joints, fps = len(performer.skeleton), frame_rate(fps)
+    positions = shaped(positions, ("F", joints, 3), "positions")
+    rotations = shaped(rotations, (len(positions), joints, 4), "rotations")
     analysis = ImportanceAnalysis(performer, scene)
     memory, out, poses = analysis.init(), analysis.buffer(), analysis.scene.rest()
     found = []

@@ -13,14 +13,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import frame_rate, real_number, shaped, whole_numbers
+from footplant.clip import Clip
 from footplant.contacts.departures import NOISY, creep_of, drifts, median, place_ends, rests_of
 from footplant.contacts.settings import StillnessSettings
+from footplant.errors import MotionError
+from footplant.kinematics import Kinematics
 
 # the 20 % quantile and the median of the length of a standard normal 3-vector
 _QUANTILE_20, _MEDIAN = 1.0026, 1.5382
 # standard deviation of fourth differences of white noise: sqrt(1 + 16 + 36 + 16 + 1)
 _FOURTH = np.sqrt(70.0)
 
+USUAL_HEIGHT = 1.7
+"""Metres; the height assumed for a character of unknown height."""
 LEAD_IN_FRAMES = 40
 """Frames at the start of a clip that are searched for a lead-in (an added T-pose, a capture not yet running)."""
 
@@ -43,7 +49,11 @@ def find_still_intervals(
 
     `kinds` (P,) int64 are equal for points that move alike, such as both heels.
     """
+    positions, fps, height = _checked(positions, fps, height)
     frames, points = positions.shape[:2]
+    kinds = whole_numbers(kinds, "kinds of points", MotionError)
+    if kinds.shape != (points,):
+        raise MotionError(f"expected a kind for each of {points} points, got shape {kinds.shape}")
     if frames < 2 or points == 0:
         return [], 0.0
     positions = read_only(positions)
@@ -101,6 +111,12 @@ def _trim_to_rests(positions, cores, fps: float, height: float, noise: float, se
     return np.concatenate(parts), np.repeat(creeps, [len(group) for group in parts])
 
 
+def _checked(positions: NDArray, fps: float, height: float) -> tuple[NDArray, float, float]:
+    """Positions (F, P, 3), frames a second and the body's height, checked."""
+    positions = shaped(positions, ("frames", "points", 3), "positions", MotionError)
+    return positions, frame_rate(fps, MotionError), real_number(height, "height", MotionError, above=0.0)
+
+
 def read_only(positions: NDArray) -> NDArray:
     """Return positions as kernels take them: contiguous and read-only."""
     positions = np.ascontiguousarray(positions, float).view()
@@ -112,10 +128,18 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
     """Split a clip where (nearly) all points jump at once: an added T-pose in frame 0, a cut between takes."""
     from footplant.contacts import _stillness as kernel
 
+    positions, fps, height = _checked(positions, fps, height)
     frames, points = positions.shape[:2]
+    if points == 0:
+        return [(0, frames)]
     jumps = np.empty(max(frames - 1, 0), bool)
     kernel.find_jumps(read_only(positions), points // 5, float(fps), float(height), np.empty(points), jumps)
     return list(pairwise([0, *(np.flatnonzero(jumps) + 1).tolist(), frames]))
+
+
+def lead_in_frames(clip: Clip) -> int:
+    """Return the number of lead-in frames of a clip, 0 if there are none: see `lead_in`."""
+    return lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height or USUAL_HEIGHT)
 
 
 def lead_in(positions: NDArray, height: float) -> int:
@@ -123,7 +147,8 @@ def lead_in(positions: NDArray, height: float) -> int:
 
     positions: (F, P, 3) metres, of joints; the first `LEAD_IN_FRAMES` frames are searched.
     """
-    if len(positions) < 4:
+    positions, _, height = _checked(positions, 1.0, height)
+    if len(positions) < 4 or not positions.shape[1]:
         return 0
     steps = positions[1:LEAD_IN_FRAMES] - positions[: min(LEAD_IN_FRAMES, len(positions)) - 1]
     steps = np.sqrt(np.einsum("fpk,fpk->fp", steps, steps))
@@ -162,7 +187,7 @@ def _cores(positions, segments, fps: float, height: float, noise: float, setting
     # choose T so that the slope's standard deviation is a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
     seconds = (12.0 * noise**2 / fps / (slowest / 3.0) ** 2) ** (1.0 / 3.0)
     seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
-    reach, around = max(round(seconds * fps / 2.0), 1), max(round(settings.around * fps), 1)
+    reach, around = max(round(seconds * fps / 2.0), 1), min(max(round(settings.around * fps), 1), frames)
     thresholds = kernel.StillThresholds(
         reach, around, float(fps), noise, slowest, settings.fastest * height, settings.share
     )  # fmt: skip

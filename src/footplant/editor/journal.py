@@ -128,7 +128,7 @@ def read(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
     for line in data.splitlines(keepends=True):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if not line.endswith(b"\n") or not isinstance(entry, dict):
             break

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footplant import rotation
+from footplant.checks import real_array, real_number, whole_number
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.drags import Drag, Turn, drags_from_data, drags_to_data
@@ -28,6 +29,9 @@ from footplant.solve.choose_ik import choose_ik, settle
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.window import EditState, apply_drag, apply_turn, drag_pin, latest_drags
+
+WIDEST = 1e5
+"""Maximum distance of knots, in frames of 1/30 s: about an hour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +71,11 @@ class Manipulation:
         constraints and earlier edits still hold. A foot that is planted at the frame is dragged with its whole step.
         """
         self._check(frame, spacing)
-        goal = np.array(target, float)
+        goal = real_array(target, "a target", ConstraintError)
         if goal.shape != (3,) or not np.isfinite(goal).all():
             raise ConstraintError(f"expected a target of 3 finite numbers, got {target}")
         where = _point(self.character, point) if isinstance(point, str) else point
+        self.character.skeleton.require_joint(where.joint)
         x, y, z = goal.tolist()
         drag = Drag(int(frame), where, (x, y, z), float(spacing))
         return self._then(apply_drag(self.history[self.position], self.character, self.solvers, drag))
@@ -81,21 +86,20 @@ class Manipulation:
         Its descendants follow unless they are constrained; neighbouring frames follow as in `drag`.
         """
         self._check(frame, spacing)
-        wanted = np.array(turned, float)
+        wanted = real_array(turned, "a rotation", ConstraintError)
         if wanted.shape != (4,) or not np.isfinite(wanted).all() or not np.linalg.norm(wanted) > 1e-9:
             raise ConstraintError(f"expected a rotation of 4 finite numbers (w, x, y, z), got {turned}")
         # a unit quaternion is kept bit by bit, so that a replay gives the same result
         w, x, y, z = (wanted if rotation.are_unit(wanted, 1e-12) else rotation.normalize(wanted)).tolist()
-        number = _point(self.character, joint).joint if isinstance(joint, str) else int(joint)
-        if not 0 <= number < len(self.character.skeleton):
-            raise ConstraintError(f"expected a joint in 0..{len(self.character.skeleton) - 1}, got {joint}")
+        last = len(self.character.skeleton) - 1
+        named = _point(self.character, joint).joint if isinstance(joint, str) else joint
+        number = whole_number(named, "a joint", ConstraintError, low=0, high=last)
         turn = Turn(int(frame), number, (w, x, y, z), float(spacing))
         return self._then(apply_turn(self.history[self.position], self.solvers, turn))
 
     def _check(self, frame: int, spacing: float) -> None:
-        if not 0 <= frame < len(self.motion):
-            raise ConstraintError(f"expected a frame in 0..{len(self.motion) - 1}, got {frame}")
-        if not (np.isfinite(spacing) and spacing > 0):
+        whole_number(frame, "a frame", ConstraintError, low=0, high=len(self.motion) - 1)
+        if not 0 < real_number(spacing, "knot spacing", ConstraintError) <= WIDEST:
             raise ConstraintError(f"expected a knot spacing above 0 frames, got {spacing}")
 
     def _then(self, state: EditState) -> Manipulation:

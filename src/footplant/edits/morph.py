@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, find_contacts
-from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
+from footplant.contacts.detection import Contacts, known_contacts
+from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.changing_proportions import ProportionChange, on_skeleton_of
 from footplant.feet.detached import detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
@@ -22,7 +22,6 @@ from footplant.feet.steps import (
     plants_at,
     without_overlap,
 )
-from footplant.kinematics import Kinematics
 from footplant.passes.sole_rounds import Soles, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution, Status
 from footplant.quality.measure import measure_each
@@ -48,6 +47,8 @@ def morph(
     """
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
+    if not len(clip.motion):
+        raise MotionError(f"expected a clip with frames to morph, got none in {clip.name!r}")
     whole = with_attached_feet(clip)
     if whole is not clip:
         refuse_constraints_on_detached_feet(clip.character, constraints)
@@ -55,8 +56,8 @@ def morph(
             whole, targets, scale_footsteps=scale_footsteps, method=method, contacts=contacts, progress=progress
         )
         return detach_feet(solution, clip.character.skeleton)
-    contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height)
+    contacts = known_contacts(contacts, clip)
+    lead = lead_in_frames(clip)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     change = ProportionChange.of(
         clip, [clip.character, *(on_skeleton_of(clip.character, target) for target in targets)], steps

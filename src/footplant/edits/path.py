@@ -15,9 +15,9 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.detection import Contacts, known_contacts
 from footplant.contacts.ground import InterpolatedGround
-from footplant.contacts.stillness import lead_in
+from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import Curve
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.lead_in import stand_lead_in
@@ -81,8 +81,8 @@ def path(
     """
     _check(clip, plant_at, timing)
     motion, character = clip.motion, clip.character
-    contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(motion[:12]).positions, character.height)
+    contacts = known_contacts(contacts, clip)
+    lead = lead_in_frames(clip)
     travel = _held(find_travel(motion[lead:], character, contacts), lead)
     if travel.length < SETTINGS.shortest_path * character.height:
         raise MotionError(

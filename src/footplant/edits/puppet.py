@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.clip import Clip
-from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.detection import Contacts, known_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.importance import PerformanceScene, SceneObject
 from footplant.errors import MotionError
@@ -57,7 +57,7 @@ def puppet(
     if whole is not target:
         solution = puppet(clip, whole, scene=scene, things=things, keep_footsteps=keep_footsteps, contacts=contacts)
         return detach_feet(solution, target.skeleton)
-    contacts = without_idle_palms(contacts or find_contacts(clip, hands=True), clip.character.height)
+    contacts = without_idle_palms(known_contacts(contacts, clip, hands=True), clip.character.height)
     contacts = with_plausible_floor(contacts, clip)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     scene = PerformanceScene((SceneObject(as_shape(contacts.ground, clip), "ground"),)) if scene is None else scene

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from footplant.checks import real_number
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, as_ground
-from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
+from footplant.contacts.stillness import lead_in_frames
+from footplant.errors import MotionError
 from footplant.feet.detached import detach_feet, with_attached_feet
 from footplant.feet.lead_in import FirstFrame, restore_lead_in, without_lead_in
 from footplant.feet.soles import above_ground_constraints
@@ -73,10 +75,11 @@ def repair(
             whole, ground=ground, slide=slide, first_frame=first_frame, contacts=contacts, progress=progress
         )
         return detach_feet(solution, clip.character.skeleton)
-    character, lead = (
-        clip.character,
-        lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height),
-    )
+    if not len(clip.motion):
+        raise MotionError(f"expected a clip with frames to repair, got none in {clip.name!r}")
+    if slide is not None:
+        real_number(slide, "speed of sliding", MotionError, above=0.0)
+    character, lead = clip.character, lead_in_frames(clip)
     source, notes = without_lead_in(clip.motion, lead, first_frame)
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.detection import Contacts, known_contacts
 from footplant.contacts.ground import lower_to_soles
-from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
+from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
 from footplant.feet.lead_in import stand_lead_in
@@ -72,8 +72,8 @@ def retarget(
         )
         return detach_feet(solution, target.skeleton)
     source = Kinematics(clip.motion)
-    lead = lead_in(source.positions[: LEAD_IN_FRAMES + 1], clip.character.height)
-    contacts = without_idle_palms(contacts or find_contacts(clip, hands=True), clip.character.height, clip)
+    lead = lead_in_frames(clip)
+    contacts = without_idle_palms(known_contacts(contacts, clip, hands=True), clip.character.height, clip)
     contacts = with_plausible_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)

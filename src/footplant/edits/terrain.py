@@ -14,9 +14,10 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
-from footplant.contacts.detection import Contacts, find_contacts
+from footplant.contacts.detection import Contacts, known_contacts
 from footplant.contacts.ground import Ground
-from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
+from footplant.contacts.stillness import lead_in_frames
+from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
 from footplant.feet.footing import Footing, find_footing
 from footplant.feet.lead_in import stand_lead_in
@@ -63,6 +64,8 @@ def terrain(
     time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints: further constraints, solved
     together with the footplants.
     """
+    if not len(clip.motion):
+        raise MotionError(f"expected a clip with frames to lay on a ground, got none in {clip.name!r}")
     mover = clip.character if target is None else target
     whole, onto = with_attached_feet(clip), None if target is None else attach_feet(target)
     if (whole is not clip and target is None) or onto is not target:
@@ -72,8 +75,8 @@ def terrain(
             method=method, contacts=contacts, progress=progress,
         )  # fmt: skip
         return detach_feet(solution, mover.skeleton)
-    contacts = contacts or find_contacts(clip)
-    lead = lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height)
+    contacts = known_contacts(contacts, clip)
+    lead = lead_in_frames(clip)
     same = target is None
     target = clip.character if target is None else target
     stage = Stage.of(clip, target, contacts, keep_footsteps or same)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.constraints import AcrossFrames, Constraint, Footplant
+from footplant.constraints import AcrossFrames, Constraint, Footplant, JointLimits, Relation
 from footplant.contacts.detection import FEET, Contacts, find_contacts
 from footplant.feet.steps import STEP_SETTINGS
 from footplant.motion import Motion
@@ -30,7 +30,8 @@ def plants_to_keep(
     for constraint in constraints:
         own = _active(constraint, every, fps)
         active |= own
-        for joint in _joints_of(constraint):
+        # limits of many joints, and relations between joints, hold no foot
+        for joint in () if isinstance(constraint, JointLimits | Relation) else constraint.joints:
             for side, joints in feet.items():
                 if joint in joints:
                     held[side] |= own
@@ -69,13 +70,6 @@ def _foot_joints(character: Character, side: str) -> set[int]:
     if foot is not None:
         return set(character.skeleton.descendants(foot))
     return {point.joint for name, point in character.contacts.items() if name.startswith(f"{side}_") and name in FEET}
-
-
-def _joints_of(constraint: Constraint) -> list[int]:
-    """The joints whose place or turn a constraint is about, if it is about single ones."""
-    points = [getattr(constraint, key) for key in ("point", "other") if hasattr(constraint, key)]
-    own = [constraint.joint] if hasattr(constraint, "joint") else []  # type: ignore[attr-defined]
-    return [point.joint for point in points] + own
 
 
 def _active(constraint: Constraint, frames: NDArray, fps: float) -> NDArray:

@@ -11,7 +11,7 @@ from footplant.clip import Clip
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, lower_to_soles
 from footplant.contacts.settings import SUPPORT
-from footplant.contacts.stillness import LEAD_IN_FRAMES, lead_in
+from footplant.contacts.stillness import lead_in_frames
 from footplant.feet.palms import hangs_by_hands
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
@@ -68,7 +68,7 @@ class Stage:
         if keep_footsteps:
             scale = 1.0
         source = Kinematics(clip.motion)
-        first = lead_in(source.positions[: LEAD_IN_FRAMES + 1], clip.character.height)
+        first = lead_in_frames(clip)
         hips = hip_centers(source[first : first + 1], clip.character)[0]
         start = np.array([hips[0], float(contacts.ground.height(hips[None, ::2])[0]), hips[2]])
         ground = scaled_ground(contacts.ground, start, scale)

@@ -23,6 +23,7 @@ def make_character(
     """Return a character for a skeleton in metres, y up; without roles it has only skeleton, skin and name."""
     if roles is None or "hips" not in roles:
         return Character(skeleton, name=name, roles=roles, skin=skin, source=source)
+    roles.require_fit(skeleton)
     if skin is not None:
         return _build(skeleton, roles, name, skin, source)
     bare = _without_skin(SkeletonKey(skeleton), RolesKey(roles))

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import shaped
+from footplant.errors import MotionError
 from footplant.humanoid.reference import reference_world
 from footplant.skeleton import Character, Limits, Roles, Skeleton
 
@@ -60,9 +62,13 @@ def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
 
 def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
     """Return the rotation vectors (F, J, 3), radians, of all joints relative to their parents: see the module."""
+    local = _local(character, rotations)
     above, world = _around(character)
-    local = np.asarray(rotations, float)
     return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
+
+
+def _local(character: Character, rotations: ArrayLike) -> NDArray:
+    return shaped(rotations, ("F", len(character.skeleton), 4), "rotations", MotionError)
 
 
 def _around(character: Character) -> tuple[NDArray, NDArray]:
@@ -77,7 +83,7 @@ def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
 
     rotations: (F, J, 4) local rotations, as in `Motion.rotations`.
     """
-    local = np.asarray(rotations, float)
+    local = _local(character, rotations)
     if character.limits is None or character.roles is None:
         return np.zeros(local.shape[:2])
     from footplant.kernels.measures import limit_excess

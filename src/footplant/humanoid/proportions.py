@@ -87,7 +87,10 @@ def apply_proportions(character: Character, proportions: Proportions | None = No
     masses, centers = character.masses, character.mass_centers
     if masses is not None:
         masses = masses * np.linalg.det(plan.stretches)
-        masses = masses / masses.sum()
+        total = masses.sum()
+        if not (np.isfinite(total) and total > 0):
+            raise SkeletonError("expected proportions that a body can have, got ones that leave it no mass")
+        masses = masses / total
     if centers is not None:
         centers = np.einsum("jab,jb->ja", plan.local_stretches, centers)
     contacts = {

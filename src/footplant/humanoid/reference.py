@@ -180,6 +180,7 @@ def mirror_map(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]:
     Partners are the same role of the other side; joints without a role are matched by name, then by position in the
     reference pose (among children of partners only), else they are their own partners.
     """
+    roles.require_fit(skeleton)
     positions, world = reference_world(skeleton, roles)
     partner = np.full(len(skeleton), -1)
     for role, chain in roles.joints.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,10 @@ from footplant.humanoid.cache import CACHE_SIZE
 from footplant.humanoid.details import find_details
 from footplant.humanoid.shape import Tree, tree_of
 from footplant.skeleton import Roles, Skeleton
+from footplant.text_files import parse_toml, read_text
+
+LARGEST_FILE = 16 * 2**20
+"""Bytes; a larger file is no list of roles."""
 
 FINGERS = ("thumb", "index", "middle", "ring", "little")
 _SIDED = (
@@ -140,13 +143,7 @@ def read_corrections(path: str | Path) -> dict[str, tuple[str, ...]]:
 
     Roles are those of `ROLES`; joint names are checked later, against the skeleton.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        table = tomllib.loads(text)
-    except OSError as error:
-        raise FormatError(error.strerror or str(error), path=path) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FormatError(f"expected a TOML file with a table [roles]: {error}", path=path) from error
+    table = parse_toml(read_text(path, LARGEST_FILE, "roles"), path)
     roles = table.get("roles")
     if not isinstance(roles, dict):
         raise FormatError('expected a table [roles] such as: [roles], hips = "Pelvis"; got none', path=path)

@@ -17,6 +17,7 @@ from footplant.io.source import unpack_for
 from footplant.markers import Markers
 from footplant.motion import Motion, rest_motion
 from footplant.skeleton import Character
+from footplant.text_files import require_file
 
 SAMPLE = "sample:"
 """Prefix of the name of a sample that ships with the package, in place of a file name."""
@@ -116,8 +117,7 @@ def _read(path, takes: Sequence[int | str] | None, figure, units, up, roles, opt
 
 def _check_file(path: Path) -> None:
     """Raise `FormatError` for files that no format can read: missing ones and Git LFS pointers."""
-    if not path.exists():
-        raise FormatError("no such file", path=path)
+    require_file(path)
     try:
         with open(path, "rb") as file:
             start = file.read(len(_GIT_LFS_POINTER))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from footplant.constraints import Constraint, from_data, to_data
 from footplant.errors import FormatError
 from footplant.io.atomic import write_atomic
 from footplant.skeleton import Character
+from footplant.text_files import parse_toml, read_text
 
 EXTENSIONS = (".toml", ".json", ".footplant")
 """Extensions of files that constraints are read from."""
@@ -43,23 +43,12 @@ def _load(path: Path) -> Any:
         from footplant.io.project import load_project
 
         return list(load_project(path).constraints)
+    text = read_text(path, MAX_FILE_BYTES, "constraints")
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise FormatError(f"expected at most {MAX_FILE_BYTES >> 20} MiB of constraints, got more", path=path)
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise FormatError("no such file", path=path) from None
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise FormatError("expected text in UTF-8, got other bytes", path=path, where=f"byte {error.start}") from None
-    try:
-        return tomllib.loads(text) if ending == ".toml" else json.loads(text)
+        return parse_toml(text, path) if ending == ".toml" else json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise FormatError(f"expected JSON, got a syntax error: {error.msg}", path=path, where=where) from None
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"expected TOML, got a syntax error: {error}", path=path) from None
     except (RecursionError, ValueError) as error:
         raise FormatError(f"expected tables and numbers, got a syntax error: {error}", path=path) from None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from footplant import curves
 from footplant.curves import Curve
 from footplant.errors import ConstraintError, FormatError
+from footplant.text_files import parse_toml, read_text
 
 EXTENSIONS = (".csv", ".txt", ".json", ".toml")
 """Extensions of files that curves are read from."""
@@ -86,22 +86,15 @@ def _points(path: Path) -> np.ndarray:
     ending = path.suffix.lower()
     if ending not in EXTENSIONS:
         raise FormatError(f"expected a file ending in {', '.join(EXTENSIONS)}, got {path.suffix or 'none'}", path=path)
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise FormatError(f"expected at most {MAX_FILE_BYTES >> 20} MiB of points, got more", path=path)
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise FormatError("expected text in UTF-8, got other bytes", path=path, where=f"byte {error.start}") from None
+    text = read_text(path, MAX_FILE_BYTES, "points")
     if ending in (".csv", ".txt"):
         return _table(text, path)
     try:
-        data = tomllib.loads(text) if ending == ".toml" else json.loads(text)
+        data = parse_toml(text, path) if ending == ".toml" else json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise FormatError(f"expected JSON, got a syntax error: {error.msg}", path=path, where=where) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (RecursionError, ValueError) as error:
         raise FormatError(f"expected {ending[1:].upper()}, got a syntax error: {error}", path=path) from None
     return _list(data, path)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from footplant.constraints.fields import Fields
@@ -10,6 +9,7 @@ from footplant.constraints.solids import read_region
 from footplant.contacts.importance import PerformanceScene, SceneObject, Shape
 from footplant.errors import FormatError
 from footplant.geometry import Plane
+from footplant.text_files import parse_toml, read_text
 
 MAX_FILE_BYTES = 16 * 2**20
 """A larger file is rejected."""
@@ -18,15 +18,7 @@ MAX_THINGS = 256
 
 def read_scene(path: str | Path) -> PerformanceScene:
     """Return the scene of a file: a floor at height 0 (or at `floor` metres; none if false), and its `things`."""
-    try:
-        if Path(path).stat().st_size > MAX_FILE_BYTES:
-            raise FormatError(f"expected at most {MAX_FILE_BYTES >> 20} MiB of a scene, got more", path=path)
-        data = tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise FormatError(error.strerror or str(error), path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"expected TOML, got a syntax error: {error}", path=path) from None
-    fields = Fields(data, "", path)
+    fields = Fields(parse_toml(read_text(path, MAX_FILE_BYTES, "a scene"), path), "", path)
     things: list[SceneObject] = []
     if fields.get("floor", True) is not False:
         level = 0.0 if fields.get("floor", True) is True else fields.number("floor")

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import real_number, shaped
 from footplant.clip import Clip
 from footplant.errors import MotionError
 from footplant.live.motion_set import MotionSet
@@ -25,6 +26,8 @@ from footplant.solve.ik.limb import limb_of
 
 Direction = Literal["straight", "left", "right"]
 DIRECTIONS = get_args(Direction)
+LONGEST = 3600.0
+"""Maximum length of one step, seconds; more means that a clock was set."""
 HISTORY = 1024
 """Largest number of requests that are still being faded."""
 
@@ -149,6 +152,8 @@ class Controller:
         first = begin or self.spec.begin or next(iter([*self.spec.idles, *self.spec.gaits]))
         if first in self.spec.actions:
             raise MotionError(f"expected to begin with a gait or an idle, got the action {first!r}")
+        place = tuple(shaped(place, (2,), "a place", MotionError).tolist())
+        facing = real_number(facing, "facing", MotionError)
         motion, steer = self._wanted(first, "straight")
         count, joints = len(self.tables.motions), len(self.character.skeleton)
         state = ControllerState(
@@ -194,8 +199,8 @@ class Controller:
 
     def step(self, state: ControllerState, seconds: float) -> tuple[ControllerState, ControllerPose]:
         """Advance by some seconds; the state is changed in place and returned with the pose."""
-        if not (np.isfinite(seconds) and seconds >= 0.0):
-            raise MotionError(f"expected a step of 0 seconds or more, got {seconds}")
+        if not 0.0 <= real_number(seconds, "step", MotionError) <= LONGEST:
+            raise MotionError(f"expected a step of 0 seconds or more, at most {LONGEST:g}, got {seconds}")
         parts = max(int(np.ceil(seconds / CONTROLLER.longest_step - 1e-9)), 1)
         for _ in range(parts):
             self._decide(state)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import all_finite, broadcast, real_array, real_number, rectangle, shaped, whole_number
 from footplant.errors import MotionError
 
 NOMINAL_RATE = 120.0
@@ -89,6 +90,10 @@ class FilterState:
         return out
 
 
+MOST_SENSORS = 100_000
+"""Sensors of a filter at most: more are taken for a mistake."""
+
+
 @dataclass(frozen=True, eq=False)
 class SensorFilter:
     """A Kalman filter of N sensors: R is the sensors' noise, Q the density of their accelerations."""
@@ -109,13 +114,18 @@ class SensorFilter:
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        noise, acceleration = (np.array(value, float) for value in (self.noise, self.acceleration))
+        noise, acceleration = (
+            np.array(real_array(value, what, MotionError))
+            for value, what in ((self.noise, "noise"), (self.acceleration, "acceleration"))
+        )
         if noise.ndim != 2 or noise.shape[1] != 2 or acceleration.shape != noise.shape:
             raise MotionError(
                 f"expected noise and acceleration of shape (sensors, 2), got {noise.shape} and {acceleration.shape}"
             )
         if not (np.isfinite(noise).all() and np.isfinite(acceleration).all() and (acceleration > 0).all()):
             raise MotionError("expected finite noise and positive accelerations of the sensors")
+        real_number(self.lag, "lag", MotionError)
+        real_number(self.settle, "settle", MotionError)
         if not (self.lag >= 0 and self.settle > 0):
             raise MotionError(f"expected a lag of 0 s or more and a positive settle, got {self.lag} and {self.settle}")
         noise = np.maximum(noise, LEAST_NOISE)
@@ -142,9 +152,9 @@ class SensorFilter:
         noise: standard deviations of the sensors, metres and radians. The poles of the continuous filter are at
         ω·exp(±iπ/4) with ω⁴ = Q/(R·Δt), so that its response halves in √2·ln 2/ω seconds.
         """
-        if not (half_life > 0 and math.isfinite(half_life)):
-            raise MotionError(f"expected a positive half-life in seconds, got {half_life}")
-        spread = np.maximum(np.broadcast_to(np.asarray(noise, float), (sensors, 2)), LEAST_NOISE)
+        half_life = _checked_half_life(half_life)
+        sensors = whole_number(sensors, "sensors", MotionError, low=0, high=MOST_SENSORS)
+        spread = np.maximum(broadcast(noise, (sensors, 2), "noise", MotionError), LEAST_NOISE)
         return cls(spread, _density(spread, half_life), **options)
 
     @classmethod
@@ -156,12 +166,14 @@ class SensorFilter:
         positions: (F, N, 3) metres, rotations: (F, N, 4). Slow sway is removed: the noise is that of second differences
         of neighbouring samples, whose variance is six times that of a sample.
         """
-        places, turns = np.asarray(positions, float), np.asarray(rotations, float)
+        half_life = _checked_half_life(half_life)
+        places, turns = real_array(positions, "positions", MotionError), real_array(rotations, "rotations", MotionError)
         if places.ndim != 3 or turns.shape != (*places.shape[:2], 4) or len(places) < 8:
             raise MotionError(
                 f"expected at least 8 frames of places (F, N, 3) and rotations (F, N, 4), "
                 f"got {places.shape} and {turns.shape}"
             )
+        all_finite(places, "positions", MotionError)
         center = rotation.mean(turns)
         vectors = rotation.log(rotation.multiply(rotation.inverse(center), turns))
         spread = np.stack(
@@ -205,7 +217,14 @@ class SensorFilter:
         """
         from footplant.live import _kalman as kernel
 
-        dt = min(max(float(dt), 0.0), 1.0) if math.isfinite(dt) else 0.0
+        # shapes and types alone: what is not finite is the kernel's business, which takes it for absent
+        count = len(self)
+        positions = np.ascontiguousarray(shaped(positions, (count, 3), "positions", MotionError, finite=False))
+        rotations = np.ascontiguousarray(shaped(rotations, (count, 4), "rotations", MotionError, finite=False))
+        present = np.ascontiguousarray(rectangle(present, "present", MotionError), bool)
+        if present.shape != (count,):
+            raise MotionError(f"expected present of shape ({count},), got {present.shape}")
+        dt = min(max(float(dt), 0.0), 1.0) if isinstance(dt, int | float) and math.isfinite(dt) else 0.0
         for channel, measured in enumerate((positions, rotations)):
             model = kernel.ChannelModel(
                 self._variances[channel], self._densities[channel], self._times, state.home[channel]
@@ -250,6 +269,13 @@ class FrameFilter:
 
 def _pair(make):
     return make(), make()
+
+
+def _checked_half_life(half_life: float) -> float:
+    """A half-life in seconds that a filter can have."""
+    if not 1e-6 <= real_number(half_life, "half-life", MotionError) <= 1e6:
+        raise MotionError(f"expected a positive half-life in seconds, got {half_life}")
+    return float(half_life)
 
 
 def _density(spread: NDArray, half_life: float) -> NDArray:

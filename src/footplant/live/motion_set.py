@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -12,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from footplant.errors import FormatError
+from footplant.text_files import parse_toml, read_text
 
+MAX_FILE_BYTES = 16 * 2**20
+"""A larger file is no motion set."""
 SET = "set:"
 """Prefix of motion sets that ship with the package: set:samples."""
 TURN_RATE = 0.8
@@ -107,19 +109,13 @@ def load_set(path: str | Path) -> MotionSet:
             raise FormatError(f"expected a set among {', '.join(SET + one for one in shipped)}, got {str(path)!r}")
         text = files("footplant.live").joinpath("sets", f"{name}.toml").read_text(encoding="utf-8")
         return read_set(text, where=str(path))
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"expected text in UTF-8: {error.reason} at byte {error.start}", path=path) from error
+    text = read_text(path, MAX_FILE_BYTES, "a set")
     return read_set(text, where=str(path), folder=Path(path).parent)
 
 
 def read_set(text: str, *, where: str = "set", folder: Path | None = None) -> MotionSet:
     """Parse a set from TOML text; every error says where it is and what was expected."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"expected TOML: {error}", path=where) from error
+    data = parse_toml(text, where)
     _check_keys(data, "", where, "")
     tables = {kind: _tables(data, kind, where) for kind in ("gaits", "idles", "actions")}
     seen: set[str] = set()

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import shaped
 from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
 from footplant.skeleton import Character
@@ -132,11 +133,9 @@ class Puppeteer:
 
     def clean(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, PerformerFrame]:
         """First phase: return the filter's next state and the filtered frame."""
-        if frame.rotations.shape != (len(self.performer.skeleton), 4):
-            raise MotionError(
-                f"expected rotations of shape ({len(self.performer.skeleton)}, 4), got {frame.rotations.shape}"
-            )
-        if not (np.isfinite(frame.root).all() and np.isfinite(frame.rotations).all()):
+        root = shaped(frame.root, (3,), "root", MotionError, finite=False)
+        turns = shaped(frame.rotations, (len(self.performer.skeleton), 4), "rotations", MotionError, finite=False)
+        if not (np.isfinite(root).all() and np.isfinite(turns).all()):
             raise MotionError("expected a finite frame, got NaN or infinity")
         return (state.filter, frame) if self.filter is None else self.filter.step(state.filter, frame)
 

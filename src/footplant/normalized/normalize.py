@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import shaped
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -32,7 +33,7 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
     hips = positions[:, body.hip_joints].mean(axis=1)
     if about is None:
         about = hips[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
-    origin = np.array(about, float)
+    origin = np.array(shaped(about, (3,), "the place that stays", MotionError))
     turn = body.relative(world, body.hip)
     tilt, heading = rotation.swing_twist(turn, rotation.AXES["y"])
     # the twist about the vertical is applied last: turn = heading · tilt

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
-from footplant.errors import MotionError
+from footplant.checks import all_finite, real_array
+from footplant.errors import MotionError, SkeletonError
 from footplant.normalized.body import Body
 from footplant.normalized.model import Normalized, Scaled
 from footplant.skeleton import Character
@@ -21,14 +22,18 @@ def scale(normalized: Normalized, character: Character, offsets: ArrayLike | Non
     offsets: (F, J, 3) metres, the character's offsets at every frame if its lengths change while it moves.
     """
     body, frames = Body(character), len(normalized)
-    bones = _bones_in_time(normalized, body) if offsets is None else np.asarray(offsets, float)
+    bones = _bones_in_time(normalized, body) if offsets is None else real_array(offsets, "offsets", MotionError)
     if bones is not None and bones.shape != (frames, len(character.skeleton), 3):
         raise MotionError(f"expected offsets of shape ({frames}, {len(character.skeleton)}, 3), got {bones.shape}")
+    if bones is not None:
+        all_finite(bones, "offsets", MotionError)
     local = other_turns(normalized, body)
     limbs = {name: _limb_bones(body, name, bones, local) for name in body.limbs if name in normalized.limbs}
     lengths = {}
     for name, pair in limbs.items():
         both = np.linalg.norm(pair[0], axis=1) + np.linalg.norm(pair[1], axis=1)
+        if not (np.linalg.norm(pair[0], axis=1).min() > 0 and np.linalg.norm(pair[1], axis=1).min() > 0):
+            raise SkeletonError(f"expected bones of some length in the {name.replace('_', ' ')} of {character.name!r}")
         lengths[name] = np.broadcast_to(normalized.limbs[name].length * both, (frames,))
     hips = normalized.origin + [0.0, body.ankle, 0.0] + normalized.root * body.legs(bones)[:, None]
     return Scaled(normalized, character, hips, bones, lengths, limbs)

@@ -43,6 +43,8 @@ LEAST_SPREAD = 9
 EAGER, LESS_EAGER = 300.0, 10.0
 """Cost of twice the target (or present) acceleration, relative to one radian of joint rotation; the lower one is tried
 if footplants are not met with the higher."""
+TINY = 1e-300
+"""Smallest divisor, so that nothing is divided by 0."""
 MOST_WEIGHT = 1e6
 """Per m²; largest weight, for peaks of tenths of a millimetre in slow clips at high frame rates."""
 AROUND = 4
@@ -142,7 +144,7 @@ def limited_span(
     highest = float(accelerations(Kinematics(motion), pace.joints, pace.parts)[around].max(initial=0.0))
     fastest = before.max(initial=most)
     for own in parts_that_may_move(character, pace, before):
-        held = [c for c in kept if c is not None and (own is None or _joint(c) in own)]
+        held = [c for c in kept if c is not None and (own is None or c.joints[0] in own)]
         held = held if own is None else [replace(c, chain=own) for c in held]
         watched = [
             joint
@@ -150,7 +152,8 @@ def limited_span(
             if peak > WATCHED * most and (own is None or joint in own)
         ]
         wishes = ((most, EAGER), (fastest, EAGER), (fastest, LESS_EAGER))
-        weights = [min(eager / (beside / motion.fps**2) ** 2, MOST_WEIGHT) for beside, eager in wishes]
+        # a motion without any acceleration is held with the largest weight
+        weights = [min(eager / max((beside / motion.fps**2) ** 2, TINY), MOST_WEIGHT) for beside, eager in wishes]
         for weight in dict.fromkeys(weights):
             limits = [
                 AccelerationLimit(
@@ -189,10 +192,6 @@ def parts_that_may_move(character: Character, pace: SourcePeak, found: NDArray) 
     arms = [below(f"{side}_{part}") for part in ("hand", "upper_arm", "clavicle") for side in ("left", "right")]
     trunk = below("spine")
     return [*[arm for arm in arms if arm is not None][:1], None, *([] if trunk is None else [trunk])]
-
-
-def _joint(constraint: Constraint) -> int:
-    return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
 
 
 def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:

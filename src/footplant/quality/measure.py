@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from footplant import humanoid
 from footplant.clip import Clip
-from footplant.contacts.detection import Contacts, Plant, find_contacts
+from footplant.contacts.detection import Contacts, Plant, find_contacts, known_contacts
 from footplant.contacts.ground import Ground, as_ground
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
@@ -270,7 +270,7 @@ def _aligned(against: Source, fps: float) -> _Aligned:
     if len(motion) and not np.isclose(fps, motion.fps, rtol=1e-6):
         motion = motion.resample(fps)
         contacts = None if contacts is None else contacts.resample(fps, len(motion))
-    return _Aligned(Kinematics(motion), character, contacts or find_contacts((motion, character)))
+    return _Aligned(Kinematics(motion), character, known_contacts(contacts, (motion, character)))
 
 
 def _measure_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fps: float) -> list[PlantQuality]:

@@ -54,7 +54,8 @@ def smoothness(
     parts = continuous_parts(kinematics, height) if parts is None else parts
     jerk, peak = jerk_and_peak(kinematics, height, joints, parts)
     moving = _moving_joints(motion.rotations, parts[0][0] if parts else 0)
-    moving = moving if joints is None else np.intersect1d(moving, joints)
+    if joints is not None:
+        moving = np.intersect1d(moving, motion.skeleton.require_joints(joints)).astype(np.int64)
     rotation_jerk = _rotation_jerk(motion.rotations, moving, parts)
     scale = motion.fps**3
     return Smoothness(

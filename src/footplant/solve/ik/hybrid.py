@@ -19,17 +19,23 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import shaped
 from footplant.constraints import Above, Area, Constraint, Footplant, LookAt, Orientation, Position
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import IkSolution
+from footplant.problem import IkSolution, missing_joint, require_joints
 from footplant.skeleton import Character, MovingPoint
 from footplant.solve.ik.limb import LIMBS, Limb, Reach, limbs_of
 from footplant.solve.ik.limb_goals import LimbAims, LimbGoals, carriers, is_curved
 from footplant.solve.ik.settings import HYBRID
 from footplant.solve.ik.threads import in_parts
 from footplant.solve.ik.trunk_rows import trunk_rows
+
+
+def _one(values: NDArray, shape: tuple[int, ...], what: str) -> NDArray:
+    """(1, …) a copy of one frame's numbers; whether they are finite is told by the answer: this is called live."""
+    return np.array(shaped(values, shape, what, MotionError, finite=False))[None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +76,16 @@ class Hybrid:
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Return why it cannot honour a constraint; None when it can."""
+        missing = missing_joint(constraint, len(self.character.skeleton))
+        if missing:
+            return missing
         if not isinstance(constraint, Position | Orientation | Footplant | Area | Above | LookAt):
             return f"hybrid solves positions, orientations, areas and gaze, not {type(constraint).__name__}"
         if isinstance(constraint, Footplant) and constraint.free:
             return "its position is free; settle it first, or use spacetime"
         if constraint.chain is not None:
             return "hybrid moves trunk and limbs, not a chain alone; use numeric"
-        joint = constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint
+        joint = constraint.joints[0]
         if joint in self._loose:
             return (
                 f"{self.character.skeleton.names[joint]!r} belongs to the {self._loose[joint].replace('_', ' ')}, "
@@ -123,6 +132,8 @@ class Hybrid:
 
         aimed: the motion's kinematics and the result of `aim` for it and the constraints, if they are known already.
         """
+        require_joints(motion, constraints, start)
+        self.character.require_fit(motion.skeleton)
         first = Kinematics(motion, frames) if aimed is None else aimed[0]
         now = first if start is None else Kinematics(start, frames)
         trunk = self.on_trunk(constraints)
@@ -154,7 +165,7 @@ class Hybrid:
         if last is None or last.constraints is not constraints or not isinstance(constraints, tuple):
             last = _Split(constraints)
             for constraint in constraints:
-                trunk = self._joint_of(constraint) in self._trunk_joints
+                trunk = constraint.joints[0] in self._trunk_joints
                 (last.on_trunk if trunk else last.on_limbs).append(constraint)
             self._last["split"] = last
         return last
@@ -202,10 +213,11 @@ class Hybrid:
         turn_weights (L,), 0 to 1, how much of each is asked for (default: all).
         """
         ones, reaches, offsets, no_rows = self._live
-        weights = ones if weights is None else np.array(weights, float)[None]
-        turn_weights = ones if turn_weights is None else np.array(turn_weights, float)[None]
-        first = np.array(root, float)[None], np.array(rotations, float)[None]
-        goals = np.array(places, float)[None], np.array(turns, float)[None]
+        count, joints = len(self.limbs), len(self.character.skeleton)
+        weights = ones if weights is None else _one(weights, (count,), "weights")
+        turn_weights = ones if turn_weights is None else _one(turn_weights, (count,), "turn weights")
+        first = _one(root, (3,), "root"), _one(rotations, (joints, 4), "rotations")
+        goals = _one(places, (count, 3), "places"), _one(turns, (count, 4), "turns")
         out = first[0].copy(), first[1].copy(), np.zeros(ones.shape), np.zeros(ones.shape, np.int64)
         for array in first:
             # read-only like a motion's arrays: numba compiles a separate version for writeable ones
@@ -215,7 +227,11 @@ class Hybrid:
             (offsets, reaches), (*goals, weights, turn_weights, weights), no_rows, first, out[:2], out[2:]
         )
         if not isfinite(out[0].sum() + out[1].sum() + out[2].sum()):
-            self._raise_where(root=root, rotations=rotations, places=places, turns=turns)
+            self._raise_where(
+                root=first[0][0], rotations=first[1][0], places=goals[0][0], turns=goals[1][0], weights=weights[0],
+                turn_weights=turn_weights[0],
+            )  # fmt: skip
+            raise MotionError("expected a pose and goals that can be met, got ones that lead to no finite pose")
         return out[0][0], out[1][0], out[2][0], out[3][0]
 
     @cached_property
@@ -250,9 +266,6 @@ class Hybrid:
         need = -away[..., 1] - np.sqrt(np.maximum(below, 0.0))
         need = np.where((below > 0) & (goals.importance[:, legs] > 0), goals.weights[:, legs] * need, 0.0)
         return np.maximum(need, 0.0).max(axis=1, initial=0.0)
-
-    def _joint_of(self, constraint: Constraint) -> int:
-        return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
 
     def _stiffness(self, limb: str) -> float:
         kind = limb.partition("_")[2]

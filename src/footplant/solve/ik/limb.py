@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import all_finite, broadcast, real_array, real_number, shaped
 from footplant.errors import MotionError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -164,6 +165,10 @@ def place(
     extension that is approached asymptotically, which keeps knees from snapping straight; 0 is exact.
     """
     skeleton, frames = motion.skeleton, len(motion)
+    skeleton.require_joints((limb.upper, limb.lower, limb.end))
+    goals = real_array(goals, "goals", MotionError)
+    if goals.ndim > 1 and len(goals) not in (1, frames):
+        raise MotionError(f"expected goals of shape ({frames}, 3), got {np.shape(goals)}")
     kinematics = kinematics or Kinematics(motion)
     above = skeleton.parents[limb.upper]
     parents = kinematics.rotations[:, above] if above >= 0 else rotation.identity(frames)
@@ -181,7 +186,7 @@ def place(
         world = parents
         for joint in skeleton.chain(limb.end, limb.upper)[:-1]:
             world = rotation.multiply(world, rotations[:, joint])
-        wanted = np.broadcast_to(np.asarray(orientations, float), (frames, 4))
+        wanted = broadcast(orientations, (frames, 4), "orientations", MotionError)
         rotations[:, limb.end] = rotation.normalize(rotation.multiply(rotation.inverse(world), wanted))
     return LimbSolution(replace(motion, rotations=rotations), residual, flexion, status)
 
@@ -238,24 +243,33 @@ def solve(
     """
     from footplant.kernels import limb as kernel
 
-    goals = np.atleast_2d(np.asarray(goals, float))
+    goals = np.atleast_2d(real_array(goals, "goals", MotionError))
     if not np.isfinite(goals).all():
         bad = np.argwhere(~np.isfinite(goals))[0][0]
         raise MotionError(f"expected finite goals, got NaN or infinity at frame {bad}")
     origins = np.atleast_2d(np.asarray(origins, float))
     frames = max(len(goals), len(origins), len(np.atleast_2d(parents)), len(np.atleast_2d(uppers)))
 
-    def rows(array: ArrayLike, width: int) -> NDArray:
-        return np.array(np.broadcast_to(np.asarray(array, float), (frames, width)), order="C")
+    def rows(array: ArrayLike, width: int, what: str) -> NDArray:
+        return np.array(broadcast(array, (frames, width), what, MotionError), order="C")
 
-    hinge = kernel.Hinge(np.array(axis, float), bool(own_plane), float(softness), float(flexion[0]), float(flexion[1]))
+    def bones(offsets: ArrayLike, what: str) -> NDArray:
+        given = np.array(np.atleast_2d(real_array(offsets, what, MotionError)))
+        if given.shape not in ((1, 3), (frames, 3)):
+            raise MotionError(f"expected {what} of shape (3,) or ({frames}, 3), got {np.shape(offsets)}")
+        return all_finite(given, what, MotionError)
+
+    hinge = kernel.Hinge(
+        np.array(shaped(axis, (3,), "the hinge's axis", MotionError)), bool(own_plane),
+        real_number(softness, "softness", MotionError, low=0.0, high=1.0), float(flexion[0]), float(flexion[1]),
+    )  # fmt: skip
     poses = kernel.LimbPoses(
-        rows(parents, 4), rows(uppers, 4), rows(lowers, 4), np.array(np.atleast_2d(upper_offsets), float),
-        np.array(np.atleast_2d(lower_offsets), float), rows(origins, 3),
+        rows(parents, 4, "parents"), rows(uppers, 4, "uppers"), rows(lowers, 4, "lowers"),
+        bones(upper_offsets, "upper offsets"), bones(lower_offsets, "lower offsets"), rows(origins, 3, "origins"),
     )  # fmt: skip
     aims = kernel.Aims(
-        rows(goals, 3), rows((0.0, 0.0, 0.0) if pole is None else pole, 3), pole is not None,
-        np.array(np.broadcast_to(np.asarray(swivel, float), frames)),
+        rows(goals, 3, "goals"), rows((0.0, 0.0, 0.0) if pole is None else pole, 3, "poles"), pole is not None,
+        np.array(broadcast(swivel, (frames,), "swivels", MotionError)),
     )  # fmt: skip
     out = kernel.LimbAnswers(
         np.empty((frames, 4)), np.empty((frames, 4)), np.empty(frames), np.empty(frames), np.empty(frames, np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
-from footplant.constraints import Above, Area, Balance, Constraint, LookAt, Orientation
+from footplant.constraints import Above, Area, Balance, Constraint, LookAt
 from footplant.geometry import Plane
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Skeleton
@@ -96,11 +96,11 @@ class LimbAims:
         carrier: see `carriers`; frames: (F,) of the rows.
         """
         self.limbs, self.frames, self.fps = limbs, frames, fps
-        own = [c for c in constraints if carrier[_joint(c)] >= 0]
+        own = [c for c in constraints if carrier[c.joints[0]] >= 0]
         pinned = [c for c in own if not isinstance(c, Above | Area)]
         self._carrier, self._ends = carrier, np.array([limb.end for limb in limbs], np.int64)
         self._bounds = [
-            [c for c in own if isinstance(c, Above | Area) and carrier[_joint(c)] == number]
+            [c for c in own if isinstance(c, Above | Area) and carrier[c.joints[0]] == number]
             for number in range(len(limbs))
         ]
         self._table = PinTable(pinned, frames, fps)
@@ -147,10 +147,6 @@ class LimbAims:
             if near and _push(kinematics, goals, number, limb, near):
                 _push(kinematics, goals, number, limb, near)
         return goals
-
-
-def _joint(constraint: Constraint) -> int:
-    return constraint.joint if isinstance(constraint, Orientation) else constraint.point.joint  # type: ignore[attr-defined]
 
 
 def _push(kinematics: Kinematics, goals: LimbGoals, number: int, limb: Limb, bounds: Sequence[Above | Area]) -> bool:

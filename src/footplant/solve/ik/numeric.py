@@ -22,7 +22,7 @@ from footplant.constraints import AcrossFrames, ConeTwist, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import RADIAN, IkSolution, worst_error
+from footplant.problem import RADIAN, IkSolution, require_joints, worst_error
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
 from footplant.solve.ik.settings import NUMERIC
 from footplant.solve.ik.threads import in_parts
@@ -62,6 +62,8 @@ class Numeric:
         start: Motion | None = None,
     ) -> IkSolution:
         """Return the poses nearest to the motion's own that meet the constraints; see `problem.Ik`."""
+        require_joints(motion, constraints, start)
+        motion.skeleton.require_joints(list(self.joints))
         first = Kinematics(motion, frames)
         pinned = [c for c in constraints if is_pin(c)]
         others = [c for c in constraints if not is_pin(c)]

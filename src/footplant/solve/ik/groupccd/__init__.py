@@ -21,14 +21,13 @@ from footplant.constraints import (
     CenterOfMass,
     Constraint,
     Distance,
-    Follow,
     Footplant,
     Orientation,
     Position,
 )
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import IkSolution, worst_error
+from footplant.problem import IkSolution, missing_joint, require_joints, worst_error
 from footplant.skeleton import Character
 from footplant.solve.ik.groupccd.rows import Rows, rows_of
 from footplant.solve.ik.groupccd.tree import ORDER, Tree
@@ -57,6 +56,9 @@ class GroupCcd:
 
     def refuses(self, constraint: Constraint) -> str | None:
         """Return why it cannot honour a constraint; None when it can."""
+        missing = missing_joint(constraint, len(self.character.skeleton))
+        if missing:
+            return missing
         if isinstance(constraint, CenterOfMass | Balance):
             if self.character.masses is None:
                 return f"{self.character.name!r} has no segment masses"
@@ -72,11 +74,11 @@ class GroupCcd:
             return "its position is free; settle it first, or use spacetime"
         if isinstance(constraint, Position) and tuple(constraint.axes) != (1.0, 1.0, 1.0):
             return "it constrains some axes of a position only; use numeric, or an area"
-        for joint in _joints_of(constraint):
+        for joint in (*constraint.joints, *constraint.followed):
             reason = self._refuses_joint(constraint, joint)
             if reason:
                 return reason
-        if isinstance(constraint, Distance) and all(self.tree.limb_of[j] < 0 for j in _joints_of(constraint)):
+        if isinstance(constraint, Distance) and all(self.tree.limb_of[j] < 0 for j in constraint.joints):
             return "neither of its points is on an arm or a leg; use numeric"
         return None
 
@@ -136,6 +138,8 @@ class GroupCcd:
 
         start: poses at which areas are linearised; the search itself always begins at the motion.
         """
+        require_joints(motion, constraints, start)
+        self.character.require_fit(motion.skeleton)
         first = Kinematics(motion, frames)
         # areas are linearised, so their rows are evaluated again at the solved pose
         passes = 3 if any(is_curved(c) for c in constraints) else 1
@@ -195,14 +199,3 @@ def bodies_of(characters: Sequence[Character]) -> tuple[NDArray, NDArray, NDArra
     for array in found:
         array.setflags(write=False)
     return found
-
-
-def _joints_of(constraint: Constraint) -> list[int]:
-    if isinstance(constraint, Orientation):
-        return [constraint.joint]
-    joints = [constraint.point.joint]  # type: ignore[attr-defined]
-    if isinstance(constraint, Distance):
-        joints.append(constraint.other.joint)
-    if isinstance(constraint, Position) and isinstance(constraint.target, Follow) and constraint.target.motion is None:
-        joints.append(constraint.target.point.joint)
-    return joints
