@@ -11,6 +11,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -132,3 +133,31 @@ def test_structure(tmp_path):
     }  # fmt: skip
     assert (figures["lines.docstring"], figures["lines.comment"]) == (1, 1)
     assert "made" in structure.draw(package)
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return load_benchmark("golden")
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(0.0, "identical"), (1e-12, "equal"), (1e-6, "different")])
+def test_golden_figures_tell_small_changes(golden, change, verdict):
+    array = golden.noise(300, 22, 4)
+    before = golden.kept({"rotations": array, "status": "SOLVED"})
+    array[120, 7, 2] += change
+    assert golden.compare_case(before, golden.kept({"rotations": array, "status": "SOLVED"}), 1e-9)[0] == verdict
+
+
+def test_golden_figures_tell_everything_else(golden):
+    values = {"root": np.zeros((4, 3)), "frames": 3, "worst": float("nan"), "status": "SOLVED"}
+    before = golden.kept(values)
+    assert golden.compare_case(before, golden.kept(values), 1e-9) == ("identical", "")
+    for other in ({"root": np.zeros((3, 4))}, {"frames": 4}, {"worst": 0.0}, {"status": "UNFINISHED"}, {"more": 1}):
+        assert golden.compare_case(before, golden.kept(values | other), 1e-9)[0] == "different"
+    assert golden.compare_case(before, {"raised": "MotionError"}, 1e-9)[0] == "different"
+
+
+def test_golden_file_has_every_case(golden):
+    kept = json.loads(golden.GOLDEN.read_text())
+    assert set(kept["cases"]) == set(golden.CASES)
+    assert golden.GOLDEN.stat().st_size <= 250_000
