@@ -160,7 +160,7 @@ def test_pictures(tmp_path):
     assert ground.height([1.0, 2.5]) == pytest.approx(0.6)
     assert ground.height([-1.0, -2.5]) == pytest.approx(0.0)
     (tmp_path / "no.png").write_bytes(b"not a picture")
-    with pytest.raises(FormatError, match="expected a picture"):
+    with pytest.raises(FormatError, match="expected an image"):
         load_ground(str(tmp_path / "no.png"), COURSE)
 
 

@@ -84,7 +84,7 @@ def test_spaces_between_fields():
 def test_wrong_headers():
     raw = read(TEXT.replace("\t3\t2\tmm", "\t30\t5\tmm"))
     assert "the header states 5 markers and names 2; the named ones were read" in raw.notes
-    assert "the header states 30 frames, 3 rows follow and were read" in raw.notes
+    assert "the header states 30 frames; 3 rows follow and were read" in raw.notes
     raw = read(TEXT.replace("60.00\t120.00", "30.00\t120.00"))
     assert raw.fps == pytest.approx(60.6061, rel=1e-4)
     assert "the times 60.6061; used the times" in raw.notes[0]
