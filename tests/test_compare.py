@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from footplant import plot, samples
 from footplant.cli import main
 from footplant.constraints import Footplant, Position, SamePlace
-from footplant.constraints.plants import Plants, is_plain
+from footplant.constraints.plants import Plants, is_simple_plant
 from footplant.edits.compare import COLUMNS, Row, compare
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.problem import Problem, constraint_keys, errors, judge_constraints
+from footplant.problem import Problem, constraint_keys, errors, evaluate_constraints
 from footplant.solve.methods import NAMES
 
 
@@ -119,12 +119,12 @@ def test_many_footplants_at_once_are_as_one_by_one(walk, data):
     rows_given = np.array(sorted(data.draw(st.sets(st.integers(0, 99), min_size=1))))
     part = Kinematics(replace(walk.motion, fps=40.0)[rows_given], rows_given)
     table = Plants(plants)
-    assert all(map(is_plain, plants))
+    assert all(map(is_simple_plant, plants))
     busy = table.over(part.frames, 40.0)
     rows, which, active = busy.rows, busy.which, busy.activation
     residuals = busy.residuals(part)
     for number, plant in enumerate(plants):
-        held, activation = plant.at_work(part.frames, 40.0)
+        held, activation = plant.active_rows(part.frames, 40.0)
         own = which == number
         np.testing.assert_array_equal(rows[own], held)
         np.testing.assert_allclose(active[own], activation, atol=1e-12)
@@ -143,7 +143,7 @@ def test_footplants_judged_at_once_are_judged_as_one_by_one(walk):
             ("left_ball", 1.0, range(60, 61)),
         )
     ]
-    judged = judge_constraints(Problem(walk.motion, walk.character, tuple(plants)), kinematics)
+    judged = evaluate_constraints(Problem(walk.motion, walk.character, tuple(plants)), kinematics)
     for plant, entry in zip(plants, judged, strict=True):
         rows, values = errors(plant, kinematics)
         assert entry.frames == len(rows)

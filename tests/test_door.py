@@ -300,7 +300,7 @@ def test_iks_refuse_joints_and_starts_that_do_not_fit(walk):
         assert isinstance(ik, Numeric) or "expected joints in 0..21" in (ik.refuses(wild) or "")
         with pytest.raises(ConstraintError, match=r"expected joints in 0\.\.21"):
             ik.solve(motion, (wild,))
-        with pytest.raises(MotionError, match="poses to start at"):
+        with pytest.raises(MotionError, match="initial poses"):
             ik.solve(motion, (), start=walk.motion[:3])
         with pytest.raises(MotionError, match="expected 4 frames from 0 on"):
             ik.solve(motion, (), frames=np.arange(3))

@@ -173,7 +173,7 @@ def test_a_hand_is_dragged_by_the_gizmo(page):
     assert np.argmax(np.abs(after[250][hand] - before[250][hand])) == 1
     page.wait("() => window.__fp.state().quality?.position === 1")
     rows = {name: now for name, _, now in page.state()["quality"]["rows"]}
-    assert rows["worst plant's drift, mm"] < 1.0
+    assert rows["worst footplant drift, mm"] < 1.0
     page.page.keyboard.press("Control+z")
     page.wait_for_edits(0)
     assert np.array_equal(page.positions(250), before[250])

@@ -413,7 +413,7 @@ def test_messages_to_the_page_are_json_ready(session):
     assert tracks == {"left_foot", "right_foot", "right_hand"}
     assert told[1]["history"][0] == "Drag left palm at 80"
     rows = {name: (before, after) for name, before, after in told[2]["rows"]}
-    assert rows["worst plant's drift, mm"][1] < 1.0
+    assert rows["worst footplant drift, mm"][1] < 1.0
     for plot in PLOTS:
         drawn = curves(session.state, plot, CLIP.character.roles["head"])
         json.dumps(drawn, allow_nan=False)

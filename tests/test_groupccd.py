@@ -411,7 +411,7 @@ def test_balance_is_a_constraint_like_others():
     assert check(balance, clip.motion[::60]) < 1e-5
     stand = samples.load("stand")
     assert balance.residual(Kinematics(stand.motion[:1]))[0, 0] > 0.03
-    with pytest.raises(ConstraintError, match="expected points to stand on"):
+    with pytest.raises(ConstraintError, match="expected support points"):
         Balance(character=replace(clip.character, contacts={}))
     square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     assert drawn_in(square, 0.1) == pytest.approx(0.1 + 0.8 * square)

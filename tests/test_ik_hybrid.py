@@ -297,7 +297,7 @@ def test_pins_that_fade_go_along_with_what_leads_them(walk):
     wanted[fading._fading, :3] += correction(fading._leads) - correction(fading._then)
     np.testing.assert_allclose(moved.targets, wanted, atol=1e-12)
     for number, plant in enumerate(asked):
-        held, own = plant.at_work(kinematics.frames, walk.motion.fps)[0], pins.sources == number
+        held, own = plant.active_rows(kinematics.frames, walk.motion.fps)[0], pins.sources == number
         np.testing.assert_array_equal(table.rows[own], held)
         part = kinematics[held]
         off = plant.slip(part) if isinstance(plant, Position) else plant.residual(part)

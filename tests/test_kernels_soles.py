@@ -17,7 +17,7 @@ from footplant.kernels import quaternion
 from footplant.kernels import smoothing as smooth_kernel
 from footplant.skeleton import Point
 from footplant.solve.ik.limb import Limb, place
-from footplant.spline import calm_curve
+from footplant.spline import smooth_curve
 from random_figures import random_motion
 
 FRAMES, TOES, FOOT = 9, 7, 6
@@ -176,7 +176,7 @@ def test_the_smoothest_curve_above_agrees_with_its_twin(seed, count):
     smooth_kernel.smooth_above(values, held, 50.0, 1e4, 1e6, 8, found)
     pressed, curve = (values > 0.0) & ~held, np.zeros(count)
     for _ in range(8):
-        curve = calm_curve(1.0 + 1e4 * pressed + 1e6 * held, 50.0, 1e4 * pressed * values)
+        curve = smooth_curve(1.0 + 1e4 * pressed + 1e6 * held, 50.0, 1e4 * pressed * values)
         now = ~held & (curve <= values)
         if np.array_equal(now, pressed):
             break

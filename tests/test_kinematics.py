@@ -32,13 +32,13 @@ def test_forward_kinematics_agrees_with_its_numpy_twin(seed, stretching):
 
 
 def test_cached_kinematics_belong_to_a_motion_and_are_dropped_with_it():
-    motions = [random_motion(seed=seed) for seed in range(2 * kinematics.REMEMBERED)]
+    motions = [random_motion(seed=seed) for seed in range(2 * kinematics.CACHED_MOTIONS)]
     for motion in motions * 2:
         assert np.array_equal(Kinematics(motion).positions, Kinematics(motion[: len(motion)]).positions)
     assert np.shares_memory(Kinematics(motions[-1]).positions, Kinematics(motions[-1]).positions)
-    assert len(kinematics._last) <= kinematics.REMEMBERED
+    assert len(kinematics._cache) <= kinematics.CACHED_MOTIONS
     del motion, motions
-    assert not kinematics._last
+    assert not kinematics._cache
 
 
 def position_jacobian_numpy(kin: Kinematics, joint: int, points: np.ndarray, weight: float = 1.0) -> np.ndarray:

@@ -59,7 +59,7 @@ def test_every_constraint_has_its_numbers():
 
 def test_comparison_is_before_and_after():
     rows = {name: (before, after) for name, before, after in solved().report.comparison()}
-    before, after = rows["worst plant's drift, mm"]
+    before, after = rows["worst footplant drift, mm"]
     assert before is not None
     assert after is not None
     assert before > 50.0 > 1.0 > after

@@ -49,7 +49,7 @@ def test_names_chains_children_and_descendants():
     assert skeleton.descendants(1) == (1, 2)
     with pytest.raises(SkeletonError, match="no joint 'x'; the skeleton has: a, b, c, d"):
         skeleton.index("x")
-    with pytest.raises(SkeletonError, match="no ancestor"):
+    with pytest.raises(SkeletonError, match="not an ancestor"):
         skeleton.chain(3, 1)
 
 

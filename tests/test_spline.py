@@ -168,5 +168,5 @@ def test_a_smoothing_curve_is_the_solution_of_its_dense_system(seed):
     second, first = np.diff(np.eye(count), n=2, axis=0), np.diff(np.eye(count), axis=0)
     matrix = np.diag(weights) + bend * second.T @ second + 2.0 * np.sqrt(bend * rest) * first.T @ first
     expected = np.linalg.solve(matrix, wanted)
-    np.testing.assert_allclose(spline.calm_curve(weights, bend, wanted, rest), expected, atol=1e-12)
-    np.testing.assert_allclose(spline.calm_curve(weights, bend, wanted[:, 0], rest), expected[:, 0], atol=1e-12)
+    np.testing.assert_allclose(spline.smooth_curve(weights, bend, wanted, rest), expected, atol=1e-12)
+    np.testing.assert_allclose(spline.smooth_curve(weights, bend, wanted[:, 0], rest), expected[:, 0], atol=1e-12)

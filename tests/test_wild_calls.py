@@ -53,7 +53,7 @@ from footplant.live.kalman import FrameFilter, SensorFilter
 from footplant.live.motion_set import load_set
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import concatenate, ground_transform, rest_motion
-from footplant.problem import Problem, Solution, judge_constraints, worst_error
+from footplant.problem import Problem, Solution, evaluate_constraints, worst_error
 from footplant.quality import measure, smoothness
 from footplant.skeleton import Limits, MovingPoint
 from footplant.solve.ik import limb
@@ -460,7 +460,7 @@ def _method(draw) -> Any:
 def _on(draw) -> Any:
     problem = _problem(draw).on(draw(motions))
     return worst_error(Kinematics(problem.motion), problem.constraints), bool(
-        judge_constraints(problem, Kinematics(problem.motion))
+        evaluate_constraints(problem, Kinematics(problem.motion))
     )
 
 
@@ -589,7 +589,7 @@ CHEAP: dict[str, Draw] = {
         d(arrays(np.eye(4))), d(arrays([0.25, 0.5, 0.25])), ends=d(word("hold", "zero", "reflect"))
     ),
     "smooth_envelope": lambda d: spline.smooth_envelope(d(arrays(np.ones(8))), d(whole(2))),
-    "calm_curve": lambda d: spline.calm_curve(
+    "smooth_curve": lambda d: spline.smooth_curve(
         d(arrays(np.ones(8))), d(real(2.0)), d(arrays(np.ones((8, 2)))), d(real(1.0))
     ),
     "smooth_above": lambda d: spline.smooth_above(d(arrays(np.ones(8))), d(arrays(np.zeros(8, bool))), d(whole(2))),

@@ -1,8 +1,8 @@
-"""What public functions ask of their arguments before compiled code sees them: compiled loops have no bounds checks.
+"""Argument checks of public functions before compiled code runs: compiled loops have no bounds checks.
 
-Each check returns the argument in the form that compiled code takes, or raises an error of ours in one line: what was
-expected, what was found, and where. Checks go over an array once; what solvers call thousands of times goes round them
-(`Motion.like`, `Constraint.like`).
+Each check returns the argument in the form that compiled code takes, or raises a Footplant error in one line: what was
+expected, what was found, and where. Checks read an array once; solvers that call functions thousands of times bypass
+them (`Motion.like`, `Constraint.like`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant.errors import ArgumentError, FootplantError, MotionError
 
 Kind = type[FootplantError]
-"""Which of our errors to raise."""
+"""The class of error to raise."""
 
 
 def rectangle(values: ArrayLike, what: str, error: Kind = ArgumentError) -> NDArray:
@@ -29,7 +29,7 @@ def rectangle(values: ArrayLike, what: str, error: Kind = ArgumentError) -> NDAr
 
 
 def real_array(values: ArrayLike, what: str, error: Kind = ArgumentError) -> NDArray:
-    """Return values as float64 of any shape; what is no rectangle of real numbers is an error."""
+    """Return values as float64 of any shape; raise if they are not a rectangular array of real numbers."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         return values
     try:
@@ -44,7 +44,7 @@ def real_array(values: ArrayLike, what: str, error: Kind = ArgumentError) -> NDA
 def shaped(
     values: ArrayLike, shape: Sequence[int | str], what: str, error: Kind = ArgumentError, *, finite: bool = True
 ) -> NDArray:
-    """Return values as float64 of a shape, whose axes of any length are given by letters: ("N", 3)."""
+    """Return values as float64 of a given shape; letters stand for axes of any length: ("N", 3)."""
     array = real_array(values, what, error)
     if array.ndim != len(shape) or any(
         isinstance(wanted, int) and wanted != found for wanted, found in zip(shape, array.shape)
@@ -54,7 +54,7 @@ def shaped(
 
 
 def rows_of_width(values: ArrayLike, width: int, what: str, error: Kind = ArgumentError) -> NDArray:
-    """Return values as float64 whose last axis has a width, whatever the leading axes; NaN goes through."""
+    """Return values as float64 whose last axis has a given width, any leading axes; NaN is allowed."""
     array = real_array(values, what, error)
     if array.ndim == 0 or array.shape[-1] != width:
         raise error(f"expected {what} of shape (…, {width}), got {_shape_text(array.shape)}")
@@ -71,7 +71,7 @@ def broadcast(values: ArrayLike, shape: tuple[int, ...], what: str, error: Kind 
 
 
 def all_finite(array: NDArray, what: str, error: Kind = ArgumentError) -> NDArray:
-    """Return the array; NaN or infinity in it is an error that says where."""
+    """Return the array; raise if it contains NaN or infinity, with the position."""
     if not np.isfinite(array).all():
         place = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0].tolist()))
         raise error(f"expected {what} to be finite, got NaN or infinity{f' at [{place}]' if place else ''}")
@@ -93,7 +93,7 @@ def real_number(
 
 
 def frame_rate(value: Any, error: Kind = ArgumentError) -> float:
-    """Return a number of frames a second; 0, negative and NaN are errors, and so are rates no clip can have."""
+    """Return a frame rate; 0, negative, NaN and unreasonable rates are errors."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -104,13 +104,13 @@ def frame_rate(value: Any, error: Kind = ArgumentError) -> float:
 
 
 FPS = 1e-6, 1e6
-"""The slowest and the fastest rate, frames a second: beyond them times overflow."""
+"""Slowest and fastest frame rate, frames per second: beyond them times overflow."""
 
 
 def whole_number(
     value: Any, what: str, error: Kind = ArgumentError, *, low: int | None = None, high: int | None = None
 ) -> int:
-    """Return a whole number as an int, from `low` to `high`; True and 2.0 are none."""
+    """Return a whole number as an int, from `low` to `high`; True and 2.0 are not accepted."""
     try:
         found = None if isinstance(value, bool | np.bool_) else index(value)
     except TypeError:
@@ -122,7 +122,7 @@ def whole_number(
 
 
 def whole_numbers(values: ArrayLike, what: str, error: Kind = ArgumentError) -> NDArray:
-    """Return whole numbers of any shape and sign as int64; 2.0 is one too, as files have it."""
+    """Return whole numbers of any shape and sign as int64; 2.0 is accepted, as in files."""
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         return values
     array = real_array(values, what, error)
@@ -132,7 +132,7 @@ def whole_numbers(values: ArrayLike, what: str, error: Kind = ArgumentError) -> 
 
 
 def indices(values: ArrayLike, count: int, what: str, error: Kind = ArgumentError) -> NDArray:
-    """Return whole numbers of any shape as int64, each in 0 … count − 1; negative ones do not count from the end."""
+    """Return whole numbers of any shape as int64, each in 0 … count − 1; negative ones are errors."""
     array = rectangle(values, what, error)
     if array.size == 0:
         return array.astype(np.int64, copy=False)

@@ -1,15 +1,15 @@
-"""Every error that Footplant raises on purpose.
+"""Every error that Footplant raises deliberately.
 
     FootplantError
-    ├── FormatError       a file that cannot be read or written: says where, what was expected and what was found
-    ├── SkeletonError     a tree that is not one, or a joint that does not exist
-    ├── MotionError       arrays that do not fit a skeleton or one another
-    ├── ConstraintError   a constraint that says nothing sensible, or that a solver cannot honour
-    ├── ArgumentError     a number, array or index that a function does not take; it is a ValueError too
-    ├── HumanoidError     a figure whose roles cannot be found (a quadruped, a hand, a prop)
-    └── MissingExtraError an optional dependency that is not installed: says the command that installs it
+    ├── FormatError       a file that cannot be read or written: where, what was expected and what was found
+    ├── SkeletonError     an invalid joint tree, or a joint that does not exist
+    ├── MotionError       arrays that do not match a skeleton or one another
+    ├── ConstraintError   a constraint that is invalid, or that a solver does not support
+    ├── ArgumentError     a number, array or index that a function does not accept; also a ValueError
+    ├── HumanoidError     a character whose roles cannot be found (a quadruped, a hand, a prop)
+    └── MissingExtraError an optional dependency that is not installed: names the command that installs it
 
-The command line prints them as one line and exits with code 2. Everything else that escapes is a bug.
+The command line prints them as one line and exits with code 2. Any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from pathlib import Path
 
 
 class FootplantError(Exception):
-    """Root of the tree: catch this to catch everything that Footplant raises on purpose."""
+    """Base class: catch this to catch everything that Footplant raises deliberately."""
 
 
 class FormatError(FootplantError):
     """A file that cannot be read or written."""
 
     def __init__(self, message: str, *, path: str | Path | None = None, where: str | None = None) -> None:
-        """Join file, place and message into the one line that people see."""
+        """Join file, location and message into one line."""
         self.path = None if path is None else str(path)
         """The file, as the caller named it."""
         self.where = where
-        """The place inside the file: "line 12", "frame 3", "accessors[4]"; None when it is the whole file."""
+        """Location inside the file: "line 12", "frame 3", "accessors[4]"; None for the whole file."""
         super().__init__(": ".join(part for part in (self.path, where, message) if part))
 
 
 class SkeletonError(FootplantError):
-    """A joint tree that is not one, or a joint that does not exist."""
+    """An invalid joint tree, or a joint that does not exist."""
 
 
 class MotionError(FootplantError):
-    """Motion data that does not fit its skeleton, or two motions that do not fit one another."""
+    """Motion data that does not match its skeleton, or two motions that do not match."""
 
 
 class ConstraintError(FootplantError):
-    """A constraint that says nothing sensible, or one that the chosen solver cannot honour."""
+    """A constraint that is invalid, or that the chosen solver does not support."""
 
 
 class ArgumentError(FootplantError, ValueError):
-    """A number, an array or an index that a function does not take."""
+    """A number, an array or an index that a function does not accept."""
 
 
 class HumanoidError(FootplantError):
-    """A figure whose human roles cannot be found."""
+    """A character whose humanoid roles cannot be found."""
 
 
 class MissingExtraError(FootplantError):
     """An optional dependency that is not installed."""
 
     def __init__(self, module: str, extra: str, purpose: str) -> None:
-        """Say what is missing, what for, and the command that installs it."""
+        """State what is missing, what it is needed for, and the command that installs it."""
         super().__init__(f'{purpose} needs {module}; install it with: pip install "footplant[{extra}]"')

@@ -1,7 +1,7 @@
-"""The scene: planes, height fields, boxes, balls and capsules, and the closest point in an intersection of balls.
+"""Shapes: planes, height fields, boxes, balls and capsules, and the closest point in an intersection of balls.
 
-Every shape answers two questions about points (…, 3): `distance` (metres, negative inside) and `closest` (the nearest
-point of its surface). Grounds (plane, height field) also give `height` and `normal` over places of the floor (…, 2).
+Every shape gives, for points (…, 3), the signed `distance` (metres, negative inside) and the `closest` point of its
+surface. Grounds (plane, height field) also give `height` and `normal` at horizontal positions (…, 2).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _vector(shape: object, name: str, width: int, what: str) -> None:
     object.__setattr__(shape, name, tuple(shaped(getattr(shape, name), (width,), what).tolist()))
 
 
-def _places(places: ArrayLike) -> NDArray:
+def _positions(places: ArrayLike) -> NDArray:
     return all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
 
 
@@ -46,7 +46,7 @@ class Plane:
     """The direction out of the ground, any length."""
 
     def __post_init__(self) -> None:
-        """Check that there is a plane."""
+        """Check point and direction."""
         _vector(self, "point", 3, "the point of a plane")
         _vector(self, "up", 3, "the direction up of a plane")
         if not any(self.up):
@@ -57,33 +57,33 @@ class Plane:
         return _unit(np.asarray(self.up, float))
 
     def distance(self, points: ArrayLike) -> NDArray:
-        """Height over the plane, metres, along its normal."""
+        """Return the height above the plane along its normal, metres."""
         return (_points(points) - self.point) @ self._normal
 
     def closest(self, points: ArrayLike) -> NDArray:
-        """The foot of the perpendicular."""
+        """Return the orthogonal projection."""
         points = _points(points)
         return points - self.distance(points)[..., None] * self._normal
 
     def height(self, places: ArrayLike) -> NDArray:
-        """Height (y, metres) of the plane over places (x, z)."""
-        places, normal = _places(places), self._normal
+        """Return the height (y, metres) of the plane at positions (x, z)."""
+        places, normal = _positions(places), self._normal
         if abs(normal[1]) < 1e-9:
             raise ArgumentError(f"expected a plane that is not vertical, got the normal {tuple(normal)}")
         if normal[0] == 0.0 and normal[2] == 0.0:
-            # most floors are level, and are asked for every foot and frame
+            # most floors are level, and this is called for every foot and frame
             return np.full(places.shape[:-1], float(self.point[1]))[()]
         dx, dz = places[..., 0] - self.point[0], places[..., 1] - self.point[2]
         return self.point[1] - (normal[0] * dx + normal[2] * dz) / normal[1]
 
     def normal(self, places: ArrayLike) -> NDArray:
-        """The unit normal over places (x, z), shape (…, 3)."""
+        """Return the unit normal at positions (x, z), shape (…, 3)."""
         return np.broadcast_to(self._normal, (*np.shape(places)[:-1], 3))
 
 
 Basis = Literal["linear", "cubic", "bspline"]
-"""How a height field goes between its grid points: straight; smooth and through them (Catmull–Rom); or as a B-spline
-whose control points they are, which passes near them."""
+"""Interpolation of a height field: linear; cubic through the grid points (Catmull–Rom); or a B-spline with the grid
+points as control points, which it only approximates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +93,11 @@ class HeightField:
     heights: NDArray
     """(nx, nz) metres."""
     spacing: float
-    """Distance of two grid points, metres, the same along x and z."""
+    """Distance between grid points, metres, the same along x and z."""
     origin: tuple[float, float] = (0.0, 0.0)
     """(x, z) of heights[0, 0], metres."""
     basis: Basis = "cubic"
-    """What lies between the grid points."""
+    """Interpolation between the grid points."""
 
     def __post_init__(self) -> None:
         """Check the grid."""
@@ -112,10 +112,10 @@ class HeightField:
         object.__setattr__(self, "heights", heights)
 
     def _sample(self, places: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
-        """Height, dh/dx and dh/dz."""
+        """Return height, dh/dx and dh/dz."""
         from footplant.kernels import height_field as kernel
 
-        places = _places(places)
+        places = _positions(places)
         flat = np.array(places.reshape(-1, 2), order="C")
         out = np.empty((len(flat), 3))
         kind = get_args(Basis).index(self.basis)
@@ -124,22 +124,22 @@ class HeightField:
         return total, along_x, along_z
 
     def height(self, places: ArrayLike) -> NDArray:
-        """Height (y, metres) over places (x, z)."""
+        """Return the height (y, metres) at positions (x, z)."""
         return self._sample(places)[0]
 
     def normal(self, places: ArrayLike) -> NDArray:
-        """The unit normal over places (x, z), shape (…, 3)."""
+        """Return the unit normal at positions (x, z), shape (…, 3)."""
         _, along_x, along_z = self._sample(places)
         return _unit(np.stack([-along_x, np.ones_like(along_x), -along_z], axis=-1))
 
     def distance(self, points: ArrayLike) -> NDArray:
-        """Height over the tangent plane below the point, metres: exact on a slope, first order where it curves."""
+        """Return the distance from the tangent plane below the point, metres: exact on a slope, else first order."""
         points = _points(points)
         places = points[..., [0, 2]]
         return (points[..., 1] - self.height(places)) * self.normal(places)[..., 1]
 
     def closest(self, points: ArrayLike) -> NDArray:
-        """A nearby point of the surface: Newton steps along the normal, then straight onto the ground."""
+        """Return a nearby point of the surface: Newton steps along the normal, then vertical projection."""
         points = _points(points)
         found = points
         for _ in range(4):
@@ -170,11 +170,11 @@ class Ball:
         object.__setattr__(self, "radius", real_number(self.radius, "radius", low=0.0))
 
     def distance(self, points: ArrayLike) -> NDArray:
-        """Metres to the surface, negative inside."""
+        """Return the signed distance to the surface, metres, negative inside."""
         return np.linalg.norm(_points(points) - self.center, axis=-1) - self.radius
 
     def closest(self, points: ArrayLike) -> NDArray:
-        """The nearest point of the surface; from the centre, straight up."""
+        """Return the nearest point of the surface; from the centre, straight up."""
         return self.center + self.radius * _unit(_points(points) - self.center)
 
 
@@ -201,12 +201,12 @@ class Capsule:
         return start + t[..., None] * axis
 
     def distance(self, points: ArrayLike) -> NDArray:
-        """Metres to the surface, negative inside."""
+        """Return the signed distance to the surface, metres, negative inside."""
         points = _points(points)
         return np.linalg.norm(points - self._axis_point(points), axis=-1) - self.radius
 
     def closest(self, points: ArrayLike) -> NDArray:
-        """The nearest point of the surface."""
+        """Return the nearest point of the surface."""
         points = _points(points)
         on_axis = self._axis_point(points)
         return on_axis + self.radius * _unit(points - on_axis)
@@ -214,7 +214,7 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Box:
-    """A box that may be turned."""
+    """A box of any orientation."""
 
     center: tuple[float, float, float]
     """Metres."""
@@ -224,7 +224,7 @@ class Box:
     """Quaternion from the box's axes to the world's."""
 
     def __post_init__(self) -> None:
-        """Check centre, size and turn."""
+        """Check centre, size and rotation."""
         _vector(self, "center", 3, "the centre of a box")
         _vector(self, "half", 3, "the half sizes of a box")
         _vector(self, "turn", 4, "the turn of a box")
@@ -237,13 +237,13 @@ class Box:
         return rotation.rotate(rotation.inverse(self.turn), _points(points) - self.center)
 
     def distance(self, points: ArrayLike) -> NDArray:
-        """Metres to the surface, negative inside."""
+        """Return the signed distance to the surface, metres, negative inside."""
         beyond = np.abs(self._local(points)) - self.half
         outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=-1)
         return outside + np.minimum(beyond.max(axis=-1), 0.0)
 
     def closest(self, points: ArrayLike) -> NDArray:
-        """The nearest point of the surface; from inside, through the nearest face."""
+        """Return the nearest point of the surface; from inside, on the nearest face."""
         local, half = self._local(points), np.asarray(self.half, float)
         clamped = np.clip(local, -half, half)
         inside = np.asarray((np.abs(local) < half).all(axis=-1))
@@ -253,7 +253,7 @@ class Box:
 
 
 def closest_in_balls(point: ArrayLike, centers: ArrayLike, radii: ArrayLike) -> NDArray | None:
-    """The point of the intersection of balls (N, 3), (N,) nearest to a point, or None when they do not meet.
+    """Return the point of the intersection of balls (N, 3), (N,) nearest to a point, or None if it is empty.
 
     Shin 2002, appendix A: spheres first, then circles of two, then vertices of three.
     """

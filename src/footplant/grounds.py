@@ -1,4 +1,4 @@
-"""Grounds to walk on: rough country from a seed, stairs, slopes, and meshes as height fields."""
+"""Grounds: random rough terrain, stairs, slopes, and meshes as height fields."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from footplant.errors import ArgumentError
 from footplant.geometry import HeightField, Plane
 
 PAPER_SPACING, PAPER_RELIEF = 0.8, 0.2
-"""Body heights: distance and largest height of the control points of Lee & Shin's rough terrain (1999, section 6)."""
+"""Spacing and amplitude of the control points of Lee & Shin's rough terrain (1999, section 6), in body heights."""
 MOST_CELLS = 4_000_000
-"""Grid points that a mesh is drawn into at most: 32 MB."""
+"""Largest number of grid points for a rasterised mesh: 32 MB."""
 
 
 def direction(heading: ArrayLike) -> NDArray:
-    """(…, 2) unit directions (x, z) on the floor of headings (…): 0 is +z, a quarter turn (radians) to the left +x."""
+    """Return unit directions (…, 2) in (x, z) of headings (…), radians: 0 is +z, a quarter turn to the left +x."""
     heading = all_finite(real_array(heading, "headings"), "headings")
     return np.stack([np.sin(heading), np.cos(heading)], axis=-1)
 
 
 @dataclass(frozen=True)
 class Stairs:
-    """Level treads that go up (or down) along a direction, flat ground before and after, as wide as needed."""
+    """Level treads that rise (or fall) along a direction, level ground before and after, unlimited width."""
 
     rise: float
     """Height of a step, metres; negative goes down."""
     run: float
     """Depth of a tread, metres."""
     count: int = 10
-    """How many steps."""
+    """Number of steps."""
     start: tuple[float, float] = (0.0, 0.0)
     """(x, z) of the foot of the first step, metres."""
     heading: float = 0.0
-    """Which way they go, radians: see `direction`."""
+    """Direction of travel, radians: see `direction`."""
     level: float = 0.0
     """Height of the ground before them, metres."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be walked on."""
+        """Check the dimensions."""
         whole_number(self.count, "steps", low=1)
         object.__setattr__(self, "start", tuple(shaped(self.start, (2,), "the start of stairs").tolist()))
         for name in ("rise", "run", "heading", "level"):
@@ -51,18 +51,18 @@ class Stairs:
             raise ArgumentError(f"expected a run above 0 and at least 1 step, got {self.run} and {self.count}")
 
     def height(self, places: ArrayLike) -> NDArray:
-        """Height (…) in metres over places (…, 2)."""
+        """Return heights (…), metres, at positions (…, 2)."""
         places = all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
         along = (places - self.start) @ direction(self.heading)
         return self.level + self.rise * np.clip(np.floor(along / self.run) + 1.0, 0.0, self.count)
 
     def normal(self, places: ArrayLike) -> NDArray:
-        """The unit normal (…, 3): treads are level."""
+        """Return the unit normal (…, 3): treads are level."""
         return np.broadcast_to(rotation.AXES["y"], (*np.shape(places)[:-1], 3))
 
 
 def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 0.0)) -> Plane:
-    """A plane that rises by an angle along a heading (radians) and passes through a point (metres)."""
+    """Return a plane that rises by an angle along a heading (radians) and passes through a point (metres)."""
     heading = real_number(heading, "heading")
     if not -60.0 <= real_number(degrees, "slope in degrees") <= 60.0:
         raise ArgumentError(f"expected a slope of −60° to 60°, got {degrees}")
@@ -73,10 +73,10 @@ def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 
 
 
 def rough(seed: int, amplitude: float, spacing: float, low: ArrayLike, high: ArrayLike) -> HeightField:
-    """Rough country: a bicubic B-spline whose control points have random heights (Lee & Shin 1999, section 6).
+    """Return rough terrain: a bicubic B-spline whose control points have random heights (Lee & Shin 1999, section 6).
 
-    amplitude: largest height of a control point above or below 0, metres; spacing: their distance, metres; low, high:
-    (2,) corners (x, z) of the country to make, metres. A seed gives the same country whatever part of it is made.
+    amplitude: largest height of a control point above or below 0, metres; spacing: of control points, metres; low,
+    high: (2,) corners (x, z) of the region, metres. A seed gives the same terrain whatever region is requested.
     """
     real_number(amplitude, "amplitude")
     real_number(spacing, "spacing")
@@ -88,21 +88,21 @@ def rough(seed: int, amplitude: float, spacing: float, low: ArrayLike, high: Arr
     low, high = shaped(low, (2,), "the low corner"), shaped(high, (2,), "the high corner")
     if (high < low).any():
         raise ArgumentError(f"expected a high corner beyond the low one, got {high.tolist()} and {low.tolist()}")
-    # two more on each side: a B-spline reaches that far, and the figure stays off the level edge
+    # two more on each side: the support of a B-spline, which also keeps the character off the level edge
     cells = np.ceil(high / spacing) - np.floor(low / spacing) + 5.0
     if not (
         cells.max() <= 100_000
         and cells.prod() <= 100_000
         and max(np.abs(low).max(), np.abs(high).max()) < 2**52 * spacing
     ):
-        raise ArgumentError(f"expected control points farther apart, got {spacing} m for a country of {cells} of them")
+        raise ArgumentError(f"expected control points farther apart, got {spacing} m for a region of {cells} of them")
     first = np.floor(low / spacing).astype(int) - 2
     last = np.ceil(high / spacing).astype(int) + 2
     size = last - first + 1
     heights = np.empty(tuple(size.tolist()))
     for i in range(size[0]):
         for k in range(size[1]):
-            # whole numbers of either sign as seeds: each control point has its own
+            # map integers of either sign to seeds: each control point has its own
             own = (seed, *(2 * abs(n) + (n < 0) for n in (int(first[0]) + i, int(first[1]) + k)))
             heights[i, k] = amplitude * np.random.default_rng(own).uniform(-1.0, 1.0)
     x, z = (float(value) for value in first * spacing)
@@ -110,10 +110,9 @@ def rough(seed: int, amplitude: float, spacing: float, low: ArrayLike, high: Arr
 
 
 def rasterized(vertices: ArrayLike, faces: ArrayLike, spacing: float = 0.02) -> HeightField:
-    """A mesh, (V, 3) metres and (T, 3) corners, as a height field: over each place its highest triangle.
+    """Return a mesh, (V, 3) metres and (T, 3) corners, as a height field: the highest triangle at each position.
 
-    What no triangle covers is as low as the mesh's lowest vertex. Meshes so wide that their grid would be too large
-    get a wider spacing.
+    Uncovered positions get the height of the lowest vertex. Meshes that are too wide for the grid get a larger spacing.
     """
     from footplant.kernels import height_field as kernel
 
@@ -125,7 +124,7 @@ def rasterized(vertices: ArrayLike, faces: ArrayLike, spacing: float = 0.02) -> 
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     area = max((high[0] - low[0]) * (high[2] - low[2]), 1e-12)
     spacing = max(spacing, float(np.sqrt(area / MOST_CELLS)), float(max(high[0] - low[0], high[2] - low[2])) / 1e6)
-    # a cell more on each side, so that the mesh falls off to the ground around it
+    # one more cell on each side, so that the mesh falls off to the ground around it
     origin = low[[0, 2]] - spacing
     size = np.ceil((high - low)[[0, 2]] / spacing).astype(int) + 3
     heights = np.full(tuple(size.tolist()), float(low[1]))

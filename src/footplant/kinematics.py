@@ -16,18 +16,18 @@ from footplant.errors import MotionError, SkeletonError
 from footplant.motion import Motion
 from footplant.skeleton import Character, MovingPoint, Point, frozen
 
-REMEMBERED = 4
-"""Of how many motions, the last ones, it is known where their joints are: one clip is looked at by many, in turn."""
-_last: OrderedDict[int, tuple[weakref.ref[Motion], NDArray, NDArray]] = OrderedDict()
+CACHED_MOTIONS = 4
+"""Number of recent motions whose joint positions are cached: one clip is used by many functions in turn."""
+_cache: OrderedDict[int, tuple[weakref.ref[Motion], NDArray, NDArray]] = OrderedDict()
 
 
 def _forward(motion: Motion) -> tuple[NDArray, NDArray]:
-    """World positions (F, J, 3) and rotations (F, J, 4), read-only, as a motion is: while it lives it stays true."""
+    """Return world positions (F, J, 3) and rotations (F, J, 4), read-only and cached while the motion is alive."""
     from footplant.kernels import fk
 
-    known = _last.get(id(motion))
-    if known is not None and known[0]() is motion:
-        return known[1], known[2]
+    cached = _cache.get(id(motion))
+    if cached is not None and cached[0]() is motion:
+        return cached[1], cached[2]
     count, joints = motion.rotations.shape[:2]
     positions, rotations = np.empty((count, joints, 3)), np.empty((count, joints, 4))
     offsets = motion.skeleton.offsets[None] if motion.offsets is None else motion.offsets
@@ -35,25 +35,25 @@ def _forward(motion: Motion) -> tuple[NDArray, NDArray]:
     positions.setflags(write=False)
     rotations.setflags(write=False)
     key = id(motion)
-    _last[key] = weakref.ref(motion, lambda _: _last.pop(key, None)), positions, rotations
-    while len(_last) > REMEMBERED:
-        _last.popitem(last=False)
+    _cache[key] = weakref.ref(motion, lambda _: _cache.pop(key, None)), positions, rotations
+    while len(_cache) > CACHED_MOTIONS:
+        _cache.popitem(last=False)
     return positions, rotations
 
 
 class Kinematics:
-    """Says that forward kinematics has run on a motion: where everything is, and how it moves with the parameters.
+    """Forward kinematics of a motion: world positions and rotations of all joints, and their Jacobians.
 
     Jacobians are taken with respect to the displacement d of m ⊕ d at d = 0: columns 0–2 are the root's position,
     columns 3+3j … 5+3j the rotation vector of joint j in its own frame.
     """
 
     def __init__(self, motion: Motion, frames: ArrayLike | None = None) -> None:
-        """Run forward kinematics. `frames` says which frames of a longer clip the motion's own are, if they are."""
+        """Run forward kinematics. frames: the numbers of the motion's frames in a longer clip, if it is part of one."""
         self.motion = motion
         """The motion this belongs to."""
         self.frames: NDArray = np.arange(len(motion)) if frames is None else _clip_frames(frames, len(motion))
-        """(F,) the clip's frame that each row is: 0 … F−1, or those that a solver has picked out."""
+        """(F,) the clip's frame of each row: 0 … F−1, or those selected by a solver."""
         self.positions: NDArray
         """(F, J, 3) world positions of the joints, metres."""
         self.rotations: NDArray
@@ -61,11 +61,11 @@ class Kinematics:
         self.positions, self.rotations = _forward(motion)
 
     def __getitem__(self, rows: NDArray | slice) -> Kinematics:
-        """Some of the rows, without running forward kinematics again."""
+        """Return some of the rows, without running forward kinematics again."""
         if isinstance(rows, np.ndarray) and rows.ndim == 1 and len(rows) > 1 and rows.dtype.kind == "i" and (
             rows[0] >= 0 and rows[-1] < len(self.frames) and (np.diff(rows) == 1).all()
         ):  # fmt: skip
-            # neighbours need no copy
+            # consecutive rows need no copy
             rows = slice(int(rows[0]), int(rows[-1]) + 1)
         part = object.__new__(Kinematics)
         part.motion, part.frames = self.motion[rows], self.frames[rows]
@@ -75,9 +75,9 @@ class Kinematics:
         return part
 
     def points(self, points: Sequence[Point]) -> NDArray:
-        """World positions (F, N, 3) of points fixed to segments, metres."""
+        """Return world positions (F, N, 3) of points fixed to segments, metres."""
         joints = self._joints([point.joint for point in points])
-        out = self._carry(joints, np.array([point.offset for point in points], float).reshape(-1, 3))
+        out = self._fixed_points(joints, np.array([point.offset for point in points], float).reshape(-1, 3))
         for number, point in enumerate(points):
             if isinstance(point, MovingPoint):
                 arm = rotation.rotate(self.rotations[:, point.joint], point.at(self.frames))
@@ -85,7 +85,7 @@ class Kinematics:
         return out
 
     def at(self, rows: NDArray, joints: NDArray, offsets: NDArray) -> NDArray:
-        """World positions (N, 3), metres, of points each at a row of its own: rows, joints (N,), offsets (N, 3)."""
+        """Return world positions (N, 3), metres, of points at individual rows: rows, joints (N,), offsets (N, 3)."""
         from footplant.kernels import fk
 
         rows, joints = indices(rows, len(self.positions), "rows", MotionError), self._joints(joints)
@@ -97,19 +97,19 @@ class Kinematics:
         return out
 
     def point(self, point: Point) -> NDArray:
-        """World positions (F, 3) of one point, metres."""
+        """Return world positions (F, 3) of one point, metres."""
         return self.points([point])[:, 0]
 
     @cached_property
     def ends(self) -> NDArray:
-        """World positions (F, E, 3) of the skeleton's end sites, metres."""
+        """Return world positions (F, E, 3) of the skeleton's end sites, metres."""
         skeleton = self.motion.skeleton
-        return self._carry(np.array(skeleton.end_parents), np.array(skeleton.end_offsets))
+        return self._fixed_points(np.array(skeleton.end_parents), np.array(skeleton.end_offsets))
 
     def _joints(self, joints: Sequence[int] | NDArray) -> NDArray:
         return self.motion.skeleton.require_joints(joints)
 
-    def _carry(self, joints: NDArray, offsets: NDArray) -> NDArray:
+    def _fixed_points(self, joints: NDArray, offsets: NDArray) -> NDArray:
         from footplant.kernels import fk
 
         out = np.empty((len(self.motion), len(joints), 3))
@@ -117,7 +117,7 @@ class Kinematics:
         return out
 
     def position_jacobian(self, point: Point) -> NDArray:
-        """(F, 3, 3+3J): how the point moves in the world, metres per metre and per radian."""
+        """Return the Jacobian (F, 3, 3+3J) of a point's world position, metres per metre and per radian."""
         from footplant.kernels import fk
 
         out = self._empty_jacobian()
@@ -126,7 +126,7 @@ class Kinematics:
         return out
 
     def rotation_jacobian(self, joint: int) -> NDArray:
-        """(F, 3, 3+3J): how the joint's world rotation turns, as a world rotation vector, radians."""
+        """Return the Jacobian (F, 3, 3+3J) of a joint's world rotation as a world rotation vector, radians."""
         from footplant.kernels import fk
 
         out = self._empty_jacobian()
@@ -135,7 +135,7 @@ class Kinematics:
         return out
 
     def center_of_mass(self, character: Character) -> NDArray:
-        """(F, 3) metres, from the character's segment masses."""
+        """Return the centre of mass (F, 3), metres, from the character's segment masses."""
         from footplant.kernels import fk
 
         masses, centers = self._masses(character)
@@ -144,7 +144,7 @@ class Kinematics:
         return out
 
     def center_of_mass_jacobian(self, character: Character) -> NDArray:
-        """(F, 3, 3+3J): how the centre of mass moves."""
+        """Return the Jacobian (F, 3, 3+3J) of the centre of mass."""
         from footplant.kernels import fk
 
         masses, centers = self._mass_centers(character)
@@ -154,7 +154,7 @@ class Kinematics:
 
     def _mass_centers(self, character: Character) -> tuple[NDArray, NDArray]:
         masses, centers = self._masses(character)
-        return masses, self._carry(np.arange(len(self.motion.skeleton)), np.array(centers))
+        return masses, self._fixed_points(np.arange(len(self.motion.skeleton)), np.array(centers))
 
     def _masses(self, character: Character) -> tuple[NDArray, NDArray]:
         masses, centers = _masses(character)
@@ -169,15 +169,15 @@ class Kinematics:
 
 
 def _clip_frames(frames: ArrayLike, count: int) -> NDArray:
-    """Frames of a clip, one a row."""
+    """Return the frames of a clip, one per row, checked."""
     frames = rectangle(frames, "frames", MotionError)
     if frames.shape != (count,) or (count and (frames.dtype.kind not in "iu" or frames.min() < 0)):
-        raise MotionError(f"expected {count} frames from 0 on, one a row, got {frames.dtype} of shape {frames.shape}")
+        raise MotionError(f"expected {count} frames from 0 on, one per row, got {frames.dtype} of shape {frames.shape}")
     return frames.astype(np.int64, copy=False)
 
 
 def _masses(character: Character) -> tuple[NDArray, NDArray]:
-    """The segments' masses (J,) and centres (J, 3), read-only."""
+    """Return the segments' masses (J,) and centres (J, 3), read-only."""
     if character.masses is None or character.mass_centers is None:
-        raise SkeletonError(f"{character.name!r} has no segment masses; they come with human roles")
+        raise SkeletonError(f"{character.name!r} has no segment masses; they come with humanoid roles")
     return frozen(character.masses), frozen(character.mass_centers)

@@ -1,4 +1,4 @@
-"""m(t) = (p(t), q1(t) … qn(t)): a motion, the algebra of its displacements, and cutting, joining and retiming it."""
+"""Motions m(t) = (p(t), q1(t) … qn(t)), their displacement algebra, and trimming, joining and resampling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from footplant.skeleton import Character, Roles, Skeleton, frozen
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A skeleton moving: Lee & Shin's m(t), sampled at a constant rate. A pose is a motion of one frame."""
+    """A moving skeleton: Lee & Shin's m(t), sampled at a constant frame rate. A pose is a motion of one frame."""
 
     skeleton: Skeleton
     root: NDArray
@@ -33,10 +33,10 @@ class Motion:
     rotations: NDArray
     """(F, J, 4) local unit quaternions (w, x, y, z); they contain the rest rotation."""
     fps: float = 30.0
-    """Frames a second."""
+    """Frames per second."""
     offsets: NDArray | None = None
-    """(F, J, 3) metres; places of the joints in their parents' frames where they change with time (stretching bones,
-    position channels on inner joints); row 0 of the joints is not read, the root is in `root`. None: the skeleton's."""
+    """(F, J, 3) metres; offsets of the joints if they change over time (stretching bones, position channels on inner
+    joints); row 0 is not read, the root is in `root`. None: the skeleton's offsets."""
 
     def __post_init__(self) -> None:
         """Check shapes and values once."""
@@ -70,17 +70,17 @@ class Motion:
             object.__setattr__(self, key, frozen(array))
 
     def __len__(self) -> int:
-        """How many frames."""
+        """Return the number of frames."""
         return len(self.root)
 
     @property
     def frame_time(self) -> float:
-        """Seconds from one frame to the next."""
+        """Return the time between two frames, seconds."""
         return 1.0 / self.fps
 
     @property
     def duration(self) -> float:
-        """Seconds from the first frame to the last."""
+        """Return the time from the first frame to the last, seconds."""
         return max(len(self) - 1, 0) / self.fps
 
     def _repr_html_(self) -> str | None:
@@ -88,7 +88,7 @@ class Motion:
         return notebook_html(self)
 
     def __getitem__(self, frames: int | np.integer | slice | Sequence[int] | NDArray) -> Motion:
-        """Some of the frames: m[3] is the pose at frame 3, m[10:20] a cut; a step divides the rate."""
+        """Return some of the frames: m[3] is the pose at frame 3, m[10:20] a trim; a step divides the frame rate."""
         step = 1
         if isinstance(frames, slice):
             step = slice_step(frames)
@@ -107,9 +107,9 @@ class Motion:
         return whole_number(frame, what, MotionError, low=0, high=len(self) - 1)
 
     def like(self, root: NDArray, rotations: NDArray, offsets: NDArray | None = None) -> Motion:
-        """Other frames of the same skeleton and rate, unchecked: for arrays that are right by the way they were made.
+        """Return other frames of the same skeleton and frame rate, unchecked, for arrays known to be valid.
 
-        Solvers pose figures thousands of times; checking each would take longer than posing it. The arrays (float64,
+        Solvers create poses thousands of times; checking each would take longer than posing it. The arrays (float64,
         contiguous, as in the fields of this class) are not copied and become read-only.
         """
         made = object.__new__(Motion)
@@ -120,7 +120,7 @@ class Motion:
         return made
 
     def __add__(self, displacement: ArrayLike) -> Motion:
-        """m ⊕ d (METHODS A1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""
+        """Return m ⊕ d (METHODS A1): p + v0, qi·exp(vi); d is (F, 1+J, 3) or (1+J, 3)."""
         from footplant.kernels import quaternion
 
         frames, joints = self.rotations.shape[:2]
@@ -139,7 +139,7 @@ class Motion:
         return replace(self, root=self.root + d[:, 0], rotations=rotation.normalize(out).reshape(frames, joints, 4))
 
     def __sub__(self, origin: Motion) -> NDArray:
-        """m ⊖ m0 (METHODS A1): the displacement (F, 1+J, 3) with m0 ⊕ (m ⊖ m0) = m; rotation vectors are ≤ π long."""
+        """Return m ⊖ m0 (METHODS A1), the displacement (F, 1+J, 3) with m0 ⊕ (m ⊖ m0) = m; rotation vectors ≤ π."""
         from footplant.kernels import quaternion
 
         if self.rotations.shape != origin.rotations.shape:
@@ -153,11 +153,11 @@ class Motion:
         return np.concatenate([(self.root - origin.root)[:, None], out.reshape(frames, joints, 3)], axis=1)
 
     def resample(self, fps: float, *, smooth: bool = False) -> Motion:
-        """The same time at another rate.
+        """Return the same motion at another frame rate.
 
-        Rotations by slerp and the root in straight lines; with `smooth`, cubic Hermite curves through the frames in
-        the rotations' own tangent spaces (no corners when a slow clip is made fast). The last frame is kept when the
-        new rate meets it, else the clip ends at the last new sample before it.
+        Rotations by slerp and the root linearly; with `smooth`, cubic Hermite curves through the frames in the
+        rotations' tangent spaces (no corners when upsampling). The last frame is kept if the new rate hits it, else the
+        clip ends at the last new sample before it.
         """
         fps = frame_rate(fps, MotionError)
         if len(self) == 0:
@@ -168,12 +168,12 @@ class Motion:
         return replace(self.at(np.arange(count) / fps, smooth=smooth), fps=float(fps))
 
     def at(self, seconds: ArrayLike, *, smooth: bool = False) -> Motion:
-        """Poses at any times (seconds from the first frame, clamped to the clip), as frames of a motion."""
+        """Return poses at any times (seconds from the first frame, clamped to the clip), as frames of a motion."""
         if len(self) == 0:
             raise MotionError("expected a motion with frames, got an empty one")
         times = shaped(np.atleast_1d(real_array(seconds, "times", MotionError)), ("N",), "times", MotionError)
         position = np.clip(times * self.fps, 0, len(self) - 1)
-        # a time that was computed from a frame number must give back that frame, not a slerp of 1e-12 beside it
+        # a time computed from a frame number must return that frame, not a slerp 1e-12 beside it
         nearest = np.round(position)
         position = np.where(np.abs(position - nearest) < 1e-6, nearest, position)
         first = np.minimum(position.astype(np.int64), max(len(self) - 2, 0))
@@ -185,14 +185,14 @@ class Motion:
         return replace(self, root=moved[0], rotations=rotations, offsets=None if self.offsets is None else moved[1])
 
     def transformed(self, turn: ArrayLike, shift: ArrayLike = (0.0, 0.0, 0.0)) -> Motion:
-        """The whole motion turned about the world's origin by a quaternion, then shifted (metres)."""
+        """Return the motion rotated about the world origin by a quaternion, then translated (metres)."""
         turn, shift = shaped(turn, (4,), "a quaternion", MotionError), shaped(shift, (3,), "a shift", MotionError)
         rotations = np.array(self.rotations)
         rotations[:, 0] = rotation.multiply(turn, rotations[:, 0])
         return replace(self, root=rotation.rotate(turn, self.root) + shift, rotations=rotations)
 
     def scaled(self, factor: float) -> Motion:
-        """Every length times a factor, the skeleton's too."""
+        """Return the motion with every length multiplied by a factor, including the skeleton's."""
         factor = real_number(factor, "factor", MotionError)
         return replace(
             self,
@@ -202,7 +202,7 @@ class Motion:
         )
 
     def mirrored(self, roles: Roles) -> Motion:
-        """Left and right exchanged, across the plane x = 0: see `humanoid.mirror_map`."""
+        """Return the motion mirrored across the plane x = 0, left and right exchanged: see `humanoid.mirror_map`."""
         from footplant import humanoid
 
         partner, reference = humanoid.mirror_map(self.skeleton, roles)
@@ -210,9 +210,9 @@ class Motion:
         world = np.array(self.rotations)
         for joint in range(1, len(self.skeleton)):
             world[:, joint] = rotation.multiply(world[:, self.skeleton.parents[joint]], world[:, joint])
-        # how far each joint has turned from the mirror-symmetric reference pose, mirrored, and put on its partner
-        turned = rotation.multiply(world, rotation.inverse(reference)) * flip
-        mirrored = rotation.multiply(turned[:, partner], reference)
+        # rotation of each joint from the mirror-symmetric reference pose, mirrored, and applied to its partner
+        rotated = rotation.multiply(world, rotation.inverse(reference)) * flip
+        mirrored = rotation.multiply(rotated[:, partner], reference)
         local = np.array(mirrored)
         offsets = None if self.offsets is None else np.array(self.offsets)
         for joint in range(1, len(self.skeleton)):
@@ -225,10 +225,10 @@ class Motion:
         return replace(self, root=self.root * [-1.0, 1.0, 1.0], rotations=rotation.normalize(local), offsets=offsets)
 
     def looped(self, cycles: int, *, close: bool = True) -> Motion:
-        """The clip played `cycles` times without a seam.
+        """Return the clip repeated `cycles` times without a seam.
 
-        The last frame is the first one of the next cycle, carried on by the clip's own step over the floor and its
-        turn about the vertical. With `close`, what is left between the two poses is spread evenly over the clip.
+        The last frame is the first of the next cycle, moved by the clip's own horizontal displacement and rotation
+        about the vertical. With `close`, the remaining difference between the two poses is spread over the clip.
         """
         if len(self) < 2 or whole_number(cycles, "cycles", MotionError) < 1:
             raise MotionError(f"expected at least 2 frames and 1 cycle, got {len(self)} and {cycles}")
@@ -254,7 +254,7 @@ def _interpolate_rotations(values: NDArray, first, second, u, smooth: bool) -> N
         return rotation.normalize(rotation.slerp(a, b, np.broadcast_to(u, a.shape[:-1])))
     last = len(values) - 1
     inverse = rotation.inverse(a)
-    # neighbours as rotation vectors seen from frame a: a Catmull–Rom cubic in that tangent space
+    # neighbours as rotation vectors relative to frame a: a Catmull–Rom cubic in that tangent space
     chord = rotation.log(rotation.multiply(inverse, b))
     before = rotation.log(rotation.multiply(inverse, values[np.maximum(first - 1, 0)]))
     after = rotation.log(rotation.multiply(rotation.inverse(b), values[np.minimum(second + 1, last)]))
@@ -280,9 +280,9 @@ def _hermite(a, b, start, finish, u):
 
 
 def ground_transform(a: Motion, a_frame: int, b: Motion, b_frame: int) -> tuple[NDArray, NDArray]:
-    """The turn about the vertical and the shift over the floor that carry a frame of motion b onto one of motion a.
+    """Return the rotation about the vertical and the horizontal shift that align a frame of motion b with one of a.
 
-    Returned as (quaternion, shift) for `Motion.transformed`; heights are left alone.
+    Returned as (quaternion, shift) for `Motion.transformed`; heights stay unchanged.
     """
     a_frame, b_frame = a.frame(a_frame), b.frame(b_frame)
     relative = rotation.multiply(a.rotations[a_frame, 0], rotation.inverse(b.rotations[b_frame, 0]))
@@ -292,7 +292,7 @@ def ground_transform(a: Motion, a_frame: int, b: Motion, b_frame: int) -> tuple[
 
 
 def concatenate(motions: Sequence[Motion]) -> Motion:
-    """One after another, as they stand: same joints, same rate. (`ground_transform` lines a clip up with another.)"""
+    """Join motions of the same joints and frame rate as they are. (`ground_transform` aligns a clip with another.)"""
     if not motions:
         raise MotionError("expected at least one motion, got none")
     head = motions[0]
@@ -323,7 +323,7 @@ def concatenate(motions: Sequence[Motion]) -> Motion:
 
 
 def rest_motion(skeleton: Skeleton, frames: int = 1, fps: float = 30.0) -> Motion:
-    """The rest pose, held."""
+    """Return the rest pose, repeated."""
     frames = whole_number(frames, "frames", MotionError, low=0, high=MOST_FRAMES)
     return Motion(
         skeleton,

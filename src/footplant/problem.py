@@ -1,4 +1,4 @@
-"""The one question and the one answer: `Problem` → `Solution` with a `Report`; and what an Ik and a Method keep to."""
+"""`Problem` → `Solution` with a `Report`, and the protocols of an Ik and a Method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from footplant.checks import real_number
 from footplant.constraints import AcrossFrames, Constraint, Orientation, Position
 from footplant.constraints.base import Follow
 from footplant.constraints.footplant import Footplant
-from footplant.constraints.plants import PlantRows, Plants, is_plain
+from footplant.constraints.plants import PlantRows, Plants, is_simple_plant
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -27,34 +27,34 @@ from footplant.serialise import json_ready
 from footplant.skeleton import Character
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of it is, 0 to 1."""
+"""Called with a label of the current work and its progress, 0 to 1."""
 
 
 class Status(Enum):
     """How a solve ended; the value is the sentence to show people."""
 
     SOLVED = "every hard constraint is met"
-    UNREACHABLE = "some goals are out of the figure's reach; it came as near as it could"
+    UNREACHABLE = "some goals are out of the character's reach; it came as near as it could"
     CONFLICT = "some constraints contradict one another; those of smaller priority gave way"
     UNFINISHED = "some constraints are not met yet; more levels or iterations may help"
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A motion and what must hold of it. The answer changes the motion as little as it can."""
+    """A motion and its constraints. The solution changes the motion as little as possible."""
 
     motion: Motion
     """m0, on the character's own skeleton."""
     character: Character
     constraints: tuple[Constraint, ...] = ()
     rigidity: Mapping[str, float] = field(default_factory=dict)
-    """α of METHODS A3, for the usual IK: role ("spine", "hips", "clavicle" …, "place" for the root's place) → how
-    unwilling it is to move; roles that are not named keep their usual values."""
+    """α of METHODS A3, for the default IK: role ("spine", "hips", "clavicle" …, "place" for the root's position) →
+    stiffness; roles that are not named keep their defaults."""
     tolerance: float = 0.001
-    """Metres (and hundredths of a radian per millimetre) up to which a hard constraint counts as met."""
+    """Tolerance of hard constraints, metres (and hundredths of a radian per millimetre)."""
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together."""
+        """Check that the parts match."""
         object.__setattr__(self, "constraints", tuple(self.constraints))
         if self.motion.skeleton.names != self.character.skeleton.names:
             raise MotionError(
@@ -74,7 +74,7 @@ class Problem:
                 constraint.groups(frames)
 
     def on(self, motion: Motion) -> Problem:
-        """The same asked of another motion of this one's frames; what is known of the constraints stays known."""
+        """Return the same problem for another motion with the same frames; cached constraint data is kept."""
         if len(motion) != len(self.motion) or motion.fps != self.motion.fps:
             raise MotionError(
                 f"expected a motion of {len(self.motion)} frames at {self.motion.fps:g} fps, "
@@ -88,35 +88,35 @@ class Problem:
 
     @cached_property
     def plants(self) -> PlantRows:
-        """Its plain footplants (see `is_plain`) where they are at work, in their order."""
-        plants = Plants([c for c in self.constraints if is_plain(c)])  # type: ignore[misc]
+        """Return its simple footplants (see `is_simple_plant`) in the rows where they are active, in their order."""
+        plants = Plants([c for c in self.constraints if is_simple_plant(c)])  # type: ignore[misc]
         return plants.over(np.arange(len(self.motion)), self.motion.fps)
 
     @cached_property
     def held_plants(self) -> PlantRows:
-        """Those that hold fully: levels are judged by them."""
+        """Return those that are fully active, by which levels are evaluated."""
         return self.plants.held
 
     @cached_property
     def others(self) -> tuple[Constraint, ...]:
-        """Its constraints that are no plain footplants."""
-        return tuple(c for c in self.constraints if not is_plain(c))
+        """Return its constraints that are not simple footplants."""
+        return tuple(c for c in self.constraints if not is_simple_plant(c))
 
     def constrained_frames(self) -> NDArray:
-        """Frames at which any constraint is at work, ramps included, in order."""
+        """Return the frames at which any constraint is active, ramps included, in order."""
         return self._constrained_frames
 
     @cached_property
     def _constrained_frames(self) -> NDArray:
         every = np.arange(len(self.motion))
-        busy = np.zeros(len(every), bool)
-        busy[self.plants.rows] = True
+        constrained = np.zeros(len(every), bool)
+        constrained[self.plants.rows] = True
         for constraint in self.others:
             if isinstance(constraint, AcrossFrames):
-                busy[np.unique(constraint.groups(len(every)))] = True
+                constrained[np.unique(constraint.groups(len(every)))] = True
             else:
-                busy[constraint.at_work(every, self.motion.fps)[0]] = True
-        return np.flatnonzero(busy)
+                constrained[constraint.active_rows(every, self.motion.fps)[0]] = True
+        return np.flatnonzero(constrained)
 
 
 @dataclass(frozen=True)
@@ -124,52 +124,52 @@ class Level:
     """One step of a method: a level of a hierarchy, a pass, an iteration."""
 
     name: str
-    """What it was: "16 frames a knot", "exact"."""
+    """Its name: "16 frames a knot", "exact"."""
     worst: float
     """Largest error of any hard constraint after it, mm."""
     worst_share: float
-    """The same in % of the body's height."""
+    """The same in % of the body height."""
     seconds: float
     """Time it took."""
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a solve did: every constraint, how far off, in millimetres and % of the height."""
+    """Report of a solve: the error of every constraint, in millimetres and % of the height."""
 
     method: str
     status: Status
     height: float
-    """The body's, metres."""
+    """Body height, metres."""
     constraints: tuple[ConstraintQuality, ...] = ()
     levels: tuple[Level, ...] = ()
     before: Quality | None = None
-    """The motion before the solve, judged on the same plants; None where an edit did not measure it."""
+    """Quality of the motion before the solve on the same footplants; None if it was not measured."""
     after: Quality | None = None
-    """The motion after it."""
+    """Quality of the motion after it."""
     notes: tuple[str, ...] = ()
-    """What could not be done and why, and what was decided on the way, one sentence each."""
+    """What could not be done and why, and decisions that were made, one sentence each."""
     seconds: float = 0.0
 
     @property
     def worst(self) -> ConstraintQuality | None:
-        """The hard constraint that is farthest off, of those measured in lengths."""
+        """Return the hard constraint with the largest error, of those measured in lengths."""
         lengths = [entry for entry in self.constraints if entry.unit == "mm" and entry.hard]
         return max(lengths, key=lambda entry: entry.worst, default=None)
 
     @property
     def unmet(self) -> tuple[ConstraintQuality, ...]:
-        """Hard constraints that are not met."""
+        """Return the hard constraints that are not met."""
         return tuple(entry for entry in self.constraints if entry.hard and not entry.met)
 
     def comparison(self) -> list[tuple[str, float | None, float | None]]:
-        """What people compare, (measure, before, after); None where it was not measured."""
+        """Return the main measures as (measure, before, after); None where it was not measured."""
         measures: tuple[tuple[str, Callable[[Quality], float | None]], ...] = (
-            ("worst plant's drift, mm", lambda q: q.worst_plant.drift if q.worst_plant else None),
+            ("worst footplant drift, mm", lambda q: q.worst_plant.drift if q.worst_plant else None),
             ("mean drift, mm", lambda q: q.mean_drift),
-            ("plants under 1 mm, share", lambda q: q.share_under_1mm),
+            ("footplants under 1 mm, share", lambda q: q.share_under_1mm),
             ("skating, mm/s", lambda q: None if q.skate_speed is None else 1000.0 * q.skate_speed),
-            ("deepest below the ground, mm", lambda q: q.penetration_worst),
+            ("deepest penetration, mm", lambda q: q.penetration_worst),
             ("peak acceleration over the source's", lambda q: q.peak_acceleration_ratio),
             ("jerk over the source's", lambda q: q.jerk_ratio),
         )
@@ -178,7 +178,7 @@ class Report:
         return [row for row in rows if row[1:] != (None, None)]  # type: ignore[return-value]
 
     def to_dict(self) -> dict:
-        """Plain numbers, lists and None, ready for JSON."""
+        """Return JSON-ready numbers, lists and None."""
         out = {key: json_ready(getattr(self, key)) for key in ("method", "height", "notes", "seconds")}
         return out | {
             "status": self.status.name.lower(),
@@ -192,20 +192,20 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The motion that answers a problem, and how well."""
+    """The motion that solves a problem, and its report."""
 
     motion: Motion
     status: Status
     report: Report
 
     def noted(self, *notes: str) -> Solution:
-        """The same with further notes."""
+        """Return the same with further notes."""
         return replace(self, report=replace(self.report, notes=(*self.report.notes, *notes)))
 
 
 @dataclass(frozen=True, eq=False)
 class IkSolution:
-    """Poses that an Ik found, one for each row that it was given."""
+    """Poses found by an Ik, one for each given row."""
 
     motion: Motion
     reached: NDArray
@@ -213,19 +213,19 @@ class IkSolution:
     frames: NDArray
     """(F,) the clip's frame of each row."""
     constraints: tuple[Constraint, ...] = field(repr=False)
-    """What was asked."""
+    """The constraints that were given."""
 
     @cached_property
     def error(self) -> NDArray:
-        """(F,) largest error left of any hard constraint at each row, metres (radians count as half metres)."""
+        """Return the largest remaining error of any hard constraint per row (F,), metres (1 rad counts as 0.5 m)."""
         return worst_error(Kinematics(self.motion, self.frames), self.constraints)
 
 
 class Ik(Protocol):
-    """One instant, many at once: each row of a motion is posed by itself; it knows nothing of time."""
+    """IK of single instants, many at once: each row of a motion is posed independently of time."""
 
     def refuses(self, constraint: Constraint) -> str | None:
-        """Why it cannot honour a constraint; None when it can."""
+        """Return why it does not support a constraint; None when it does."""
         ...
 
     def solve(
@@ -236,31 +236,31 @@ class Ik(Protocol):
         frames: NDArray | None = None,
         start: Motion | None = None,
     ) -> IkSolution:
-        """The poses nearest to the motion's own that meet the constraints.
+        """Return the poses nearest to the motion's own that meet the constraints.
 
-        frames: the clip's frame of each row (default 0 … F−1). start: where to begin the search, if not at the motion.
+        frames: the clip's frame of each row (default 0 … F−1). start: initial poses of the search, if not the motion.
         """
         ...
 
 
 class Method(Protocol):
-    """A whole motion: solves a problem, or refuses constraints that it cannot honour with a ConstraintError."""
+    """Solver of a whole motion; raises ConstraintError for constraints that it does not support."""
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """The answer with its report."""
+        """Return the solution with its report."""
         ...
 
 
 def missing_joint(constraint: Constraint, count: int) -> str | None:
-    """Why a constraint cannot be asked of a skeleton of so many joints; None where it has all that it is about."""
+    """Return why a constraint does not apply to a skeleton of so many joints; None if it has all its joints."""
     most = max((*constraint.joints, *constraint.followed, *(constraint.chain or ())), default=0)
     return f"expected joints in 0..{count - 1}, got {most}" if most >= count else None
 
 
 def require_joints(motion: Motion, constraints: Sequence[Constraint], start: Motion | None = None) -> None:
-    """Raise where a constraint is about a joint that the motion's skeleton does not have.
+    """Raise if a constraint refers to a joint that the motion's skeleton does not have.
 
-    start: poses to begin at, which must be as many, of as many joints.
+    start: initial poses, which must have as many frames and joints.
     """
     count = len(motion.skeleton)
     for constraint in constraints:
@@ -269,26 +269,26 @@ def require_joints(motion: Motion, constraints: Sequence[Constraint], start: Mot
             raise ConstraintError(f"{constraint.title}: {reason}")
     if start is not None and start.rotations.shape != motion.rotations.shape:
         raise MotionError(
-            f"expected poses to start at of {len(motion)} frames and {count} joints, got {start.rotations.shape[:2]}"
+            f"expected initial poses of {len(motion)} frames and {count} joints, got {start.rotations.shape[:2]}"
         )
 
 
-def refuse_unhonoured(method: str, ik: Ik, constraints: Sequence[Constraint]) -> None:
-    """Raise for the first constraint that an Ik cannot honour: nothing is ever ignored in silence."""
+def refuse_unsupported(method: str, ik: Ik, constraints: Sequence[Constraint]) -> None:
+    """Raise for the first constraint that an Ik does not support: nothing is ever ignored silently."""
     for constraint in constraints:
         reason = ik.refuses(constraint)
         if reason:
             raise ConstraintError(f"{constraint.title}: {method} cannot honour it: {reason}")
 
 
-APART = 0.2
-"""Seconds between two keys of a constraint that lasts, about: through keys farther apart a spline sways."""
+KEY_SPACING = 0.2
+"""Approximate time between two keys of a long constraint, seconds: a spline through keys farther apart oscillates."""
 
 
 def constraint_keys(problem: Problem) -> NDArray:
-    """Frames that stand for every constraint, in order: its first, middle and last, and some between where it lasts."""
+    """Return key frames of all constraints, in order: first, middle and last of each, and more for long ones."""
     ends, between = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    apart = APART * problem.motion.fps
+    apart = KEY_SPACING * problem.motion.fps
     for constraint in problem.constraints:
         held = range(len(problem.motion)) if constraint.frames is None else constraint.frames
         if not len(held):
@@ -298,7 +298,7 @@ def constraint_keys(problem: Problem) -> NDArray:
         if count > 3:
             between.append(np.asarray(held)[np.round(np.linspace(0, len(held) - 1, count)).astype(np.int64)])
     keys = np.unique(np.concatenate(ends)).tolist()
-    # near a key another one would only be in its way
+    # omit a key next to an existing one
     edges, at = [*keys, np.inf], 0
     last = -np.inf
     for frame in np.unique(np.concatenate(between)).tolist():
@@ -311,12 +311,12 @@ def constraint_keys(problem: Problem) -> NDArray:
     return np.array(sorted(keys), np.int64)
 
 
-RADIAN = 0.5
-"""Metres that a radian counts as where errors of lengths and of angles are put together: half a body's arm's length."""
+METRES_PER_RADIAN = 0.5
+"""Metres per radian when errors of lengths and angles are combined: about half an arm's length."""
 
 
 def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
-    """(rows, error): where a constraint holds fully, and its error there in its own unit (0 for what is fine)."""
+    """Return (rows, errors): where a constraint is fully active, and its error there in its unit (0 if satisfied)."""
     if isinstance(constraint, AcrossFrames):
         rows, values = constraint.groups(len(kinematics.frames))[:, 0], constraint.residual(kinematics)
     else:
@@ -331,59 +331,61 @@ def errors(constraint: Constraint, kinematics: Kinematics) -> tuple[NDArray, NDA
 
 
 def worst_error(kinematics: Kinematics, constraints: Sequence[Constraint]) -> NDArray:
-    """(F,) the largest error of any hard constraint at each row, metres (radians count as half metres)."""
+    """Return the largest error of any hard constraint per row (F,), metres (1 rad counts as 0.5 m)."""
     worst = np.zeros(len(kinematics.frames))
-    plain = [constraint for constraint in constraints if is_plain(constraint)]
-    held = Plants(plain).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
+    simple = [constraint for constraint in constraints if is_simple_plant(constraint)]
+    held = Plants(simple).over(kinematics.frames, kinematics.motion.fps).held  # type: ignore[arg-type]
     if len(held.rows):
         np.maximum.at(worst, held.rows, held.errors(kinematics) * held.hard)
     for constraint in constraints:
-        if constraint.hard and not is_plain(constraint):
+        if constraint.hard and not is_simple_plant(constraint):
             rows, values = errors(constraint, kinematics)
-            np.maximum.at(worst, rows, values * (RADIAN if constraint.unit == "rad" else 1.0))
+            np.maximum.at(worst, rows, values * (METRES_PER_RADIAN if constraint.unit == "rad" else 1.0))
     return worst
 
 
 def largest_error(problem: Problem, kinematics: Kinematics) -> float:
-    """The largest of all that `worst_error` has."""
+    """Return the maximum of `worst_error`."""
     held = problem.held_plants
     off = held.errors(kinematics) * held.hard
     others = (c for c in problem.others if c.hard)
-    values = ((RADIAN if c.unit == "rad" else 1.0) * errors(c, kinematics)[1].max(initial=0.0) for c in others)
+    values = (
+        (METRES_PER_RADIAN if c.unit == "rad" else 1.0) * errors(c, kinematics)[1].max(initial=0.0) for c in others
+    )
     return float(max(off.max(initial=0.0), *values, 0.0))
 
 
-def judge_constraints(problem: Problem, kinematics: Kinematics) -> tuple[ConstraintQuality, ...]:
-    """Every constraint of a problem on a motion that was found: how far off, where, and whether that is met."""
-    plain = iter(_judged_plants(problem, kinematics))
+def evaluate_constraints(problem: Problem, kinematics: Kinematics) -> tuple[ConstraintQuality, ...]:
+    """Evaluate every constraint of a problem on a solved motion: errors, where, and whether it is met."""
+    simple = iter(_evaluate_plants(problem, kinematics))
     found = []
     for constraint in problem.constraints:
-        if is_plain(constraint):
-            found.append(next(plain))
+        if is_simple_plant(constraint):
+            found.append(next(simple))
             continue
         rows, values = errors(constraint, kinematics)
         most = int(values.argmax()) if values.size else -1
         worst, mean = (float(values[most]), float(values.mean())) if values.size else (0.0, 0.0)
-        found.append(_judged(constraint, len(rows), worst, mean, int(rows[most]) if values.size else None, problem))
+        found.append(_quality_of(constraint, len(rows), worst, mean, int(rows[most]) if values.size else None, problem))
     return tuple(found)
 
 
-def _judged_plants(problem: Problem, kinematics: Kinematics) -> list[ConstraintQuality]:
-    """The plain footplants of a problem, all at once."""
+def _evaluate_plants(problem: Problem, kinematics: Kinematics) -> list[ConstraintQuality]:
+    """Evaluate the simple footplants of a problem, all at once."""
     from footplant.kernels import plants as kernel
 
     held, plants = problem.held_plants, problem.held_plants.plants.plants
     counts, frames = np.zeros(len(plants), np.int64), np.zeros(len(plants), np.int64)
     worst, mean = np.zeros(len(plants)), np.zeros(len(plants))
     kernel.summarize(held.which, held.rows, held.errors(kinematics), counts, worst, mean, frames)
-    told = zip(plants, counts.tolist(), worst.tolist(), mean.tolist(), frames.tolist())
-    return [_judged(p, n, most, mean, at if n else None, problem) for p, n, most, mean, at in told]
+    summaries = zip(plants, counts.tolist(), worst.tolist(), mean.tolist(), frames.tolist())
+    return [_quality_of(p, n, most, mean, at if n else None, problem) for p, n, most, mean, at in summaries]
 
 
-def _judged(
+def _quality_of(
     constraint: Constraint, frames: int, worst: float, mean: float, worst_frame: int | None, problem: Problem
 ) -> ConstraintQuality:
-    """How well a constraint is met whose largest and mean errors over so many frames are known in its own unit."""
+    """Return the quality of a constraint from its largest and mean errors over its frames, in its own unit."""
     turn = constraint.unit == "rad"
     factor = 180.0 / math.pi if turn else 1000.0
     share = math.nan if turn else 100.0 / (problem.character.height or 1.0)
@@ -403,19 +405,19 @@ def _judged(
 
 
 def _tolerance(constraint: Constraint, problem: Problem) -> float:
-    """Up to where a constraint counts as met, in its unit."""
+    """Return the tolerance of a constraint, in its unit."""
     return constraint.tolerance or (10.0 if constraint.unit == "rad" else 1.0) * problem.tolerance
 
 
 def conflicts(problem: Problem) -> tuple[str, ...]:
-    """Say which hard constraints plainly contradict one another, one sentence for each pair, in order.
+    """Return which hard constraints clearly contradict one another, one sentence for each pair, in order.
 
-    Two contradict where they hold the same point, or turn the same segment, at the same frame and their targets are
-    farther apart than their tolerances allow. What only bones or limits make impossible is not found.
+    Two contradict if they hold the same point, or orient the same segment, at the same frame with targets farther apart
+    than their tolerances allow. Conflicts due to bone lengths or joint limits are not detected.
     """
     found: list[str] = []
     for pins in _pins_by_place(problem).values():
-        # by their first frames: an interval is compared only with those that begin before it ends
+        # sorted by first frame: an interval is compared only with those that begin before it ends
         pins.sort(key=lambda pin: pin[1][0])
         for number, (first, held) in enumerate(pins):
             for second, others in pins[number + 1 :]:
@@ -426,7 +428,7 @@ def conflicts(problem: Problem) -> tuple[str, ...]:
 
 
 def _pins_by_place(problem: Problem) -> dict[tuple, list[tuple[Constraint, NDArray]]]:
-    """Hard constraints that say where a point is or how a segment is turned, with the frames that they hold at."""
+    """Return hard constraints that fix the position of a point or the orientation of a segment, with their frames."""
     every, pins = np.arange(len(problem.motion)), {}
     for constraint in problem.constraints:
         kind = type(constraint)
@@ -447,7 +449,7 @@ def _pins_by_place(problem: Problem) -> dict[tuple, list[tuple[Constraint, NDArr
 
 
 def _contradiction(problem: Problem, first: Constraint, second: Constraint, frames: NDArray) -> list[str]:
-    """The sentence on two pins of the same place that cannot both be met, where that is so."""
+    """Return the sentence on two pins of the same point that cannot both be met, if so."""
     if not len(frames):
         return []
     allowed = _tolerance(first, problem) + _tolerance(second, problem)
@@ -455,7 +457,7 @@ def _contradiction(problem: Problem, first: Constraint, second: Constraint, fram
         apart = rotation.angle(first.wanted(frames), second.wanted(frames))
         shown, unit = np.degrees(apart), "°"
     else:
-        # along axes that both ask for
+        # along axes that both constrain
         counted = (np.asarray(_axes(first)) != 0) & (np.asarray(_axes(second)) != 0)
         apart = np.linalg.norm((_wanted(first, frames) - _wanted(second, frames)) * counted, axis=1)
         shown, unit = 1000.0 * apart, " mm"
@@ -473,7 +475,7 @@ def _axes(pin: Constraint) -> tuple[float, float, float]:
 
 
 def _wanted(pin: Constraint, frames: NDArray) -> NDArray:
-    """(N, 3) where a pin wants its point at frames of the clip, metres."""
+    """Return the target positions (N, 3) of a pin at frames of the clip, metres."""
     if isinstance(pin, Footplant):
         return np.broadcast_to(np.asarray(pin.place), (len(frames), 3))
     assert isinstance(pin, Position)
@@ -490,7 +492,7 @@ class Stopwatch:
     _lap: float = field(default_factory=time.perf_counter)
 
     def lap(self, name: str, motion: Motion | Kinematics) -> float:
-        """Note a level that has just ended, with its error; return the error in metres. Judging is not timed."""
+        """Record a level that has just ended, with its error; return the error in metres. Evaluation is not timed."""
         seconds = time.perf_counter() - self._lap
         problem, kinematics = self.problem, motion if isinstance(motion, Kinematics) else Kinematics(motion)
         worst = largest_error(problem, kinematics)
@@ -500,11 +502,11 @@ class Stopwatch:
         return worst
 
     def finish(self, method: str, motion: Motion, *, reachable: bool = True, notes: Sequence[str] = ()) -> Solution:
-        """The solution with its report. `reachable` False says that what is unmet was out of reach."""
+        """Return the solution with its report. reachable: False means that unmet constraints were out of reach."""
         seconds = time.perf_counter() - self.started
-        judged = judge_constraints(self.problem, Kinematics(motion))
-        unmet = [entry for entry in judged if entry.hard and not entry.met]
-        # what contradicts something is looked for only where something is not met: most solves need not know
+        evaluated = evaluate_constraints(self.problem, Kinematics(motion))
+        unmet = [entry for entry in evaluated if entry.hard and not entry.met]
+        # look for contradictions only if something is unmet
         contradictions = conflicts(self.problem) if unmet else ()
         if not unmet:
             status = Status.SOLVED
@@ -515,7 +517,7 @@ class Stopwatch:
         else:
             status = Status.UNFINISHED
         height = self.problem.character.height
-        # an edit that ends with a pass of its own hands on the notes of the solve before it
+        # an edit with a final pass of its own passes on the notes of the solve before it
         notes = tuple(dict.fromkeys((*contradictions, *notes)))
-        report = Report(method, status, height, judged, tuple(self.levels), notes=notes, seconds=seconds)
+        report = Report(method, status, height, evaluated, tuple(self.levels), notes=notes, seconds=seconds)
         return Solution(motion, status, report)

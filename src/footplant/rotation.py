@@ -1,6 +1,6 @@
 """Rotations as unit quaternions (w, x, y, z), rotation vectors (radians) and 3×3 matrices, any leading shape.
 
-Quaternions act from the left: `rotate(multiply(a, b), v)` turns v by b first, then by a.
+Quaternions act from the left: `rotate(multiply(a, b), v)` rotates v by b first, then by a.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ IDENTITY.setflags(write=False)
 AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0.0, 1, 0]), "z": np.array([0.0, 0, 1])}
 """Unit axes by name, used by Euler orders such as "zxy"."""
 MANY = 16
-"""Rows from which on a compiled loop is worth loading its compiler: NumPy goes over them once for each term."""
+"""Rows from which a compiled loop is worth its loading time: NumPy makes one pass for each term."""
 
 
 def identity(*shape: int) -> NDArray:
-    """Quaternions of no rotation, shape (*shape, 4)."""
+    """Return identity quaternions, shape (*shape, 4)."""
     out = np.zeros((*shape, 4))
     out[..., 0] = 1.0
     return out
 
 
 def _is_many(a: NDArray, b: NDArray) -> bool:
-    """Whether arrays are worth a compiled loop, and one's leading shape is the end of the other's."""
+    """Return whether arrays are worth a compiled loop, and one's leading shape is a suffix of the other's."""
     first, second = a.shape[:-1], b.shape[:-1]
     short, long = (first, second) if len(first) <= len(second) else (second, first)
     return max(a.size, b.size) >= 4 * MANY and min(a.size, b.size) > 0 and long[len(long) - len(short) :] == short
 
 
 def _rows(array: NDArray) -> NDArray:
-    """Rows (N, …) of the last axis, read-only: numba compiles for that apart from arrays that may be written."""
+    """Return the rows (N, …) of the last axis, read-only: numba compiles separately for writable arrays."""
     rows = np.ascontiguousarray(array).reshape(-1, array.shape[-1]).view()
     rows.setflags(write=False)
     return rows
@@ -49,7 +49,7 @@ def _vectors(values: ArrayLike) -> NDArray:
 
 
 def _must_broadcast(a: NDArray, b: NDArray) -> None:
-    """Raise where the leading shapes of two arrays do not go together."""
+    """Raise if the leading shapes of two arrays do not broadcast."""
     if a.ndim > 1 and b.ndim > 1 and a.shape[:-1] != b.shape[:-1]:
         try:
             np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
@@ -58,7 +58,7 @@ def _must_broadcast(a: NDArray, b: NDArray) -> None:
 
 
 def normalize(quaternions: ArrayLike) -> NDArray:
-    """Divide by the norm; a quaternion of zero length becomes the identity."""
+    """Return quaternions divided by their norm; a zero quaternion becomes the identity."""
     quaternions = _quaternions(quaternions)
     if quaternions.size >= 4 * MANY:
         from footplant.kernels.rows import normalize_rows
@@ -67,14 +67,14 @@ def normalize(quaternions: ArrayLike) -> NDArray:
         normalize_rows(_rows(quaternions), unit.reshape(-1, 4))
         return unit
     w, x, y, z = np.moveaxis(quaternions, -1, 0)
-    # summed by hand: a reduction adds in an order that depends on the shape, and one frame must equal one of many
+    # summed explicitly: a reduction's order depends on the shape, and one frame must equal one of many
     norm = np.sqrt(w * w + x * x + y * y + z * z)[..., None]
     safe = np.where(norm > 0, norm, 1.0)
     return np.where(norm > 0, quaternions / safe, IDENTITY)
 
 
 def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
-    """Whether all are finite and their squared norms 1, within a tolerance."""
+    """Return whether all are finite with squared norm 1 within a tolerance."""
     quaternions = _quaternions(quaternions)
     if quaternions.size >= 4 * MANY:
         from footplant.kernels.rows import first_unnormalized
@@ -85,7 +85,7 @@ def are_unit(quaternions: ArrayLike, tolerance: float = 1e-6) -> bool:
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
-    """The Hamilton product a·b: first b, then a."""
+    """Return the Hamilton product a·b: first b, then a."""
     a, b = _quaternions(a), _quaternions(b)
     _must_broadcast(a, b)
     if _is_many(a, b):
@@ -106,12 +106,12 @@ def multiply(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 
 def inverse(quaternions: ArrayLike) -> NDArray:
-    """The conjugate, which is the inverse of a unit quaternion."""
+    """Return the conjugate, which is the inverse of a unit quaternion."""
     return _quaternions(quaternions) * np.array([1.0, -1.0, -1.0, -1.0])
 
 
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
-    """Turn vectors (…, 3) by unit quaternions (…, 4)."""
+    """Return vectors (…, 3) rotated by unit quaternions (…, 4)."""
     quaternions, vectors = _quaternions(quaternions), _vectors(vectors)
     _must_broadcast(quaternions, vectors)
     if _is_many(quaternions, vectors):
@@ -122,17 +122,17 @@ def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> NDArray:
         return out
     w, x, y, z = (quaternions[..., k] for k in range(4))
     a, b, c = (vectors[..., k] for k in range(3))
-    # by hand: for a single bone, which is what this is called with most, np.cross takes ten times as long
+    # explicit: for a single bone, the most frequent case, np.cross takes ten times as long
     ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    turned = np.empty((*np.shape(ta), 3))
-    turned[..., 0] = a + w * ta + (y * tc - z * tb)
-    turned[..., 1] = b + w * tb + (z * ta - x * tc)
-    turned[..., 2] = c + w * tc + (x * tb - y * ta)
-    return turned
+    rotated = np.empty((*np.shape(ta), 3))
+    rotated[..., 0] = a + w * ta + (y * tc - z * tb)
+    rotated[..., 1] = b + w * tb + (z * ta - x * tc)
+    rotated[..., 2] = c + w * tc + (x * tb - y * ta)
+    return rotated
 
 
 def cross(a: ArrayLike, b: ArrayLike) -> NDArray:
-    """The vector product (…, 3), as `np.cross` has it, which spends most of its time on other cases."""
+    """Return the cross product (…, 3): `np.cross` without its overhead for other cases."""
     a, b = _vectors(a), _vectors(b)
     _must_broadcast(a, b)
     ax, ay, az = (a[..., k] for k in range(3))
@@ -146,7 +146,7 @@ def cross(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 
 def exp(vectors: ArrayLike) -> NDArray:
-    """The unit quaternion of a rotation vector (angle |v|, radians)."""
+    """Return the unit quaternion of a rotation vector (angle |v|, radians)."""
     from footplant.kernels.rows import exp_rows
 
     vectors = _vectors(vectors)
@@ -156,7 +156,7 @@ def exp(vectors: ArrayLike) -> NDArray:
 
 
 def log(quaternions: ArrayLike) -> NDArray:
-    """The rotation vector of a unit quaternion, the short way round (|v| ≤ π)."""
+    """Return the rotation vector of a unit quaternion on the shorter arc (|v| ≤ π)."""
     from footplant.kernels.rows import log_rows
 
     quaternions = _quaternions(quaternions)
@@ -166,18 +166,18 @@ def log(quaternions: ArrayLike) -> NDArray:
 
 
 def angle(a: ArrayLike, b: ArrayLike) -> NDArray:
-    """The angle between two orientations, radians, 0 to π."""
+    """Return the angle between two orientations, radians, 0 to π."""
     return np.linalg.norm(log(multiply(inverse(a), b)), axis=-1)
 
 
 def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> NDArray:
-    """From a (t = 0) to b (t = 1) at constant speed on the short way; t broadcasts over the leading shape."""
+    """Interpolate from a (t = 0) to b (t = 1) at constant speed on the shorter arc; t has the leading shape."""
     t = np.asarray(t, float)[..., None]
     return multiply(a, exp(t * log(multiply(inverse(a), b))))
 
 
 def between(a: ArrayLike, b: ArrayLike) -> NDArray:
-    """The smallest rotation that turns direction a into direction b (any lengths; opposite: about any normal)."""
+    """Return the smallest rotation from direction a to direction b (any lengths; opposite: about any normal)."""
     a, b = _vectors(a), _vectors(b)
     _must_broadcast(a, b)
     a, b = np.broadcast_arrays(a, b)
@@ -192,11 +192,11 @@ def between(a: ArrayLike, b: ArrayLike) -> NDArray:
 
 
 def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArray]:
-    """Split q = swing · twist, twist about the local axis; both (…, 4)."""
+    """Return swing and twist with q = swing · twist, the twist about the local axis; both (…, 4)."""
     quaternions, axis = _quaternions(quaternions), _vectors(axis)
     length = np.linalg.norm(axis, axis=-1, keepdims=True)
     if not (length > 0).all():
-        raise ArgumentError("expected an axis of some length, got zeros or NaN")
+        raise ArgumentError("expected an axis of non-zero length, got zeros or NaN")
     axis = axis / length
     along = np.sum(quaternions[..., 1:] * axis, axis=-1, keepdims=True)
     twist = normalize(np.concatenate([quaternions[..., :1], along * axis], axis=-1))
@@ -204,7 +204,7 @@ def swing_twist(quaternions: ArrayLike, axis: ArrayLike) -> tuple[NDArray, NDArr
 
 
 def unroll(quaternions: ArrayLike) -> NDArray:
-    """Flip signs along the first axis so that neighbouring frames are on the same side (q and −q are one rotation)."""
+    """Return quaternions with signs flipped along the first axis such that neighbouring frames are close (q ≡ −q)."""
     quaternions = _quaternions(quaternions)
     if quaternions.ndim < 2:
         raise ArgumentError(f"expected quaternions of shape (frames, …, 4), got {quaternions.shape}")
@@ -219,7 +219,7 @@ def unroll(quaternions: ArrayLike) -> NDArray:
 
 
 def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:
-    """The weighted mean over the first axis: the eigenvector of Σ w q qᵀ (Markley 2007); signs do not matter."""
+    """Return the weighted mean over the first axis: the eigenvector of Σ w q qᵀ (Markley 2007); signs do not matter."""
     quaternions = _quaternions(quaternions)
     if quaternions.ndim < 2 or not len(quaternions) or not np.isfinite(quaternions).all():
         raise ArgumentError(f"expected finite quaternions of shape (N ≥ 1, …, 4), got shape {quaternions.shape}")
@@ -233,7 +233,7 @@ def mean(quaternions: ArrayLike, weights: ArrayLike | None = None) -> NDArray:
 
 
 def to_matrix(quaternions: ArrayLike) -> NDArray:
-    """Rotation matrices (…, 3, 3), columns are the turned axes."""
+    """Return rotation matrices (…, 3, 3), whose columns are the rotated axes."""
     w, x, y, z = np.moveaxis(_quaternions(quaternions), -1, 0)
     return np.stack(
         [
@@ -246,7 +246,7 @@ def to_matrix(quaternions: ArrayLike) -> NDArray:
 
 
 def from_matrix(matrices: ArrayLike) -> NDArray:
-    """Unit quaternions of proper rotation matrices, w ≥ 0; by the largest of the four components, so never singular."""
+    """Return unit quaternions of rotation matrices, w ≥ 0; by the largest of four components, so never singular."""
     m = rows_of_width(matrices, 3, "matrices")
     if m.ndim < 2 or m.shape[-2] != 3:
         raise ArgumentError(f"expected matrices of shape (…, 3, 3), got {m.shape}")
@@ -271,13 +271,13 @@ def from_matrix(matrices: ArrayLike) -> NDArray:
 
 
 def from_axis_angle(axis: ArrayLike, angles: ArrayLike) -> NDArray:
-    """Turn about a unit axis by an angle in radians."""
+    """Return the rotation about a unit axis by an angle in radians."""
     half = 0.5 * np.asarray(angles, float)[..., None]
     return np.concatenate([np.cos(half), np.sin(half) * np.asarray(axis, float)], axis=-1)
 
 
 def from_euler(angles: ArrayLike, order: str) -> NDArray:
-    """Intrinsic Euler angles (…, n), radians, in the written order: "zxy" is q = qz·qx·qy. n may be 1, 2 or 3."""
+    """Return the rotation of intrinsic Euler angles (…, n ≤ 3), radians, in written order: "zxy" is q = qz·qx·qy."""
     if not order or set(order.lower()) - set("xyz"):
         raise ArgumentError(f"expected an order of axes such as 'zxy', got {order!r}")
     angles = np.asarray(angles, float)
@@ -290,7 +290,7 @@ def from_euler(angles: ArrayLike, order: str) -> NDArray:
 
 
 def to_euler(quaternions: ArrayLike, order: str) -> NDArray:
-    """Intrinsic angles (…, 3) in radians for an order of three different axes; in gimbal lock the last one is 0."""
+    """Return intrinsic angles (…, 3), radians, for an order of three different axes; in gimbal lock the last is 0."""
     if sorted(order.lower()) != ["x", "y", "z"]:
         raise ArgumentError(f"expected an order of three different axes such as 'zxy', got {order!r}")
     first, second, third = ("xyz".index(letter) for letter in order.lower())
@@ -310,6 +310,6 @@ def to_euler(quaternions: ArrayLike, order: str) -> NDArray:
 
 
 def heading(quaternions: ArrayLike, forward: ArrayLike = (0.0, 0.0, 1.0)) -> NDArray:
-    """The turn about the vertical (y), radians, that the rotation gives to a forward direction of the floor."""
-    turned = rotate(quaternions, np.asarray(forward, float))
-    return np.arctan2(turned[..., 0], turned[..., 2])
+    """Return the rotation about the vertical (y), radians, of a horizontal forward direction under the rotation."""
+    rotated = rotate(quaternions, np.asarray(forward, float))
+    return np.arctan2(rotated[..., 0], rotated[..., 2])

@@ -1,4 +1,4 @@
-"""The figure: a tree of joints, and a character that knows what its joints are for."""
+"""Skeletons: a tree of joints; and characters: a skeleton with roles, contact points, masses, limits and skin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from footplant.errors import SkeletonError
 
 
 def frozen(array, dtype: DTypeLike = float) -> NDArray:
-    """A read-only contiguous array, copied unless it already is one: nobody can change a frozen type from outside."""
+    """Return a read-only contiguous array, copied unless it already is one, so that frozen types cannot change."""
     if (
         isinstance(array, np.ndarray)
         and array.dtype == dtype
@@ -35,15 +35,15 @@ def frozen(array, dtype: DTypeLike = float) -> NDArray:
 
 @dataclass(frozen=True)
 class Point:
-    """A point fixed to a segment: what constraints hold on to (Kulpa's CP)."""
+    """A point fixed to a segment, to which constraints apply (Kulpa's CP)."""
 
     joint: int
-    """Index of the joint whose frame carries the point."""
+    """Index of the joint to whose frame the point is attached."""
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Place of the point in the joint's local frame, metres."""
+    """Position of the point in the joint's local frame, metres."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without a skeleton."""
+        """Check joint and offset as far as possible without a skeleton."""
         joint, offset = self.joint, self.offset
         if type(joint) is not int:
             object.__setattr__(self, "joint", whole_number(joint, "the joint of a point", SkeletonError))
@@ -56,9 +56,9 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class MovingPoint(Point):
-    """A point that moves inside its segment as the segment grows: the heel of a figure that morphs.
+    """A point that moves inside its segment as the segment grows: the heel of a character that morphs.
 
-    `offset` is where it is on the skeleton as it stands.
+    `offset` is its position on the skeleton at rest.
     """
 
     offsets: NDArray = field(default_factory=lambda: np.zeros((0, 3)), repr=False)
@@ -70,7 +70,7 @@ class MovingPoint(Point):
         object.__setattr__(self, "offsets", shaped(self.offsets, ("F", 3), "offsets of a point", SkeletonError))
 
     def at(self, frames: NDArray) -> NDArray:
-        """(N, 3) its offsets at frames of the clip."""
+        """Return its offsets (N, 3) at frames of the clip."""
         if len(frames) and not 0 <= frames.min() <= frames.max() < len(self.offsets):
             bad = frames[(frames < 0) | (frames >= len(self.offsets))][0]
             raise SkeletonError(f"expected a frame in 0..{len(self.offsets) - 1}, got {bad}")
@@ -82,20 +82,20 @@ class Skeleton:
     """A tree of joints, parents before children, with its rest pose. Joint 0 is the only root."""
 
     names: tuple[str, ...]
-    """One name a joint, unique."""
+    """One unique name per joint."""
     parents: NDArray
     """(J,) int64; index of the parent, −1 for joint 0 alone; always smaller than the joint's own index."""
     offsets: NDArray
-    """(J, 3) metres; place of a joint in its parent's frame. offsets[0] is where the root stands in the rest pose."""
+    """(J, 3) metres; position of a joint in its parent's frame. offsets[0] is the root's position in the rest pose."""
     rest: NDArray = field(default=None)  # type: ignore[assignment]
     """(J, 4) local rotations of the rest pose; identities when not given."""
     end_parents: NDArray = field(default=None)  # type: ignore[assignment]
-    """(E,) int64; joints that carry an end site (the tip of a toe, a finger, the top of the head)."""
+    """(E,) int64; joints that have an end site (toe tip, fingertip, top of the head)."""
     end_offsets: NDArray = field(default=None)  # type: ignore[assignment]
-    """(E, 3) metres; place of each end site in its joint's frame."""
+    """(E, 3) metres; position of each end site in its joint's frame."""
 
     def __post_init__(self) -> None:
-        """Check the tree once, so that nothing after this has to."""
+        """Check the tree once."""
         count = len(self.names)
         names = tuple(str(name) for name in self.names)
         if count == 0:
@@ -111,7 +111,7 @@ class Skeleton:
         if end_parents.ndim != 1:
             raise SkeletonError(f"expected joints of end sites of shape (E,), got {end_parents.shape}")
         if parents.shape != (count,):
-            raise SkeletonError(f"expected {count} parents, one a joint, got shape {parents.shape}")
+            raise SkeletonError(f"expected {count} parents, one per joint, got shape {parents.shape}")
         if offsets.shape != (count, 3):
             raise SkeletonError(f"expected offsets of shape ({count}, 3), got {offsets.shape}")
         if rest.shape != (count, 4):
@@ -141,18 +141,18 @@ class Skeleton:
             object.__setattr__(self, key, value)
 
     def __len__(self) -> int:
-        """How many joints."""
+        """Return the number of joints."""
         return len(self.names)
 
     def same_as(self, other: Skeleton) -> bool:
-        """Whether another skeleton is the same to the bit."""
+        """Return whether another skeleton is equal, bit for bit."""
         arrays = ("parents", "offsets", "rest", "end_parents", "end_offsets")
         return self is other or (
             self.names == other.names and all(np.array_equal(getattr(self, key), getattr(other, key)) for key in arrays)
         )
 
     def index(self, name: str) -> int:
-        """The joint of that name; an unknown name is an error that lists what exists."""
+        """Return the joint of that name; an unknown name is an error that lists the existing ones."""
         try:
             return self._index[name]
         except KeyError:
@@ -164,7 +164,7 @@ class Skeleton:
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """The children of each joint, in order."""
+        """Return the children of each joint, in order."""
         out: list[list[int]] = [[] for _ in self.names]
         for joint, parent in enumerate(self.parents.tolist()):
             if parent >= 0:
@@ -182,17 +182,17 @@ class Skeleton:
         return indices(joints, len(self.names), "joints", SkeletonError)
 
     def chain(self, joint: int, ancestor: int = 0) -> tuple[int, ...]:
-        """Joints from `ancestor` down to `joint`, both included."""
+        """Return the joints from `ancestor` down to `joint`, both included."""
         joint, ancestor = self.require_joint(joint), self.require_joint(ancestor)
         path = [joint]
         while path[-1] != ancestor:
             if path[-1] == 0:
-                raise SkeletonError(f"{self.names[ancestor]!r} is no ancestor of {self.names[joint]!r}")
+                raise SkeletonError(f"{self.names[ancestor]!r} is not an ancestor of {self.names[joint]!r}")
             path.append(int(self.parents[path[-1]]))
         return tuple(reversed(path))
 
     def descendants(self, joint: int) -> tuple[int, ...]:
-        """The joint itself and everything below it, in order."""
+        """Return the joint itself and all its descendants, in order."""
         joint, inside = self.require_joint(joint), np.zeros(len(self), bool)
         inside[joint] = True
         for other in range(joint + 1, len(self)):
@@ -201,7 +201,7 @@ class Skeleton:
 
     @cached_property
     def levels(self) -> tuple[NDArray, ...]:
-        """The joints below joint 0 by their depth in the tree: all of one level can be posed at once."""
+        """Return the joints below joint 0 by depth: all joints of one depth can be posed at once."""
         depth = np.zeros(len(self), int)
         for joint in range(1, len(self)):
             depth[joint] = depth[self.parents[joint]] + 1
@@ -209,14 +209,14 @@ class Skeleton:
 
     @cached_property
     def rest_world(self) -> tuple[NDArray, NDArray]:
-        """World positions (J, 3), metres, and rotations (J, 4) of the rest pose."""
+        """Return world positions (J, 3), metres, and rotations (J, 4) of the rest pose."""
         positions, rotations = self.posed(self.rest)
         return frozen(positions), frozen(rotations)
 
     def posed(self, local: NDArray) -> tuple[NDArray, NDArray]:
-        """World positions (…, J, 3), metres, and rotations (…, J, 4) of poses (…, J, 4), joint 0 where it is at rest.
+        """Return world positions (…, J, 3), metres, and rotations (…, J, 4) of poses (…, J, 4), the root at rest.
 
-        For a few poses; whole motions are quicker in `Kinematics`.
+        For a few poses; `Kinematics` is faster for whole motions.
         """
         rotations = np.array(all_finite(real_array(local, "rotations", SkeletonError), "rotations", SkeletonError))
         if rotations.shape[-2:] != (len(self), 4):
@@ -231,19 +231,19 @@ class Skeleton:
 
     @cached_property
     def rest_ends(self) -> NDArray:
-        """World positions (E, 3) of the end sites in the rest pose, metres."""
+        """Return world positions (E, 3) of the end sites in the rest pose, metres."""
         positions, rotations = self.rest_world
         return frozen(
             positions[self.end_parents] + rotation.rotate(rotations[self.end_parents], self.end_offsets)
         ).reshape(-1, 3)
 
     def scaled(self, factor: float) -> Skeleton:
-        """Every length times a factor."""
+        """Return the skeleton with every length multiplied by a factor."""
         factor = real_number(factor, "factor", SkeletonError)
         return replace(self, offsets=self.offsets * factor, end_offsets=self.end_offsets * factor)
 
     def turned(self, turn: NDArray) -> Skeleton:
-        """The whole figure turned about the world's origin by a quaternion; local frames stay as they are."""
+        """Return the skeleton rotated about the world origin by a quaternion; local frames stay unchanged."""
         turn = shaped(turn, (4,), "a quaternion", SkeletonError)
         offsets, rest = np.array(self.offsets), np.array(self.rest)
         offsets[0] = rotation.rotate(turn, offsets[0])
@@ -252,7 +252,7 @@ class Skeleton:
 
 
 def _unit(quaternions: NDArray) -> NDArray:
-    """Unit quaternions; what is one but for rounding stays as it is: a skeleton can be made again to the bit."""
+    """Return unit quaternions; those normalised up to rounding stay unchanged, so that skeletons round-trip exactly."""
     quaternions = real_array(quaternions, "rest rotations", SkeletonError)
     if quaternions.ndim != 2 or quaternions.shape[1] != 4:
         raise SkeletonError(f"expected rest rotations of shape (joints, 4), got {quaternions.shape}")
@@ -267,17 +267,17 @@ def _first_bad_row(array: NDArray) -> int:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which joints of a human-like figure are what."""
+    """The roles of a humanoid's joints."""
 
     joints: Mapping[str, tuple[int, ...]]
-    """Role → joints from the root outwards. Names are those of `humanoid.ROLES`; a role that is absent is not a key."""
+    """Role → joints from the root outwards. Names are those of `humanoid.ROLES`; an absent role is not a key."""
     confidence: Mapping[str, float]
-    """Role → how sure, 0 to 1."""
+    """Role → confidence, 0 to 1."""
     reasons: Mapping[str, str]
-    """Role → why: the words of the name and the shape that spoke for it, in one sentence."""
+    """Role → the evidence of names and shape, in one sentence."""
     reference: NDArray | None = field(default=None, compare=False, repr=False)
-    """(J, 4) local rotations of the reference pose where a motion had to tell them, because the rest pose is no pose;
-    None where the rest pose tells (see `humanoid.reference_pose`)."""
+    """(J, 4) local rotations of the reference pose if it was found from a motion, because the rest pose does not stand;
+    None if it follows from the rest pose (see `humanoid.reference_pose`)."""
 
     def __post_init__(self) -> None:
         """Freeze the tables."""
@@ -287,15 +287,15 @@ class Roles:
             object.__setattr__(self, "reference", frozen(self.reference))
 
     def __contains__(self, role: str) -> bool:
-        """Whether the figure has that role."""
+        """Return whether the character has that role."""
         return role in self.joints
 
     def __getitem__(self, role: str) -> int:
-        """The joint of a role; of a chain (spine, a finger) the one nearest to the root."""
+        """Return the joint of a role; of a chain (spine, a finger) the one nearest to the root."""
         try:
             return self.joints[role][0]
         except KeyError:
-            raise SkeletonError(f"no role {role!r} on this figure; it has: {', '.join(self.joints)}") from None
+            raise SkeletonError(f"no role {role!r} on this character; it has: {', '.join(self.joints)}") from None
 
     def require_fit(self, skeleton: Skeleton) -> None:
         """Raise where a role is on a joint that the skeleton does not have."""
@@ -304,12 +304,12 @@ class Roles:
                 raise SkeletonError(f"expected joints of {role!r} in 0..{len(skeleton) - 1}, got {tuple(joints)}")
 
     def get(self, role: str) -> int | None:
-        """The joint of a role, or None."""
+        """Return the joint of a role, or None."""
         return self.joints[role][0] if role in self.joints else None
 
     @property
     def overall(self) -> float:
-        """How sure of the figure as a whole, 0 to 1: the mean over roles."""
+        """Return the mean confidence over all roles, 0 to 1."""
         return float(np.mean(list(self.confidence.values()))) if self.confidence else 0.0
 
 
@@ -318,15 +318,15 @@ class Skin:
     """A mesh bound to a skeleton."""
 
     vertices: NDArray
-    """(V, 3) metres, in the space of the rest pose (y up, the figure's own place)."""
+    """(V, 3) metres, in the space of the rest pose (y up)."""
     faces: NDArray
     """(T, 3) int64; corner vertices of the triangles, counter-clockwise from outside."""
     joints: NDArray
-    """(V, K) int64; joints that move each vertex."""
+    """(V, K) int64; joints that influence each vertex."""
     weights: NDArray
-    """(V, K) how much, each row summing to 1."""
+    """(V, K) skin weights, each row summing to 1."""
     inverse_bind: NDArray
-    """(J, 4, 4) takes a vertex from mesh space into the frame of a joint as it stood when the mesh was bound."""
+    """(J, 4, 4) maps a vertex from mesh space into the frame of a joint in the bind pose."""
     normals: NDArray | None = None
     """(V, 3) unit normals, or None."""
 
@@ -346,7 +346,7 @@ class Skin:
             raise SkeletonError(f"expected triangles of vertices 0..{count - 1}, got {self.faces.shape}, up to "
                                 f"{self.faces.max()}")  # fmt: skip
         if self.normals is not None and len(self.normals) != count:
-            raise SkeletonError(f"expected {count} normals, one a vertex, got {len(self.normals)}")
+            raise SkeletonError(f"expected {count} normals, one per vertex, got {len(self.normals)}")
         if self.joints.shape != self.weights.shape or len(self.joints) != count:
             raise SkeletonError(
                 f"expected joints and weights of shape ({count}, K), got {self.joints.shape} and {self.weights.shape}"
@@ -357,7 +357,7 @@ class Skin:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How far joints may turn from the figure's reference pose."""
+    """Ranges of joint rotations from the character's reference pose."""
 
     lower: NDArray
     """(J, 3) radians; smallest rotation-vector components in anatomical axes (see `humanoid.joint_limits`)."""
@@ -365,7 +365,7 @@ class Limits:
     """(J, 3) radians; largest."""
 
     def __post_init__(self) -> None:
-        """Check the shapes; infinite limits are none."""
+        """Check the shapes; infinite limits mean unlimited."""
         for key in ("lower", "upper"):
             values = shaped(getattr(self, key), ("J", 3), f"{key} limits", SkeletonError, finite=False)
             object.__setattr__(self, key, values)
@@ -374,10 +374,10 @@ class Limits:
 
 
 class ContactPoints(dict[str, Point]):
-    """Contact points by name; an absent one is an error that lists what exists."""
+    """Contact points by name; an absent one is an error that lists the existing ones."""
 
     def __missing__(self, name: str) -> Point:
-        """Say that a foot may lack its points: a leg without a shin has no sole."""
+        """Raise with a hint: a leg without a shin has no sole."""
         raise SkeletonError(
             f"no contact point {name!r} on this character; it has: {', '.join(self) or 'none'} (a foot's come with "
             "a leg whose bones have a length)"
@@ -386,17 +386,17 @@ class ContactPoints(dict[str, Point]):
 
 @dataclass(frozen=True, eq=False)
 class Character:
-    """A skeleton that knows its roles, where it touches the ground, what it weighs and what skins it."""
+    """A skeleton with roles, contact points, masses, joint limits and skin."""
 
     skeleton: Skeleton
     name: str = "character"
-    """What people call it; the file's name if the file says nothing better."""
+    """Display name; the file's name if the file has none."""
     roles: Roles | None = None
-    """None when the figure is not human-like (then only what needs no roles works)."""
+    """None when the character is not a humanoid (then only functions that need no roles work)."""
     contacts: Mapping[str, Point] = field(default_factory=dict)
     """Contact points on the sole and the palm: left_heel, left_ball, left_toe, left_palm, right_heel …"""
     masses: NDArray | None = None
-    """(J,) share of the body's mass that each joint's segment carries, summing to 1; None when not human-like."""
+    """(J,) fraction of the body's mass of each joint's segment, summing to 1; None when not a humanoid."""
     mass_centers: NDArray | None = None
     """(J, 3) metres; each segment's centre of mass in its joint's frame."""
     limits: Limits | None = None
@@ -437,7 +437,7 @@ class Character:
             )
 
     def require_roles(self) -> Roles:
-        """The roles; an error that says what to do when there are none."""
+        """Return the roles; without any, raise an error that says how to provide them."""
         if self.roles is None:
             raise SkeletonError(
                 f"{self.name!r} has no human roles; name them in a TOML file and pass it as roles=FILE (--roles FILE)"

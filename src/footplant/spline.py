@@ -14,7 +14,7 @@ from footplant.checks import all_finite, real_array, real_number, rectangle, sha
 from footplant.errors import ArgumentError
 
 MOST_KNOTS = 10_000_000
-"""Knots of a spline at most: more are taken for a mistake in the spacing."""
+"""Largest number of knots; more indicate a mistake in the spacing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +24,12 @@ class Spline:
     control: NDArray
     """(n+3, D) control points, in the unit of the values."""
     spacing: float
-    """Distance of two knots, in the unit of the parameter t (seconds, frames …)."""
+    """Knot spacing, in the unit of the parameter t (seconds, frames …)."""
     start: float = 0.0
     """t of the first knot."""
 
     def __post_init__(self) -> None:
-        """Check that there is a curve."""
+        """Check the control points and the spacing."""
         control = shaped(self.control, ("n + 3", "D"), "control points")
         if len(control) < 4:
             raise ArgumentError(f"expected at least 4 control points, got {len(control)}")
@@ -38,7 +38,7 @@ class Spline:
         real_number(self.start, "start")
 
     def __call__(self, t: ArrayLike) -> NDArray:
-        """Values (N, D) at parameters t (N,); beyond the ends the last cubic goes on."""
+        """Return values (N, D) at parameters t (N,); beyond the ends the last cubic is extrapolated."""
         from footplant.kernels import spline as kernel
 
         u = (shaped(np.atleast_1d(real_array(t, "parameters")), ("N",), "parameters") - self.start) / self.spacing
@@ -47,7 +47,7 @@ class Spline:
         return all_finite(out, "values of the spline")
 
     def refined(self) -> Spline:
-        """The same curve on half the spacing (n+3 → 2n+3 control points), exactly."""
+        """Return the same curve with half the knot spacing (n+3 → 2n+3 control points), exactly."""
         old = self.control
         new = np.empty((2 * len(old) - 3, old.shape[1]))
         new[0::2] = 0.5 * (old[:-1] + old[1:])
@@ -56,10 +56,10 @@ class Spline:
 
 
 def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, stop: float) -> Spline:
-    """The local least-squares fit of scattered data (N,), (N, D) on knots of a spacing over [start, stop].
+    """Return the local least-squares fit of scattered data (N,), (N, D) on knots of a spacing over [start, stop].
 
-    Lee & Shin 1999, section 3.2: each control point is the weighted mean of what the data near it would
-    each like it to be; there is no linear system, and a control point without data is 0.
+    Lee & Shin 1999, section 3.2: each control point is the weighted mean of the values that the data near it require;
+    there is no linear system, and a control point without data is 0.
     """
     from footplant.kernels import spline as kernel
 
@@ -82,7 +82,7 @@ def fit_spline(t: ArrayLike, values: ArrayLike, spacing: float, start: float, st
 def fit_multilevel(
     t: ArrayLike, values: ArrayLike, spacing: float, levels: int, start: float, stop: float
 ) -> list[Spline]:
-    """Splines of halving spacing, each fitted to what the ones before it left over; their sum is the curve.
+    """Return splines of halving spacing, each fitted to the residual of those before it; their sum is the curve.
 
     Lee & Shin 1999, section 3.2. Sum the curves only where values add (positions); rotations compose level by level.
     """
@@ -97,7 +97,7 @@ def fit_multilevel(
 
 
 def binomial_kernel(width: int) -> NDArray:
-    """The low-pass kernel of an odd width, a row of Pascal's triangle; width 9: (1 8 28 56 70 …)/256."""
+    """Return the low-pass kernel of an odd width, a row of Pascal's triangle; width 9: (1 8 28 56 70 …)/256."""
     if whole_number(width, "a kernel width", high=10_001, low=-10_001) < 1 or width % 2 == 0:
         raise ArgumentError(f"expected an odd kernel width, got {width}")
     kernel = np.ones(1)
@@ -109,8 +109,8 @@ def binomial_kernel(width: int) -> NDArray:
 def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> NDArray:
     """Convolve along the first axis with a symmetric odd kernel, same length.
 
-    ends: "hold" repeats the first and last value, "reflect" turns the curve about its end point (which then stays
-    where it is), "zero" takes nothing beyond the ends.
+    ends: "hold" repeats the first and last value, "reflect" reflects the curve about its end point (which then stays
+    fixed), "zero" assumes zeros beyond the ends.
     """
     values, kernel = real_array(values, "values"), shaped(kernel, ("odd",), "a kernel")
     if values.ndim == 0:
@@ -138,7 +138,7 @@ def filter_fir(values: ArrayLike, kernel: ArrayLike, *, ends: str = "hold") -> N
 
 
 def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
-    """A smooth curve (F,) that is nowhere below the values (F,): the largest within ±half, then averaged over ±half."""
+    """Return a smooth curve (F,) nowhere below the values (F,): the maximum within ±half, then averaged over ±half."""
     values = shaped(values, ("F",), "values")
     if whole_number(half, "half a width", high=MOST_KNOTS) < 1 or len(values) < 2:
         return values.copy()
@@ -149,17 +149,17 @@ def smooth_envelope(values: ArrayLike, half: int) -> NDArray:
     return filter_fir(highest, kernel / kernel.sum())
 
 
-def calm_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0) -> NDArray:
-    """Curves (F,) or (F, k) without haste, F ≥ 3: they minimize Σ w·x² − 2·x·wanted and `bend` times |x″|², in frames.
+def smooth_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0) -> NDArray:
+    """Return curves (F,) or (F, k), F ≥ 3, that minimise Σ w·x² − 2·x·wanted + bend·|x″|² + damping·|x′|², in frames.
 
-    weights: (F,), at least `rest` each; wanted: (F,) or (F, k), what is asked for times its weight. As much of the
-    squared speed counts too as keeps them from swinging where only `rest` draws them to 0.
+    weights: (F,), at least `rest` each; wanted: (F,) or (F, k), targets times their weights. damping = 2√(bend·rest) is
+    critical: the curves return to 0 without overshoot where only `rest` acts.
     """
     from footplant.kernels import smoothing as kernel
 
-    wanted = real_array(wanted, "what is wanted")
+    wanted = real_array(wanted, "targets")
     if wanted.ndim not in (1, 2) or len(wanted) < 3:
-        raise ArgumentError(f"expected what is wanted of shape (F ≥ 3,) or (F ≥ 3, k), got {wanted.shape}")
+        raise ArgumentError(f"expected targets of shape (F ≥ 3,) or (F ≥ 3, k), got {wanted.shape}")
     weights = shaped(weights, (len(wanted),), "weights")
     all_finite(wanted, "what is wanted")
     real_number(bend, "bend", low=0.0)
@@ -173,30 +173,30 @@ def calm_curve(weights: NDArray, bend: float, wanted: NDArray, rest: float = 1.0
     return all_finite(out, "the curve").reshape(np.shape(wanted))
 
 
-CLINGING = (1e4, 1e6)
-"""What it costs `smooth_above` to be below the values, and to be off 0 where it is held, over being off 0 at all."""
-CHANGES = 8
-"""How often it looks at most which values it would be below."""
+OBSTACLE_PENALTIES = (1e4, 1e6)
+"""Penalties of `smooth_above` for being below the values and for being off 0 where held, relative to being off 0."""
+ACTIVE_SET_ROUNDS = 8
+"""Largest number of active-set updates in `smooth_above`."""
 
 
 def smooth_above(values: ArrayLike, held: ArrayLike, half: int) -> NDArray:
-    """The smoothest curve (F,) that is (nearly) nowhere below the values (F,), and 0 where held (F,) says so.
+    """Return the smoothest curve (F,) that is (nearly) nowhere below the values (F,), and 0 where held (F,).
 
-    It minimizes its squared acceleration, with as much of its speed and its size as let it come up and go down over
-    ±half frames without swinging: an obstacle problem, by an active set. Values may be negative, where the curve may
-    be so too; where nothing asks for more it is 0.
+    Minimises squared acceleration, with enough damping and regularisation to rise and fall over ±half frames without
+    oscillation: an obstacle problem, solved by an active set. Values may be negative, and so may the curve; without
+    active values it is 0.
     """
     values, held = shaped(values, ("F",), "values"), rectangle(held, "held").astype(bool)
     half = whole_number(half, "half a width", high=MOST_KNOTS)
     if held.shape != values.shape:
         raise ArgumentError(f"expected held of shape {values.shape}, got {held.shape}")
     count = len(values)
-    pressed = (values > 0.0) & ~held
-    if count < 3 or half < 1 or not pressed.any():
-        return np.where(pressed, values, 0.0)
+    active = (values > 0.0) & ~held
+    if count < 3 or half < 1 or not active.any():
+        return np.where(active, values, 0.0)
     from footplant.kernels import smoothing as kernel
 
     curve = np.empty(count)
     values, held = np.ascontiguousarray(values), np.ascontiguousarray(held)
-    kernel.smooth_above(values, held, (0.5 * half) ** 4, *CLINGING, CHANGES, curve)
+    kernel.smooth_above(values, held, (0.5 * half) ** 4, *OBSTACLE_PENALTIES, ACTIVE_SET_ROUNDS, curve)
     return all_finite(curve, "the curve")

@@ -1,4 +1,4 @@
-"""Small text files that people write: read whole, from regular files only, and TOML without surprises."""
+"""Read small text files written by people: whole, from regular files only; and parse TOML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS = (
 
 
 def require_file(path: str | Path) -> os.stat_result:
-    """Return what the system knows of a regular file; anything else is an error: reading a pipe may wait for ever."""
+    """Return the stat of a regular file; raise for anything else: reading a pipe may block for ever."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -34,7 +34,7 @@ def require_file(path: str | Path) -> os.stat_result:
 
 
 def read_text(path: str | Path, largest: int, what: str) -> str:
-    """Return the text of a file in UTF-8 of at most `largest` bytes. what: what it should hold, for the error."""
+    """Return the UTF-8 text of a file of at most `largest` bytes. what: the expected content, for the error."""
     if require_file(path).st_size > largest:
         raise FormatError(f"expected at most {largest >> 20} MiB of {what}, got more", path=path)
     try:
@@ -46,13 +46,13 @@ def read_text(path: str | Path, largest: int, what: str) -> str:
 
 
 def parse_toml(text: str, path: str | Path | None) -> dict[str, Any]:
-    """Return the tables of a TOML text; a mistake in it, or nesting beyond reason, is an error."""
+    """Return the tables of a TOML text; raise for syntax errors and excessive nesting."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"expected TOML, got a syntax error: {error}", path=path) from None
     except RecursionError:
-        raise FormatError("expected TOML of sane nesting, got lists or tables nested too deep", path=path) from None
+        raise FormatError("expected TOML of reasonable depth, got lists or tables nested too deep", path=path) from None
     except (ValueError, OverflowError) as error:
         # dates that do not exist, numbers of thousands of digits
         raise FormatError(f"expected TOML, got a syntax error: {error}", path=path) from None

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
+
+Group = TypeVar("Group")
 
 
-def options(group: type) -> type:
+def options(group: type[Group]) -> type[Group]:
     """Make a class a frozen group of options, whose fields `spread` turns into command-line options."""
     made = dataclass(frozen=True)(group)
-    made.__option_group__ = True
+    made.__option_group__ = True  # type: ignore[attr-defined]
     return made
 
 

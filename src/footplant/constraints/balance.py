@@ -1,4 +1,4 @@
-"""Balance: the centre of mass stays over what the figure stands on."""
+"""Balance: the centre of mass stays above the support polygon."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ SOLE = ("heel", "ball", "toe")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Balance(Constraint):
-    """The centre of mass is over the convex hull of points that stand: heels, balls and toes of both feet by default.
+    """The centre of mass is above the convex hull of the support points: by default heels, balls and toes of both feet.
 
-    Kulpa 2005 leaves the balance to future work (section 11): there, the centre of mass is only kept where it was.
+    Kulpa 2005 leaves balance to future work (section 11): there, the centre of mass is only kept at its position.
     """
 
     character: Character
     support: tuple[Point, ...] = ()
-    """What the figure stands on; () takes heel, ball and toe of both feet."""
+    """Support points; () takes heel, ball and toe of both feet."""
     margin: float = 0.01
-    """Metres that it keeps from the edge."""
+    """Distance kept from the edge, metres."""
     inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Find the soles where no support is named."""
+        """Use the soles if no support is given."""
         super().__post_init__()
         support = tuple(self.support) or soles(self.character)
         if not support:
-            raise ConstraintError(f"{self.title}: expected points to stand on, {self.character.name!r} has none")
+            raise ConstraintError(f"{self.title}: expected support points, {self.character.name!r} has none")
         object.__setattr__(self, "support", support)
         real_number(self.margin, f"{self.title}: margin", ConstraintError)
         for point in support:
             self.character.skeleton.require_joint(point.joint)
 
     def hulls(self, kinematics: Kinematics) -> list[NDArray]:
-        """For each row, which of the support points make the hull, counter-clockwise over (x, z)."""
+        """Return for each row the indices of the support points on the hull, counter-clockwise over (x, z)."""
         places = kinematics.points(self.support)[..., ::2]
         return [hull(row) for row in places]
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1) metres from the centre of mass to the edge of the support, positive inside, less the margin."""
+        """Return the distance (F, 1) of the centre of mass inside the support polygon minus the margin, metres."""
         return self._measure(kinematics)[0][:, None] - self.margin
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1, 3+3J)."""
+        """Return the Jacobian (F, 1, 3+3J)."""
         _, first, second, slopes = self._measure(kinematics)
         center = kinematics.center_of_mass_jacobian(self.character)[:, ::2]
         points = np.stack([kinematics.position_jacobian(point)[:, ::2] for point in self.support], axis=1)
@@ -62,7 +62,7 @@ class Balance(Constraint):
         return found.sum(axis=0)[:, None]
 
     def _measure(self, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray, tuple[NDArray, NDArray, NDArray]]:
-        """Distance inside the hull; the ends of the nearest edge; how it changes with the centre and those ends."""
+        """Return the distance inside the hull, the ends of the nearest edge, and the gradients by centre and ends."""
         centers = kinematics.center_of_mass(self.character)[:, ::2]
         places = kinematics.points(self.support)[..., ::2]
         count = len(centers)
@@ -85,18 +85,18 @@ class Balance(Constraint):
             slope = normals[edge] if inside or size < 1e-12 else -apart[edge] / size
             out[row] = signed[edge] if inside else -size
             ends[:, row] = corners[edge], following[edge]
-            # the nearest place of the edge is (1 − share)·a + share·b, and moving along the edge changes nothing
+            # the nearest point of the edge is (1 − share)·a + share·b; moving along the edge changes nothing
             slopes[0][row], slopes[1][row], slopes[2][row] = slope, -(1.0 - share) * slope, -share * slope
         return out, ends[0], ends[1], slopes
 
 
 def soles(character: Character) -> tuple[Point, ...]:
-    """Heels, balls and toes of both feet."""
+    """Return heels, balls and toes of both feet."""
     return tuple(point for name, point in character.contacts.items() if name.rpartition("_")[2] in SOLE)
 
 
 def hull(points: NDArray) -> NDArray:
-    """Indices of the corners of the convex hull of points (N, 2), counter-clockwise (Andrew's monotone chain)."""
+    """Return the indices of the convex hull of points (N, 2), counter-clockwise (Andrew's monotone chain)."""
     order = np.lexsort((points[:, 1], points[:, 0]))
 
     def half(indices: NDArray) -> list[int]:

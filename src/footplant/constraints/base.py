@@ -1,7 +1,7 @@
-"""What a constraint is: Kulpa's {CP, T, KC, P, A} (2005, section 3), with its residual and its derivative.
+"""The base class of constraints: Kulpa's {CP, T, KC, P, A} (2005, section 3), with residual and Jacobian.
 
-An outsider's constraint is a subclass with two methods, `residual` and `jacobian`; no registry. `check` compares the
-two by finite differences.
+A user-defined constraint is a subclass with two methods, `residual` and `jacobian`; there is no registry. `check`
+compares the two by finite differences.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from footplant.skeleton import Point
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint(ABC):
-    """Something that must hold at some frames. Hard or soft is data, and so are its frames, ramps and priority."""
+    """A condition that must hold at some frames. Hardness, frames, ramps and priority are data."""
 
     name: str = ""
-    """What reports call it; "" takes the kind."""
+    """Name in reports; "" uses the kind."""
     frames: range | tuple[int, ...] | None = None
     """Frames at which it holds: an interval (stop excluded), single frames, or None for the whole clip."""
     ramp: tuple[float, float] = (0.0, 0.0)
-    """Seconds in which it eases in before its first frame and out after its last one (Kulpa's activation)."""
+    """Seconds over which it ramps in before its first frame and out after its last one (Kulpa's activation)."""
     priority: int = 0
-    """Greater wins: where two cannot both be met, the one with the smaller number gives way."""
+    """Larger wins: of two that cannot both be met, the one with the smaller number is violated."""
     weight: float = 1.0
-    """How much it counts among soft constraints and inside the ramps, 1 is usual, dimensionless."""
+    """Weight among soft constraints and inside the ramps, dimensionless; default 1."""
     hard: bool = True
-    """Hard: met to the tolerance or reported as not met. Soft: pulled towards, by `weight`."""
+    """Hard: met to the tolerance or reported as not met. Soft: minimised, by `weight`."""
     tolerance: float | None = None
-    """Up to where it counts as met, in `unit`; None: as far as the problem says."""
+    """Error up to which it counts as met, in `unit`; None: the problem's tolerance."""
     chain: tuple[int, ...] | None = None
-    """Joints that may turn for it (the root may also move when joint 0 is among them); None: all."""
+    """Joints that may rotate for it (the root may also move when joint 0 is among them); None: all."""
 
     unit: ClassVar[Literal["m", "rad"]] = "m"
-    """What the residual is measured in."""
+    """Unit of the residual."""
     inequality: ClassVar[bool] = False
-    """True: residuals ≥ 0 are fine. False: they must be 0."""
+    """True: residuals ≥ 0 are satisfied. False: they must be 0."""
 
     def __post_init__(self) -> None:
-        """Check what every kind has."""
+        """Check the fields of every kind."""
         if self.frames is not None and not isinstance(self.frames, range):
             held = whole_numbers(tuple(self.frames), f"{self.title}: frames", ConstraintError)
             object.__setattr__(self, "frames", tuple(np.unique(held).tolist()))
@@ -73,32 +73,32 @@ class Constraint(ABC):
 
     @property
     def title(self) -> str:
-        """The name, or the kind where there is none."""
+        """Return the name, or the kind if it has none."""
         return self.name or type(self).__name__.lower()
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joints whose place or turn it asks for, the one that it moves first; () for the body as a whole.
+        """Return the joints whose position or rotation it constrains, the one that it moves first; () for the body.
 
-        An outsider's kind that does not say so is about the last joint of its chain, if it has one.
+        A user-defined kind without this property concerns the last joint of its chain, if it has one.
         """
         return () if not self.chain else (max(self.chain),)
 
     @property
     def followed(self) -> tuple[int, ...]:
-        """Joints of the same figure that its target moves with."""
+        """Return the joints of the same character that its target moves with."""
         return ()
 
     @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, k) how far off, in `unit`, at every row of the kinematics (whose clip frames are `kinematics.frames`)."""
+        """Return the residual (F, k), in `unit`, for every row (whose clip frames are `kinematics.frames`)."""
 
     @abstractmethod
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, k, 3+3J) its derivative by the displacement, columns as in `Kinematics.position_jacobian`."""
+        """Return the Jacobian (F, k, 3+3J) by the displacement, columns as in `Kinematics.position_jacobian`."""
 
     def activation(self, frames: ArrayLike, fps: float) -> NDArray:
-        """(F,) 0 to 1 at frames of the clip: 1 where it holds, easing (3u² − 2u³) inside the ramps."""
+        """Return the activation (F,), 0 to 1, at frames of the clip: 1 where it holds, 3u² − 2u³ in the ramps."""
         frames, fps = np.asarray(frames), frame_rate(fps, ConstraintError)
         if self.frames is None:
             return np.ones(len(frames))
@@ -111,19 +111,19 @@ class Constraint(ABC):
             return np.isin(frames, held).astype(float)
         after = np.searchsorted(held, frames)
         following, before = held[np.minimum(after, len(held) - 1)], held[np.maximum(after - 1, 0)]
-        till = np.where(after < len(held), following - frames, np.inf) / fps
+        until = np.where(after < len(held), following - frames, np.inf) / fps
         since = np.where(following == frames, 0.0, np.where(after > 0, frames - before, np.inf)) / fps
         rise, fall = (
             np.clip(1.0 - np.divide(gap, length, out=np.where(gap > 0, np.inf, 0.0), where=length > 0), 0.0, 1.0)
-            for gap, length in ((till, self.ramp[0]), (since, self.ramp[1]))
+            for gap, length in ((until, self.ramp[0]), (since, self.ramp[1]))
         )
         share = np.where(following == frames, 1.0, np.maximum(rise, fall))
         return share * share * (3.0 - 2.0 * share)
 
-    def at_work(self, frames: NDArray, fps: float) -> tuple[NDArray, NDArray]:
-        """Rows of frames of the clip (ascending) at which it is at work at all, and its activation there.
+    def active_rows(self, frames: NDArray, fps: float) -> tuple[NDArray, NDArray]:
+        """Return the rows of frames of the clip (ascending) at which it is active, and its activation there.
 
-        The time it takes does not grow with the frames on either side: a long clip has many short constraints.
+        The cost does not grow with the frames on either side: a long clip has many short constraints.
         """
         part = slice(0, len(frames))
         if self._is_interval and not any(self.ramp):
@@ -137,20 +137,20 @@ class Constraint(ABC):
         return part.start + rows, active[rows]
 
     def held_rows(self, frames: NDArray, fps: float) -> NDArray:
-        """Rows of frames of the clip (ascending) at which it holds fully."""
+        """Return the rows of frames of the clip (ascending) at which it is fully active."""
         if self._is_interval:
             assert isinstance(self.frames, range)
             return np.arange(*np.searchsorted(frames, [self.frames.start, self.frames.stop]))
-        rows, active = self.at_work(frames, fps)
+        rows, active = self.active_rows(frames, fps)
         return rows[active >= 1.0]
 
     @property
     def _is_interval(self) -> bool:
-        """Whether it holds over an interval as most constraints do."""
+        """Return whether it holds over an interval, as most constraints do."""
         return isinstance(self.frames, range) and type(self).activation is Constraint.activation
 
     def _interval_activation(self, frames: NDArray, held: range, fps: float) -> NDArray:
-        """`activation` of an interval, which needs no search."""
+        """Return the `activation` of an interval, which needs no search."""
         share = ((frames >= held.start) & (frames < held.stop)).astype(float)
         for gap, length in ((held.start - frames, self.ramp[0]), (frames - (held.stop - 1), self.ramp[1])):
             if length > 0:
@@ -158,7 +158,7 @@ class Constraint(ABC):
         return share * share * (3.0 - 2.0 * share)
 
     def slot(self, frames: NDArray) -> NDArray:
-        """Which row of a per-frame target each clip frame reads: its place among the frames held, the ends held on."""
+        """Return the row of a per-frame target for each clip frame: its index among the held frames, clamped."""
         if self.frames is None:
             return frames
         if isinstance(self.frames, range):
@@ -167,32 +167,32 @@ class Constraint(ABC):
         return np.clip(np.searchsorted(held, frames), 0, max(len(held) - 1, 0))
 
     def like(self, **changed: Any) -> Self:
-        """The same but for some fields, unchecked: for values that are right by the way they were made."""
+        """Return a copy with some fields replaced, unchecked, for values known to be valid."""
         made = object.__new__(type(self))
         own = vars(self)
         vars(made).update({name: own[name] for name in self.__dataclass_fields__ if name in own} | changed)
         return made
 
     def __len__(self) -> int:
-        """How many frames it holds at; 0 for the whole clip, whose length it does not know."""
+        """Return the number of frames at which it holds; 0 for the whole clip, whose length is unknown."""
         return 0 if self.frames is None else len(self.frames)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AcrossFrames(Constraint):
-    """A relation among frames (METHODS C4): same place at two frames, a bound on speed. For whole-clip methods only."""
+    """A relation among frames (METHODS C4): same position at two frames, a bound on speed. For whole-clip methods."""
 
     @abstractmethod
     def groups(self, frames: int) -> NDArray:
-        """(R, T) the T frames that each of its R rows ties together, in a clip of so many frames."""
+        """Return the T frames (R, T) that each of its R rows relates, in a clip of so many frames."""
 
     @abstractmethod
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(R, k) over the rows of `groups`; `kinematics` holds the whole clip."""
+        """Return the residual (R, k) over the rows of `groups`; `kinematics` holds the whole clip."""
 
     @abstractmethod
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(R, T, k, 3+3J) the derivative by the displacement at each of the T frames."""
+        """Return the Jacobian (R, T, k, 3+3J) by the displacement at each of the T frames."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,16 +200,16 @@ class Follow:
     """A target that moves with another point."""
 
     point: Point
-    """What to follow; the point's own offset says where in the frame of its joint the target lies."""
+    """The point to follow; its offset gives the target in the frame of its joint."""
     motion: Motion | None = field(default=None, repr=False)
-    """Whose point it is: None is the figure itself (then both ends may move), else a motion that is as it is."""
+    """The motion of the point: None is the character itself (then both ends may move), else a fixed motion."""
 
 
 Target = NDArray | Follow
 
 
 def as_target(target: ArrayLike | Follow, width: int, what: str) -> Target:
-    """A target as (1, width) or (n, width) numbers, checked; one that follows stays as it is."""
+    """Return a target as (1, width) or (n, width) numbers, checked; a `Follow` stays as it is."""
     if isinstance(target, Follow):
         return target
     array = np.array(real_array(target, what, ConstraintError))
@@ -228,12 +228,12 @@ def as_target(target: ArrayLike | Follow, width: int, what: str) -> Target:
 
 
 def as_joint(joint: int, what: str) -> int:
-    """A joint as an index from 0 on, checked; whether the skeleton has it is checked where the skeleton is known."""
+    """Return a joint as an index from 0 on; whether the skeleton has it is checked later."""
     return whole_number(joint, what, ConstraintError, low=0)
 
 
 def as_values(values: ArrayLike, what: str, wanted: str, *, low: float = -np.inf) -> NDArray:
-    """One number as (1,), or one for each frame held (n,), finite and from `low`; read-only. wanted: in words."""
+    """Return one number as (1,), or one per held frame (n,), finite, from `low`, read-only. wanted: for the message."""
     array = np.atleast_1d(np.array(real_array(values, what, ConstraintError)))
     if array.ndim != 1 or not len(array) or not (np.isfinite(array).all() and (array >= low).all()):
         raise ConstraintError(f"{what}: expected {wanted}, or one for each frame, got {values}")
@@ -242,7 +242,7 @@ def as_values(values: ArrayLike, what: str, wanted: str, *, low: float = -np.inf
 
 
 def as_direction(vector: ArrayLike, what: str) -> tuple[float, float, float]:
-    """A direction of any length, checked."""
+    """Return a direction of any length, checked."""
     array = real_array(vector, what, ConstraintError)
     if array.shape != (3,) or not np.isfinite(array).all() or not array.any():
         raise ConstraintError(f"{what}: expected a direction, got {vector}")
@@ -251,7 +251,7 @@ def as_direction(vector: ArrayLike, what: str) -> tuple[float, float, float]:
 
 
 def as_axes(axes: ArrayLike, what: str) -> tuple[float, float, float]:
-    """How much each world axis counts, checked."""
+    """Return the weights of the world axes, checked."""
     array = real_array(axes, what, ConstraintError)
     if array.shape != (3,) or not np.isfinite(array).all():
         raise ConstraintError(f"{what}: expected three finite numbers, got {axes}")
@@ -260,9 +260,9 @@ def as_axes(axes: ArrayLike, what: str) -> tuple[float, float, float]:
 
 
 def check(constraint: Constraint, motion: Motion, step: float = 1e-6) -> float:
-    """The largest difference between a constraint's Jacobian and central finite differences over a motion.
+    """Return the largest difference between a constraint's Jacobian and central finite differences over a motion.
 
-    Across frames, one frame is moved at a time. In units of the residual per metre or radian.
+    For relations across frames, one frame is displaced at a time. In units of the residual per metre or radian.
     """
     step = real_number(step, "step", ConstraintError, above=0.0)
     ours = constraint.jacobian(Kinematics(motion))

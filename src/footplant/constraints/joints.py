@@ -1,4 +1,4 @@
-"""Constraints on the figure's own joints: limits (box, cone and twist, hinge) and relations between joints."""
+"""Constraints on a character's joints: limits (box, cone and twist, hinge) and relations between joints."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from footplant.skeleton import Character
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _OfTurns(Constraint):
-    """Something about the anatomical turns of joints (see `humanoid.anatomical_turns`)."""
+class _OnRotations(Constraint):
+    """A constraint on the anatomical rotations of joints (see `humanoid.anatomical_turns`)."""
 
     character: Character = field(repr=False)
     unit: ClassVar[Literal["m", "rad"]] = "rad"
 
     @cached_property
     def _frames_of_joints(self) -> tuple[NDArray, NDArray]:
-        """World rotations (J, 4) of each joint's parent and of itself in the reference pose; at rest without roles."""
+        """Return world rotations (J, 4) of parents and joints in the reference pose (rest pose without roles)."""
         skeleton = self.character.skeleton
         pose = (
             skeleton.rest if self.character.roles is None else humanoid.reference_pose(skeleton, self.character.roles)
@@ -37,7 +37,7 @@ class _OfTurns(Constraint):
         return np.concatenate([rotation.identity(1), world[skeleton.parents[1:]]]), world
 
     def _turn(self, kinematics: Kinematics, joints: NDArray) -> NDArray:
-        """(F, N, 4) how far joints have turned from the reference pose, in its axes."""
+        """Return the rotations (F, N, 4) of joints from the reference pose, in its axes."""
         if len(kinematics.motion.skeleton) != len(self.character.skeleton):
             raise ConstraintError(
                 f"{self.title}: expected a motion of the {len(self.character.skeleton)} joints of "
@@ -48,10 +48,10 @@ class _OfTurns(Constraint):
         return rotation.multiply(rotation.multiply(above[joints], local), rotation.inverse(own[joints]))
 
     def _turn_jacobian(self, turns: NDArray, joints: NDArray) -> NDArray:
-        """(F, N, 3, 3) how log(turn) changes with each joint's own rotation vector."""
+        """Return the Jacobian (F, N, 3, 3) of log(rotation) by each joint's own rotation vector."""
         vectors = rotation.log(turns)
         axes = rotation.to_matrix(self._frames_of_joints[1][joints])
-        # turn·exp(G v): the right inverse is the left one of the opposite vector
+        # rotation·exp(G v): the right inverse Jacobian is the left one of the negated vector
         return left_inverse(-vectors) @ axes
 
 
@@ -60,7 +60,7 @@ def _columns(joint: int) -> slice:
 
 
 def limited_joints(character: Character) -> NDArray:
-    """Joints of a character that have limits, in order."""
+    """Return the joints of a character that have limits, in order."""
     limits = character.limits
     if limits is None:
         return np.zeros(0, np.int64)
@@ -68,15 +68,15 @@ def limited_joints(character: Character) -> NDArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class JointLimits(_OfTurns):
-    """Joints stay within the box of rotation-vector components that the character's limits give."""
+class JointLimits(_OnRotations):
+    """Joints stay within the box of rotation-vector components given by the character's limits."""
 
     joints: tuple[int, ...] = None  # type: ignore[assignment]
     """Which joints; None takes all that have limits."""
     inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Find the joints that have limits where none are named."""
+        """Use all joints with limits if none are given."""
         super().__post_init__()
         limited = limited_joints(self.character)
         if not len(limited):
@@ -92,7 +92,7 @@ class JointLimits(_OfTurns):
 
     @cached_property
     def _bounds(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Of each finite bound: which of the limited joints, which component, +1 lower or −1 upper, and radians."""
+        """Return for each finite bound: index of the limited joint, component, +1 lower or −1 upper, and radians."""
         limits, joints = self.character.limits, self._limited
         found = []
         for sign, side in ((1.0, limits.lower), (-1.0, limits.upper)):  # type: ignore[union-attr]
@@ -102,13 +102,13 @@ class JointLimits(_OfTurns):
         return rows, components, signs, values
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, B) radians left to each bound; negative beyond it."""
+        """Return the slack (F, B) to each bound, radians; negative beyond it."""
         rows, components, signs, values = self._bounds
         vectors = rotation.log(self._turn(kinematics, self._limited))
         return signs * (vectors[:, rows, components] - values)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, B, 3+3J)."""
+        """Return the Jacobian (F, B, 3+3J)."""
         joints, (rows, components, signs, _) = self._limited, self._bounds
         blocks = self._turn_jacobian(self._turn(kinematics, joints), joints)
         out = np.zeros((len(kinematics.frames), len(rows), 3 + 3 * len(self.character.skeleton)))
@@ -118,16 +118,16 @@ class JointLimits(_OfTurns):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConeTwist(_OfTurns):
+class ConeTwist(_OnRotations):
     """A joint swings within a cone about an axis and twists about it within a range: a shoulder, a hip."""
 
     joint: int
     axis: tuple[float, float, float]
     """The bone's direction in the reference pose, world axes, any length."""
     swing: float
-    """Half the opening of the cone, radians."""
+    """Half the opening angle of the cone, radians."""
     twist: tuple[float, float] = (-np.pi, np.pi)
-    """Least and largest twist, radians."""
+    """Smallest and largest twist, radians."""
     inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -138,11 +138,11 @@ class ConeTwist(_OfTurns):
         real_number(self.swing, f"{self.title}: swing", ConstraintError, low=0.0)
         least, most = shaped(self.twist, (2,), f"{self.title}: twist", ConstraintError)
         if least > most:
-            raise ConstraintError(f"{self.title}: expected the least and the largest twist, in order, got {self.twist}")
+            raise ConstraintError(f"{self.title}: expected the smallest and largest twist, in order, got {self.twist}")
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that is limited."""
+        """Return the limited joint."""
         return (self.joint,)
 
     @cached_property
@@ -150,24 +150,24 @@ class ConeTwist(_OfTurns):
         return np.asarray(self.axis, float) / np.linalg.norm(self.axis)
 
     def _angles(self, turns: NDArray) -> tuple[NDArray, NDArray]:
-        """(F,) swing and twist of turns (F, 4)."""
+        """Return swing and twist (F,) of rotations (F, 4)."""
         pointing = rotation.rotate(turns, self._axis)
         swing = np.arctan2(np.linalg.norm(np.cross(self._axis, pointing), axis=1), pointing @ self._axis)
         upright = np.where(turns[:, :1] < 0, -turns, turns)
         return swing, 2.0 * np.arctan2(upright[:, 1:] @ self._axis, upright[:, 0])
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) radians left: to the cone, to the least and to the largest twist."""
+        """Return the slack (F, 3), radians: to the cone, to the smallest and to the largest twist."""
         swing, twist = self._angles(self._turn(kinematics, np.array([self.joint]))[:, 0])
         return np.stack([self.swing - swing, twist - self.twist[0], self.twist[1] - twist], axis=1)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3, 3+3J)."""
+        """Return the Jacobian (F, 3, 3+3J)."""
         turns = self._turn(kinematics, np.array([self.joint]))[:, 0]
         turns = np.where(turns[:, :1] < 0, -turns, turns)
         own = rotation.to_matrix(self._frames_of_joints[1][self.joint])
         pointing = rotation.rotate(turns, self._axis)
-        # a turn w about world axes moves the pointing direction by w × pointing: the swing grows about axis × pointing
+        # a world rotation w moves the direction by w × direction, so the swing grows about axis × direction
         normal = np.cross(self._axis, pointing)
         length = np.linalg.norm(normal, axis=1, keepdims=True)
         normal = np.where(length > 1e-9, normal / np.maximum(length, 1e-9), 0.0)
@@ -184,8 +184,8 @@ class ConeTwist(_OfTurns):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Hinge(_OfTurns):
-    """A joint turns about one axis only: an elbow, a knee."""
+class Hinge(_OnRotations):
+    """A joint rotates about one axis only: an elbow, a knee."""
 
     joint: int
     axis: tuple[float, float, float]
@@ -199,22 +199,22 @@ class Hinge(_OfTurns):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that is a hinge."""
+        """Return the hinge joint."""
         return (self.joint,)
 
     def _across(self) -> NDArray:
-        """(2, 3) two directions across the axis."""
+        """Return two directions perpendicular to the axis (2, 3)."""
         axis = np.asarray(self.axis, float) / np.linalg.norm(self.axis)
         first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
         first /= np.linalg.norm(first)
         return np.stack([first, np.cross(axis, first)])
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 2) the turn's components across the axis, radians."""
+        """Return the rotation vector's components perpendicular to the axis (F, 2), radians."""
         return rotation.log(self._turn(kinematics, np.array([self.joint]))[:, 0]) @ self._across().T
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 2, 3+3J)."""
+        """Return the Jacobian (F, 2, 3+3J)."""
         joints = np.array([self.joint])
         block = self._across() @ self._turn_jacobian(self._turn(kinematics, joints), joints)[:, 0]
         out = np.zeros((len(block), 2, 3 + 3 * len(self.character.skeleton)))
@@ -223,11 +223,11 @@ class Hinge(_OfTurns):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Relation(_OfTurns):
-    """A linear relation between the turns of joints: Σ matrix·turn = 0 (Lee & Shin 1999, section 2)."""
+class Relation(_OnRotations):
+    """A linear relation between the rotations of joints: Σ matrix·rotation = 0 (Lee & Shin 1999, section 2)."""
 
     terms: tuple[tuple[int, NDArray], ...]
-    """(joint, matrix (k, 3)) pairs; matrices act on the joint's anatomical turn."""
+    """(joint, matrix (k, 3)) pairs; matrices act on the joint's anatomical rotation vector."""
 
     def __post_init__(self) -> None:
         """Check joints and matrices."""
@@ -247,17 +247,17 @@ class Relation(_OfTurns):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joints that are related."""
+        """Return the related joints."""
         return tuple(joint for joint, _ in self.terms)
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, k) radians."""
+        """Return the residual (F, k), radians."""
         joints = np.array([joint for joint, _ in self.terms])
         vectors = rotation.log(self._turn(kinematics, joints))
         return sum(vectors[:, n] @ np.asarray(matrix).T for n, (_, matrix) in enumerate(self.terms))  # type: ignore[return-value]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, k, 3+3J)."""
+        """Return the Jacobian (F, k, 3+3J)."""
         joints = np.array([joint for joint, _ in self.terms])
         blocks = self._turn_jacobian(self._turn(kinematics, joints), joints)
         rows = len(np.asarray(self.terms[0][1]))
@@ -268,13 +268,13 @@ class Relation(_OfTurns):
 
 
 def spine_shares(character: Character, shares: Sequence[float] | None = None, **options) -> tuple[Relation, ...]:
-    """The vertebrae bend together, each by its share of the whole (equal shares unless told); one relation each."""
+    """Return relations that distribute the spine's bend over its vertebrae by shares (default: equal shares)."""
     chain = character.require_roles().joints.get("spine", ())
     if len(chain) < 2:
         return ()
     given = np.full(len(chain), 1.0 / len(chain)) if shares is None else real_array(shares, "shares", ConstraintError)
     if given.shape != (len(chain),) or not (np.isfinite(given).all() and given.sum() > 0):
-        raise ConstraintError(f"expected {len(chain)} shares, one a vertebra, got {shares}")
+        raise ConstraintError(f"expected {len(chain)} shares, one per vertebra, got {shares}")
     given = given / given.sum()
     return tuple(
         Relation(
@@ -287,7 +287,7 @@ def spine_shares(character: Character, shares: Sequence[float] | None = None, **
 
 
 def shoulder_rhythm(character: Character, side: str, ratio: float = 0.33, **options) -> Relation:
-    """The collar bone rises with the arm: by `ratio` of the arm's own turn about the forward axis (1 : 2 in people)."""
+    """Return the scapulohumeral rhythm: the clavicle rises by `ratio` of the arm's elevation (1 : 2 in people)."""
     roles = character.require_roles()
     ratio = real_number(ratio, "ratio", ConstraintError)
     raise_ = np.array([[0.0, 0.0, 1.0]])

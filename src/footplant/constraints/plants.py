@@ -16,7 +16,7 @@ from footplant.kinematics import Kinematics
 from footplant.skeleton import Point
 
 
-def is_plain(constraint: Constraint) -> bool:
+def is_simple_plant(constraint: Constraint) -> bool:
     """Return whether a constraint is a footplant that `Plants` can hold: fixed position, interval and point."""
     return (
         type(constraint) is Footplant
@@ -27,15 +27,17 @@ def is_plain(constraint: Constraint) -> bool:
     )
 
 
-def at_work_of(plants: Sequence[Footplant], points: Sequence[Point | None], frames: NDArray, fps: float) -> NDArray:
+def largest_activation(
+    plants: Sequence[Footplant], points: Sequence[Point | None], frames: NDArray, fps: float
+) -> NDArray:
     """Return the largest activation (F,), 0 to 1, of any footplant of some points at frames (ascending)."""
     share = np.zeros(len(frames))
     own = [plant for plant in plants if plant.point in points]
-    simple = Plants([plant for plant in own if is_plain(plant)]).over(frames, fps)
+    simple = Plants([plant for plant in own if is_simple_plant(plant)]).over(frames, fps)
     np.maximum.at(share, simple.rows, simple.activation)
     for plant in own:
-        if not is_plain(plant):
-            rows, active = plant.at_work(frames, fps)
+        if not is_simple_plant(plant):
+            rows, active = plant.active_rows(frames, fps)
             share[rows] = np.maximum(share[rows], active)
     return share
 

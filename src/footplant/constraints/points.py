@@ -27,29 +27,29 @@ from footplant.skeleton import Character, Point
 
 
 class Region(Protocol):
-    """A solid of `footplant.geometry`, or anything that answers the same two questions."""
+    """A solid of `footplant.geometry`, or anything with the same two methods."""
 
     def distance(self, points: ArrayLike) -> NDArray:
-        """Metres to the surface, negative inside."""
+        """Return the signed distance to the surface, metres, negative inside."""
         ...
 
     def closest(self, points: ArrayLike) -> NDArray:
-        """The nearest point of the surface."""
+        """Return the nearest point of the surface."""
         ...
 
 
 def _at_frames(constraint: Constraint, values: ArrayLike, frames: NDArray) -> NDArray:
-    """A value for each frame of the clip from one for all, or from one for each frame held."""
+    """Return a value for each clip frame, from one for all or one per held frame."""
     values = np.atleast_1d(np.asarray(values, float))
     return values[0] if len(values) == 1 else values[np.minimum(constraint.slot(frames), len(values) - 1)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _AtPlace(Constraint):
-    """Something that is, or looks, at a place that may move."""
+class _WithTarget(Constraint):
+    """A constraint with a target position that may move."""
 
     target: ArrayLike | Follow
-    """(3,) metres, world; or (n, 3), one for each frame held; or a point to follow."""
+    """(3,) metres, world; or (n, 3), one per held frame; or a point to follow."""
 
     def __post_init__(self) -> None:
         """Check the target."""
@@ -57,7 +57,7 @@ class _AtPlace(Constraint):
         object.__setattr__(self, "target", as_target(self.target, 3, f"{self.title}: target"))
 
     def places(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) where the target is at each row, metres."""
+        """Return the target's position (F, 3) at each row, metres."""
         target: Target = self.target  # type: ignore[assignment]
         if not isinstance(target, Follow):
             return self.wanted(kinematics.frames)
@@ -71,31 +71,31 @@ class _AtPlace(Constraint):
         return Kinematics(target.motion[kinematics.frames]).point(target.point)
 
     def wanted(self, frames: NDArray) -> NDArray:
-        """(N, 3) where a target that follows nothing is at frames of the clip, metres."""
+        """Return the position (N, 3) of a fixed target at frames of the clip, metres."""
         target: NDArray = self.target  # type: ignore[assignment]
         slot = 0 if len(target) == 1 else np.minimum(self.slot(frames), len(target) - 1)
         return np.broadcast_to(target[slot], (len(frames), 3))
 
     @property
     def followed(self) -> tuple[int, ...]:
-        """The joint of the same figure that the target moves with, if it does so."""
+        """Return the joint of the same character that the target moves with, if any."""
         target = self.target
         return (target.point.joint,) if isinstance(target, Follow) and target.motion is None else ()
 
     def _target_jacobian(self, kinematics: Kinematics) -> NDArray | float:
-        """How the target itself moves with the figure."""
+        """Return the Jacobian of the target itself."""
         if isinstance(self.target, Follow) and self.target.motion is None:
             return kinematics.position_jacobian(self.target.point)
         return 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Position(_AtPlace):
-    """A point of a segment is at a place."""
+class Position(_WithTarget):
+    """A point of a segment is at a position."""
 
     point: Point
     axes: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """How much each world axis counts: (0, 1, 0) asks for a height only."""
+    """Weight of each world axis: (0, 1, 0) constrains the height only."""
 
     def __post_init__(self) -> None:
         """Check the axes too."""
@@ -104,31 +104,31 @@ class Position(_AtPlace):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that carries its point."""
+        """Return the joint to which its point is attached."""
         return (self.point.joint,)
 
     def slip(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) point − target, metres; in the ramps, as `easing.eased` has it, unless the target follows a point."""
+        """Return point − target (F, 3), metres; in ramps as in `easing.eased`, unless the target follows a point."""
         off = kinematics.point(self.point) - self.places(kinematics)
         return off if isinstance(self.target, Follow) else eased(self, off, kinematics)
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) `slip` along the axes that count, metres."""
+        """Return `slip` along the weighted axes (F, 3), metres."""
         return self.slip(kinematics) * self.axes
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3, 3+3J)."""
+        """Return the Jacobian (F, 3, 3+3J)."""
         jacobian = kinematics.position_jacobian(self.point) - self._target_jacobian(kinematics)
         return jacobian * np.asarray(self.axes)[:, None]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Orientation(Constraint):
-    """A segment is turned in the world as asked."""
+    """A segment has a given world rotation."""
 
     joint: int
     target: ArrayLike
-    """(4,) world quaternion, or (n, 4), one for each frame held."""
+    """(4,) world quaternion, or (n, 4), one per held frame."""
     unit: ClassVar[Literal["m", "rad"]] = "rad"
 
     def __post_init__(self) -> None:
@@ -136,43 +136,43 @@ class Orientation(Constraint):
         super().__post_init__()
         object.__setattr__(self, "joint", as_joint(self.joint, f"{self.title}: joint"))
         if isinstance(self.target, Follow):
-            raise ConstraintError(f"{self.title}: expected a turn, got something to follow")
+            raise ConstraintError(f"{self.title}: expected a rotation, got something to follow")
         object.__setattr__(self, "target", as_target(self.target, 4, f"{self.title}: target"))
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that is turned."""
+        """Return the joint of the segment."""
         return (self.joint,)
 
     def turns(self, kinematics: Kinematics) -> NDArray:
-        """(F, 4) how the segment should be turned, world."""
+        """Return the target rotation (F, 4) of the segment, world."""
         return self.wanted(kinematics.frames)
 
     def wanted(self, frames: NDArray) -> NDArray:
-        """(N, 4) how the segment should be turned at frames of the clip, world."""
+        """Return the target rotation (N, 4) of the segment at frames of the clip, world."""
         target = np.asarray(self.target)
         slot = 0 if len(target) == 1 else np.minimum(self.slot(frames), len(target) - 1)
         return np.broadcast_to(target[slot], (len(frames), 4))
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) rotation vector, in the world, from the target to the segment, radians."""
+        """Return the world rotation vector (F, 3) from the target to the segment, radians."""
         now = kinematics.rotations[:, kinematics.motion.skeleton.require_joint(self.joint)]
         return rotation.log(rotation.multiply(now, rotation.inverse(self.turns(kinematics))))
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3, 3+3J)."""
+        """Return the Jacobian (F, 3, 3+3J)."""
         vector = self.residual(kinematics)
         return left_inverse(vector) @ kinematics.rotation_jacobian(self.joint)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distance(Constraint):
-    """Two points of the figure are so far apart: the width of a box held in both hands."""
+    """Two points of the character have a given distance: the width of a box held in both hands."""
 
     point: Point
     other: Point
     value: ArrayLike
-    """Metres: one number, or one for each frame held."""
+    """Metres: one number, or one per held frame."""
 
     def __post_init__(self) -> None:
         """Check the value."""
@@ -181,7 +181,7 @@ class Distance(Constraint):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joints that carry the two points."""
+        """Return the joints to which the two points are attached."""
         return self.point.joint, self.other.joint
 
     def _line(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
@@ -191,36 +191,36 @@ class Distance(Constraint):
         return length, direction
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1) distance − value, metres."""
+        """Return distance − value (F, 1), metres."""
         values = np.asarray(self.value)
         slot = 0 if len(values) == 1 else np.minimum(self.slot(kinematics.frames), len(values) - 1)
         return (self._line(kinematics)[0] - values[slot])[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1, 3+3J)."""
+        """Return the Jacobian (F, 1, 3+3J)."""
         moving = kinematics.position_jacobian(self.point) - kinematics.position_jacobian(self.other)
         return self._line(kinematics)[1][:, None, :] @ moving
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AtLeast(Distance):
-    """Two points of the figure are at least so far apart."""
+    """Two points of the character have at least a given distance."""
 
     inequality: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AtMost(Distance):
-    """Two points of the figure are at most so far apart."""
+    """Two points of the character have at most a given distance."""
 
     inequality: ClassVar[bool] = True
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1) value − distance, metres."""
+        """Return value − distance (F, 1), metres."""
         return -super().residual(kinematics)
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1, 3+3J)."""
+        """Return the Jacobian (F, 1, 3+3J)."""
         return -super().jacobian(kinematics)
 
 
@@ -232,7 +232,7 @@ class Area(Constraint):
     region: Region
     inside: bool = False
     margin: ArrayLike = 0.0
-    """Metres it keeps from the surface (negative: may go beyond it): one number, or one for each frame held."""
+    """Distance kept from the surface, metres (negative: penetration allowed): one number, or one per held frame."""
     inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -242,31 +242,31 @@ class Area(Constraint):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that carries its point."""
+        """Return the joint to which its point is attached."""
         return (self.point.joint,)
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1) metres to spare; negative where the point is on the wrong side."""
+        """Return the slack (F, 1), metres; negative where the point is on the wrong side."""
         return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1, 3+3J)."""
+        """Return the Jacobian (F, 1, 3+3J)."""
         slopes = self.slopes(kinematics.point(self.point))
         return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
 
     def slack(self, places: NDArray, frames: NDArray) -> NDArray:
-        """(F,) the residual, metres, if the point were at places (F, 3) at these frames of the clip."""
+        """Return the residual (F,), metres, for the point at positions (F, 3) at these frames of the clip."""
         distance = self.region.distance(places)
         return (-distance if self.inside else distance) - _at_frames(self, self.margin, frames)
 
     def slopes(self, places: NDArray) -> NDArray:
-        """(F, 3) the gradient of `slack`."""
+        """Return the gradient of `slack` (F, 3)."""
         distance = np.asarray(self.region.distance(places))
         away = places - self.region.closest(places)
         clear = np.abs(distance) > 1e-6
         out = away / np.where(clear, distance, 1.0)[:, None]
         if not clear.all():
-            # on the surface itself the nearest point tells no direction
+            # on the surface itself the nearest point gives no direction: use finite differences
             steps = 1e-5 * np.eye(3)
             near = places[~clear]
             changes = [self.region.distance(near + step) - self.region.distance(near - step) for step in steps]
@@ -281,7 +281,7 @@ class Above(Constraint):
     point: Point
     ground: Ground
     clearance: ArrayLike = 0.0
-    """Metres over the ground: one number, or one for each frame held."""
+    """Height above the ground, metres: one number, or one per held frame."""
     inequality: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -291,36 +291,36 @@ class Above(Constraint):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that carries its point."""
+        """Return the joint to which its point is attached."""
         return (self.point.joint,)
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1) metres of height to spare."""
+        """Return the slack in height (F, 1), metres."""
         return self.slack(kinematics.point(self.point), kinematics.frames)[:, None]
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 1, 3+3J)."""
+        """Return the Jacobian (F, 1, 3+3J)."""
         slopes = self.slopes(kinematics.point(self.point))
         return slopes[:, None, :] @ kinematics.position_jacobian(self.point)
 
     def slack(self, places: NDArray, frames: NDArray) -> NDArray:
-        """(F,) the residual, metres, if the point were at places (F, 3) at these frames of the clip."""
+        """Return the residual (F,), metres, for the point at positions (F, 3) at these frames of the clip."""
         return places[:, 1] - self.ground.height(places[:, ::2]) - _at_frames(self, self.clearance, frames)
 
     def slopes(self, places: NDArray) -> NDArray:
-        """(F, 3) the gradient of `slack`."""
+        """Return the gradient of `slack` (F, 3)."""
         normal = normal_of(self.ground, places[:, ::2])
         return normal / normal[:, 1:2]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LookAt(_AtPlace):
+class LookAt(_WithTarget):
     """A direction of a segment points at a target: a gaze, a pointing finger."""
 
     point: Point
-    """Where the eyes are."""
+    """The position of the eyes."""
     direction: tuple[float, float, float]
-    """The direction that should point there, in the frame of the point's joint, any length."""
+    """The direction to align, in the frame of the point's joint, any length."""
     unit: ClassVar[Literal["m", "rad"]] = "rad"
 
     def __post_init__(self) -> None:
@@ -332,7 +332,7 @@ class LookAt(_AtPlace):
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """The joint that carries its point."""
+        """Return the joint to which its point is attached."""
         return (self.point.joint,)
 
     def _sight(self, kinematics: Kinematics) -> tuple[NDArray, NDArray, NDArray]:
@@ -342,17 +342,17 @@ class LookAt(_AtPlace):
         return gaze, np.where(length > 1e-9, line / np.maximum(length, 1e-9), gaze), np.maximum(length, 1e-9)
 
     def sight(self, kinematics: Kinematics) -> tuple[NDArray, NDArray]:
-        """(F, 3) the unit gaze and the unit line of sight to the target, world."""
+        """Return the unit gaze and the unit line of sight to the target (F, 3), world."""
         gaze, sight, _ = self._sight(kinematics)
         return gaze, sight
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) unit gaze − unit line of sight: near the angle in radians where that is small."""
+        """Return unit gaze − unit line of sight (F, 3): approximately the angle in radians if it is small."""
         gaze, sight, _ = self._sight(kinematics)
         return gaze - sight
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3, 3+3J)."""
+        """Return the Jacobian (F, 3, 3+3J)."""
         gaze, sight, length = self._sight(kinematics)
         turning = -skew(gaze) @ kinematics.rotation_jacobian(self.point.joint)
         moving = self._target_jacobian(kinematics) - kinematics.position_jacobian(self.point)
@@ -361,12 +361,12 @@ class LookAt(_AtPlace):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CenterOfMass(_AtPlace):
-    """The centre of mass is over, or at, a place."""
+class CenterOfMass(_WithTarget):
+    """The centre of mass is above, or at, a position."""
 
     character: Character
     axes: tuple[float, float, float] = (1.0, 0.0, 1.0)
-    """How much each world axis counts; by default its height is free."""
+    """Weight of each world axis; by default its height is free."""
 
     def __post_init__(self) -> None:
         """Check the axes too."""
@@ -374,17 +374,17 @@ class CenterOfMass(_AtPlace):
         object.__setattr__(self, "axes", as_axes(self.axes, f"{self.title}: axes"))
 
     def residual(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3) centre − target, metres."""
+        """Return centre − target (F, 3), metres."""
         return (kinematics.center_of_mass(self.character) - self.places(kinematics)) * self.axes
 
     def jacobian(self, kinematics: Kinematics) -> NDArray:
-        """(F, 3, 3+3J)."""
+        """Return the Jacobian (F, 3, 3+3J)."""
         moving = self._target_jacobian(kinematics)
         return (kinematics.center_of_mass_jacobian(self.character) - moving) * np.asarray(self.axes)[:, None]
 
 
 def skew(vectors: NDArray) -> NDArray:
-    """(…, 3, 3) matrices with skew(v) w = v × w."""
+    """Return matrices (…, 3, 3) with skew(v) w = v × w."""
     out = np.zeros((*vectors.shape[:-1], 3, 3))
     x, y, z = np.moveaxis(vectors, -1, 0)
     out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -z, y, -x
@@ -393,7 +393,7 @@ def skew(vectors: NDArray) -> NDArray:
 
 
 def left_inverse(vectors: NDArray) -> NDArray:
-    """(…, 3, 3) how log(exp(w)·q) changes with a small world turn w, where log q is the rotation vector given."""
+    """Return the Jacobian (…, 3, 3) of log(exp(w)·q) by a small world rotation w, for rotation vectors log q."""
     angle = np.linalg.norm(vectors, axis=-1)[..., None, None]
     half = 0.5 * angle
     small = angle < 1e-4

@@ -1,4 +1,4 @@
-"""Constraints as plain values, for TOML, JSON and project files; `text.from_data` makes the same constraints again."""
+"""Write constraints as JSON-ready values, for TOML, JSON and project files; `text.from_data` reads them."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _NAMES: dict[type[Constraint], str] = {
 
 
 def to_data(constraints: Sequence[Constraint], character: Character) -> list[dict[str, Any]]:
-    """Constraints as plain values, one table each, from which `from_data` makes the same again.
+    """Return constraints as JSON-ready values, one table each, which `from_data` reads back.
 
-    A target that follows another motion is written as places, one for each frame held. A constraint of an outsider's
-    own class cannot be written down and is an error.
+    A target that follows another motion is written as positions, one per held frame. A constraint of a user-defined
+    class cannot be written and is an error.
     """
     return [_write(constraint, character) for constraint in constraints]
 
@@ -63,7 +63,7 @@ def _write(constraint: Constraint, character: Character) -> dict[str, Any]:
     kind = _NAMES.get(type(constraint))
     if kind is None:
         raise ConstraintError(
-            f"{constraint.title}: expected one of Footplant's own kinds to write down, got {type(constraint).__name__}"
+            f"{constraint.title}: expected one of Footplant's own kinds to write, got {type(constraint).__name__}"
         )
     out: dict[str, Any] = {"kind": kind}
     if constraint.name:
@@ -84,7 +84,7 @@ def _write(constraint: Constraint, character: Character) -> dict[str, Any]:
 
 
 def _own(constraint: Any, character: Character) -> dict[str, Any]:
-    """What a kind has of its own."""
+    """Return the fields specific to a kind."""
     out: dict[str, Any] = {}
     for key in ("point", "other"):
         if hasattr(constraint, key):
@@ -135,7 +135,7 @@ def _target_data(constraint: Any, character: Character) -> dict[str, Any]:
 
 
 def _fitted(constraint: Constraint, values: Any) -> Any:
-    """Values for each frame, as many as frames are held: the last one goes on where there were fewer."""
+    """Return per-frame values, one per held frame: the last one is repeated if there are fewer."""
     if len(values) == 1 or constraint.frames is None or not len(constraint.frames):
         return values
     return values[np.minimum(np.arange(len(constraint.frames)), len(values) - 1)]

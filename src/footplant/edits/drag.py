@@ -23,7 +23,7 @@ from footplant.errors import ConstraintError
 from footplant.feet.kept_plants import own_plants
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, errors, refuse_unhonoured
+from footplant.problem import Ik, Problem, errors, refuse_unsupported
 from footplant.skeleton import Character, Point
 from footplant.solve.choose_ik import choose_ik, settle
 from footplant.solve.ik.hybrid import Hybrid
@@ -153,7 +153,7 @@ def begin(
     if keep_plants and any(name in character.contacts for name in FEET):
         settled = [*settled, *own_plants(motion, character)]
     ik, _ = choose_ik(motion, character, settled)
-    refuse_unhonoured("direct manipulation", ik, settled)
+    refuse_unsupported("direct manipulation", ik, settled)
     solved = Hierarchical(ik=ik).solve(Problem(motion, character, tuple(settled)), progress).motion
     last = replace(ik, stiffness={"leg": 0.0, "arm": 0.0}) if isinstance(ik, Hybrid) else ik
     return Manipulation(character, (ik, last), (EditState(solved, tuple(settled)),))

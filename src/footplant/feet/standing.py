@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import Footplant
-from footplant.constraints.plants import Plants, is_plain
+from footplant.constraints.plants import Plants, is_simple_plant
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround
 from footplant.skeleton import Character, Point
 
@@ -30,7 +30,7 @@ class FootSupport:
     @cached_property
     def _at_work(self) -> list[tuple[NDArray, NDArray]]:
         """The frames at which each footplant is active, and its activation there."""
-        plain = [number for number, plant in enumerate(self._plants) if is_plain(plant)]
+        plain = [number for number, plant in enumerate(self._plants) if is_simple_plant(plant)]
         rows = Plants([self._plants[number] for number in plain]).over(self._frames, self._fps)
         bounds = np.searchsorted(rows.which, np.arange(len(plain) + 1)).tolist()
         found = {
@@ -38,7 +38,7 @@ class FootSupport:
             for number, first, last in zip(plain, bounds, bounds[1:])
         }
         return [
-            found[number] if number in found else plant.at_work(self._frames, self._fps)
+            found[number] if number in found else plant.active_rows(self._frames, self._fps)
             for number, plant in enumerate(self._plants)
         ]
 

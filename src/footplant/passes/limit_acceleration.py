@@ -199,7 +199,7 @@ def _kept(constraint: Constraint, kinematics: Kinematics) -> Constraint | None:
 
     None if it is fully active at no frame of the part, `NotImplemented` for kinds that cannot be kept.
     """
-    rows, active = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+    rows, active = constraint.active_rows(kinematics.frames, kinematics.motion.fps)
     rows = rows[active >= 1.0]
     if not len(rows):
         return None

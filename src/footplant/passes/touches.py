@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
 from footplant.constraints import Footplant
-from footplant.constraints.plants import at_work_of
+from footplant.constraints.plants import largest_activation
 from footplant.contacts.detection import HANDS
 from footplant.contacts.ground import Ground
 from footplant.contacts.importance import importance
@@ -25,7 +25,7 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
 from footplant.solve.ik.limb import limb_of, not_nearer
-from footplant.spline import calm_curve, smooth_envelope
+from footplant.spline import smooth_curve, smooth_envelope
 
 NEAR_HANDS = 0.15
 """Body heights between the palms below which their distance has importance."""
@@ -160,14 +160,14 @@ def _smooth(shift: NDArray, share: NDArray, fps: float) -> NDArray:
         return shift
     rest = (QUICK / FORGET) ** 4
     weight = rest + share
-    return calm_curve(weight, (QUICK * fps) ** 4, weight[:, None] * shift, rest)
+    return smooth_curve(weight, (QUICK * fps) ** 4, weight[:, None] * shift, rest)
 
 
 def _free(plants: tuple[Footplant, ...], target: Character, name: str, kinematics: Kinematics, fps: float) -> NDArray:
     """Return (F,) 0 while a palm is planted in the world, rising to 1 within `FORGET` before and after."""
     if not any(plant.point == target.contacts[name] for plant in plants):
         return np.ones(len(kinematics.frames))
-    share = at_work_of(plants, [target.contacts[name]], kinematics.frames, fps)
+    share = largest_activation(plants, [target.contacts[name]], kinematics.frames, fps)
     return 1.0 - np.minimum(smooth_envelope(share, round(0.5 * FORGET * fps)), 1.0)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, errors, judge_constraints, worst_error
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, errors, evaluate_constraints, worst_error
 from footplant.solve.displacement import fit_near
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.spline import smooth_envelope
@@ -45,7 +45,7 @@ class ExactPass:
             return problem.motion, True
         motion, reached = self.enforce(problem.motion, problem, frames)
         met = bool(reached.all()) or all(
-            entry.met or not entry.hard for entry in judge_constraints(problem, Kinematics(motion))
+            entry.met or not entry.hard for entry in evaluate_constraints(problem, Kinematics(motion))
         )
         return motion, met
 

@@ -22,7 +22,7 @@ from footplant.constraints import AcrossFrames, ConeTwist, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import RADIAN, IkSolution, require_joints, worst_error
+from footplant.problem import METRES_PER_RADIAN, IkSolution, require_joints, worst_error
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
 from footplant.solve.ik.settings import NUMERIC
 from footplant.solve.ik.threads import in_parts
@@ -281,7 +281,7 @@ class _Task:
 
 def _weight(constraint: Constraint) -> float:
     """Return a constraint's own weight, with radians converted to metres."""
-    return constraint.weight * (RADIAN**2 if constraint.unit == "rad" else 1.0)
+    return constraint.weight * (METRES_PER_RADIAN**2 if constraint.unit == "rad" else 1.0)
 
 
 def _allowed(chain: Sequence[int], joints: int) -> NDArray:

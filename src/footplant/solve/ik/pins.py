@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
 from footplant.constraints import Constraint, Follow, Footplant, Orientation, Position
-from footplant.constraints.plants import Plants, is_plain
+from footplant.constraints.plants import Plants, is_simple_plant
 from footplant.kinematics import Kinematics
 from footplant.skeleton import MovingPoint
 
@@ -65,7 +65,7 @@ class PinTable:
     def __init__(self, constraints: Sequence[Constraint], frames: NDArray, fps: float) -> None:
         """Gather the pins. frames: (F,) the clip's frame of each row, ascending."""
         self.constraints, self.frames = constraints, frames
-        batched = np.array([is_plain(constraint) for constraint in constraints], bool)
+        batched = np.array([is_simple_plant(constraint) for constraint in constraints], bool)
         numbers = np.flatnonzero(batched)
         self._plants = Plants([constraints[number] for number in numbers]).over(frames, fps)  # type: ignore[misc]
         joints, offsets, _ = self._plants.points_of
@@ -75,7 +75,7 @@ class PinTable:
         self._others: list[tuple[Constraint, NDArray]] = []
         for number in np.flatnonzero(~batched).tolist():
             constraint = constraints[number]
-            held, activation = constraint.at_work(frames, fps)
+            held, activation = constraint.active_rows(frames, fps)
             if not len(held):
                 continue
             self._others.append((constraint, held))

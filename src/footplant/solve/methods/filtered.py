@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import MotionError
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unsupported
 from footplant.solve.closing import ExactPass
 from footplant.solve.displacement import PAPER_RATE
 from footplant.solve.ik.hybrid import Hybrid
@@ -47,7 +47,7 @@ class Filtered:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Return the motion after all passes; the report has the residual after each."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
-        refuse_unhonoured("filtered", ik, problem.constraints)
+        refuse_unsupported("filtered", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
         if not len(frames):
             return watch.finish("filtered", motion)

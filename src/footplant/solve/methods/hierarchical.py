@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.constraints import Constraint, Footplant
-from footplant.constraints.plants import is_plain
+from footplant.constraints.plants import is_simple_plant
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import (
@@ -29,7 +29,7 @@ from footplant.problem import (
     Progress,
     Solution,
     Stopwatch,
-    refuse_unhonoured,
+    refuse_unsupported,
     worst_error,
 )
 from footplant.solve.closing import ExactPass
@@ -77,7 +77,7 @@ class Hierarchical:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Return the motion that meets the constraints by a smooth displacement of the problem's motion."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
-        refuse_unhonoured("hierarchical", ik, problem.constraints)
+        refuse_unsupported("hierarchical", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
         if not len(frames):
             return watch.finish("hierarchical", motion)
@@ -151,9 +151,9 @@ class Hierarchical:
         total, *axes = (np.bincount(plain.rows, each, len(motion)).astype(float) for each in (weight, *wanted.T))
         shift = np.stack(axes, axis=1)
         for constraint in problem.constraints:
-            if not isinstance(constraint, Footplant) or is_plain(constraint):
+            if not isinstance(constraint, Footplant) or is_simple_plant(constraint):
                 continue
-            rows, share = constraint.at_work(kinematics.frames, motion.fps)
+            rows, share = constraint.active_rows(kinematics.frames, motion.fps)
             if len(rows):
                 shift[rows] -= constraint.weight * share[:, None] * constraint.residual(kinematics[rows])
                 total[rows] += constraint.weight * share

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unhonoured
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, refuse_unsupported
 from footplant.solve.closing import ExactPass
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.posing import pose, with_frames
@@ -31,7 +31,7 @@ class PerFrame:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Return the motion with its constrained frames posed and all others unchanged."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
-        refuse_unhonoured("perframe", ik, problem.constraints)
+        refuse_unsupported("perframe", ik, problem.constraints)
         watch, motion, frames = Stopwatch(problem), problem.motion, problem.constrained_frames()
         if not len(frames):
             return watch.finish("perframe", motion)

@@ -19,7 +19,7 @@ from footplant.contacts.stillness import continuous_segments, lead_in
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constraint_keys, refuse_unhonoured
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constraint_keys, refuse_unsupported
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.posing import pose
 
@@ -50,7 +50,7 @@ class PerKey:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Return the motion interpolated through its posed keys."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
-        refuse_unhonoured("perkey", ik, problem.constraints)
+        refuse_unsupported("perkey", ik, problem.constraints)
         watch, motion = Stopwatch(problem), problem.motion
         if len(motion) < 2 or not problem.constraints:
             return watch.finish("perkey", motion)

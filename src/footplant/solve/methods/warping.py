@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from footplant.errors import ConstraintError
 from footplant.motion import Motion
-from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constraint_keys, refuse_unhonoured
+from footplant.problem import Ik, Problem, Progress, Solution, Stopwatch, constraint_keys, refuse_unsupported
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.posing import pose
 
@@ -32,7 +32,7 @@ class Warping:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Return the motion with the interpolated displacement applied."""
         ik = self.ik or Hybrid(problem.character, rigidity=problem.rigidity)
-        refuse_unhonoured("warping", ik, problem.constraints)
+        refuse_unsupported("warping", ik, problem.constraints)
         watch, motion = Stopwatch(problem), problem.motion
         frames = self._chosen(problem)
         if not len(frames):

@@ -43,7 +43,7 @@ from footplant.constraints import AcrossFrames, Constraint, Footplant
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
-from footplant.problem import RADIAN, Ik, Method, Problem, Progress, Solution, Stopwatch, errors
+from footplant.problem import METRES_PER_RADIAN, Ik, Method, Problem, Progress, Solution, Stopwatch, errors
 from footplant.solve.closing import CLOSED, WhereUnmet, unmet_shares
 from footplant.solve.displacement import PAPER_RATE
 from footplant.solve.ik.hybrid import Hybrid
@@ -202,7 +202,7 @@ def _within_reach(constraints: Sequence[Constraint], kinematics: Kinematics) -> 
     """
     kept = []
     for constraint in constraints:
-        unit = RADIAN if constraint.unit == "rad" else 1.0
+        unit = METRES_PER_RADIAN if constraint.unit == "rad" else 1.0
         if not constraint.hard or unit * errors(constraint, kinematics)[1].max(initial=0.0) <= SPACETIME.out_of_reach:
             kept.append(constraint)
     return tuple(kept)

@@ -16,7 +16,7 @@ from footplant.constraints import Above, AcrossFrames, Constraint, Footplant
 from footplant.contacts.ground import normal_of
 from footplant.errors import ConstraintError
 from footplant.kinematics import Kinematics
-from footplant.problem import RADIAN
+from footplant.problem import METRES_PER_RADIAN
 from footplant.skeleton import Point
 from footplant.solve.ik.pins import collect, eased_targets, is_pin
 from footplant.solve.methods.spacetime.band import Border, Knots, System
@@ -81,7 +81,7 @@ class Rows:
         self.heights = heights_of(self.others, kinematics.points(self.points), kinematics.frames)
 
     def _is_held(self, constraint: Constraint) -> bool:
-        rows, active = constraint.at_work(self.reference.frames, self.reference.motion.fps)
+        rows, active = constraint.active_rows(self.reference.frames, self.reference.motion.fps)
         return bool(((active >= 1.0) & self.inside[rows]).any())
 
     def _allowed(self, constraint: Constraint) -> NDArray:
@@ -107,7 +107,7 @@ class Rows:
     def _other(self, constraint: Constraint) -> NDArray:
         """Add a constraint that is not a pin; return which groups move it."""
         kinematics = self.reference
-        rows, share = constraint.at_work(kinematics.frames, kinematics.motion.fps)
+        rows, share = constraint.active_rows(kinematics.frames, kinematics.motion.fps)
         rows, share = rows[self.inside[rows]], share[self.inside[rows], None]
         if not len(rows):
             return np.zeros(1 + len(self.skeleton), bool)
@@ -159,7 +159,7 @@ class Rows:
         self.tolerances = np.zeros(self.count)
 
         def set_rows(constraint: Constraint, rows: NDArray | slice, share: NDArray | float) -> None:
-            unit = RADIAN if constraint.unit == "rad" else 1.0
+            unit = METRES_PER_RADIAN if constraint.unit == "rad" else 1.0
             share = np.broadcast_to(share, self.scale[rows].shape)
             self.scale[rows], self.one_sided[rows] = unit, constraint.inequality
             full = share >= 1.0
