@@ -63,7 +63,7 @@ def test_comparison_is_before_and_after():
     assert before is not None
     assert after is not None
     assert before > 50.0 > 1.0 > after
-    assert rows["plants under 1 mm, share"] == (0.0, 1.0)
+    assert rows["footplants under 1 mm, share"] == (0.0, 1.0)
     assert Report("none", Status.SOLVED, 1.7).comparison() == []
 
 
