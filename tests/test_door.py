@@ -185,7 +185,7 @@ def test_every_edit_sees_a_lead_in_of_several_frames(walk, led_in):
     assert len(on_one_character([led_in])[0].motion) == 150
     assert build_graph([led_in]).durations[0] == pytest.approx(walk.motion[:150].duration)
     solution = path(led_in, circle(3.0), from_start=True)
-    assert any(note.startswith("the first 14 frames are a pose apart") for note in solution.report.notes)
+    assert any(note.startswith("the first 14 frames are a lead-in pose") for note in solution.report.notes)
 
 
 # what a constraint is about
