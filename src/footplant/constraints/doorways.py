@@ -25,7 +25,7 @@ from footplant.transfer import hip_centers
 class DoorwaySettings:
     """How a character passes under a beam; lengths in body heights.
 
-    None of the numbers has a named experiment; they are subject to the ablation benchmark.
+    No experiment is on record for these numbers.
     """
 
     clearance: float = 0.012

@@ -32,7 +32,7 @@ HANDS = ("left_palm", "right_palm")
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """A contact: a contact point intervals at one position over an interval of frames."""
+    """A contact: a contact point at one position over an interval of frames."""
 
     point: str
     """Name of the contact point: left_heel, left_ball, right_palm …"""

@@ -1,7 +1,7 @@
 """Tuning numbers of contact detection, of the estimated ground and of importance.
 
 Lengths are in body heights, so that a child and a giant are treated alike; durations are seconds. Adult values in
-parentheses are for a body of 1.75 m. A number without a named experiment is subject to the ablation benchmark.
+parentheses are for a body of 1.75 m. Where a field names no experiment, none is on record.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from footplant.skeleton import Character
 
 @dataclass(frozen=True)
 class FootingSettings:
-    """Tuning numbers of footing. Those without a named experiment are subject to the ablation benchmark."""
+    """Tuning numbers of footing. Where a field names no experiment, none is on record."""
 
     unevenness: float = 0.012
     """Body heights; ground that deviates by more from a straight line under a foot has an edge there (2 cm for an

@@ -18,7 +18,7 @@ from footplant.skeleton import Character
 
 @dataclass(frozen=True)
 class PalmSettings:
-    """Tuning numbers of palm contacts. Those without a named experiment are subject to the ablation benchmark."""
+    """Tuning numbers of palm contacts. Where a field names no experiment, none is on record."""
 
     shortest_hold: float = 0.4
     """Seconds; shortest contact of a palm in the air. A swinging arm is still for less time at its turning points."""

@@ -21,7 +21,7 @@ from footplant.skeleton import Character, Point
 
 @dataclass(frozen=True)
 class StepSettings:
-    """Tuning numbers of footsteps. Those without a named experiment are subject to the ablation benchmark."""
+    """Tuning numbers of footsteps. Where a field names no experiment, none is on record."""
 
     ramp: tuple[float, float] = (0.12, 0.12)
     """Seconds over which the correction of a footplant ramps up before it and down after it. Halved, feet arrive and

@@ -27,7 +27,7 @@ from footplant.spline import binomial_kernel, filter_fir, smooth_envelope
 
 @dataclass(frozen=True)
 class SwingSettings:
-    """Tuning numbers of terrain adaptation. Those without a named experiment are subject to the ablation benchmark."""
+    """Tuning numbers of terrain adaptation. Where a field names no experiment, none is on record."""
 
     clearance: float = 0.02
     """Body heights; clearance of a swinging foot above the ground, if it had as much on the level (3.5 cm for an

@@ -21,7 +21,7 @@ from footplant.transfer import hip_centers
 
 @dataclass(frozen=True)
 class TravelSettings:
-    """Tuning numbers of path extraction. Those without a named experiment are subject to the ablation benchmark."""
+    """Tuning numbers of path extraction. Where a field names no experiment, none is on record."""
 
     stride: float = 1.1
     """Seconds of a stride (one step of a foot to its next) if the contacts do not give it."""

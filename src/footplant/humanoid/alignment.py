@@ -19,7 +19,7 @@ X, Y, Z = np.eye(3)
 class AlignmentSettings:
     """Angles, radians, that decide which parts of a rest pose are kept in the reference pose.
 
-    They have not been chosen by a named experiment; the ablation benchmark covers them.
+    No experiment is on record for them.
     """
 
     clear_bend: float = np.radians(15.0)

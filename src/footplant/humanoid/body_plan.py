@@ -23,7 +23,7 @@ FEWEST_JOINTS = 10
 class BodyPlanSettings:
     """Thresholds for choosing a body plan and for telling humans from quadrupeds.
 
-    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    No experiment is on record for these numbers; the rigs of the tests check them.
     """
 
     poses: int = 60

@@ -20,7 +20,7 @@ class LimbSettings:
     """Weights and proportions of the score by which a branch is read as a leg or an arm.
 
     Scores are dimensionless: about 0 for a human limb, negative otherwise; a clear joint name adds `name_weight`. None
-    of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    of the numbers has an experiment on record; the rigs of the tests check them.
     """
 
     name_weight: float = 3.0

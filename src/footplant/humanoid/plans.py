@@ -18,7 +18,7 @@ from footplant.humanoid.shape import LimbPair, Tree, mirror_pairs
 class PlanSettings:
     """Weights and proportions of the score of a body plan; scores are dimensionless and added to those of the limbs.
 
-    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    No experiment is on record for these numbers; the rigs of the tests check them.
     """
 
     tried: int = 12

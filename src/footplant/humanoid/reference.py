@@ -26,7 +26,7 @@ from footplant.skeleton import Roles, Skeleton
 class ReferenceSettings:
     """Thresholds for finding the reference pose from a motion.
 
-    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    No experiment is on record for these numbers; the rigs of the tests check them.
     """
 
     standing_score: float = 0.3

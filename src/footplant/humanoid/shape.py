@@ -22,7 +22,7 @@ from footplant.skeleton import Skeleton
 class ShapeSettings:
     """Tolerances for finding limbs that mirror one another, as fractions of the skeleton's extent unless stated.
 
-    None of the numbers has a named experiment; they are subject to the ablation benchmark and to the rigs of the tests.
+    No experiment is on record for these numbers; the rigs of the tests check them.
     """
 
     named_limb: float = 0.03

@@ -18,7 +18,7 @@ class SoleSettings:
     """Proportions of feet and hands, and tolerances for reading them from bones and meshes.
 
     Proportions of feet follow Winter (2009, figure 4.1): a foot is 0.152 of the height, with a quarter of its length
-    behind the ankle. The tolerances have no named experiment and are subject to the ablation benchmark.
+    behind the ankle. No experiment is on record for the tolerances.
     """
 
     heel_behind: float = 0.27

@@ -33,7 +33,7 @@ UP_TURNS = {
 
 @dataclass(frozen=True)
 class UnitSettings:
-    """When a file's stated units are questioned. No experiment is on record; subject to the ablation benchmark."""
+    """When a file's stated units are questioned. No experiment is on record for them."""
 
     plausible_heights: tuple[float, float] = (0.2, 12.0)
     """Metres. Standing heights from toys to giants; outside this range a note suggests other units."""

@@ -21,7 +21,7 @@ from footplant.skeleton import Character
 
 @dataclass(frozen=True)
 class GroundSettings:
-    """Defaults of grounds. No experiment is on record; subject to the ablation benchmark."""
+    """Defaults of grounds. No experiment is on record for them."""
 
     cell: float = 0.1
     """Metres between pixels or height samples if not given. Doubled, the ground is twice as large."""

@@ -30,7 +30,7 @@ person, as a fraction of stature (Winter 2009, "Biomechanics and Motor Control o
 
 @dataclass(frozen=True)
 class MarkerAxesSettings:
-    """Thresholds of the up axis detection. No experiment is on record; subject to the ablation benchmark.
+    """Thresholds of the up axis detection. No experiment is on record for them.
 
     "Extent" is the median over frames of the cloud's largest size along an axis.
     """

@@ -28,7 +28,7 @@ CHUNK_POINTS = 1 << 14
 
 @dataclass(frozen=True)
 class MarkerUnitSettings:
-    """How markers' units are estimated and checked. No experiment is on record; subject to the ablation benchmark."""
+    """How markers' units are estimated and checked. No experiment is on record for them."""
 
     sampled_frames: int = 200
     """Frames used to find the up axis and the height. Doubled, loading long captures takes longer."""

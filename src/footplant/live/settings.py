@@ -1,6 +1,6 @@
 """Tuning numbers of the live engines: driving, clocks, streams and calibration poses.
 
-A number without a named experiment is subject to the ablation benchmark. Limits of parsers and sockets are constants
+Where a field names no experiment, none is on record. Limits of parsers and sockets are constants
 of their modules.
 """
 

@@ -1,6 +1,6 @@
 """Tuning numbers of the marker solver: noise, poses, calibration, priors, guessing and smoothing.
 
-A number without a named experiment is subject to the ablation benchmark.
+Where a field names no experiment, none is on record.
 """
 
 from __future__ import annotations

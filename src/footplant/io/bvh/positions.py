@@ -12,7 +12,7 @@ from footplant.io.bvh.rows import Plan
 
 @dataclass(frozen=True)
 class PositionSettings:
-    """How position channels are interpreted. No experiment is on record; subject to the ablation benchmark."""
+    """How position channels are interpreted. No experiment is on record for them."""
 
     same_bone: float = 1e-3
     """Relative. Constant position channels that differ less from OFFSET are the same bone in other digits."""

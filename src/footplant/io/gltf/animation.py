@@ -31,7 +31,7 @@ _PATHS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
 @dataclass(frozen=True)
 class SamplingSettings:
-    """How animation keys are turned into frames. No experiment is on record; subject to the ablation benchmark."""
+    """How animation keys are turned into frames. No experiment is on record for them."""
 
     slowest: float = 10.0
     """Hz. Keys on a grid slower than this were set by hand; they are sampled at a multiple of at least `smooth`.

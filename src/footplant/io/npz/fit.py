@@ -17,7 +17,7 @@ from footplant import rotation
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How rotations are fitted to positions. No experiment is on record; subject to the ablation benchmark."""
+    """How rotations are fitted to positions. No experiment is on record for them."""
 
     parent_weight: float = 1e-9
     """Weight of the parent's rotation relative to the bones'; it only decides what the bones leave undetermined."""

@@ -15,7 +15,7 @@ from footplant.io.npz.layouts import COPY, Layout
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """How joint trees are identified. No experiment is on record; subject to the ablation benchmark.
+    """How joint trees are identified. No experiment is on record for them.
 
     The deviation of a bone is the standard deviation of its length over time; of a layout or tree, the 90th percentile
     over its bones of deviation / length.

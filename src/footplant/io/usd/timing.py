@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class TimingSettings:
-    """How time samples are turned into frames. No experiment is on record; subject to the ablation benchmark."""
+    """How time samples are turned into frames. No experiment is on record for them."""
 
     grid_tolerance: float = 0.02
     """Frames. Largest distance of a sample from its frame. Doubled, slightly irregular samples count as uniform."""

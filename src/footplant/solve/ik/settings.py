@@ -1,6 +1,6 @@
 """Tuning numbers of inverse kinematics.
 
-Numbers without a named experiment are subject to the ablation benchmark. Those of the compiled kernels stand as
+Where a field names no experiment, none is on record. Those of the compiled kernels stand as
 constants in the kernel modules, which import other kernel modules only.
 """
 

@@ -1,6 +1,6 @@
 """Tuning numbers of spacetime constraints.
 
-Numbers without a named experiment are subject to the ablation benchmark.
+Where a field names no experiment, none is on record.
 """
 
 from __future__ import annotations
