@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 Group = TypeVar("Group")
 
 
+@dataclass_transform(frozen_default=True)
 def options(group: type[Group]) -> type[Group]:
     """Make a class a frozen group of options, whose fields `spread` turns into command-line options."""
     made = dataclass(frozen=True)(group)

@@ -223,7 +223,7 @@ def _joint_limits(fields: Fields, character: Character, common: Common) -> Joint
     if character.limits is None:
         fields.fail("kind", f"{character.name!r} has no joint limits; they come with human roles")
     joints = None if fields.get("joints", None) is None else read_joints(fields, "joints", character, groups=True)
-    return JointLimits(character=character, joints=joints, **common)
+    return JointLimits(character=character, joints=joints, **common)  # type: ignore[arg-type]
 
 
 def _cone_twist(fields: Fields, character: Character, common: Common) -> ConeTwist:
