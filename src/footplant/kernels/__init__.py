@@ -30,6 +30,8 @@ from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE_FOLDER = Path(__file__).parent.parent
+BOUNDS_CHECKS = os.environ.get("FOOTPLANT_BOUNDSCHECK", "0") not in ("", "0")
+"""Whether compiled loops check their indices: slow, for tests (`make bounds`)."""
 _IMPORT = re.compile(rb"^from (footplant\.[\w.]+) import", re.MULTILINE)
 """How a kernel module imports another one; a test checks that there is no other way."""
 _DECORATORS = re.compile(rb"^from footplant\.kernels import .*jit", re.MULTILINE)
@@ -40,10 +42,11 @@ logger = logging.getLogger(__name__)
 
 @cache
 def environment_hash() -> str:
-    """A hash of what compiles: the versions of numba and Python, and this file."""
+    """Return a hash of the compiler: the versions and options of numba, the version of Python, and this file."""
     import numba
 
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    options = f"optimisation {int(config.OPT)}, bounds checks {BOUNDS_CHECKS}"
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {options}".encode())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:16]
 
@@ -143,6 +146,8 @@ class _Locator(_CacheLocator):
 
     def __init__(self, function) -> None:
         self._module = function.__module__
+        self._py_file = function.__code__.co_filename
+        """Read by numba when it warns that a function cannot be cached."""
 
     def get_cache_path(self) -> str:
         return str(cache_folder())
@@ -182,10 +187,11 @@ def jit(function):
     """Compile a kernel: float64, no Python objects, the lock released, no exceptions on division, cached on disk.
 
     a·b + c may be one rounding instead of two ("contract", a fifth faster); NaN and infinity keep their meaning.
-    With NUMBA_DISABLE_JIT=1 the function stays plain Python, for debugging and coverage.
+    With NUMBA_DISABLE_JIT=1 the function stays plain Python, for debugging and coverage. With NUMBA_OPT=0 nothing is
+    cached: numba cannot store unoptimised code that refers to global arrays.
     """
-    dispatcher = njit(nogil=True, error_model="numpy", boundscheck=False, fastmath={"contract"})(function)
-    if not getattr(config, "DISABLE_JIT", False) and cache_folder() is not None:
+    dispatcher = njit(nogil=True, error_model="numpy", boundscheck=BOUNDS_CHECKS, fastmath={"contract"})(function)
+    if not getattr(config, "DISABLE_JIT", False) and int(config.OPT) > 0 and cache_folder() is not None:
         dispatcher._cache = _KernelCache(function)  # type: ignore[attr-defined]
     return dispatcher
 
