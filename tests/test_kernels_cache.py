@@ -175,8 +175,8 @@ def warmed_up() -> dict:
 
 
 def test_warmup_says_what_it_did(warmed_up):
-    assert {"fk.forward", "quaternion.displace"} <= set(warmed_up["kernels"])
-    assert any(Path(warmed_up["cache"]).glob("fk.forward-fk-*.nbc"))
+    assert {"kernels.fk.forward", "kernels.quaternion.displace"} <= set(warmed_up["kernels"])
+    assert any(Path(warmed_up["cache"]).glob("fk.forward-footplant.kernels.fk-*.nbc"))
 
 
 @pytest.mark.parametrize("kind", ["constant", "changing"])
@@ -216,7 +216,7 @@ def test_what_was_compiled_long_ago_is_forgotten_unless_it_is_in_use(tmp_path):
         (tmp_path / name / "file").write_text("")
         age = time.time() - days * 86400
         os.utime(tmp_path / name / "file", (age, age))
-    for name in (*used, "fk.forward-fk-0123456789abcdef.py311.1.nbc"):
+    for name in (*used, "fk.forward-footplant.kernels.fk-0123456789abcdef.py311.1.nbc"):
         (folder / name).touch()
         os.utime(folder / name, (age, age))
     assert run(FORWARD, FOOTPLANT_CACHE_DIR=str(tmp_path))["hits"] == 1

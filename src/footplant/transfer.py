@@ -44,9 +44,8 @@ def transfer(
     ratio = leg_ratio(character, target)
     ratios = np.array([ratio if given is None else given for given in (stride, rise, stride)])
     wanted = hip_centers(kinematics, character)
-    if about is None:
-        about = wanted[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
-    start = shaped(about, (3,), "the place that stays", MotionError)
+    below_hips = wanted[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
+    start = shaped(below_hips if about is None else about, (3,), "the place that stays", MotionError)
     wanted = start + (wanted - start) * ratios
     return Motion(target.skeleton, wanted - _hips_from_root(rotations, target), rotations, motion.fps)
 

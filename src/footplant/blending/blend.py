@@ -29,8 +29,8 @@ def bezier(share: ArrayLike, ease: tuple[float, float] = (0.0, 1.0)) -> NDArray:
     ease: its two inner control values; the default, 0 and 1, has zero slope at both ends (3u² − 2u³).
     """
     u = np.clip(all_finite(real_array(share, "shares", MotionError), "shares", MotionError), 0.0, 1.0)
-    ease = shaped(ease, (2,), "an ease", MotionError)
-    return 3.0 * ease[0] * u * (1.0 - u) ** 2 + 3.0 * ease[1] * u**2 * (1.0 - u) + u**3
+    first, second = shaped(ease, (2,), "an ease", MotionError)
+    return 3.0 * first * u * (1.0 - u) ** 2 + 3.0 * second * u**2 * (1.0 - u) + u**3
 
 
 @dataclass(frozen=True, eq=False)

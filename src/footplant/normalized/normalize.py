@@ -31,9 +31,8 @@ def normalize(motion: Motion, character: Character, *, about: ArrayLike | None =
     body, kinematics = Body(replace(character, skeleton=motion.skeleton)), Kinematics(motion)
     world, positions = kinematics.rotations, kinematics.positions
     hips = positions[:, body.hip_joints].mean(axis=1)
-    if about is None:
-        about = hips[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
-    origin = np.array(shaped(about, (3,), "the place that stays", MotionError))
+    below_hips = hips[0] * [1.0, 0.0, 1.0] if len(motion) else np.zeros(3)
+    origin = np.array(shaped(below_hips if about is None else about, (3,), "the place that stays", MotionError))
     turn = body.relative(world, body.hip)
     tilt, heading = rotation.swing_twist(turn, rotation.AXES["y"])
     # the twist about the vertical is applied last: turn = heading · tilt
