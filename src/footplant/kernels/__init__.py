@@ -30,6 +30,8 @@ from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE_FOLDER = Path(__file__).parent.parent
+OPTIMISATION = int(getattr(config, "OPT", 3))
+"""numba's optimisation level (NUMBA_OPT)."""
 BOUNDS_CHECKS = os.environ.get("FOOTPLANT_BOUNDSCHECK", "0") not in ("", "0")
 """Whether compiled loops check their indices: slow, for tests (`make bounds`)."""
 _IMPORT = re.compile(rb"^from (footplant\.[\w.]+) import", re.MULTILINE)
@@ -45,7 +47,7 @@ def environment_hash() -> str:
     """Return a hash of the compiler: the versions and options of numba, the version of Python, and this file."""
     import numba
 
-    options = f"optimisation {int(config.OPT)}, bounds checks {BOUNDS_CHECKS}"
+    options = f"optimisation {OPTIMISATION}, bounds checks {BOUNDS_CHECKS}"
     digest = hashlib.sha256(f"{numba.__version__} {sys.version} {options}".encode())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:16]
@@ -191,7 +193,7 @@ def jit(function):
     cached: numba cannot store unoptimised code that refers to global arrays.
     """
     dispatcher = njit(nogil=True, error_model="numpy", boundscheck=BOUNDS_CHECKS, fastmath={"contract"})(function)
-    if not getattr(config, "DISABLE_JIT", False) and int(config.OPT) > 0 and cache_folder() is not None:
+    if not getattr(config, "DISABLE_JIT", False) and OPTIMISATION > 0 and cache_folder() is not None:
         dispatcher._cache = _KernelCache(function)  # type: ignore[attr-defined]
     return dispatcher
 

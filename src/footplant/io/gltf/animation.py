@@ -194,9 +194,9 @@ def _sampler(document: Document, entry: Json, samplers: list, number: int) -> tu
     data, count = samplers[number], len(document.accessors)
     if type(data) is dict:
         times, values, kind = data.get("input"), data.get("output"), data.get("interpolation", "LINEAR")
-        if type(times) is int and type(values) is int and kind in _INTERPOLATIONS:
-            if 0 <= times < count and 0 <= values < count:
-                return times, values, kind
+        known = kind in _INTERPOLATIONS
+        if known and type(times) is int and type(values) is int and 0 <= times < count and 0 <= values < count:
+            return times, values, kind
     sampler = Json(data, f"{entry.where}.samplers[{number}]", document.path)
     kind = sampler.text("interpolation", "LINEAR")
     if kind not in _INTERPOLATIONS:
