@@ -57,7 +57,7 @@ PACKAGES = (
             "*/examples/testData/Subject01/MarkerData/walk_free_0?.trc": "trc/*",
         },
     ),
-    Package("sdist", "tinyusdz", "0.9.4", {"*/models/skintest-blender.usd[ac]": "usd/*"}),
+    Package("sdist", "tinyusdz", "0.9.4", {"*/models/skelanim-mixed.usda": "usd/*", "*/models/skintest.usd[ac]": "usd/*"}),
     Package(
         "sdist", "bvhtoolbox", "0.1.3",
         {
