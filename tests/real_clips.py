@@ -57,7 +57,10 @@ PACKAGES = (
             "*/examples/testData/Subject01/MarkerData/walk_free_0?.trc": "trc/*",
         },
     ),
-    Package("sdist", "tinyusdz", "0.9.4", {"*/models/skelanim-mixed.usda": "usd/*", "*/models/skintest.usd[ac]": "usd/*"}),
+    Package(
+        "sdist", "tinyusdz", "0.9.4",
+        {"*/models/skintest.usd[ac]": "usd/*", "*/models/skintest-blender-4.1.usda": "usd/*"},
+    ),
     Package(
         "sdist", "bvhtoolbox", "0.1.3",
         {

@@ -444,7 +444,7 @@ TABLE = {
     "momentum_simple_character.usda": (8, 0, 30.0, "y", "m", False),
     "soma_human_skinned.usd": (78, 1, 24.0, "y", "cm", True),
     "usdSkel_skeleton.usda": (66, 3, 24.0, "z", "cm", True),
-    "skelanim-mixed.usda": (4, 5, 48.0, "z", "m", False),
+    "skintest-blender-4.1.usda": (2, 1, 30.0, "z", "m", False),
     "skintest.usda": (2, 1, 30.0, "z", "cm", False),
     "skintest.usdc": (2, 1, 30.0, "z", "cm", False),
     "usdSkel_skinnedArm.usda": (3, 10, 24.0, "y", "cm", False),
