@@ -54,6 +54,7 @@ def test_formats(capsys, tmp_path, ending):
     assert np.ptp(foot, axis=0).max() < 0.002
 
 
+@pytest.mark.quick
 def test_options_change_the_solution(capsys, tmp_path):
     ways = {
         "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--smooth",), "copied": ("--method", "copy"),
@@ -78,6 +79,7 @@ def test_constraints_from_a_file(capsys, tmp_path):
     assert not (tmp_path / "a.bvh").exists()
 
 
+@pytest.mark.quick
 def test_refusals(capsys, tmp_path, shared):
     out = tmp_path / "a.glb"
     assert "'nothing'" in fails(capsys, "sample:nothing", "--to", "sample:sally", "-o", out)

@@ -63,6 +63,7 @@ def test_the_solver_agrees_with_its_twin(seed, live):
     np.testing.assert_allclose(residuals, left, rtol=0, atol=1e-9)
 
 
+@pytest.mark.quick
 def test_centers_of_mass_and_unit_turns_agree_with_their_twins():
     rng = np.random.default_rng(1)
     character = samples.load_character("mannequin")
@@ -81,6 +82,7 @@ def test_centers_of_mass_and_unit_turns_agree_with_their_twins():
     np.testing.assert_allclose(loose, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.quick
 def test_supports_agree_with_the_hull_of_the_soles():
     rng = np.random.default_rng(2)
     figures, most, joints = 40, 7, 5

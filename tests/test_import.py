@@ -22,6 +22,7 @@ def modules_after(statement: str) -> set[str]:
 
 
 @pytest.mark.parametrize("statement", ["import footplant", "import footplant.cli", "import footplant.plot"])
+@pytest.mark.quick
 def test_no_heavy_module(statement):
     loaded = modules_after(statement)
     assert "footplant" in loaded
@@ -51,6 +52,7 @@ def test_extensions_of_built_in_formats_match_their_modules():
     assert {name: import_module(name).extensions for name in BUILT_IN} == BUILT_IN
 
 
+@pytest.mark.quick
 def test_public_names_exist():
     import footplant
 

@@ -29,6 +29,7 @@ def same_rotation(a, b, tolerance=1e-9) -> bool:
 
 
 @given(quaternions, quaternions, vectors)
+@pytest.mark.quick
 def test_products_and_rotated_vectors_agree_with_scipy(a, b, v):
     ra, rb = Rotation.from_quat(a, scalar_first=True), Rotation.from_quat(b, scalar_first=True)
     assert same_rotation(rotation.multiply(a, b), (ra * rb).as_quat(scalar_first=True))
@@ -111,6 +112,7 @@ def test_between_opposite_directions_is_half_a_turn(axis):
 
 
 @given(quaternions, vectors.filter(lambda v: (np.linalg.norm(v, axis=1) > 1e-2).all()))
+@pytest.mark.quick
 def test_swing_and_twist_multiply_to_the_whole(q, axis):
     swing, twist = rotation.swing_twist(q, axis)
     unit = axis / np.linalg.norm(axis, axis=1, keepdims=True)

@@ -380,6 +380,7 @@ def test_plants_of_unknown_place_share_a_longer_way(long_walk):
     assert any("by the optimisation" in note for note in solution.report.notes)
 
 
+@pytest.mark.quick
 def test_shuffled_constraints_give_the_same_motion(long_walk):
     problem = lengthened(long_walk, free=True)[1]
     hand = Point(long_walk.character.require_roles()["left_hand"])
@@ -491,6 +492,7 @@ def test_it_begins_where_another_method_has_ended(walk):
         assert Spacetime(start=start).solve(problem).status is Status.SOLVED
 
 
+@pytest.mark.quick
 def test_what_is_out_of_reach_is_said_and_lower_priorities_give_way(walk):
     hand = Point(walk.character.require_roles()["left_hand"])
     places = Kinematics(walk.motion).point(hand)

@@ -25,6 +25,7 @@ def accelerations(motion):
 @pytest.mark.parametrize(
     ("first", "second"), [("walk", "sneak"), ("sneak", "walk"), ("run", "kick"), ("stand", "walk")]
 )
+@pytest.mark.quick
 def test_feet_are_locked_through_the_crossfade(first, second):
     solution = transition(samples.load(first), samples.load(second), fps=60.0)
     after = solution.report.after

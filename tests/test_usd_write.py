@@ -65,6 +65,7 @@ def test_a_walking_mannequin_round_trips(tmp_path, kind):
 
 @pytest.mark.parametrize("name", ["bvh/cmu/35_01.bvh", "gltf/CesiumMan.glb", "gltf/RobotExpressive.glb"])
 @pytest.mark.named("{name}")
+@pytest.mark.quick
 def test_real_clips_round_trip(tmp_path, shared, name):
     source = shared / name
     if not source.exists():
@@ -110,6 +111,7 @@ def test_random_characters_round_trip(tmp_path, frames, joints, seed, fps, movin
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=8, unique=True))
+@pytest.mark.quick
 def test_any_names_round_trip(tmp_path, names):
     names = [name.replace("\0", "0").encode("utf-8", "replace").decode() for name in names]
     if len(set(names)) < len(names):
