@@ -26,6 +26,7 @@ import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import cache, partial
@@ -157,6 +158,8 @@ PROJECTIONS = 8
 Values = dict[str, Any]
 """Result of a case: name → array, number, string, bool or bytes."""
 Case = Callable[[], Values]
+Result = tuple[str, Values | None, str, float]
+"""What `run_case` returns."""
 
 CASES: dict[str, Case] = {}
 
@@ -238,7 +241,7 @@ def is_absence(error: Exception) -> bool:
     return isinstance(error, Absent | MissingExtraError) and not broken
 
 
-def run_case(name: str) -> tuple[str, Values | None, str, float]:
+def run_case(name: str) -> Result:
     """Run a case: (name, figures or None if skipped, what was raised, CPU seconds).
 
     An exception is kept by its class name.
@@ -341,13 +344,30 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def run_cases(names: Sequence[str], jobs: int) -> Iterator[tuple[str, Values | None, str, float]]:
-    """Yield the result of every case, in order."""
+def run_cases(names: Sequence[str], jobs: int) -> Iterator[Result]:
+    """Yield the result of every case, in order. With several jobs the run outlives a case that crashes its process."""
     if jobs <= 1:
         yield from map(run_case, names)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run_case, names)
+    waiting = list(names)
+    while waiting:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            try:
+                for result in pool.map(run_case, list(waiting)):
+                    waiting.pop(0)
+                    yield result
+            except BrokenProcessPool:
+                # the crash may be of this case or of one that ran beside it
+                yield run_alone(waiting.pop(0))
+
+
+def run_alone(name: str) -> Result:
+    """Run a case in a process of its own; a crash counts as an exception."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(run_case, name).result()
+        except BrokenProcessPool:
+            return name, {"raised": BrokenProcessPool.__name__}, "its process crashed", 0.0
 
 
 def main() -> int:
