@@ -44,8 +44,13 @@ def real_array(values: ArrayLike, what: str, error: Kind = ArgumentError) -> NDA
 def shaped(
     values: ArrayLike, shape: Sequence[int | str], what: str, error: Kind = ArgumentError, *, finite: bool = True
 ) -> NDArray:
-    """Return values as float64 of a given shape; letters stand for axes of any length: ("N", 3)."""
+    """Return values as float64 of a given shape; letters stand for axes of any length: ("N", 3).
+
+    The array is C-contiguous: numba compiles a kernel anew for every other memory layout.
+    """
     array = real_array(values, what, error)
+    if not array.flags.c_contiguous:
+        array = array.copy("C")
     if array.ndim != len(shape) or any(
         isinstance(wanted, int) and wanted != found for wanted, found in zip(shape, array.shape)
     ):

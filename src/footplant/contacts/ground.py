@@ -47,7 +47,7 @@ class InterpolatedGround:
         object.__setattr__(self, "places", shaped(self.places, ("N", 3), "places of stepping stones"))
         if not len(self.places):
             raise ArgumentError("expected at least one stepping stone, got none")
-        real_number(self.reach, "reach", above=0.0)
+        real_number(self.reach, "reach", low=1e-12)
 
     def height(self, places: ArrayLike) -> NDArray:
         """Return the height (…) in metres over places (…, 2)."""
