@@ -534,7 +534,7 @@ def test_invalid_input_raises():
     broken[3, 1, 2] = np.nan
     with pytest.raises(MotionError, match="frame 3, point 'left_ball'"):
         found(broken, 30.0)
-    with pytest.raises(MotionError, match="positive body height"):
+    with pytest.raises(MotionError, match="body height above 0"):
         contacts_of_points(points, 30.0, 0.0, names=FEET)
     with pytest.raises(MotionError, match="body path"):
         found(points, 30.0, body[:5])

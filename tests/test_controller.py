@@ -255,7 +255,7 @@ def test_steps_of_any_length():
     controller.step(state, 3.0)
     assert state.now == pytest.approx(3.0)
     for bad in (-0.1, np.nan):
-        with pytest.raises(MotionError, match="0 seconds or more"):
+        with pytest.raises(MotionError, match=r"expected a (finite )?step"):
             controller.step(state, bad)
 
 

@@ -118,7 +118,7 @@ def test_auto_takes_hybrid_where_it_can():
         assert "numeric" in why
     ik, why = choose_ik(SHORT.motion, replace(CHARACTER, roles=None), [])
     assert isinstance(ik, Numeric)
-    assert "no human roles" in why
+    assert "no humanoid roles" in why
     with pytest.raises(ConstraintError, match="expected an ik among auto, hybrid, numeric"):
         choose_ik(SHORT.motion, CHARACTER, [], "neural")
 

@@ -15,7 +15,7 @@ from footplant.constraints import Distance, Footplant, JointLimits, Orientation,
 from footplant.errors import ConstraintError, MotionError
 from footplant.problem import Problem, Status
 from footplant.samples import load
-from footplant.skeleton import Point
+from footplant.skeleton import Character, Point
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.methods.hierarchical import Hierarchical
@@ -213,7 +213,7 @@ def test_what_it_cannot_honour_is_refused_by_name(walk):
             Hierarchical().solve(Problem(walk.motion, walk.character, (constraint,)))
     with pytest.raises(ConstraintError, match=r"expected frames in 0\.\.299, got 300"):
         Problem(walk.motion, walk.character, (Position(point=heel, target=(0, 0, 0), frames=(300,)),))
-    other = replace(walk.character, name="x", skeleton=random_motion(1, 5).skeleton)
+    other = Character(random_motion(1, 5).skeleton, name="x")
     with pytest.raises(MotionError, match="expected a motion on the skeleton of 'x', got other joints"):
         Problem(walk.motion, other)
 

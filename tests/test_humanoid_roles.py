@@ -86,7 +86,7 @@ def test_bad_corrections(tmp_path, text, message):
 
 
 def test_missing_corrections(tmp_path):
-    with pytest.raises(FormatError, match="No such file"):
+    with pytest.raises(FormatError, match="no such file"):
         humanoid.read_corrections(tmp_path / "none.toml")
 
 

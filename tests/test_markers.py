@@ -57,7 +57,7 @@ class TestType:
             Markers(("a", "b"), np.array([[[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, np.inf, 0]]], float))
         with pytest.raises(MotionError, match="a mix at frame 0, 'a'"):
             Markers(("a",), np.array([[[0, np.nan, 0]]]))
-        with pytest.raises(MotionError, match="positive number of frames per second"):
+        with pytest.raises(MotionError, match="positive number of frames a second"):
             Markers(("a",), np.zeros((1, 1, 3)), 0.0)
         with pytest.raises(MotionError, match="residuals of shape"):
             Markers(("a",), np.zeros((1, 1, 3)), residuals=np.zeros((2, 1)))

@@ -52,7 +52,7 @@ DAMAGED = {
 UNREAD = {"Dance", "Eb015si", "phasespace_sample"}
 """Files that ezc3d does not read: odd parameters, MIPS, or no parameters."""
 REFUSED = {
-    "c3d/sample02_sgi_int.c3d": "expected whole parameters, got a damaged section: its last entry leads out of it",
+    "c3d/sample02_sgi_int.c3d": "expected intact parameters, got a damaged section: its last entry points beyond it",
     "trc/10002_unnamed.trc": "expected rows of markers, got 882 rows and 0 names",
 }
 """Whole files of other programs that are refused: entries behind the end of a section, markers without names."""

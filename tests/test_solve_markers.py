@@ -509,7 +509,7 @@ def bad_take(kind: str) -> Markers:
     [
         ("no labels", (), "expected 6 or more markers with known labels"),
         ("too few", (), "expected 6 or more markers with known labels"),
-        ("never seen", (), "hidden in"),
+        ("never seen", (), "occluded in"),
         ("whole", ("--units", "m"), "other units than it says"),
         ("whole", ("--figure", "Zoe"), "expected a subject among"),
         ("whole", ("--pose", "500"), ""),

@@ -10,7 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import footplant
-from footplant import Character, Clip, FormatError, Kinematics, Motion, Skeleton, rest_motion, samples, skinning
+from footplant import (
+    Character,
+    Clip,
+    FormatError,
+    Kinematics,
+    Motion,
+    Skeleton,
+    SkeletonError,
+    rest_motion,
+    samples,
+    skinning,
+)
 from footplant.io import usd
 from footplant.io.conversion import clip_from_raw
 from footplant.io.source import pack_source
@@ -317,7 +328,7 @@ def test_unwritable_clips_are_reported(tmp_path):
     with pytest.raises(FormatError, match="empty"):
         usd.save(tmp_path / "a.usda", replace(clip, motion=clip.motion[:0]))
     other = replace(clip.motion.skeleton, names=tuple(f"{name}_" for name in clip.motion.skeleton.names))
-    with pytest.raises(FormatError, match="retarget"):
+    with pytest.raises(SkeletonError, match="expected a motion of the 22 joints of"):
         usd.save(tmp_path / "a.usda", replace(clip, character=replace(clip.character, skeleton=other)))
     with pytest.raises(FormatError):
         usd.save(tmp_path / "nowhere" / "a.usda", clip)
