@@ -69,7 +69,7 @@ def run() -> dict[str, float]:
 
         def open_it() -> None:
             session = start(long, "sample:walk", Path(folder))
-            scene.figure(session)
+            scene.figure_message(session)
             for first in range(0, LONG, 2000):
                 wire.encode_poses(Kinematics(long.motion[first : first + 2000]), first, wire.CURRENT, 0)
             scene.document(session)
