@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from footplant.clip import Clip
-from footplant.constraints import Constraint
+from footplant.constraints import Constraint, Footplant
 from footplant.contacts.detection import Contacts, known_contacts
-from footplant.contacts.ground import lower_to_soles
+from footplant.contacts.ground import Ground, lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
 from footplant.feet.lead_in import stand_lead_in
 from footplant.feet.palms import palm_plants, without_idle_palms
+from footplant.feet.planting import can_plant, plant_feet
 from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
@@ -96,6 +97,10 @@ def retarget(
     soles = Soles(plants, stage.ground, unlevelled=copied)
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
+    elif method is None and can_plant(target):
+        solution = _whole_body(problem, plants, palms, stage.ground, held, constraints)
+        finish = Finish(problem, palms, stage.ground, held, (), None, smooth=False)
+        solution = finish.apply(solution, source, clip.character)
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
             # with the same bones, constraints that already hold change nothing, and straight knees stay straight
@@ -116,3 +121,18 @@ def retarget(
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     return replace(solution, report=replace(solution.report, before=before, after=after))
+
+
+def _whole_body(
+    problem: Problem,
+    plants: Sequence[Footplant],
+    palms: Sequence[Footplant],
+    ground: Ground,
+    frames: range,
+    constraints: Sequence[Constraint],
+) -> Solution:
+    """Return the motion with its feet planted, and further constraints solved on top."""
+    watch = Stopwatch(problem)
+    found = plant_feet(problem.motion, problem.character, plants, ground, palms=palms, frames=frames)
+    watch.lap("legs", found.motion)
+    return watch.finish("whole body", found.motion)

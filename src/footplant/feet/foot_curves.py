@@ -1,0 +1,208 @@
+"""What a foot does over a whole clip: its rotation, and where its ankle is while heel or ball are planted.
+
+A step is one rigid thing. While heel and ball are planted the foot lies on both, flat on the ground where the reference
+is about flat; while one of them is planted it pivots about it, the other end above the ground; otherwise it turns as
+the reference does. The rotation vectors x(t) that correct the reference are one smooth curve:
+
+    minimise Σ_t w_t |x|² + (τf)⁴|D²x|² + 2(τf)²|D¹x|²   subject to x = what the plants ask,
+
+with w = 1 in swing and much less on a pivot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from footplant import humanoid, rotation
+from footplant.constraints import Footplant
+from footplant.contacts.ground import Ground, normal_of
+from footplant.kinematics import Kinematics
+from footplant.skeleton import Character, Point
+from footplant.solve.legs import FootCurve
+
+SOLE = ("heel", "ball", "toe")
+
+
+@dataclass(frozen=True)
+class FootSettings:
+    """Times and weights of a foot's curve. Where a field names no experiment, none is on record."""
+
+    turn_time: float = 0.12
+    """τ, seconds: time over which a foot turns to lie on its plants."""
+    pivot: float = 0.02
+    """w while one end of the foot is planted, 1 in swing."""
+    crossfade: float = 0.05
+    """Seconds over which the ankle goes over from hanging on one plant to hanging on the other."""
+    most_roll: float = math.radians(12.0)
+    """Radians; a sole that the reference rolls sideways by less lies flat, one that is rolled by more keeps the
+    rest."""
+    depth: float = 0.001
+    """Metres of penetration between footplants that are left: lifting a foot bends its knee."""
+    rounds: int = 4
+    """Maximum rounds in which a pivoting foot's free end is kept above the ground."""
+
+
+FOOT_SETTINGS = FootSettings()
+HARD, BOUND = 1e8, 1e5
+
+
+def foot_curve(
+    kinematics: Kinematics,
+    character: Character,
+    side: str,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    allowed: Mapping[str, ArrayLike] | None = None,
+    parts: Sequence[str] = SOLE,
+    settings: FootSettings = FOOT_SETTINGS,
+) -> FootCurve:
+    """Return the curve of one foot for a reference motion and footplants.
+
+    allowed: contact point → metres, 0 or below: how deep it may be in the ground. parts: those that must be above it.
+    """
+    frames, fps = len(kinematics.motion), kinematics.motion.fps
+    foot = character.require_roles()[f"{side}_foot"]
+    reference, ankles = kinematics.rotations[:, foot], kinematics.positions[:, foot]
+    points = {part: character.contacts[f"{side}_{part}"] for part in SOLE if f"{side}_{part}" in character.contacts}
+    back = rotation.inverse(reference)
+    arms = {part: rotation.rotate(back, kinematics.point(point) - ankles) for part, point in points.items()}
+    held = {
+        part: _held(plants, points.get(part), frames, fps, settings.crossfade) for part in ("heel", "ball")
+    }  # fmt: skip
+    depths = {
+        part: np.broadcast_to(
+            np.minimum(0.0 if allowed is None else allowed.get(f"{side}_{part}", 0.0), -settings.depth), frames
+        )
+        for part in points
+    }
+    turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, settings)
+    places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
+    total = sum(share for _, share in held.values())
+    for part, (place, share) in held.items():
+        on = share > 0.0
+        if on.any():
+            goal = place[on] - rotation.rotate(turned[on], arms[part][on])
+            places[on] += (share[on] / total[on])[:, None] * goal
+            planted |= on
+    below = {part: rotation.rotate(turned, arm) for part, arm in arms.items() if part in parts}
+
+    def lowest(at: NDArray) -> NDArray:
+        least = np.full(frames, -np.inf)
+        for part, arm in below.items():
+            level = ground.height(at[:, ::2] + arm[:, ::2]) + depths[part] - arm[:, 1]
+            least = np.maximum(least, level)
+        return least
+
+    return FootCurve(turned, planted, places, lowest)
+
+
+def _held(
+    plants: Sequence[Footplant], point: Point | None, frames: int, fps: float, crossfade: float
+) -> tuple[NDArray, NDArray]:
+    """Return the places (F, 3) at which a point is planted, and how far inside its plant a frame is (F,), 0 to 1."""
+    places, shares = np.zeros((frames, 3)), np.zeros(frames)
+    width = max(1, round(crossfade * fps))
+    for plant in plants:
+        if plant.point != point or plant.place is None or not plant.frames:
+            continue
+        own = np.asarray(plant.frames)
+        own = own[(own >= 0) & (own < frames)]
+        if not len(own):
+            continue
+        rise = np.full(len(own), width) if own[0] == 0 else own - own[0] + 1
+        fall = np.full(len(own), width) if own[-1] == frames - 1 else own[-1] - own + 1
+        share = np.minimum(np.minimum(rise, fall) / width, 1.0)
+        more = share > shares[own]
+        places[own[more]], shares[own[more]] = np.asarray(plant.place), share[more]
+    return places, shares
+
+
+def _turned(
+    kinematics: Kinematics, character: Character, foot: int, reference: NDArray, arms: Mapping[str, NDArray],
+    held: Mapping[str, tuple[NDArray, NDArray]], ground: Ground, depths: Mapping[str, NDArray], settings: FootSettings,
+) -> NDArray:  # fmt: skip
+    """Return the foot's world rotations (F, 4)."""
+    if "heel" not in arms or "ball" not in arms:
+        return np.array(reference)
+    frames, fps = len(reference), kinematics.motion.fps
+    (heels, on_heel), (balls, on_ball) = held["heel"], held["ball"]
+    lying, on_one = (on_heel > 0.0) & (on_ball > 0.0), (on_heel > 0.0) | (on_ball > 0.0)
+    squares = np.where(on_one, settings.pivot, 1.0)[:, None, None] * np.eye(3)
+    vectors, sole = np.zeros((frames, 3)), arms["ball"] - arms["heel"]
+    if lying.any():
+        wanted = _lying(character, foot, reference, sole, balls - heels, lying, ground, heels, settings)
+        squares[lying] += HARD * np.eye(3)
+        vectors[lying] += HARD * rotation.log(rotation.multiply(wanted, rotation.inverse(reference[lying])))
+    x = _smooth(squares, vectors, settings.turn_time * fps)
+    # one end planted: the other stays above the ground
+    across = rotation.cross(rotation.rotate(reference, sole), rotation.AXES["y"])
+    across = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
+    pivots = [("heel", heels, on_heel, ("ball", "toe"), 1.0), ("ball", balls, on_ball, ("heel",), -1.0)]
+    for _ in range(settings.rounds):
+        added = False
+        now = rotation.multiply(rotation.exp(x), reference)
+        for part, places, share, ends, sign in pivots:
+            rows = np.flatnonzero((share > 0.0) & ~lying)
+            for end in ends:
+                if end not in arms or not len(rows):
+                    continue
+                arm = rotation.rotate(now[rows], (arms[end] - arms[part])[rows])
+                at = places[rows] + arm
+                deep = ground.height(at[:, ::2]) + depths[end][rows] - at[:, 1]
+                low = deep > 1e-4
+                if not low.any():
+                    continue
+                own = rows[low]
+                length = np.maximum(np.linalg.norm(arm[low][:, ::2], axis=1), 0.02)
+                angle = np.arcsin(np.clip(deep[low] / length, -1.0, 1.0))
+                goal = (x[own] * across[own]).sum(axis=1) + sign * angle
+                squares[own] += BOUND * across[own][:, :, None] * across[own][:, None, :]
+                vectors[own] += BOUND * goal[:, None] * across[own]
+                added = True
+        if not added:
+            break
+        x = _smooth(squares, vectors, settings.turn_time * fps)
+    turned = rotation.multiply(rotation.exp(x), reference)
+    if lying.any():
+        turned[lying] = wanted
+    return turned
+
+
+def _lying(
+    character: Character, foot: int, reference: NDArray, sole: NDArray, line: NDArray, lying: NDArray, ground: Ground,
+    heels: NDArray, settings: FootSettings,
+) -> NDArray:  # fmt: skip
+    """Return the rotations (n, 4) of a foot with heel and ball on their plants, at the frames where it lies."""
+    rows = np.flatnonzero(lying)
+    turned = rotation.multiply(
+        rotation.between(rotation.rotate(reference[rows], sole[rows]), line[rows]), reference[rows]
+    )
+    axis = line[rows] / np.maximum(np.linalg.norm(line[rows], axis=1, keepdims=True), 1e-9)
+    upright = humanoid.reference_world(character.skeleton, character.require_roles())[1][foot]
+    own_up = rotation.rotate(rotation.inverse(upright), rotation.AXES["y"])
+    up = rotation.rotate(turned, np.broadcast_to(own_up, (len(rows), 3)))
+    normal = normal_of(ground, (heels[rows] + 0.5 * line[rows])[:, ::2])
+    up, normal = (v - (v * axis).sum(axis=1, keepdims=True) * axis for v in (up, normal))
+    roll = np.arctan2((rotation.cross(up, normal) * axis).sum(axis=1), (up * normal).sum(axis=1))
+    # one roll for each time the foot lies: it does not rock while it stands
+    starts = np.flatnonzero(np.diff(rows, prepend=-2) > 1)
+    for first, last in zip(starts, np.append(starts[1:], len(rows))):
+        middle = float(np.median(roll[first:last]))
+        roll[first:last] -= middle - float(np.clip(middle, -settings.most_roll, settings.most_roll))
+    return rotation.multiply(rotation.exp(roll[:, None] * axis), turned)
+
+
+def _smooth(squares: NDArray, vectors: NDArray, frames: float) -> NDArray:
+    """Return the curve (F, 3) of the module's objective; frames: τf."""
+    from footplant.kernels.banded import solve_clip
+
+    out, room = np.empty_like(vectors), np.empty((3 * len(vectors), 7))
+    bend, speed = np.full(3, frames**4), np.full(3, 2.0 * frames**2)
+    if not solve_clip(squares, vectors, bend, speed, room, out):
+        return np.zeros_like(vectors)
+    return out
