@@ -91,8 +91,11 @@ def _is_about_absent_files(item: pytest.Item) -> bool:
 _TASKS = Path("/proc/self/task")
 
 
-def _children(tasks: Path = _TASKS) -> set[int]:
-    """Ids of the child processes that are alive, and of theirs; empty where the system does not tell."""
+def _children(tasks: Path = _TASKS, known: frozenset[int] = frozenset()) -> set[int]:
+    """Ids of the child processes that are alive, and of theirs; empty where the system does not tell.
+
+    known: processes that are left out together with theirs.
+    """
     found: set[int] = set()
     try:
         entries = list(tasks.iterdir())
@@ -104,8 +107,8 @@ def _children(tasks: Path = _TASKS) -> set[int]:
         except OSError:
             continue
         for number in map(int, numbers):
-            if _is_alive(number):
-                found |= {number} | _children(Path(f"/proc/{number}/task"))
+            if number not in known and _is_alive(number):
+                found |= {number} | _children(Path(f"/proc/{number}/task"), known)
     return found
 
 
@@ -133,12 +136,13 @@ def _is_left_over(number: int) -> bool:
 def no_process_is_left_over() -> Iterator[None]:
     """Fail the test that leaves a process running, and end that process, so that no other test suffers from it.
 
-    Processes of fixtures with a wider scope are there before the test and may stay.
+    Processes of fixtures with a wider scope are there before the test and may stay. They may start processes of their
+    own whenever they like: a browser starts services on demand.
     """
-    before = _children()
+    before = frozenset(_children())
     yield
     ends = time.monotonic() + GRACE
-    while left := [number for number in _children() - before if _is_left_over(number)]:
+    while left := [number for number in _children(known=before) if _is_left_over(number)]:
         if time.monotonic() > ends:
             commands = [_command(number)[:200] for number in left]
             for number in left:

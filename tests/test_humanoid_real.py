@@ -34,6 +34,8 @@ _CMU = (
     "hips=Hips; spine=LowerBack,Spine,Spine1; neck=Neck,Neck1; head=Head",
     f"{_ARM}; thumb=#Thumb; index=@HandIndex1; {_LEG}; toes=@ToeBase", _LEFT,
 )  # fmt: skip
+# the same skeleton as converted for other packages: its joint for all fingers has a name of its own
+_CMU_FINGERS = (_CMU[0], _CMU[1].replace("index=@HandIndex1", "middle=#Fingers"), _LEFT)
 _POSER = (
     "hips=hip; spine=abdomen,chest; neck=neck; head=head",
     "eye=%Eye; clavicle=@Collar; upper_arm=@Shldr; lower_arm=@ForeArm; hand=@Hand; thumb=@Thumb[1-2]; "
@@ -146,7 +148,10 @@ TABLES = {
         "little=b_@_pinky[1-3]; upper_leg=b_@_upleg; lower_leg=b_@_leg; foot=b_@_talocrural; toes=b_@_ball; "
         "upper_arm_twist=p_@_arm_twist[0-4]; lower_arm_twist=p_@_forearm_twist[0-4],b_@_wrist_twist; "
         "upper_leg_twist=p_@_upleg_twist[0-4]; lower_leg_twist=p_@_leg_twist[0-4],b_@_foot_twist", ("l", "r")),
-} | {f"bvh/cmu/{path.name}": _CMU for path in shared_files("bvh/cmu/*.bvh")}  # fmt: skip
+} | {
+    f"bvh/cmu/{path.name}": _CMU_FINGERS if b"LFingers" in path.read_bytes()[:10_000] else _CMU
+    for path in shared_files("bvh/cmu/*.bvh")
+}  # fmt: skip
 """File → roles of the middle, roles of one side ("@" the side's word, "#" its first letter, "%" in small letters)."""
 
 NOT_HUMAN = {

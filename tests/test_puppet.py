@@ -155,6 +155,13 @@ def test_bad_frames_are_refused_and_long_gaps_are_survived():
         puppeteer.step(state, PerformerFrame(clip.motion.root[0], rotations[:3], 0.01))
     with pytest.raises(MotionError, match="finite"):
         puppeteer.step(state, PerformerFrame(np.full(3, np.nan), rotations, 0.01))
+    with pytest.raises(MotionError, match="unit quaternions"):
+        puppeteer.step(state, PerformerFrame(clip.motion.root[0], np.zeros_like(rotations), 0.01))
+    for dt in ("x", np.nan):
+        with pytest.raises(MotionError, match="expected a finite dt in seconds"):
+            puppeteer.step(state, PerformerFrame(clip.motion.root[0], rotations, dt))
+    with pytest.raises(MotionError, match="expected things of shape"):
+        puppeteer.step(state, PerformerFrame(clip.motion.root[0], rotations, 0.01, np.zeros((5, 7))))
     for dt, f in ((0.0, 0), (5.0, 100), (1e-9, 101), (0.01, 400)):
         state, pose = puppeteer.step(state, PerformerFrame(clip.motion.root[f], clip.motion.rotations[f], dt))
         assert np.isfinite(np.concatenate([pose.root, pose.rotations.ravel()])).all()

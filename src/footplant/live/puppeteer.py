@@ -21,7 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.checks import shaped
+from footplant import rotation
+from footplant.checks import real_number, shaped
 from footplant.contacts.importance import Importance, PerformanceScene
 from footplant.errors import MotionError
 from footplant.skeleton import Character
@@ -137,6 +138,8 @@ class Puppeteer:
         turns = shaped(frame.rotations, (len(self.performer.skeleton), 4), "rotations", MotionError, finite=False)
         if not (np.isfinite(root).all() and np.isfinite(turns).all()):
             raise MotionError("expected a finite frame, got NaN or infinity")
+        if not rotation.are_unit(turns):
+            raise MotionError("expected a frame of unit quaternions, got other norms")
         return (state.filter, frame) if self.filter is None else self.filter.step(state.filter, frame)
 
     def analyse(self, state: PuppeteerState, frame: PerformerFrame) -> tuple[Any, Importance]:
@@ -164,7 +167,11 @@ class Puppeteer:
         return limbs, PuppetPose(self._root[0].copy(), self._local[0].copy(), importance, int(iterations))
 
     def _things(self, frame: PerformerFrame) -> NDArray:
-        return self._rest if frame.things is None else np.array(frame.things, float).reshape(self._rest.shape)
+        return (
+            self._rest
+            if frame.things is None
+            else np.array(shaped(frame.things, self._rest.shape, "things", MotionError))
+        )
 
 
 def _row(values: NDArray) -> NDArray:
@@ -173,5 +180,5 @@ def _row(values: NDArray) -> NDArray:
 
 
 def _seconds(frame: PerformerFrame) -> float:
-    """Return a frame's duration, bounded away from 0."""
-    return min(max(float(frame.dt), 1e-4), LONGEST)
+    """Return a frame's duration, bounded away from 0 and by `LONGEST`."""
+    return min(max(real_number(frame.dt, "dt in seconds", MotionError), 1e-4), LONGEST)
