@@ -39,6 +39,7 @@ from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.spacetime import Spacetime
+from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, transfer
 
 EXTRA_LEVELS = 3
@@ -78,6 +79,8 @@ def retarget(
     contacts = with_plausible_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
+    if not copy and method is None:
+        copied = no_rougher(copied, target, source, clip.character, lead)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     extra = 0.0 if keep_footsteps else hip_width(target) / stage.scale - hip_width(clip.character)
     plants = plants_for(steps, target, stage.move, step_width_shifts(steps, source, clip.character, extra))

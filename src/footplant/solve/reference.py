@@ -1,0 +1,138 @@
+"""Reference motions no rougher than their source.
+
+A copied motion keeps the directions of all limbs. On a body whose limbs are long for its height it therefore
+accelerates more than its source did, noise of the capture above all. The bone directions u(t) of each limb are smoothed
+just enough,
+
+    minimise Σ_t |ũ − u|² + λ |D²ũ|²
+
+with the smallest λ at which its joints have no more jerk, and no higher peak of acceleration, than the source's in body
+heights. λ ≤ 1 changes directions by hundredths of a degree. Bones swing from u to ũ: their twist, where captures have
+jumps that one joint takes back from the next, stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.quality.smoothness import continuous_parts
+from footplant.skeleton import Character
+
+LIMBS = {
+    f"{side} {limb}": tuple(f"{side}_{part}" for part in parts)
+    for side in ("left", "right")
+    for limb, parts in (
+        ("leg", ("upper_leg", "lower_leg", "foot", "toes")),
+        ("arm", ("upper_arm", "lower_arm", "hand")),
+    )
+}
+"""Limb → the roles of its joints; a bone lies between each two."""
+STRENGTHS = (0.03, 0.1, 0.3, 1.0)
+"""λ, tried in this order. The last one halves what repeats every twelve frames."""
+
+
+def no_rougher(
+    motion: Motion, character: Character, source: Kinematics, source_character: Character, first: int = 0
+) -> Motion:
+    """Return a copied motion with its limbs smoothed where they are rougher than the source's.
+
+    first: number of lead-in frames, which stay as they are.
+    """
+    found = continuous_parts(source, source_character.height)
+    parts = [(max(start, first), end) for start, end in found if end - max(start, first) >= 4]
+    roles, theirs = character.require_roles(), source_character.require_roles()
+    limbs = {name: [role for role in names if role in roles and role in theirs] for name, names in LIMBS.items()}
+    joints = [theirs[role] for names in limbs.values() for role in names]
+    if not parts or not joints or not source_character.height > 0.0:
+        return motion
+    kinematics, size = Kinematics(motion), body_length(character) / body_length(source_character)
+    highest = size * max(_peak(source.positions[:, joint], parts) for joint in joints)
+    world, changed = None, []
+    for names in limbs.values():
+        if len(names) < 2:
+            continue
+        chain = [roles[role] for role in names]
+        jerk = size * _jerk(_seen_from_hips(source, source_character, [theirs[role] for role in names]), parts)
+        bones = np.diff(kinematics.positions[:, chain], axis=1)
+        hips = kinematics.positions[:, roles["hips"], None]
+        smooth, strength = bones, 0.0
+        for strength in (0.0, *STRENGTHS):
+            smooth = _smoothed(bones, strength, parts) if strength else bones
+            places = kinematics.positions[:, chain[:1]] + np.cumsum(smooth, axis=1)
+            rough = max(_peak(places[:, joint], parts) for joint in range(places.shape[1]))
+            if rough <= highest and _jerk(places - hips, parts) <= jerk:
+                break
+        if strength:
+            world = np.array(kinematics.rotations) if world is None else world
+            changed += _swing(world, character, chain, bones, smooth)
+    if world is None:
+        return motion
+    rotations, parents = np.array(motion.rotations), motion.skeleton.parents
+    for joint in changed:
+        rotations[:, joint] = rotation.multiply(rotation.inverse(world[:, parents[joint]]), world[:, joint])
+    return motion.like(motion.root, rotation.unroll(rotation.normalize(rotations)), motion.offsets)
+
+
+def body_length(character: Character) -> float:
+    """Return the length of a leg plus that of the trunk up to the head's joint, metres: a height that no hair adds to.
+
+    Without a head it is the character's height.
+    """
+    roles, skeleton = character.require_roles(), character.skeleton
+    if "head" not in roles or "left_foot" not in roles:
+        return character.height
+    offsets = np.linalg.norm(skeleton.offsets, axis=1)
+    leg = sum(offsets[joint] for joint in skeleton.chain(roles["left_foot"], roles["left_upper_leg"])[1:])
+    trunk = sum(offsets[joint] for joint in skeleton.chain(roles["head"], roles["hips"])[1:])
+    return float(leg + trunk) or character.height
+
+
+def _swing(world: NDArray, character: Character, chain: Sequence[int], bones: NDArray, smooth: NDArray) -> list[int]:
+    """Swing the bones of a limb in the world rotations (F, J, 4); return the joints whose local rotation changes."""
+    changed = []
+    for number, (joint, end) in enumerate(pairwise(chain)):
+        turn = rotation.between(bones[:, number], smooth[:, number])
+        inside = character.skeleton.chain(end, joint)[:-1]
+        for inner in inside:
+            world[:, inner] = rotation.multiply(turn, world[:, inner])
+        # what hangs on the bone's joints turns with them, but for the limb's next joint
+        changed += [joint, end]
+    return list(dict.fromkeys(changed))
+
+
+def _smoothed(bones: NDArray, strength: float, parts: Sequence[tuple[int, int]]) -> NDArray:
+    """Return bones (F, n, 3) with their directions smoothed within each part, and their lengths."""
+    from footplant.kernels.smoothing import smooth_curve
+
+    out = np.array(bones)
+    lengths = np.linalg.norm(bones, axis=2, keepdims=True)
+    for start, end in parts:
+        own = np.ascontiguousarray((bones[start:end] / np.maximum(lengths[start:end], 1e-9)).reshape(end - start, -1))
+        smooth = np.empty_like(own)
+        smooth_curve(np.ones(len(own)), strength, 0.0, own, np.empty((len(own), 3)), smooth)
+        smooth = smooth.reshape(end - start, -1, 3)
+        norms = np.maximum(np.linalg.norm(smooth, axis=2, keepdims=True), 1e-9)
+        out[start:end] = smooth / norms * lengths[start:end]
+    return out
+
+
+def _seen_from_hips(kinematics: Kinematics, character: Character, joints: Sequence[int]) -> NDArray:
+    hips = character.require_roles()["hips"]
+    return kinematics.positions[:, joints[1:]] - kinematics.positions[:, [hips]]
+
+
+def _jerk(places: NDArray, parts: Sequence[tuple[int, int]]) -> float:
+    """Return the mean third difference of positions (F, n, 3), metres."""
+    return float(np.concatenate([np.abs(np.diff(places[a:b], 3, axis=0)).reshape(-1) for a, b in parts]).mean())
+
+
+def _peak(places: NDArray, parts: Sequence[tuple[int, int]]) -> float:
+    """Return the largest second difference of positions (F, 3), metres."""
+    return max(float(np.linalg.norm(np.diff(places[a:b], 2, axis=0), axis=1).max()) for a, b in parts)
