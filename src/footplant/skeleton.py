@@ -329,6 +329,9 @@ class Skin:
     """(J, 4, 4) maps a vertex from mesh space into the frame of a joint in the bind pose."""
     normals: NDArray | None = None
     """(V, 3) unit normals, or None."""
+    attached: NDArray | None = None
+    """(V,) bool; vertices of meshes that hang on a joint without being skinned (a sword, or all of a robot's parts);
+    None when unknown."""
 
     def __post_init__(self) -> None:
         """Freeze and check the shapes."""
@@ -347,6 +350,10 @@ class Skin:
                                 f"{self.faces.max()}")  # fmt: skip
         if self.normals is not None and len(self.normals) != count:
             raise SkeletonError(f"expected {count} normals, one per vertex, got {len(self.normals)}")
+        if self.attached is not None:
+            object.__setattr__(self, "attached", frozen(self.attached, bool))
+            if self.attached.shape != (count,):
+                raise SkeletonError(f"expected one flag per vertex, ({count},), got {self.attached.shape}")
         if self.joints.shape != self.weights.shape or len(self.joints) != count:
             raise SkeletonError(
                 f"expected joints and weights of shape ({count}, K), got {self.joints.shape} and {self.weights.shape}"

@@ -159,6 +159,8 @@ class _Part:
     """(V, K) each row summing to 1."""
     to_common: NDArray
     """(J, 4, 4) or (1, 4, 4): from the mesh's own space to the common space, per joint."""
+    attached: bool = False
+    """Whether it hangs on a joint without a skin."""
 
 
 class _Binder:
@@ -218,7 +220,7 @@ class _Binder:
             self.inverse[joint] = _invert(self.world[joint])
         to_common = _invert(self.inverse[joint]) @ _invert(joint_world) @ full
         count = len(mesh.vertices)
-        return _Part(mesh, np.full((count, 1), joint), np.ones((count, 1)), to_common[None])
+        return _Part(mesh, np.full((count, 1), joint), np.ones((count, 1)), to_common[None], attached=True)
 
     def bind(self) -> NDArray:
         """Return (J, 4, 4) one inverse bind matrix per joint; that of the rest pose for joints that bind nothing."""
@@ -297,7 +299,8 @@ def _join(scene: FbxScene, parts: list[_Part], bind: NDArray) -> Skin:
         start = into.stop
     if not (np.isfinite(vertices).all() and np.isfinite(bind).all()):
         raise FormatError("expected a mesh of finite size, got one that overflows", path=scene.path, where="meshes")
-    return Skin(vertices, np.concatenate(faces), joints, weights, bind, normals)
+    attached = np.repeat([part.attached for part in parts], [len(part.mesh.vertices) for part in parts])
+    return Skin(vertices, np.concatenate(faces), joints, weights, bind, normals, attached)
 
 
 def _transform_points(part: _Part) -> NDArray:

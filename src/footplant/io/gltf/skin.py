@@ -61,6 +61,8 @@ class _Part:
     """Joint of the character for each of the primitive's joint indices."""
     to_common: NDArray
     """(joints, 4, 4) from the primitive's mesh space to the common space, per joint."""
+    attached: bool
+    """Whether it hangs on a joint without a skin."""
 
 
 def read_bind_matrices(scene: GltfScene, number: int, joints: int) -> NDArray | None:
@@ -119,7 +121,7 @@ def read_skin(
             if size > max(MIN_SKIN_BYTES, 9 * document.size):
                 notes.append("the meshes take more memory than a file of this size may; they were skipped")
                 return None
-            parts.append(_Part(shape, index, to_common))
+            parts.append(_Part(shape, index, to_common, attached=skin is None))
     return _join(document, parts, binder.bind()) if parts else None
 
 
@@ -215,7 +217,8 @@ def _join(document: Document, parts: list[_Part], bind: NDArray) -> Skin:
         array.setflags(write=False)
     if not (np.isfinite(vertices).all() and np.isfinite(bind).all()):
         raise FormatError("expected a mesh of finite size, got one that overflows", path=document.path, where="meshes")
-    return Skin(vertices, corners, joints, weights, bind, normals)
+    attached = np.repeat([part.attached for part in parts], [part.shape.vertices for part in parts])
+    return Skin(vertices, corners, joints, weights, bind, normals, attached)
 
 
 def _influences(document: Document, part: _Part, rows: slice) -> tuple[NDArray, NDArray]:
