@@ -83,10 +83,14 @@ def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
 
     rotations: (F, J, 4) local rotations, as in `Motion.rotations`.
     """
-    local = _local(character, rotations)
+    return limit_excess(character, _local(character, rotations))
+
+
+def limit_excess(character: Character, local: NDArray) -> NDArray:
+    """Return `limit_violations` of rotations (F, J, 4) that are known to be finite, as those of a motion are."""
     if character.limits is None or character.roles is None:
         return np.zeros(local.shape[:2])
-    from footplant.kernels.measures import limit_excess
+    from footplant.kernels import measures
 
     lower, upper = character.limits.lower, character.limits.upper
     above, world = _around(character)
@@ -96,5 +100,5 @@ def limit_violations(character: Character, rotations: ArrayLike) -> NDArray:
     local = np.ascontiguousarray(local).view()
     local.setflags(write=False)
     out = np.empty(local.shape[:2])
-    limit_excess(above, local, rotation.inverse(world), np.array(lower), np.array(upper), free, out)
+    measures.limit_excess(above, local, rotation.inverse(world), np.array(lower), np.array(upper), free, out)
     return out

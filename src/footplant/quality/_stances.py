@@ -1,24 +1,28 @@
-"""Compiled search for intervals in which points stay where they are."""
+"""Compiled search for still joints, and how the result keeps those that carry the body."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footplant.kernels import jit
+from footplant.kernels import jit, uncounted_jit
+from footplant.kernels.quaternion import rotate
 
 
 @jit
-def still_intervals(positions, fps, speed, diagonal, least, out):
-    """Write rows (point, start, end) of the intervals in which points (F, P, 3) are still; return their number.
+def still_intervals(positions, columns, fps, speed, diagonal, least, out):
+    """Write rows (column, start, end) of the intervals in which points are still; return their number.
 
-    A point is slow where its central difference is below `speed`. In each run of slow frames an interval grows while
-    the box around its positions has a diagonal of at most `diagonal`; one of at least `least` frames counts, and the
-    next begins at its end. out: (N, 3) with room for all.
+    positions: (F, P, 3), of which `columns` are looked at. A point is slow where its central difference is below
+    `speed`. In each run of slow frames an interval grows while the box around its positions has a diagonal of at most
+    `diagonal`; one of at least `least` frames counts, and the next begins at its end. out: (N, 3) with room for all.
     """
     frames, found = positions.shape[0], 0
-    for p in range(positions.shape[1]):
+    for c in range(columns.shape[0]):
+        p = columns[c]
         start = 0
         while start + least <= frames:
             x, y, z = positions[start, p, 0], positions[start, p, 1], positions[start, p, 2]
@@ -50,6 +54,234 @@ def still_intervals(positions, fps, speed, diagonal, least, out):
     return found
 
 
+@uncounted_jit
+def select(values, count, k):
+    """Return the k-th smallest of the first `count` values, which are reordered (Hoare's quickselect)."""
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@uncounted_jit
+def quantile(values, count, share):
+    """Return a quantile of the first `count` values, interpolated as by `np.quantile`; they are reordered."""
+    place = share * (count - 1)
+    below = int(place)
+    first = select(values, count, below)
+    if place == below:
+        return first
+    # after the selection all later values are at least as large
+    second = values[below + 1]
+    for i in range(below + 2, count):
+        second = min(second, values[i])
+    return first + (place - below) * (second - first)
+
+
+@uncounted_jit
+def median_along(track, column, axis, start, end, values):
+    """Return the median of one coordinate of a column of positions (F, P, 3) over frames start … end−1."""
+    for f in range(start, end):
+        values[f - start] = track[f, column, axis]
+    return quantile(values, end - start, 0.5)
+
+
+class StanceLimits(NamedTuple):
+    """Thresholds of `quality.stances`, metres."""
+
+    travel: float
+    low: float
+    around: float
+    upright: float
+    shallowest: float
+    deepest: float
+    floor: float
+    """Height of the lowest joints of the result."""
+
+
+class Bodies(NamedTuple):
+    """A source and a result."""
+
+    source: NDArray
+    """(F, P, 3) metres."""
+    result: NDArray
+    """(F, P, 3) metres."""
+    turns: NDArray
+    """(F, J, 4) world rotations of the result's joints."""
+    heights: NDArray
+    """(2, F) height of each foot of the source above where it usually stands, metres."""
+
+
+@uncounted_jit
+def carries(bodies, hips, feet, side, column, start, end, limits, values):
+    """Return whether a still joint belongs to a foot that stands: see `quality.stances`; feet: the ankles' columns."""
+    source, heights = bodies.source, bodies.heights
+    ax, az, bx, bz = np.inf, np.inf, -np.inf, -np.inf
+    for f in range(start, end):
+        x, z = source[f, hips, 0], source[f, hips, 2]
+        ax, az, bx, bz = min(ax, x), min(az, z), max(bx, x), max(bz, z)
+    if (bx - ax) * (bx - ax) + (bz - az) * (bz - az) > limits.travel * limits.travel:
+        return True
+    for f in range(start, end):
+        values[f - start] = heights[side, f]
+    high = quantile(values, end - start, 0.5)
+    x = median_along(source, column, 0, start, end, values)
+    z = median_along(source, column, 2, start, end, values)
+    lowest = np.inf
+    for foot in range(2):
+        count = 0
+        for f in range(source.shape[0]):
+            dx, dz = source[f, feet[foot], 0] - x, source[f, feet[foot], 2] - z
+            if dx * dx + dz * dz < limits.around * limits.around:
+                values[count] = heights[foot, f]
+                count += 1
+        if count > 0:
+            lowest = min(lowest, quantile(values, count, 0.02))
+    if lowest == np.inf:
+        lowest = 0.0
+    if high - lowest < limits.low:
+        return True
+    for f in range(start, end):
+        values[f - start] = source[f, hips, 1] - source[f, column, 1]
+    if quantile(values, end - start, 0.5) <= limits.upright:
+        return False
+    for f in range(start, end):
+        values[f - start] = heights[1 - side, f]
+    return high < quantile(values, end - start, 0.5) + limits.low
+
+
+@uncounted_jit
+def sole_drift(bodies, joint, column, start, end, points, limits, values, track):
+    """Return how far the steadiest of the points from a joint down to its sole moves over the ground, metres.
+
+    points: number of them. values (F,) and track (F, 2) are workspace.
+    """
+    result, turns = bodies.result, bodies.turns
+    count, middle = end - start, start + (end - start) // 2
+    deep = median_along(result, column, 1, start, end, values) - limits.floor + 0.02
+    deep = min(max(deep, limits.shallowest), limits.deepest)
+    w, x, y, z = turns[middle, joint, 0], turns[middle, joint, 1], turns[middle, joint, 2], turns[middle, joint, 3]
+    dx, dy, dz = rotate(w, -x, -y, -z, 0.0, -deep, 0.0)
+    best = np.inf
+    for n in range(points):
+        share = n / (points - 1)
+        for f in range(start, end):
+            w, x, y, z = turns[f, joint, 0], turns[f, joint, 1], turns[f, joint, 2], turns[f, joint, 3]
+            vx, _, vz = rotate(w, x, y, z, dx, dy, dz)
+            track[f - start, 0] = result[f, column, 0] + share * vx
+            track[f - start, 1] = result[f, column, 2] + share * vz
+        best = min(best, farthest(track, count, values))
+    return best
+
+
+@uncounted_jit
+def farthest(track, count, values):
+    """Return the largest squared distance of the first places (F, 2) from their median."""
+    for f in range(count):
+        values[f] = track[f, 0]
+    x = quantile(values, count, 0.5)
+    for f in range(count):
+        values[f] = track[f, 1]
+    z = quantile(values, count, 0.5)
+    largest = 0.0
+    for f in range(count):
+        dx, dz = track[f, 0] - x, track[f, 1] - z
+        largest = max(largest, dx * dx + dz * dz)
+    return largest
+
+
+@uncounted_jit
+def departure(bodies, column, start, end, values):
+    """Return the largest squared horizontal distance of the result's joint from the source's path, medians aligned."""
+    source, result = bodies.source, bodies.result
+    x = median_along(result, column, 0, start, end, values) - median_along(source, column, 0, start, end, values)
+    z = median_along(result, column, 2, start, end, values) - median_along(source, column, 2, start, end, values)
+    largest = 0.0
+    for f in range(start, end):
+        dx = result[f, column, 0] - source[f, column, 0] - x
+        dz = result[f, column, 2] - source[f, column, 2] - z
+        largest = max(largest, dx * dx + dz * dz)
+    return largest
+
+
+@uncounted_jit
+def largest_turn(turns, joint, start, end, moments):
+    """Return the largest angle of a joint from its mean rotation over frames start … end−1, radians.
+
+    The mean is the dominant eigenvector of Σ q qᵀ (Markley et al. 2007), by power iteration: rotations of a standing
+    foot are alike, so that a few steps suffice. moments: (2, 5, 4) workspace.
+    """
+    moments[:] = 0.0
+    for f in range(start, end):
+        for a in range(4):
+            for b in range(4):
+                moments[0, a, b] += turns[f, joint, a] * turns[f, joint, b]
+    for a in range(4):
+        moments[0, 4, a] = turns[(start + end) // 2, joint, a]
+    for _ in range(30):
+        length = 0.0
+        for a in range(4):
+            moments[1, 4, a] = 0.0
+            for b in range(4):
+                moments[1, 4, a] += moments[0, a, b] * moments[0, 4, b]
+            length += moments[1, 4, a] * moments[1, 4, a]
+        length = max(math.sqrt(length), 1e-300)
+        for a in range(4):
+            moments[0, 4, a] = moments[1, 4, a] / length
+    least = 1.0
+    for f in range(start, end):
+        same = 0.0
+        for a in range(4):
+            same += moments[0, 4, a] * turns[f, joint, a]
+        least = min(least, abs(same))
+    return 2.0 * math.acos(min(least, 1.0))
+
+
+@jit
+def stance_errors(bodies, hips, feet, stances, points, limits, out):
+    """Write (N, 3): whether a stance carries the body (1 or 0), its drift in metres and its turn in radians.
+
+    stances: rows (column, joint of the result, side, start, end). out stays as it is where it does not carry.
+    """
+    frames = bodies.source.shape[0]
+    values, track, moments = np.empty(frames), np.empty((frames, 2)), np.empty((2, 5, 4))
+    for n in range(stances.shape[0]):
+        column, joint, side, start, end = stances[n, 0], stances[n, 1], stances[n, 2], stances[n, 3], stances[n, 4]
+        out[n, 0] = 0.0
+        if carries(bodies, hips, feet, side, column, start, end, limits, values):
+            own = sole_drift(bodies, joint, column, start, end, points, limits, values, track)
+            apart = departure(bodies, column, start, end, values)
+            out[n, 0], out[n, 1] = 1.0, math.sqrt(min(own, apart))
+            out[n, 2] = largest_turn(bodies.turns, joint, start, end, moments)
+
+
+def _read_only(*shape):
+    array = np.zeros(shape)
+    array.setflags(write=False)
+    return array
+
+
 WARMUP = {
-    "still_intervals": lambda: (np.zeros((3, 1, 3)), 30.0, 0.1, 0.01, 3, np.zeros((1, 3), np.int64)),
-}
+    "still_intervals": lambda: (
+        np.zeros((3, 1, 3)), np.zeros(1, np.int64), 30.0, 0.1, 0.01, 3, np.zeros((1, 3), np.int64)
+    ),
+    "stance_errors": lambda: (
+        Bodies(np.zeros((3, 1, 3)), np.zeros((3, 1, 3)), _read_only(3, 1, 4), np.zeros((2, 3))), 0,
+        np.zeros(2, np.int64), np.array([[0, 0, 0, 0, 3]]), 5, StanceLimits(*[0.1] * 7), np.zeros((1, 3)),
+    ),
+}  # fmt: skip

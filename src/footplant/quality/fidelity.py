@@ -255,11 +255,12 @@ def fidelity(
     frames of the source before its motion, if they are known.
     """
     motion, character = result
-    pair = motion_pair(source, result, lead_in=lead_in)
+    # files round their frame rates: rates that stay within half a frame over the clip are the same
+    if abs(motion.fps / source[0].fps - 1.0) * len(motion) > 0.5:
+        motion = motion.resample(source[0].fps)
+    pair = motion_pair(source, (motion, character), lead_in=lead_in)
     if pair is None:
         return None
-    if not np.isclose(source[0].fps, motion.fps, rtol=1e-6):
-        motion = motion.resample(source[0].fps)
     found: dict = {}
     places: dict[str, str] = {}
     _add_stances(pair, found, places)

@@ -8,7 +8,7 @@ which bears the holes where the part was cut out; how deep is its distance from 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from footplant.contacts.ground import Ground
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
-from footplant.quality.hands import NEAR_BODY
+from footplant.quality.hands import BODY_PARTS, NEAR_BODY, palm_distances
 from footplant.quality.pair import BODY, FINGERS, SIDES, MotionPair, quantile
 from footplant.quality.stances import UPRIGHT, standing_frames
 from footplant.skeleton import Character, Skin
@@ -27,7 +27,7 @@ SPREAD = 24
 """Frames at which the skin is posed, evenly spread over the clip."""
 EXTRA = 8
 """About so many more per hand at the body and per foot that stands flat."""
-MOST_VERTICES = 600
+MOST_VERTICES = 3000
 """Vertices of a part that are looked up in another part; of more, evenly spread ones are taken."""
 GAP_VERTICES = 200
 """Vertices of a hand whose distance from the body is measured."""
@@ -96,34 +96,45 @@ class SkinFigures:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """Triangles of a body part with the tree over them, and the vertices that are looked up in it."""
 
     name: str
     faces: NDArray
     """(T, 3) in the order of the tree."""
-    nodes: NDArray
-    """(2L, 14) workspace."""
-    query: NDArray
+    tree: tuple[NDArray, NDArray, NDArray]
+    """Corners (T, 9), nodes (2L, 14) and a stack of nodes, workspace."""
+    figures: tuple[str, ...] = ()
+    """Figures that are measured in this part."""
+    query: NDArray = field(default_factory=lambda: np.zeros(0, np.int64))
     """(Q,) vertices that may be inside."""
-    figures: list[tuple[str, slice]]
-    """Which rows of `query` belong to which figure."""
+    groups: NDArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(Q,) index of the figure of each of them."""
     at_rest: NDArray = field(default_factory=lambda: np.zeros(0))
     """(Q,) depth of the vertices in the rest pose, metres."""
 
     def depths(self, vertices: NDArray) -> NDArray:
-        """Return how much deeper (Q,) the vertices are inside than at rest, metres, 0 outside."""
+        """Return how deep (Q,) the vertices are inside, metres, 0 outside."""
         from footplant.quality import _penetration as kernel
 
         out = np.empty(len(self.query))
-        kernel.depths(vertices, self.faces, self.query, self.nodes, np.empty(kernel.DEEPEST, np.int64), out)
-        return out - self.at_rest if len(self.at_rest) else out
+        kernel.depths(vertices, self.faces, self.query, *self.tree, out)
+        return out
+
+    def deepest(self, vertices: NDArray) -> list[tuple[str, float, int]]:
+        """Return for each figure how much deeper than at rest its deepest vertex is, metres, and which (−1: none)."""
+        from footplant.quality import _penetration as kernel
+
+        depth, row = np.empty(len(self.figures)), np.empty(len(self.figures), np.int64)
+        kernel.deepest(vertices, self.faces, self.query, self.groups, self.at_rest, *self.tree, depth, row)
+        found = zip(self.figures, depth.tolist(), row.tolist())
+        return [(figure, deep, int(self.query[at]) if at >= 0 else -1) for figure, deep, at in found]
 
     def gap(self, vertices: NDArray, query: NDArray) -> float:
         """Return the smallest distance of vertices `query` from the part, metres."""
         from footplant.quality import _penetration as kernel
 
-        return kernel.gap(vertices, self.faces, query, self.nodes, np.empty(kernel.DEEPEST, np.int64))
+        return kernel.gap(vertices, self.faces, query, *self.tree)
 
 
 class BodyParts:
@@ -163,13 +174,26 @@ class BodyParts:
         """(V, 3) vertices in the rest pose, metres."""
         return linear_blend(self.skin, Kinematics(rest_motion(self.character.skeleton, 1)))[0]
 
+    def single(self, vertices: NDArray) -> NDArray:
+        """Return one of the vertices that always move together: seams of textures and normals have several."""
+        skin = self.skin
+        rows = np.hstack([np.round(self.rest[vertices], 6) + 0.0, skin.joints[vertices], skin.weights[vertices]])
+        rows = np.ascontiguousarray(rows)
+        keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+        return vertices[np.sort(np.unique(keys, return_index=True)[1])]
+
+    def looked_up(self, mask: NDArray) -> NDArray:
+        """Return the vertices of a mask that are looked up in other parts, neighbours one after the other."""
+        some = _evenly(self.single(np.flatnonzero(mask)), MOST_VERTICES)
+        return some[_curve_order(self.rest[some])] if len(some) else some
+
     def posed(self, kinematics: Kinematics, rows: NDArray) -> Iterator[NDArray]:
         """Yield the vertices (V, 3) at these rows of a motion, metres."""
         step = max(1, CHUNK // max(len(self.part), 1))
         for first in range(0, len(rows), step):
             yield from linear_blend(self.skin, kinematics[rows[first : first + step]])
 
-    def part_of(self, name: str, mask: NDArray, queries: Sequence[tuple[str, NDArray]] = ()) -> _Part | None:
+    def part_of(self, name: str, mask: NDArray, queries: Sequence[tuple[str, NDArray]] = ()) -> Part | None:
         """Return a part with its tree, and the vertices of each figure that may be in it; None if it has no inside."""
         faces = self.skin.faces
         faces = faces[mask[faces].all(axis=1)]
@@ -178,18 +202,18 @@ class BodyParts:
         from footplant.quality import _penetration as kernel
 
         leaves = 1 << max(0, int(np.ceil(np.log2(len(faces) / LEAF_FACES))))
-        faces = faces[_curve_order(self.rest[faces].mean(axis=1))]
-        figures, chosen, at = [], [], 0
-        for figure, vertices in queries:
-            some = _evenly(np.flatnonzero(vertices), MOST_VERTICES)
-            figures.append((figure, slice(at, at + len(some))))
-            chosen.append(some)
-            at += len(some)
-        query = np.concatenate(chosen) if chosen else np.zeros(0, np.int64)
-        part = _Part(name, np.ascontiguousarray(faces), np.empty((2 * leaves, kernel.FIELDS)), query, figures)
-        return _Part(part.name, part.faces, part.nodes, query, figures, part.depths(self.rest)) if len(query) else part
+        faces = np.ascontiguousarray(faces[_curve_order(self.rest[faces].mean(axis=1))])
+        nodes, stack = np.empty((2 * leaves, kernel.FIELDS)), np.empty(kernel.DEEPEST, np.int64)
+        figures = tuple(dict.fromkeys(figure for figure, _ in queries))
+        chosen = [self.looked_up(vertices) for _, vertices in queries]
+        part = Part(name, faces, (np.empty((len(faces), 9)), nodes, stack))
+        if sum(map(len, chosen)) == 0:
+            return part
+        groups = np.repeat([figures.index(figure) for figure, _ in queries], list(map(len, chosen)))
+        part = replace(part, figures=figures, query=np.concatenate(chosen), groups=groups)
+        return replace(part, at_rest=part.depths(self.rest))
 
-    def colliding_parts(self) -> list[_Part]:
+    def colliding_parts(self) -> list[Part]:
         """Return trunk, head and legs with the vertices that must not be inside them."""
         hands = {side: self.of_side(side, *HANDS) for side in SIDES}
         asked: dict[str, tuple[NDArray, list[tuple[str, NDArray]]]] = {
@@ -225,10 +249,10 @@ def measure_skin(pair: MotionPair, motion: Motion, character: Character, ground:
     touching, flat = _hands_at_body(pair), _flat_frames(pair)
     wanted = np.array(sorted({*spread.tolist(), *touching, *(frame for frames in flat.values() for frame in frames)}))
     # lengths are told on a skin of 1.7 m: bones make both bodies one size, but a big head makes the skin taller
-    tall = max(BODY, float(np.ptp(body.rest[body.flesh, 1])) * pair.scale)
-    millimetres = 1000.0 * pair.scale * BODY / tall
-    deepest, lows = _Deepest(body, pair, wanted, tall / pair.scale), np.empty(len(wanted))
-    gaps, tilts = _Gaps(body, pair.scale), _Tilts(body, pair.scale)
+    tall = max(BODY, float(np.ptp(body.rest[body.flesh, 1])) * pair.result.scale)
+    millimetres = 1000.0 * pair.result.scale * BODY / tall
+    deepest, lows = _Deepest(body, pair, wanted, tall / pair.result.scale), np.empty(len(wanted))
+    gaps, tilts = _Gaps(body, pair.result.scale), _Tilts(body, pair.result.scale)
     shapes = body.posed(Kinematics(motion), wanted + pair.result_first)
     for number, (frame, shape) in enumerate(zip(wanted.tolist(), shapes)):
         deepest.add(number, shape)
@@ -254,23 +278,18 @@ class _Deepest:
 
     def __init__(self, body: BodyParts, pair: MotionPair, frames: NDArray, tall: float) -> None:
         self.body, self.parts, self.frames, self.tall = body, body.colliding_parts(), frames + pair.first, tall
-        asked = {figure for part in self.parts for figure, _ in part.figures}
+        asked = {figure for part in self.parts for figure in part.figures}
         self.depth = {figure: np.zeros(len(frames)) for figure in FIGURES if figure in asked}
         self.where: dict[str, tuple[float, int, str, str]] = {}
 
     def add(self, number: int, shape: NDArray) -> None:
         """Look at the skin of one frame."""
         for part in self.parts:
-            depths = part.depths(shape)
-            for figure, rows in part.figures:
-                if rows.stop == rows.start:
-                    continue
-                worst = int(depths[rows].argmax())
-                value = float(depths[rows][worst])
-                self.depth[figure][number] = max(self.depth[figure][number], value)
-                if value > self.where.get(figure, (0.0,))[0]:
-                    inside = self.body.name_of(int(part.query[rows][worst]))
-                    self.where[figure] = value, int(self.frames[number]), inside, part.name
+            for figure, depth, vertex in part.deepest(shape):
+                self.depth[figure][number] = max(self.depth[figure][number], depth)
+                if depth > self.where.get(figure, (0.0,))[0]:
+                    inside = self.body.name_of(vertex)
+                    self.where[figure] = depth, int(self.frames[number]), inside, part.name
 
     def summary(self, spread: NDArray, millimetres: float) -> dict[str, Inside]:
         """Return the figures; `spread` marks the evenly spread frames."""
@@ -287,7 +306,7 @@ class _Gaps:
 
     def __init__(self, body: BodyParts, scale: float) -> None:
         self.body, self.scale, self.found = body, scale, list[float]()
-        self.parts: dict[str, _Part | None] = {}
+        self.parts: dict[str, Part | None] = {}
         self.hands: dict[str, NDArray] = {}
 
     def add(self, shape: NDArray, side: str, part: str, distance: float) -> None:
@@ -336,12 +355,12 @@ def _tilt(points: NDArray) -> tuple[float, float]:
 def _hands_at_body(pair: MotionPair) -> dict[int, list[tuple[str, str, float]]]:
     """Return frame → (side, part, distance of the palm's skin) where the source's palm is at its body, some frames."""
     found: dict[int, list[tuple[str, str, float]]] = {}
-    for side, parts in pair.palm_distances.items():
-        names, table = list(parts), np.stack(list(parts.values()))
-        nearest = table.argmin(axis=0)
-        for frame in _strided(np.flatnonzero(table.min(axis=0) < NEAR_BODY), EXTRA).tolist():
+    for side, distances in palm_distances(pair).items():
+        nearest = distances.argmin(axis=1)
+        for frame in _strided(np.flatnonzero(distances.min(axis=1) < NEAR_BODY), EXTRA).tolist():
             part = int(nearest[frame])
-            found.setdefault(frame, []).append((side, names[part], float(table[part, frame]) - PALM_THICKNESS * BODY))
+            distance = float(distances[frame, part]) - PALM_THICKNESS * BODY
+            found.setdefault(frame, []).append((side, BODY_PARTS[part], distance))
     return found
 
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import humanoid, rotation
+from footplant import rotation
+from footplant.humanoid.limits import limit_excess
 from footplant.motion import Motion
-from footplant.quality.hands import HANDS_MEET, NEAR_BODY
+from footplant.quality.hands import HANDS_MEET, NEAR_BODY, palm_distances
 from footplant.quality.pair import (
     BODY,
+    COLUMNS,
     FINGERS,
     JOINTS,
     SIDES,
     MotionPair,
-    angles_between,
     mean_rotation,
     quantile,
     turn_angles,
-    unit,
 )
 from footplant.quality.stances import standing_frames
 from footplant.skeleton import Character
@@ -32,8 +32,9 @@ LIMBS = {
     "thigh": ("upper_leg", "lower_leg"),
     "shin": ("lower_leg", "foot"),
 }
-"""Limb segment → the roles at its ends."""
-HINGES = {"knee": ("upper_leg", "lower_leg", "foot"), "elbow": ("upper_arm", "lower_arm", "hand")}
+"""Limb segment → the roles at its ends; `_posture` has them in this order."""
+HINGES = {"elbow": ("upper_arm", "lower_arm", "hand"), "knee": ("upper_leg", "lower_leg", "foot")}
+"""Hinge → the roles of its chain; `_posture` has them in this order."""
 STRAIGHT = 6.0
 """Degrees of bend below which a knee or elbow of the source is straight."""
 BENT = 15.0
@@ -95,119 +96,99 @@ def peak_ratios(pair: MotionPair) -> tuple[float, float, float]:
 
     By differences of neighbouring frames of the joints that both have.
     """
-    names = [role for role in JOINTS if pair.both(role)]
-    seconds, thirds = [], []
-    for places in (pair.source, pair.result):
-        change = np.diff(np.stack([places[role] for role in names], axis=1), 2, axis=0)
-        seconds.append(np.sqrt(np.einsum("fjk,fjk->fj", change, change)))
-        thirds.append(float(np.abs(np.diff(change, axis=0)).mean()))
-    tops = [np.percentile(lengths, 99.9, axis=0) + MOTIONLESS for lengths in seconds]
-    theirs, ours = (float(lengths.max()) + MOTIONLESS for lengths in seconds)
-    jerk = (thirds[1] + 0.1 * MOTIONLESS) / (thirds[0] + 0.1 * MOTIONLESS)
-    return ours / theirs, float((tops[1] / tops[0]).max()), jerk
+    from footplant.quality import _posture as kernel
+
+    columns = np.array([COLUMNS[role] for role in JOINTS if pair.both(role)])
+    lengths, jerks = np.empty((2, pair.frames - 2, len(columns))), []
+    for number, body in enumerate((pair.source, pair.result)):
+        jerks.append(kernel.differences(body.places, columns, lengths[number]) + 0.1 * MOTIONLESS)
+    theirs, ours = (_high(values) + MOTIONLESS for values in lengths)
+    peaks = lengths.max(axis=(1, 2)) + MOTIONLESS
+    return float(peaks[1] / peaks[0]), float((ours / theirs).max()), jerks[1] / jerks[0]
+
+
+def _high(values: NDArray) -> NDArray:
+    """Return the 99.9th percentile of each column of values (F, N)."""
+    place = 0.999 * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    ordered = np.partition(values, (below, above), axis=0)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
 def free_frames(pair: MotionPair) -> dict[str, NDArray]:
-    """Return "left_arm", "left_leg" … → (F,) bool: frames in which that limb touches nothing, as the source tells.
+    """Return "arm" and "leg" → (F, 2) bool: frames in which that limb touches nothing, as the source tells, by side.
 
     A leg is free where no joint of its foot is still. An arm is free where its palm is away from the other hand and
     from the body and its wrist is not still (it may hold on to something).
     """
-    out, apart = {}, np.ones(pair.frames, bool)
+    legs = [~standing_frames(pair, (f"{side}_foot", f"{side}_toes")) for side in SIDES]
+    arms = [~standing_frames(pair, (f"{side}_hand",)) for side in SIDES]
     if pair.both("left_hand", "right_hand"):
-        apart = np.linalg.norm(pair.source["left_hand"] - pair.source["right_hand"], axis=1) > HANDS_MEET
-    for side in SIDES:
-        out[f"{side}_leg"] = ~standing_frames(pair, (f"{side}_foot", f"{side}_toes"))
-        arm = apart & ~standing_frames(pair, (f"{side}_hand",))
-        for distance in pair.palm_distances.get(side, {}).values():
-            arm &= distance > NEAR_BODY
-        out[f"{side}_arm"] = arm
-    return out
+        arms = [arm & (pair.compared.hands[:, 1, 0] > HANDS_MEET) for arm in arms]
+    for number, side in enumerate(SIDES):
+        distances = palm_distances(pair).get(side)
+        if distances is not None:
+            arms[number] = arms[number] & (distances.min(axis=1) > NEAR_BODY)
+    return {"arm": np.stack(arms, axis=1), "leg": np.stack(legs, axis=1)}
 
 
 def limb_angles(pair: MotionPair) -> dict[str, LimbAngles]:
     """Return how far the directions of upper arms, forearms, thighs and shins are off the source's."""
     out, free = {}, free_frames(pair)
-    for limb, (top, end) in LIMBS.items():
-        every, loose = [], []
-        for side in SIDES:
-            a, b = f"{side}_{top}", f"{side}_{end}"
-            if pair.both(a, b):
-                off = angles_between(pair.source[b] - pair.source[a], pair.result[b] - pair.result[a])
-                every.append(off)
-                loose.append(off[free[f"{side}_{'arm' if 'arm' in limb else 'leg'}"]])
-        if every:
-            all_frames, some = np.concatenate(every), np.concatenate(loose)
-            free_median = float(np.median(some)) if len(some) >= FEWEST else None
-            out[limb] = LimbAngles(float(np.median(all_frames)), quantile(all_frames, 0.95), free_median)
+    for number, (limb, ends) in enumerate(LIMBS.items()):
+        sides = [side for side, name in enumerate(SIDES) if pair.both(*(f"{name}_{end}" for end in ends))]
+        if sides:
+            off = pair.compared.limbs[:, sides, number]
+            loose = off[free["arm" if "arm" in limb else "leg"][:, sides]]
+            median = quantile(loose, 0.5) if len(loose) >= FEWEST else None
+            off = off.ravel()
+            out[limb] = LimbAngles(quantile(off, 0.5), quantile(off, 0.95), median)
     return out
 
 
 def hinge_bends(pair: MotionPair) -> dict[str, HingeBends]:
     """Return how knees and elbows bend beyond the source's; knees that the capture bends backwards are left out."""
-    out = {}
-    ahead = None
-    if pair.both("left_upper_leg", "right_upper_leg", "head"):
-        across = pair.source["left_upper_leg"] - pair.source["right_upper_leg"]
-        ahead = np.cross(across, pair.source["head"] - pair.source["hips"])
-    for hinge, parts in HINGES.items():
-        starts, straight, wrong_at = [], [], []
-        for side in SIDES:
-            roles = [f"{side}_{part}" for part in parts]
-            if not pair.both(*roles):
-                continue
-            (theirs, their_way), (ours, our_way) = (_bend(*(p[r] for r in roles)) for p in (pair.source, pair.result))
-            starts.append((ours - theirs)[:START_FRAMES])
-            is_straight = theirs < STRAIGHT
-            straight.append((ours - theirs)[is_straight])
-            wrong = (np.einsum("fk,fk->f", their_way, our_way) < 0.0) & (theirs > BENT) & (ours > BENT)
-            if hinge == "knee" and ahead is not None:
-                wrong &= np.einsum("fk,fk->f", their_way, ahead) > 0.0
-            wrong_at.append(np.flatnonzero(wrong))
-        if starts:
-            extra, flips = np.concatenate(straight), np.concatenate(wrong_at)
-            out[hinge] = HingeBends(
-                start=max(0.0, float(np.max(starts, axis=0).mean())),
-                straight=float(np.median(extra)) if len(extra) >= FEWEST else None,
-                flips=len(flips),
-                first_flip=int(flips.min()) + pair.first if len(flips) else None,
-            )
+    out, compared = {}, pair.compared
+    for number, (hinge, parts) in enumerate(HINGES.items()):
+        sides = [side for side, name in enumerate(SIDES) if pair.both(*(f"{name}_{part}" for part in parts))]
+        if not sides:
+            continue
+        theirs, ours = np.moveaxis(compared.bends[:, sides, number], -1, 0)
+        wrong = (compared.opposed[:, sides, number] < 0.0) & (theirs > BENT) & (ours > BENT)
+        if hinge == "knee":
+            wrong &= compared.ahead[:, sides] > 0.0
+        extra = ours - theirs
+        straight, flips = extra[theirs < STRAIGHT], np.flatnonzero(wrong.any(axis=1))
+        out[hinge] = HingeBends(
+            start=max(0.0, float(extra[:START_FRAMES].max(axis=1).mean())),
+            straight=quantile(straight, 0.5) if len(straight) >= FEWEST else None,
+            flips=int(wrong.sum()),
+            first_flip=int(flips[0]) + pair.first if len(flips) else None,
+        )
     return out
 
 
-def _bend(a: NDArray, b: NDArray, c: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the bend (F,) at b, degrees, 0 if straight, and the direction (F, 3) of b off the line from a to c."""
-    axis, off = unit(c - a), b - a
-    away = off - np.einsum("fk,fk->f", off, axis)[:, None] * axis
-    return angles_between(off, c - b), unit(away)
-
-
-def head_turn(pair: MotionPair) -> float | None:
+def head_turn(pair: MotionPair) -> float:
     """Return the 95th percentile of the angle between both heads, beyond one constant offset, degrees."""
-    theirs, ours = pair.source_turns.get("head"), pair.result_turns.get("head")
-    if theirs is None or ours is None:
-        return None
-    between = rotation.multiply(rotation.inverse(theirs), ours)
+    between = rotation.multiply(rotation.inverse(pair.source.rotations("head")), pair.result.rotations("head"))
     return quantile(turn_angles(rotation.multiply(rotation.inverse(mean_rotation(between)), between)), 0.95)
 
 
 def finger_range(pair: MotionPair) -> float | None:
     """Return the range of the fingers over the source's, median of those that move in the source; None without any."""
-    kept = []
-    for side in SIDES:
-        for role in (f"{side}_{finger}" for finger in FINGERS):
-            both = (pair.source_turns, pair.result_turns)
-            if all(each in turns for each in (role, f"{side}_hand") for turns in both):
-                theirs, ours = (_range(turns[f"{side}_hand"], turns[role]) for turns in both)
-                if theirs > FINGER_MOVES:
-                    kept.append(ours / theirs)
-    return float(np.median(kept)) if kept else None
+    named = [(f"{side}_hand", f"{side}_{finger}") for side in SIDES for finger in FINGERS]
+    named = [pair_of_roles for pair_of_roles in named if pair.both(*pair_of_roles)]
+    if not named:
+        return None
+    from footplant.quality import _posture as kernel
 
-
-def _range(hand: NDArray, finger: NDArray) -> float:
-    """Return the largest angle of a finger in its hand from its first frame, degrees."""
-    local = rotation.multiply(rotation.inverse(hand), finger)
-    return float(turn_angles(rotation.multiply(rotation.inverse(local[:1]), local)).max())
+    theirs, ours = np.empty((2, len(named)))
+    for body, out in ((pair.source, theirs), (pair.result, ours)):
+        joints = np.array([[body.roles[role] for role in roles] for roles in named])
+        kernel.finger_ranges(body.turns, joints, 0, pair.frames, out)
+    moving = theirs > np.radians(FINGER_MOVES)
+    return float(np.median(ours[moving] / theirs[moving])) if moving.any() else None
 
 
 def added_limit_breaks(motion: Motion, character: Character, copied: Motion, first: int = 0) -> LimitBreaks | None:
@@ -218,7 +199,7 @@ def added_limit_breaks(motion: Motion, character: Character, copied: Motion, fir
     roles, frames = character.roles, min(len(motion), len(copied))
     if roles is None or character.limits is None or frames <= first or not _limbs_are_chains(character):
         return None
-    ours, theirs = (humanoid.limit_violations(character, each.rotations[first:frames]) for each in (motion, copied))
+    ours, theirs = (limit_excess(character, each.rotations[first:frames]) for each in (motion, copied))
     added = np.degrees(ours - theirs)
     worst = int(added.argmax())
     frame, joint = divmod(worst, added.shape[1])
