@@ -22,6 +22,7 @@ from footplant.constraints.plants import PlantRows, Plants, is_simple_plant
 from footplant.errors import ConstraintError, MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.quality.fidelity import Fidelity
 from footplant.quality.measure import ConstraintQuality, Quality
 from footplant.serialise import json_ready
 from footplant.skeleton import Character
@@ -162,6 +163,16 @@ class Report:
         """Return the hard constraints that are not met."""
         return tuple(entry for entry in self.constraints if entry.hard and not entry.met)
 
+    @property
+    def not_right(self) -> tuple[str, ...]:
+        """Return what is beyond its goal in comparison with the source, one clause each (see `quality.fidelity`)."""
+        found = None if self.after is None else self.after.fidelity
+        return () if found is None else tuple(found.not_right())
+
+    def with_fidelity(self, found: Fidelity | None) -> Report:
+        """Return the report with a comparison of the motion after the solve with its source."""
+        return self if self.after is None else replace(self, after=replace(self.after, fidelity=found))
+
     def comparison(self) -> list[tuple[str, float | None, float | None]]:
         """Return the main measures as (measure, before, after); None where it was not measured."""
         measures: tuple[tuple[str, Callable[[Quality], float | None]], ...] = (
@@ -183,6 +194,7 @@ class Report:
         return out | {
             "status": self.status.name.lower(),
             "meaning": self.status.value,
+            "not_right": list(self.not_right),
             "constraints": json_ready([asdict(entry) for entry in self.constraints]),
             "levels": json_ready([asdict(level) for level in self.levels]),
             "before": None if self.before is None else self.before.to_dict(),

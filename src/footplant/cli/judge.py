@@ -49,14 +49,19 @@ def measure(
     file: ClipFile,
     *,
     against: Annotated[
-        str | None, typer.Option(metavar="SOURCE", help="Compare with this clip: its footplants and smoothness.")
+        str | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Compare with this clip: its footplants, smoothness and posture, and the posed skin of FILE.",
+        ),
     ] = None,
     reading: ReadOptions,
     json: Json = False,
 ) -> None:
     """Measure a clip: drift of every footplant in mm, skating, ground penetration, smoothness, joint limits.
 
-    The same measures apply to any file, including the output of other tools.
+    The same measures apply to any file, including the output of other tools. With --against the result is also compared
+    with its source by means that share nothing with the solver: still feet, limbs, hands, self-collision, floor.
 
     Example: footplant measure sample:walk
     """
@@ -65,11 +70,18 @@ def measure(
     clip = load_clip(file, reading)
     source = None if against is None else load_clip(against)
     with working("measuring"):
-        report = judge(clip, against=source).to_dict()
+        quality = judge(clip, against=source, fidelity="skin")
+    report = quality.to_dict()
     if json:
         print_json({"file": file, "name": clip.name, "against": against} | report)
         return
     _print_report(file, report)
+    if quality.fidelity is not None:
+        from footplant.quality.fidelity import fidelity_rows, in_one_line
+
+        columns = ("figure (1.7 m body)", "#value", "#goal", "", "where")
+        print_table(f"Against {against}", columns, fidelity_rows(quality.fidelity))
+        print(in_one_line(quality.fidelity.not_right(), most=100))
     for text in clip.notes:
         note(f"note: {text}")
 

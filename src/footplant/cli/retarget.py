@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -40,6 +41,14 @@ def retarget(
     to_roles: Annotated[
         str | None, typer.Option(metavar="TOML", help="Corrects the joint roles of the target character.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Also measure the posed skin: limbs inside the body, skin below the floor, tilted soles. A report "
+            "file always includes them.",
+        ),
+    ] = False,
     result: ResultOptions,
 ) -> None:
     """Retarget a motion to another character: footplants are detected and kept, hands stay on what they touch.
@@ -53,6 +62,7 @@ def retarget(
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError
     from footplant.io import SAMPLE, load_character
+    from footplant.quality.fidelity import fidelity
     from footplant.solve.methods import method_of
 
     chosen = None if method in ("copy", PUPPET) else method_of(method, exact=exact)
@@ -72,4 +82,9 @@ def retarget(
                 clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy",
                 constraints=extra, progress=progress,
             )  # fmt: skip
+    depth = "skin" if check or result.report is not None else "joints"
+    if depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None:
+        with working("comparing with the source"):
+            found = fidelity((clip.motion, clip.character), (solution.motion, character), depth=depth)
+        solution = replace(solution, report=solution.report.with_fidelity(found))
     result.deliver(solution, clip, character, verb="retarget", file=file, to=to)

@@ -137,6 +137,10 @@ def write_report(solution: Solution, clip: Clip, path: str) -> None:
 def print_report(report: Report, title: str) -> None:
     """Print status, quality before and after, levels, and the constraints with the largest errors."""
     print_facts(title, {"status": f"{report.status.name.lower()}: {report.status.value}", "method": report.method})
+    if report.after is not None and report.after.fidelity is not None:
+        from footplant.quality.fidelity import in_one_line
+
+        print(in_one_line(report.not_right))
     compared = report.comparison()
     if compared:
         print_table("Quality", ("measure", "#before", "#after"), compared)

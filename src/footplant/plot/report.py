@@ -15,6 +15,7 @@ from footplant.errors import FormatError
 from footplant.plot.page import GREY, STYLE, WIDTH, check_target, new_sheet, require_matplotlib, save_sheet
 from footplant.plot.strip import strip
 from footplant.problem import Report
+from footplant.quality.fidelity import Fidelity, fidelity_rows
 
 BEFORE, AFTER = "#d9895b", "#2b6cb0"
 
@@ -108,6 +109,7 @@ def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Pa
         (level.name, f"{level.worst:.2f}", f"{level.worst_share:.3f}", f"{1000 * level.seconds:.0f}")
         for level in report.levels
     ]
+    found = None if report.after is None else report.after.fidelity
     notes = "".join(f"<li>{html.escape(text)}</li>" for text in report.notes)
     write_atomic(
         path,
@@ -116,12 +118,21 @@ def report_page(report: Report, clip: Clip, path: str | Path, *, poses: str | Pa
             status=html.escape(f"{report.status.name.lower()}: {report.status.value}"),
             pictures=body,
             quality=_table(quality),
+            fidelity="" if found is None else _fidelity(found),
             levels=_table(levels),
             constraints=_table(constraints),
             notes=f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
         ),
     )
     return path
+
+
+def _fidelity(found: Fidelity) -> str:
+    """Return what is not right, and every figure with its goal."""
+    clauses = "".join(f"<li>{html.escape(text)}</li>" for text in found.not_right())
+    rows = [("against the source", "value", "goal", "", "where"), *fidelity_rows(found)]
+    wrong = f"<ul>{clauses}</ul>" if clauses else "<p>Every figure is within its goal.</p>"
+    return f"<h2>What is not right</h2>{wrong}{_table(rows)}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
@@ -144,6 +155,7 @@ th {{ font-weight: 600; }}
 <h1>{title}</h1><p>{status}</p>
 {pictures}
 <h2>Quality</h2>{quality}
+{fidelity}
 <h2>Levels</h2>{levels}
 <h2>Constraints</h2>{constraints}
 {notes}

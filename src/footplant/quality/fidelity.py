@@ -8,7 +8,7 @@ lengths of different characters compare.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
@@ -155,11 +155,9 @@ class Fidelity:
         return [name for name, value in self.figures().items() if GOALS[name].missed(value)]
 
     def not_right(self) -> list[str]:
-        """Return what is beyond its goal, one short clause each, the largest faults first; empty if all is right."""
+        """Return what is beyond its goal, one clause each: contacts and collisions first; empty if all is right."""
         beyond = set(self.beyond_goals())
-        out = [(say(self), max(GOALS[name].times(self.figures()[name]) for name in names & beyond))
-               for names, say in _CLAUSES if names & beyond]  # fmt: skip
-        return [clause for clause, _ in sorted(out, key=lambda entry: -entry[1])]
+        return [say(self) for names, say in _CLAUSES if names & beyond]
 
     def to_dict(self) -> dict:
         """Return a JSON-ready dictionary, with the clauses of what is not right."""
@@ -182,10 +180,6 @@ class Goal:
     def missed(self, value: float) -> bool:
         """Return whether a value is beyond the goal."""
         return self.limit is not None and (value < self.limit if self.high else value > self.limit)
-
-    def times(self, value: float) -> float:
-        """Return a value over the goal, to sort faults of different units by."""
-        return 1.0 if self.limit is None else (value + 1e-9) / (self.limit + 1.0)
 
 
 GOALS = {
@@ -326,16 +320,16 @@ def _add_limits(
     breaks = added_limit_breaks(motion, character, copied, pair.result_first)
     if breaks is not None:
         found["limit_breaks"], found["limit_worst_deg"] = breaks.count, breaks.worst
-        if breaks.joint is not None:
-            place = f"{breaks.joint}, frame {(breaks.frame or 0) + pair.first - pair.result_first}"
+        if breaks.joint is not None and breaks.frame is not None:
+            place = f"{breaks.joint}, frame {breaks.frame + pair.first - pair.result_first}"
             places["limit_worst_deg"] = places["limit_breaks"] = place
 
 
 def _add_hands(pair: MotionPair, found: dict, places: dict[str, str]) -> None:
     hands = hands_together(pair)
     if hands is not None:
-        found |= {"hands_frames": hands.frames, "hands_mm": hands.off}
-        found |= {"hands_palms_mm": hands.palms, "hands_wrists_mm": hands.wrists}
+        found.update({"hands_frames": hands.frames, "hands_mm": hands.off})
+        found.update({"hands_palms_mm": hands.palms, "hands_wrists_mm": hands.wrists})
         places["hands_mm"] = f"worst at frame {hands.worst_frame}"
 
 
@@ -348,6 +342,27 @@ def _add_skin(skin: SkinFigures, found: dict, places: dict[str, str]) -> None:
     if skin.below_floor:
         places["below_floor_mm"] = f"frame {skin.below_floor_frame}"
     found["sole_tilt_deg"], found["hand_body_gap_mm"] = skin.sole_tilt, skin.hand_gap
+
+
+def fidelity_rows(found: Fidelity) -> list[tuple[str, str, str, str, str]]:
+    """Return a row per figure for tables: what, value, goal, "beyond" if it is missed, and where the worst is."""
+    rows = []
+    for name, value in found.figures().items():
+        goal = GOALS[name]
+        shown = f"{value:.0f}" if goal.unit in ("frames", "frames × joints") else f"{value:.2f}"
+        sign = "≥ " if goal.high else "≤ " if goal.limit else ""
+        wanted = "" if goal.limit is None else f"{sign}{goal.limit:g}"
+        missed = "beyond" if goal.missed(value) else ""
+        rows.append((goal.label, f"{shown} {goal.unit}", wanted, missed, found.places.get(name, "")))
+    return rows
+
+
+def in_one_line(clauses: Sequence[str], most: int = 4) -> str:
+    """Return the first clauses in one line, and how many more there are: "not right: … ; and 3 more"."""
+    if not clauses:
+        return "nothing is beyond its goal"
+    more = [f"and {len(clauses) - most} more"] if len(clauses) > most else []
+    return "not right: " + "; ".join([*clauses[:most], *more])
 
 
 def _words(role: str) -> str:
@@ -386,6 +401,11 @@ def _of(name: str, text: str) -> Callable[[Fidelity], str]:
     return say
 
 
+def _beyond_limit(report: Fidelity) -> str:
+    joint, _, frame = report.places.get("limit_worst_deg", "a joint").partition(", ")
+    return f"{joint} {report.limit_worst_deg:.0f}° farther beyond its limit than in the source at {frame}"
+
+
 def _limb(limb: str, words: str) -> tuple[frozenset[str], Callable[[Fidelity], str]]:
     def say(report: Fidelity) -> str:
         free, every = getattr(report, f"{limb}_free_median_deg"), getattr(report, f"{limb}_median_deg")
@@ -399,42 +419,40 @@ def _limb(limb: str, words: str) -> tuple[frozenset[str], Callable[[Fidelity], s
 _CLAUSES: tuple[tuple[frozenset[str], Callable[[Fidelity], str]], ...] = (
     (frozenset(name for name in GOALS if name.startswith("stance_") and name != "stance_sway_deg"), _sliding),
     (frozenset({"stance_sway_deg"}), _of("stance_sway_deg", "standing feet turn by {:.1f}°")),
-    (
-        frozenset({"accel_peak_ratio", "accel_joint_ratio"}),
-        lambda r: f"peak acceleration {max(r.accel_peak_ratio or 0.0, r.accel_joint_ratio or 0.0):.2f} × the source's",
+    *(
+        (frozenset({f"{name}_mm", f"{name}_pct"}), _inside(name))
+        for name in ("arm_in_torso", "hand_in_head", "hand_in_legs", "leg_in_leg")
     ),
-    (frozenset({"jerk_ratio"}), _of("jerk_ratio", "jerk {:.2f} × the source's")),
-    _limb("upper_arm", "upper arms"),
-    _limb("forearm", "forearms"),
-    _limb("thigh", "thighs"),
-    _limb("shin", "shins"),
-    (frozenset({"knee_start_extra_deg"}), _of("knee_start_extra_deg", "knees {:.0f}° too bent in the first frames")),
-    (
-        frozenset({"knee_straight_extra_deg"}),
-        _of("knee_straight_extra_deg", "knees bent by {:.0f}° where the source's are straight"),
-    ),
-    (
-        frozenset({"elbow_straight_extra_deg"}),
-        _of("elbow_straight_extra_deg", "elbows bent by {:.0f}° where the source's are straight"),
-    ),
-    (frozenset({"knee_flip_frames"}), _of("knee_flip_frames", "a knee bends the other way in {} frames")),
-    (frozenset({"elbow_flip_frames"}), _of("elbow_flip_frames", "an elbow bends the other way in {} frames")),
-    (
-        frozenset({"limit_breaks", "limit_worst_deg"}),
-        _of("limit_worst_deg", "a joint {:.0f}° farther beyond its limit than in the source"),
-    ),
+    (frozenset({"below_floor_mm"}), _of("below_floor_mm", "skin {:.0f} mm below the floor")),
+    (frozenset({"stands_off_floor_mm"}), _of("stands_off_floor_mm", "stands {:.0f} mm off the floor")),
     (frozenset({"hands_mm"}), _of("hands_mm", "hands that meet are {:.0f} mm off")),
     (
         frozenset({"hand_body_gap_mm"}),
         _of("hand_body_gap_mm", "hands at the body are {:.0f} mm farther from it than in the source"),
     ),
-    *((frozenset({f"{n}_mm", f"{n}_pct"}), _inside(n)) for n in (
-        "arm_in_torso", "hand_in_head", "hand_in_legs", "leg_in_leg"
-    )),
-    (frozenset({"below_floor_mm"}), _of("below_floor_mm", "skin {:.0f} mm below the floor")),
-    (frozenset({"stands_off_floor_mm"}), _of("stands_off_floor_mm", "stands {:.0f} mm off the floor")),
+    (frozenset({"knee_flip_frames"}), _of("knee_flip_frames", "a knee bends the other way in {} frames")),
+    (frozenset({"elbow_flip_frames"}), _of("elbow_flip_frames", "an elbow bends the other way in {} frames")),
+    (
+        frozenset({"knee_straight_extra_deg"}),
+        _of("knee_straight_extra_deg", "knees bent {:.0f}° more where the source's are straight"),
+    ),
+    (frozenset({"knee_start_extra_deg"}), _of("knee_start_extra_deg", "knees {:.0f}° too bent in the first frames")),
+    (
+        frozenset({"elbow_straight_extra_deg"}),
+        _of("elbow_straight_extra_deg", "elbows bent {:.0f}° more where the source's are straight"),
+    ),
+    (frozenset({"limit_breaks", "limit_worst_deg"}), _beyond_limit),
     (frozenset({"sole_tilt_deg"}), _of("sole_tilt_deg", "soles tilted by {:.0f}° in flat stance")),
+    _limb("upper_arm", "upper arms"),
+    _limb("forearm", "forearms"),
+    _limb("thigh", "thighs"),
+    _limb("shin", "shins"),
     (frozenset({"head_p95_deg"}), _of("head_p95_deg", "head turned otherwise by {:.0f}°")),
     (frozenset({"fingers_kept_ratio"}), _of("fingers_kept_ratio", "fingers keep {:.2f} of their range")),
-)  # fmt: skip
+    (
+        frozenset({"accel_peak_ratio", "accel_joint_ratio"}),
+        lambda r: f"peak acceleration {max(r.accel_peak_ratio or 0.0, r.accel_joint_ratio or 0.0):.2f} × the source's",
+    ),
+    (frozenset({"jerk_ratio"}), _of("jerk_ratio", "jerk {:.2f} × the source's")),
+)
 """Names of figures → the clause that says what is wrong if one of them is beyond its goal."""

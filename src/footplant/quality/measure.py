@@ -6,7 +6,7 @@ The same code measures any file, also other tools' output: all it needs is a mot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,8 @@ from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.quality import published
 from footplant.quality.deviation import Deviation, deviation
+from footplant.quality.fidelity import Depth, Fidelity
+from footplant.quality.fidelity import fidelity as compare_with_source
 from footplant.quality.published import Published
 from footplant.quality.smoothness import Smoothness, continuous_parts, jerk_and_peak, smoothness
 from footplant.quality.tracks import Tracks
@@ -131,10 +133,13 @@ class Quality:
     """One for each constraint given."""
     published: Published
     """Metrics from published work."""
+    fidelity: Fidelity | None = None
+    """What the motion makes of its source, measured with other eyes than the solver's; None if it was not asked for."""
 
     def to_dict(self) -> dict:
         """Return a JSON-ready dictionary (NaN and infinity become None)."""
-        return {key: json_ready(value) for key, value in asdict(self).items()}
+        out = {key: json_ready(value) for key, value in asdict(replace(self, fidelity=None)).items()}
+        return out | {"fidelity": None if self.fidelity is None else self.fidelity.to_dict()}
 
 
 def measure(
@@ -145,20 +150,27 @@ def measure(
     against: Source | None = None,
     ground: Ground | float | None = None,
     constraints: Sequence[tuple[str, ArrayLike]] = (),
+    fidelity: Depth | None = None,
 ) -> Quality:
     """Measure a motion (or a clip), alone or `against` a source: a clip or (motion, character[, contacts]).
 
     Contacts are the given `contacts`; else the source's, since foot skating would hide the motion's own; else the
     motion's. A source with another frame rate is resampled; comparisons cover the frames that both have. `ground` is a
     level in metres or has `height(places)`; by default it is estimated from the contacts (the source's, for the
-    source). `constraints` are (name, residuals (F,) or (F, k) in metres).
+    source). `constraints` are (name, residuals (F,) or (F, k) in metres). fidelity: "joints" or "skin" compares it with
+    the source by `quality.fidelity.fidelity` too, by its joints alone or with its posed skin.
     """
     if isinstance(motion, Clip):
         motion, character = motion.motion, character or motion.character
     if character is None:
         raise MotionError("expected a clip, or a motion and its character")
     source = None if against is None else _aligned(against, motion.fps)
-    return _measure(motion, character, contacts, source, ground, constraints)
+    quality = _measure(motion, character, contacts, source, ground, constraints)
+    if fidelity is None or against is None:
+        return quality
+    theirs = (against.motion, against.character) if isinstance(against, Clip) else against[:2]
+    found = compare_with_source(theirs, (motion, character), depth=fidelity, ground=ground)
+    return replace(quality, fidelity=found)
 
 
 def measure_each(

@@ -251,11 +251,6 @@ def turn_angles(quaternions: NDArray) -> NDArray:
     return np.degrees(2.0 * np.arctan2(axis, np.abs(quaternions[..., 0])))
 
 
-def mean_rotation(quaternions: NDArray) -> NDArray:
-    """Return the rotation (4,) nearest to all rotations (N, 4) (Markley et al. 2007)."""
-    return np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1]
-
-
 def quantile(values: NDArray, share: float) -> float:
     """Return a quantile of values (N,) as `np.quantile` does, which takes longer on few values."""
     place = share * (len(values) - 1)

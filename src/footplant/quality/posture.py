@@ -19,7 +19,6 @@ from footplant.quality.pair import (
     JOINTS,
     SIDES,
     MotionPair,
-    mean_rotation,
     quantile,
     turn_angles,
 )
@@ -86,7 +85,7 @@ class LimitBreaks:
     worst: float
     """Largest excess beyond the source's own, degrees."""
     joint: str | None
-    """Joint of the largest."""
+    """Joint of the largest: its role in words, or its name."""
     frame: int | None
     """Frame of the largest, of the result."""
 
@@ -172,7 +171,7 @@ def hinge_bends(pair: MotionPair) -> dict[str, HingeBends]:
 def head_turn(pair: MotionPair) -> float:
     """Return the 95th percentile of the angle between both heads, beyond one constant offset, degrees."""
     between = rotation.multiply(rotation.inverse(pair.source.rotations("head")), pair.result.rotations("head"))
-    return quantile(turn_angles(rotation.multiply(rotation.inverse(mean_rotation(between)), between)), 0.95)
+    return quantile(turn_angles(rotation.multiply(rotation.inverse(rotation.mean(between)), between)), 0.95)
 
 
 def finger_range(pair: MotionPair) -> float | None:
@@ -205,7 +204,8 @@ def added_limit_breaks(motion: Motion, character: Character, copied: Motion, fir
     frame, joint = divmod(worst, added.shape[1])
     largest = float(added[frame, joint])
     count = int((added > LIMIT_ADDED).sum())
-    name = character.skeleton.names[joint]
+    role = next((role for role, joints in roles.joints.items() if joint in joints), None)
+    name = character.skeleton.names[joint] if role is None else role.replace("_", " ")
     return LimitBreaks(count, max(largest, 0.0), name if count else None, frame + first if count else None)
 
 
