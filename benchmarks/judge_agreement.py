@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from timing import print_figures
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -91,7 +93,7 @@ def table(rows: list[dict]) -> str:
 
 
 def main() -> None:
-    """Print the table of agreement; with --json write every pair."""
+    """Print the agreement of every figure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--judge", type=Path, default=SHARED / "judge", help="folder of the judge")
     parser.add_argument("--pairs", type=Path, help="table of pairs; the judge's small one by default")
@@ -100,7 +102,8 @@ def main() -> None:
     parser.add_argument("--judged", type=Path, help="what the judge has written, or shall write")
     parser.add_argument("--python", default=sys.executable, help="Python of the judge's environment")
     parser.add_argument("--footplant", help="the program that makes results")
-    parser.add_argument("--json", type=Path, help="write the figures of every pair")
+    parser.add_argument("--figures", type=Path, metavar="FILE.json", help="write the figures of every pair")
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     arguments = parser.parse_args()
     if not (arguments.judge / "judge.py").exists():
         raise SystemExit(f"no judge in {arguments.judge}")
@@ -119,10 +122,18 @@ def main() -> None:
         seconds.append(took)
         print(f"\r{len(pairs)} {row['result']:60s}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    print(table(agreement(pairs)))
-    print(f"{len(pairs)} pairs; seconds of CPU for ours: median {np.median(seconds):.3f}, worst {max(seconds):.3f}")
+    rows = agreement(pairs)
     if arguments.json:
-        arguments.json.write_text(
+        keys = ("correlation", "median_difference", "worst_difference")
+        found = {
+            f"agreement.{row['figure']}.{key}": row[key] for row in rows for key in keys if row.get(key) is not None
+        }
+        print_figures(found, as_json=True)
+    else:
+        print(table(rows))
+        print(f"{len(pairs)} pairs; seconds of CPU for ours: median {np.median(seconds):.3f}, worst {max(seconds):.3f}")
+    if arguments.figures:
+        arguments.figures.write_text(
             json.dumps([{"result": n, "judge": a, "ours": b} for n, a, b in pairs], indent=1) + "\n"
         )
 

@@ -161,3 +161,41 @@ def test_golden_file_has_every_case(golden):
     kept = json.loads(golden.GOLDEN.read_text())
     assert set(kept["cases"]) == set(golden.CASES)
     assert golden.GOLDEN.stat().st_size <= 250_000
+
+
+def test_agreement_of_two_judges(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    benchmark = load_benchmark("judge_agreement")
+    pairs = [(f"pair {n}", {"a": float(n), "b": 1.0}, {"a": n + 0.1 * (n == 2), "c": 2.0}) for n in range(4)]
+    rows = {row["figure"]: row for row in benchmark.agreement(pairs)}
+    assert rows["a"]["worst_at"] == "pair 2"
+    assert rows["a"]["worst_difference"] == pytest.approx(0.1)
+    assert rows["a"]["correlation"] > 0.99
+    assert (rows["b"]["pairs"], rows["b"]["judge_alone"], rows["c"]["ours_alone"]) == (0, 4, 4)
+    assert "pair 2" in benchmark.table(list(rows.values()))
+
+
+def test_many_pairs_survive_failures(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    benchmark = load_benchmark("many_pairs")
+    good = {"clip": "a", "character": "b", "frames": 100, "seconds": 0.1, "measure_seconds": 0.1, "places": {}}
+    rows = [
+        good | {"figures": {"stance_worst_mm": 2.0, "stance_over_5mm_pct": 0.0}, "stances": 3, "not_right": []},
+        good | {"clip": "c", "figures": {"stance_worst_mm": 9.0, "stance_over_5mm_pct": 100.0}, "stances": 1},
+        {"clip": "d", "character": "b", "error": "BUG"},
+        {"clip": "e", "character": "b", "skipped": "no human motion"},
+    ]
+    now = benchmark.summary(rows)
+    assert (now["measured"], now["skipped"], now["failed"]) == (2, 1, ["d → b: BUG"])
+    assert now["all_stances"]["stance_over_5mm_pct"] == pytest.approx(25.0)
+    assert now["figures"]["stance_worst_mm"]["worst_at"] == "c → b"
+    assert now["figures"]["stance_worst_mm"]["beyond_pct"] == 50.0
+    better = [good | {"figures": {"stance_worst_mm": 1.0}}]
+    assert benchmark.changes(better, rows)["stance_worst_mm"] == (1, 0)
+    assert "FAILED d → b: BUG" in benchmark.table(now, now, benchmark.changes(rows, rows))
+    arguments = benchmark.argparse.Namespace(seed=0, pairs=2)
+    for name in ("out.json", "out.csv"):
+        benchmark.write(tmp_path / name, rows, now, arguments)
+        assert "BUG" in (tmp_path / name).read_text()
+    # a pair whose file is missing is skipped, not fatal
+    assert "skipped" in benchmark.measure_pair("missing.bvh", "sample:sally", tmp_path)

@@ -140,7 +140,10 @@ def test_measure_alone_and_against_a_source(capsys, walk):
     alone = run_json(capsys, "measure", "sample:walk")
     assert alone["share_under_1mm"] == 1.0
     assert alone["jerk_ratio"] is None
+    assert alone["fidelity"] is None
     compared = run_json(capsys, "measure", walk / "walk.glb", "--against", "sample:walk")
+    assert compared["fidelity"]["stance_worst_mm"] < 0.1
+    assert compared["fidelity"]["arm_in_torso_mm"] is not None
     assert compared["against"] == "sample:walk"
     assert compared["jerk_ratio"] == pytest.approx(1.0, rel=0.05)
     code, out, _ = run(capsys, "measure", walk / "walk.glb", "--against", "sample:walk")

@@ -36,6 +36,26 @@ def test_table(capsys, tmp_path):
     assert clip.character.height == pytest.approx(load_character("sally").height, abs=0.01)
 
 
+def test_what_is_not_right(capsys, tmp_path):
+    """A copy slides; the skin is looked at when a check or a report asks for it."""
+    common = ("retarget", "sample:kick", "--to", "sample:blubby", "--method", "copy")
+    code, out, _ = run(capsys, *common, "-o", tmp_path / "a.glb")
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("not right: "))
+    assert "stances slide more than 5 mm" in line
+    assert "inside" not in line
+    code, out, _ = run(capsys, *common, "-o", tmp_path / "b.glb", "--check", "--json")
+    told = json.loads(out)
+    found = told["after"]["fidelity"]
+    assert told["not_right"] == found["not_right"]
+    assert found["arm_in_torso_mm"] > 50.0
+    assert any("inside the trunk" in clause for clause in told["not_right"])
+    page = tmp_path / "c.html"
+    assert run(capsys, *common, "-o", tmp_path / "c.glb", "--report", page)[0] == 0
+    assert "What is not right" in page.read_text()
+    assert "arm in trunk, deepest" in page.read_text()
+
+
 @pytest.mark.parametrize("ending", [".bvh", ".glb", ".fbx", ".usda", ".footplant"])
 def test_formats(capsys, tmp_path, ending):
     """In any output format, feet are as planted as the report says."""

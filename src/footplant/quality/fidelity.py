@@ -209,7 +209,7 @@ GOALS = {
     "elbow_straight_extra_deg": Goal("elbows: extra bend where straight", 5.0, "°"),
     "knee_flip_frames": Goal("knees bent the other way", 0.0, "frames"),
     "elbow_flip_frames": Goal("elbows bent the other way", 0.0, "frames"),
-    "limit_breaks": Goal("joint limits broken, source's own left out", 0.0, "frames × joints"),
+    "limit_breaks": Goal("joint limits broken beyond the source", 0.0, "cases"),
     "limit_worst_deg": Goal("  farthest", 1.0, "°"),
     "hands_mm": Goal("hands together: distance off", 20.0, "mm"),
     "hands_palms_mm": Goal("  distance of the palms off", None, "mm"),
@@ -349,7 +349,7 @@ def fidelity_rows(found: Fidelity) -> list[tuple[str, str, str, str, str]]:
     rows = []
     for name, value in found.figures().items():
         goal = GOALS[name]
-        shown = f"{value:.0f}" if goal.unit in ("frames", "frames × joints") else f"{value:.2f}"
+        shown = f"{value:.0f}" if goal.unit in ("frames", "cases") else f"{value:.2f}"
         sign = "≥ " if goal.high else "≤ " if goal.limit else ""
         wanted = "" if goal.limit is None else f"{sign}{goal.limit:g}"
         missed = "beyond" if goal.missed(value) else ""
