@@ -7,12 +7,17 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from real_clips import DATA, SHARED
+
+# two workers and their child processes use all cores already: more threads of BLAS would wait for each other
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 # a run that decides whether a change lands must not depend on luck; elsewhere every run tries new examples
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -45,6 +50,14 @@ def shared() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("no real clips: neither shared/data beside the repository nor those of tests/real_clips.py")
     return SHARED_DATA
+
+
+@pytest.fixture
+def coarse_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Markers are calibrated on 24 frames instead of 96: for tests in which its accuracy is not the point."""
+    from footplant.optical import calibration
+
+    monkeypatch.setattr(calibration, "CALIBRATION", replace(calibration.CALIBRATION, frames=24))
 
 
 def pytest_report_header() -> str:

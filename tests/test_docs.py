@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from footplant.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -30,22 +32,7 @@ def test_every_block_says_what_it_is(page):
             assert "sample:" not in block, f"what needs samples alone can be run: {block[:60]!r}"
 
 
-RUN = """
-import json, sys, warnings
-from footplant.cli import main
-for language, block in json.load(sys.stdin):
-    print(block, flush=True)
-    if language == "python":
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
-    elif main(block) != 0:
-        sys.exit(1)
-"""
-"""One process a page: its commands and its Python blocks, in order, each block with names of its own."""
-
-
-def steps(page: Path) -> list[tuple[str, str | list[str]]]:
+def steps(page: Path) -> list[tuple[str, Any]]:
     """What a page runs: Python blocks, and commands as lists of words without the first."""
     found = []
     for language, block in blocks(page):
@@ -65,12 +52,14 @@ def steps(page: Path) -> list[tuple[str, str | list[str]]]:
     [page for page in PAGES if {"bash", "python"} & {kind for kind, _ in blocks(page)}],
     ids=lambda page: page.stem,
 )
-def test_what_a_page_shows_runs(page, tmp_path):
-    """All blocks of a page in one folder, in order."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], input=json.dumps(steps(page)), cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_what_a_page_shows_runs(page, tmp_path, monkeypatch, capsys):
+    """All blocks of a page in one folder, in order, each Python block with names of its own."""
+    monkeypatch.chdir(tmp_path)
+    for language, step in steps(page):
+        if language == "python":
+            exec(compile(step, page.name, "exec"), {"__name__": "__main__"})
+        else:
+            assert main(step) == 0, f"{step}: {capsys.readouterr().err}"
 
 
 def test_the_site_builds_without_a_warning(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -13,13 +13,14 @@ EXAMPLES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(example, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(example)], cwd=tmp_path, capture_output=True, text=True
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    for line in done.stdout.splitlines():
+def test_example_runs(example, tmp_path, monkeypatch, capsys):
+    """In this process, where kernels are loaded once; warnings are errors, as everywhere in the tests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    runpy.run_path(str(example), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed
+    for line in printed.splitlines():
         if line.startswith("wrote "):
             assert (tmp_path / line.removeprefix("wrote ")).stat().st_size > 1000
 

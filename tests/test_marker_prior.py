@@ -63,7 +63,7 @@ def test_a_misplaced_marker_has_less_weight(body: MarkerBody) -> None:
     assert found.scales["bones"] == 1.0
 
 
-def test_wide_hips_are_estimated_from_waist_markers_of_a_standing_person() -> None:
+def test_wide_hips_are_estimated_from_waist_markers_of_a_standing_person(coarse_calibration) -> None:
     made = wear(CMU_41, "stand", "small", seed=41, off=0.0)
     solved = solve(made.markers)
     roles = made.wearer.require_roles()
@@ -76,7 +76,7 @@ def test_wide_hips_are_estimated_from_waist_markers_of_a_standing_person() -> No
     assert np.sqrt(np.mean(away**2)) < 0.003
 
 
-def test_markers_attached_beyond_the_joint_are_detected() -> None:
+def test_markers_attached_beyond_the_joint_are_detected(coarse_calibration) -> None:
     """Markers as programs place them: shoulder, elbow, wrist, knee and ankle move with the segment beyond the joint."""
     clip = samples.load("clap")
     kinematics, wearer = Kinematics(clip.motion), clip.character

@@ -73,7 +73,6 @@ def test_nothing_is_unpickled(tmp_path):
 
 
 BOMB = b"\0" * (64 << 20)
-PACKED = (lambda packer: packer.compress(BOMB) + packer.flush())(zlib.compressobj(9, zlib.DEFLATED, -15))
 WIDE = header(describe(f"({(64 << 20) // 8 // 72}, 72)"))
 
 
@@ -86,10 +85,12 @@ def deflate(data: bytes) -> bytes:
     "data",
     [
         pytest.param(
-            zip_of([("poses", deflate(WIDE + BOMB), 8, b"", len(WIDE) + (64 << 20) // 576 * 576)]), id="zeros"
+            lambda: zip_of([("poses", deflate(WIDE + BOMB), 8, b"", len(WIDE) + (64 << 20) // 576 * 576)]), id="zeros"
         ),
-        pytest.param(zip_of([("poses", PACKED, 8, b"", 64 << 20)]), id="no header in it"),
-        pytest.param(zip_of([("poses", deflate(npy(POSES) + BOMB), 8, b"", len(npy(POSES)))]), id="more than stated"),
+        pytest.param(lambda: zip_of([("poses", deflate(BOMB), 8, b"", 64 << 20)]), id="no header in it"),
+        pytest.param(
+            lambda: zip_of([("poses", deflate(npy(POSES) + BOMB), 8, b"", len(npy(POSES)))]), id="more than stated"
+        ),
         pytest.param(header(describe("(1000000000, 24, 3)")) + b"\0" * 64, id="header"),
         pytest.param(header(describe("(" + "9" * 400 + ",)")) + b"\0" * 64, id="digits"),
         pytest.param(header(describe("(" + "1," * 3000 + ")")) + b"\0" * 64, id="dimensions"),
@@ -103,6 +104,7 @@ def deflate(data: bytes) -> bytes:
     ],
 )
 def test_zip_bombs(data):
+    data = data() if callable(data) else data  # compressed only where it is needed
     tracemalloc.start()
     try:
         with pytest.raises(FormatError):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from footplant.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 TARGETS = sorted(set(re.findall(r"\bmake (demo|quick|test|install|check|bounds|bench|fuzz)\b", TEXT)))
-FOOTPLANT = [sys.executable, "-m", "footplant"]
 
 
 def commands(block: str) -> list[str]:
@@ -46,16 +46,18 @@ def test_every_block_is_of_a_kind_that_is_run():
 
 
 @pytest.mark.parametrize("number", range(1, len(BLOCKS)))
-def test_block_runs(number, folder):
+def test_block_runs(number, folder, monkeypatch, capsys):
+    """In this process: starting one for each command would cost more than most of the commands."""
+    monkeypatch.chdir(folder)
     language, block = BLOCKS[number]
     if language == "python":
-        done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
+        exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out
         return
     for command in commands(block):
-        words = command.split()
-        assert words[0] == "footplant", f"cannot run {command!r} here"
-        done = subprocess.run(FOOTPLANT + words[1:], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, f"{command}: {done.stderr}"
-        assert done.stdout
+        program, *words = command.split()
+        assert program == "footplant", f"cannot run {command!r} here"
+        code = main(words)
+        said = capsys.readouterr()
+        assert code == 0, f"{command}: {said.err}"
+        assert said.out

@@ -264,7 +264,7 @@ def test_gait_recordings_have_a_persons_size(file):
 
 
 @pytest.mark.named("trc/markers_walk.trc")
-def test_a_gait_recording_becomes_a_motion():
+def test_a_gait_recording_becomes_a_motion(coarse_calibration):
     markers = footplant.load_markers(shared_data("trc", "markers_walk.trc"))
     solved = solve(markers)
     assert solved.report.median < 40.0

@@ -118,7 +118,7 @@ def test_smoothing_keeps_the_fit_to_markers_and_truth() -> None:
     assert np.sqrt(np.mean(after**2)) < np.sqrt(np.mean(before**2)) + 1e-4
 
 
-def test_smoothing_windows_join(monkeypatch) -> None:
+def test_smoothing_windows_join(monkeypatch, coarse_calibration) -> None:
     made, _ = walked()
     part = made.markers[:200]
     whole = Kinematics(solve(part, smooth=True).clip.motion).positions
@@ -385,7 +385,7 @@ def test_virtual_points_are_left_out(label: str) -> None:
     assert recognise([label])[1] == []
 
 
-def test_gaps_of_a_forearm_are_bridged() -> None:
+def test_gaps_of_a_forearm_are_bridged(coarse_calibration) -> None:
     made = wear(CMU_41, "walk", seed=3, hidden=0.0, swaps=0.0)
     places = np.array(made.markers.positions)
     forearm = [CMU_41.index(label) for label in ("LFRM", "LWRA", "LWRB", "LFIN", "LELB")]
@@ -403,7 +403,7 @@ def test_gaps_of_a_forearm_are_bridged() -> None:
     assert max(fit.longest_gap for fit in solved.report.markers) == 20
 
 
-def test_two_people_and_partial_marker_sets() -> None:
+def test_two_people_and_partial_marker_sets(coarse_calibration) -> None:
     first = wear(PLUG_IN_GAIT, "stand", seed=1, hidden=0.0, swaps=0.0)
     count = 60
     legs = [label for label in PLUG_IN_GAIT if label[1:] in ["ASI", "PSI", "THI", "KNE", "TIB", "ANK", "HEE", "TOE"]]
@@ -453,7 +453,7 @@ def take(tmp_path_factory):
     return path
 
 
-def test_the_command_writes_a_motion_a_report_and_a_picture(take, tmp_path, capsys) -> None:
+def test_the_command_writes_a_motion_a_report_and_a_picture(take, tmp_path, capsys, coarse_calibration) -> None:
     out, report, picture = tmp_path / "out.bvh", tmp_path / "report.json", tmp_path / "fit.png"
     code = main(["solve", str(take), "-o", str(out), "--report", str(report), "--picture", str(picture), "--json"])
     assert code == 0
@@ -465,7 +465,7 @@ def test_the_command_writes_a_motion_a_report_and_a_picture(take, tmp_path, caps
     assert len(load(out).motion) == 120
 
 
-def test_the_command_calibrates_with_another_take(take, tmp_path, capsys) -> None:
+def test_the_command_calibrates_with_another_take(take, tmp_path, capsys, coarse_calibration) -> None:
     ranging, out = tmp_path / "range.trc", tmp_path / "out.bvh"
     save_markers(ranging, wear(CMU_41, range_of_motion(2.0), seed=5).markers)
     assert main(["solve", str(take), "-o", str(out), "--calibration", str(ranging), "--json"]) == 0
@@ -473,7 +473,7 @@ def test_the_command_calibrates_with_another_take(take, tmp_path, capsys) -> Non
     assert main(["solve", str(take), "-o", str(out), "--calibration", str(tmp_path / "none.trc"), "--overwrite"]) == 2
 
 
-def test_retarget_markers_to_another_character(take, tmp_path, capsys) -> None:
+def test_retarget_markers_to_another_character(take, tmp_path, capsys, coarse_calibration) -> None:
     out = tmp_path / "out.glb"
     assert main(["retarget", str(take), "--to", "sample:blubby", "-o", str(out)]) == 0
     clip = load(out)
