@@ -42,6 +42,8 @@ from footplant.solve.methods.spacetime import Spacetime
 from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, transfer
 
+WHOLE_BODY = "whole body"
+"""Name of the default solver in reports."""
 EXTRA_LEVELS = 3
 """Maximum number of finer levels of hierarchical fitting, used while constraints are still missed. Each halves the knot
 spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and is less smooth."""
@@ -101,9 +103,11 @@ def retarget(
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
-        solution = _whole_body(problem, plants, palms, stage.ground, held, constraints)
+        solution = _whole_body(problem, plants, palms, stage.ground, held, progress)
         finish = Finish(problem, palms, stage.ground, held, (), None, smooth=False)
         solution = finish.apply(solution, source, clip.character)
+        if constraints:
+            solution = _with_constraints(solution, problem, progress)
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
             # with the same bones, constraints that already hold change nothing, and straight knees stay straight
@@ -132,10 +136,22 @@ def _whole_body(
     palms: Sequence[Footplant],
     ground: Ground,
     frames: range,
-    constraints: Sequence[Constraint],
+    progress: Progress | None,
 ) -> Solution:
-    """Return the motion with its feet planted, and further constraints solved on top."""
+    """Return the motion with its feet planted: hips and legs of the whole clip."""
     watch = Stopwatch(problem)
+    if progress is not None:
+        progress("legs", 0.0)
     found = plant_feet(problem.motion, problem.character, plants, ground, palms=palms, frames=frames)
     watch.lap("legs", found.motion)
-    return watch.finish("whole body", found.motion)
+    if progress is not None:
+        progress("legs", 1.0)
+    return watch.finish(WHOLE_BODY, found.motion, reachable=found.missed == 0.0)
+
+
+def _with_constraints(solution: Solution, problem: Problem, progress: Progress | None) -> Solution:
+    """Return the solution with the user's constraints met too, displacing the motion as little as possible."""
+    again = Hierarchical(Hybrid(problem.character), further=EXTRA_LEVELS).solve(problem.on(solution.motion), progress)
+    levels = (*solution.report.levels, *again.report.levels)
+    seconds = solution.report.seconds + again.report.seconds
+    return replace(again, report=replace(again.report, method=WHOLE_BODY, levels=levels, seconds=seconds))

@@ -56,7 +56,6 @@ class Weights(NamedTuple):
     direction: float
     hips: float
     knee: float
-    proximal: float
     bend: NDArray
     """(11,) of second differences."""
     speed: NDArray
@@ -123,8 +122,7 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
         square[:, :] = 0.0
         vector[:] = 0.0
         for i in range(3):
-            square[i, i] += weights.hips + weights.proximal
-            vector[i] += weights.proximal * x[f, i]
+            square[i, i] += weights.hips
         for s in range(2):
             first, slack = 3 + 3 * s, 9 + s
             planted = asked.planted[s, f]
@@ -133,8 +131,7 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                 square[i, i] += weights.direction
                 square[first + i, i] -= weights.direction
                 square[i, first + i] -= weights.direction
-                square[first + i, first + i] += weights.direction + weights.proximal
-                vector[first + i] += weights.proximal * x[f, first + i]
+                square[first + i, first + i] += weights.direction
                 if planted:
                     square[first + i, first + i] += HARD
                     vector[first + i] += HARD * asked.places[s, f, i]
@@ -168,6 +165,23 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
                 at += values[i] * (x[f, i] - x[f, first + i])
             index[6], values[6] = slack, slope
             _add(square, vector, index, values, 7, HARD, at - (length - flexed + slope * x[f, slack]))
+            # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
+            force = -weights.knee * x[f, slack]
+            if x[f, slack] < straight:
+                force -= BOUND * (x[f, slack] - straight)
+            pull = max(force / slope, 0.0) / length
+            for i in range(3):
+                for j in range(3):
+                    stiff = -pull * values[i] * values[j]
+                    if i == j:
+                        stiff += pull
+                    square[i, j] += stiff
+                    square[first + i, first + j] += stiff
+                    square[first + i, j] -= stiff
+                    square[i, first + j] -= stiff
+                    moved = x[f, j] - x[f, first + j]
+                    vector[i] += stiff * moved
+                    vector[first + i] -= stiff * moved
             # a planted hand must stay within reach of its shoulder
             if asked.held[s, f]:
                 length = 0.0
@@ -315,7 +329,7 @@ def _smallest():
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
         np.ones(2),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))
     return reference, asked, weights, room
 

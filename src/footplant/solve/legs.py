@@ -66,8 +66,6 @@ class LegSettings:
     """Radians of flexion between which a leg's plane goes over from the hinge axis to its own."""
     arm_reach: float = 0.98
     """Fraction of its length to which an arm stretches for a planted hand."""
-    proximal: float = 0.3
-    """Dimensionless; cost of moving far in one step."""
     steps: int = 20
     """Maximum number of Gauss–Newton steps."""
     slope_steps: int = 8
@@ -174,7 +172,9 @@ def solve_legs(
     bones = np.array([_bone_lengths(positions, leg) for leg in legs])
     flexions, hinges = zip(*(knee_flexions(kinematics, leg, settings) for leg in legs))
     signed = np.array(flexions)
-    knee = 0.5 * (signed + np.sqrt(signed**2 + 4.0 * settings.softness**2))
+    # knees that are straight or bent backwards: softness·exp(k/softness − 1), which is smooth and positive
+    soft = settings.softness
+    knee = np.where(signed > soft, signed, soft * np.exp(np.minimum(signed / soft, 1.0) - 1.0))
     reference = kernel.Reference(
         np.array([positions[:, leg.upper] - positions[:, leg.end] for leg in legs]),
         _distance(bones[:, :, None], knee),
@@ -247,8 +247,7 @@ def _weights(settings: LegSettings, length: float, fps: float):
     seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.knee_time], [3, 6, 2])
     times = np.maximum(seconds * fps, settings.least_frames)
     return kernel.Weights(
-        direction, settings.hips * direction, settings.knee, settings.proximal * direction,
-        own * times**4, 2.0 * own * times**2,
+        direction, settings.hips * direction, settings.knee, own * times**4, 2.0 * own * times**2
     )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ LIMBS = {
     )
 }
 """Limb → the roles of its joints; a bone lies between each two."""
+EQUAL = 1.0 + 1e-6
+"""Factor up to which two figures are equal."""
 STRENGTHS = (0.03, 0.1, 0.3, 1.0)
 """λ, tried in this order. The last one halves what repeats every twelve frames."""
 
@@ -67,7 +69,7 @@ def no_rougher(
             smooth = _smoothed(bones, strength, parts) if strength else bones
             places = kinematics.positions[:, chain[:1]] + np.cumsum(smooth, axis=1)
             rough = max(_peak(places[:, joint], parts) for joint in range(places.shape[1]))
-            if rough <= highest and _jerk(places - hips, parts) <= jerk:
+            if rough <= EQUAL * highest and _jerk(places - hips, parts) <= EQUAL * jerk:
                 break
         if strength:
             world = np.array(kinematics.rotations) if world is None else world
