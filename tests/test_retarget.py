@@ -32,7 +32,6 @@ from footplant.motion import Motion
 from footplant.problem import Solution, Status
 from footplant.samples import load_character
 from footplant.skeleton import Character, Point, Skeleton
-from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.transfer import leg_ratio, transfer
 from test_transfer import rigged
@@ -58,7 +57,7 @@ def solved(name: str, figure: str, **options) -> Solution:
 @pytest.mark.parametrize("figure", ["sally", "mannequin"])
 def test_the_method_by_its_name_is_the_usual_one(figure):
     """Commands and batches ask for methods by name; the library takes the usual one unless told otherwise."""
-    usual, named = solved("walk", figure), solved("walk", figure, method=method_of("hierarchical"))
+    usual, named = solved("walk", figure), solved("walk", figure, method="whole-body")
     np.testing.assert_array_equal(named.motion.rotations, usual.motion.rotations)
     np.testing.assert_array_equal(named.motion.root, usual.motion.root)
 
@@ -175,12 +174,12 @@ def test_on_itself_a_walk_keeps_its_upper_body():
 
 
 def test_no_plants_no_change():
-    """In the air nothing is asked for: the answer is the transfer itself."""
+    """In the air nothing is asked for but soles above the ground: the answer is the transfer itself, to 2 mm."""
     source, target = clip("jump", 140, 180), load_character("sally")
     nothing = replace(contacts("jump", 140, 180), plants=())
     solution = retarget(source, target, contacts=nothing)
     copied = retarget(source, target, contacts=nothing, copy=True)
-    np.testing.assert_allclose(solution.motion.root, copied.motion.root, atol=1e-12)
+    np.testing.assert_allclose(solution.motion.root, copied.motion.root, atol=2e-3)
     assert solution.status is Status.SOLVED
 
 
@@ -467,7 +466,7 @@ def test_progress_is_told():
     told: list[tuple[str, float]] = []
     solved("jump", "child", progress=lambda what, share: told.append((what, share)))
     assert [share for _, share in told] == sorted(share for _, share in told)
-    assert told[-1][0] == "exact"
+    assert told[-1] == ("legs", 1.0)
 
 
 # real data

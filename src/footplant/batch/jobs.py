@@ -157,17 +157,16 @@ def _solved(clip: Clip, solution: Solution) -> dict[str, Any]:
 
 
 def _retarget(task: Task) -> dict[str, Any]:
-    from footplant.edits.retarget import retarget
-    from footplant.solve.methods import method_of
+    from footplant.edits.retarget import WHOLE_BODY, retarget
 
     options = dict(task.parameters or {})
     clip, character = _load(task), _character(task.character or "")
-    method = options.get("method", "hierarchical")
+    method = options.get("method", WHOLE_BODY)
     solution = retarget(
         clip,
         character,
         keep_footsteps=options.get("keep_footsteps", False),
-        method=None if method == "copy" else method_of(method),
+        method=None if method == "copy" else method,
         copy=method == "copy",
     )
     _write(task, clip, solution.motion, character)

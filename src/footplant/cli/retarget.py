@@ -29,10 +29,13 @@ def retarget(
         str,
         typer.Option(
             metavar="METHOD",
-            help="hierarchical, filtered, perframe, warping, perkey, spacetime, puppet (frame by frame, as if "
-            "live), or copy (rotations alone: feet skate).",
+            help="whole-body (feet, legs and hips, then arms), hierarchical, filtered, perframe, warping, perkey, "
+            "spacetime, puppet (frame by frame, as if live), or copy (rotations alone: feet skate).",
         ),
-    ] = "hierarchical",
+    ] = "whole-body",
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Feet alone, by the hierarchical method: several times quicker.")
+    ] = False,
     exact: Exact = True,
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
@@ -59,13 +62,15 @@ def retarget(
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
     from footplant.edits.puppet import PUPPET, puppet
+    from footplant.edits.retarget import WHOLE_BODY
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError
     from footplant.io import SAMPLE, load_character
     from footplant.quality.fidelity import fidelity
     from footplant.solve.methods import method_of
 
-    chosen = None if method in ("copy", PUPPET) else method_of(method, exact=exact)
+    method = "hierarchical" if fast and method == WHOLE_BODY else method
+    chosen = None if method in ("copy", PUPPET, WHOLE_BODY) else method_of(method, exact=exact)
     if method == PUPPET and constraints is not None:
         raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
     result.check(file)

@@ -37,13 +37,14 @@ from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.spacetime import Spacetime
 from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, transfer
 
-WHOLE_BODY = "whole body"
-"""Name of the default solver in reports."""
+WHOLE_BODY = "whole-body"
+"""Name of the usual solver: feet, legs and hips, then arms, each over the whole clip."""
 EXTRA_LEVELS = 3
 """Maximum number of finer levels of hierarchical fitting, used while constraints are still missed. Each halves the knot
 spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and is less smooth."""
@@ -54,7 +55,7 @@ def retarget(
     target: Character,
     *,
     keep_footsteps: bool = False,
-    method: Method | None = None,
+    method: str | Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     copy: bool = False,
@@ -63,11 +64,14 @@ def retarget(
     """Return the clip's motion on another character, with its footplants kept.
 
     keep_footsteps: keep footsteps where they are in the world; otherwise they are scaled with the leg length.
+    method: None or "whole-body": feet, legs and hips, then arms; or a published method, by name or as an object.
     constraints: further constraints of the target, solved together with the footplants. contacts: the clip's contacts
     if they are already known. copy: only copy rotations and solve nothing, as a baseline for comparison.
     """
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
+    if isinstance(method, str):
+        method = None if method == WHOLE_BODY else method_of(method)
     whole = attach_feet(target)
     if whole is not target:
         refuse_constraints_on_detached_feet(target, constraints)

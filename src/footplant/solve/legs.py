@@ -193,6 +193,11 @@ def solve_legs(
         np.empty((frames, kernel.UNKNOWNS)),
         np.empty((frames * kernel.UNKNOWNS, 2 * kernel.UNKNOWNS + 1)),
     )
+    if not planted.any() and not hands and (signed > -settings.softness).all():
+        lowest = np.array([foot.lowest(own) - own[:, 1] for foot, own in zip(feet, ankles)])
+        if (lowest <= 0.0).all():
+            # nothing is asked for
+            return LegSolution(motion, 0, 0.0)
     slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, hands or {}, settings)
     most = settings.steps if steps is None else steps
     taken = 0
