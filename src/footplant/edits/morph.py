@@ -15,6 +15,7 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.changing_proportions import ProportionChange, on_skeleton_of
 from footplant.feet.detached import detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
+from footplant.feet.planting import can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import (
     find_steps,
@@ -69,7 +70,10 @@ def morph(
     problem = Problem(flatten_toes(moved, figure, plants, contacts.ground), figure, (*plants, *constraints))
     held = range(lead, len(clip.motion))
     soles = Soles(plants, contacts.ground, unlevelled=moved)
-    solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
+    if method is None and can_plant(figure):
+        solution = solve_planted(problem, plants, contacts.ground, held, unlevelled=moved, progress=progress)
+    else:
+        solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((moved, solution.motion), figure, contacts, against=judged, ground=contacts.ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))

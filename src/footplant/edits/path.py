@@ -22,6 +22,7 @@ from footplant.curves import Curve
 from footplant.errors import ConstraintError, MotionError
 from footplant.feet.lead_in import stand_lead_in
 from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
+from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
 from footplant.feet.soles import clearances_of, flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import find_steps, foot_length, plants_for, without_overlap
@@ -33,6 +34,7 @@ from footplant.problem import Method, Problem, Progress, Solution
 from footplant.quality.measure import measure_each
 from footplant.solve.choose_ik import choose_ik
 from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.legs import LEG_SETTINGS
 from footplant.solve.methods import method_of
 from footplant.solve.methods.hierarchical import Hierarchical
 
@@ -56,6 +58,8 @@ class PathSettings:
 
 
 SETTINGS = PathSettings()
+ON_CURVE = replace(LEG_SETTINGS, hips=1.0)
+"""Hips stay on the curve, and the legs do the work."""
 
 
 def path(
@@ -65,7 +69,7 @@ def path(
     from_start: bool = False,
     plant_at: PlantAt = "middle",
     timing: Timing = "keep",
-    method: str | Method = "hierarchical",
+    method: str | Method = WHOLE_BODY,
     exact: bool = True,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
@@ -102,7 +106,7 @@ def path(
     ground, notes = moved_ground(contacts.ground, moved, character.height)
     stage = replace(Stage.of(clip, character, contacts, keep_footsteps=True), ground=ground)
     plants = without_overlap(plants_for(moved, character, stage.move), motion.fps)
-    if isinstance(method, str):
+    if isinstance(method, str) and method != WHOLE_BODY:
         method = _method(method, exact, carried, clip, (*plants, *constraints))
     laid = flatten_toes(carried, character, plants, ground)
     problem = Problem(laid, character, (*plants, *constraints), rigidity=RIGIDITY)
@@ -110,7 +114,16 @@ def path(
     if isinstance(ground, InterpolatedGround):
         # a ground interpolated between footplants is a guess: allow the penetration that the source has
         deep = clearances_of(Kinematics(motion), character, contacts.ground)
-    solution = solve_soles(method, problem, Soles(plants, ground, deep, carried), range(lead, len(motion)), progress)
+    held = range(lead, len(motion))
+    if method == WHOLE_BODY and can_plant(character):
+        solution = solve_planted(
+            problem, plants, ground, held, unlevelled=carried, allowed=deep, settings=ON_CURVE, progress=progress
+        )
+    else:
+        solution = solve_soles(
+            Hierarchical() if isinstance(method, str) else method, problem, Soles(plants, ground, deep, carried), held,
+            progress,
+        )  # fmt: skip
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, carried, character, ground, lead)).noted(
             f"the first {lead} frames are a lead-in pose (a T-pose): moved along, and placed on the ground"

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from footplant.clip import Clip
-from footplant.constraints import Constraint, Footplant
+from footplant.constraints import Constraint
 from footplant.contacts.detection import Contacts, known_contacts
-from footplant.contacts.ground import Ground, lower_to_soles
+from footplant.contacts.ground import lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
 from footplant.feet.lead_in import stand_lead_in
 from footplant.feet.palms import palm_plants, without_idle_palms
-from footplant.feet.planting import can_plant, plant_feet
+from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_planted
 from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
@@ -42,12 +42,6 @@ from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.methods.spacetime import Spacetime
 from footplant.solve.reference import no_rougher
 from footplant.transfer import same_bones, transfer
-
-WHOLE_BODY = "whole-body"
-"""Name of the usual solver: feet, legs and hips, then arms, each over the whole clip."""
-EXTRA_LEVELS = 3
-"""Maximum number of finer levels of hierarchical fitting, used while constraints are still missed. Each halves the knot
-spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and is less smooth."""
 
 
 def retarget(
@@ -107,11 +101,9 @@ def retarget(
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
-        solution = _whole_body(problem, plants, palms, stage.ground, held, progress)
+        solution = solve_planted(problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress)
         finish = Finish(problem, palms, stage.ground, held, (), None, smooth=False)
         solution = finish.apply(solution, source, clip.character)
-        if constraints:
-            solution = _with_constraints(solution, problem, progress)
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
             # with the same bones, constraints that already hold change nothing, and straight knees stay straight
@@ -132,30 +124,3 @@ def retarget(
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     return replace(solution, report=replace(solution.report, before=before, after=after))
-
-
-def _whole_body(
-    problem: Problem,
-    plants: Sequence[Footplant],
-    palms: Sequence[Footplant],
-    ground: Ground,
-    frames: range,
-    progress: Progress | None,
-) -> Solution:
-    """Return the motion with its feet planted: hips and legs of the whole clip."""
-    watch = Stopwatch(problem)
-    if progress is not None:
-        progress("legs", 0.0)
-    found = plant_feet(problem.motion, problem.character, plants, ground, palms=palms, frames=frames)
-    watch.lap("legs", found.motion)
-    if progress is not None:
-        progress("legs", 1.0)
-    return watch.finish(WHOLE_BODY, found.motion, reachable=found.missed == 0.0)
-
-
-def _with_constraints(solution: Solution, problem: Problem, progress: Progress | None) -> Solution:
-    """Return the solution with the user's constraints met too, displacing the motion as little as possible."""
-    again = Hierarchical(Hybrid(problem.character), further=EXTRA_LEVELS).solve(problem.on(solution.motion), progress)
-    levels = (*solution.report.levels, *again.report.levels)
-    seconds = solution.report.seconds + again.report.seconds
-    return replace(again, report=replace(again.report, method=WHOLE_BODY, levels=levels, seconds=seconds))

@@ -21,6 +21,7 @@ from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
 from footplant.feet.footing import Footing, find_footing
 from footplant.feet.lead_in import stand_lead_in
+from footplant.feet.planting import can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
 from footplant.feet.steps import (
@@ -99,12 +100,17 @@ def terrain(
     if beams:
         # ducking brings the head under the beam earlier: a smooth solve first gives a good initial guess
         problem = problem.on(Hierarchical(exact=False).solve(problem).motion)
-    held, soles, method = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried), method or Hierarchical()
-    solution = solve_soles(method, problem, soles, held, progress)
-    pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
-    solution = within_acceleration_limit(
-        solution, solution.motion, problem, soles_above_ground(target, soles, held), pace
-    )
+    held, soles = range(lead, len(motion)), Soles(plants, ground, unlevelled=carried)
+    if method is None and can_plant(target):
+        start = carried if not beams else problem.motion
+        solution = solve_planted(problem, plants, ground, held, unlevelled=start, progress=progress)
+    else:
+        method = method or Hierarchical()
+        solution = solve_soles(method, problem, soles, held, progress)
+        pace = SourcePeak.of(clip, target) if getattr(method, "exact", False) else None
+        solution = within_acceleration_limit(
+            solution, solution.motion, problem, soles_above_ground(target, soles, held), pace
+        )
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, motion, target, ground, lead)).noted(
             f"the first {lead} frames are a lead-in pose (a T-pose): copied, and placed on the ground"

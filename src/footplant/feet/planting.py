@@ -14,11 +14,54 @@ from footplant.feet.foot_curves import foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.problem import Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
-from footplant.solve.legs import SIDES, HeldHand, LegSolution, legs_of, solve_legs
+from footplant.solve.ik.hybrid import Hybrid
+from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
+from footplant.solve.methods.hierarchical import Hierarchical
 
+WHOLE_BODY = "whole-body"
+"""Name of the usual solver: feet, legs and hips, then arms, each over the whole clip."""
+EXTRA_LEVELS = 3
+"""Maximum number of finer levels of hierarchical fitting, used while constraints are still missed. Each halves the knot
+spacing; 0 leaves more to the exact pass, which moves limbs frame by frame and is less smooth."""
 ROUGH_STEPS = 8
 """Steps of the first solve, after which toes are laid flat again."""
+
+
+def solve_planted(
+    problem: Problem,
+    plants: Sequence[Footplant],
+    ground: Ground,
+    frames: range,
+    *,
+    unlevelled: Motion,
+    palms: Sequence[Footplant] = (),
+    allowed: Mapping[str, NDArray] | None = None,
+    settings: LegSettings = LEG_SETTINGS,
+    progress: Progress | None = None,
+) -> Solution:
+    """Solve a problem of footplants by `plant_feet`; what else it asks for is solved on top, by the least displacement.
+
+    unlevelled: the problem's motion with its toes as they were.
+    """
+    watch = Stopwatch(problem)
+    if progress is not None:
+        progress("legs", 0.0)
+    found = plant_feet(
+        unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings
+    )
+    watch.lap("legs", found.motion)
+    if progress is not None:
+        progress("legs", 1.0)
+    solution = watch.finish(WHOLE_BODY, found.motion, reachable=found.missed == 0.0)
+    known = {id(constraint) for constraint in (*plants, *palms)}
+    if all(id(constraint) in known for constraint in problem.constraints):
+        return solution
+    again = Hierarchical(Hybrid(problem.character), further=EXTRA_LEVELS).solve(problem.on(solution.motion), progress)
+    levels = (*solution.report.levels, *again.report.levels)
+    seconds = solution.report.seconds + again.report.seconds
+    return replace(again, report=replace(again.report, method=WHOLE_BODY, levels=levels, seconds=seconds))
 
 
 def can_plant(character: Character) -> bool:
@@ -37,6 +80,7 @@ def plant_feet(
     palms: Sequence[Footplant] = (),
     allowed: Mapping[str, NDArray] | None = None,
     frames: range | None = None,
+    settings: LegSettings = LEG_SETTINGS,
 ) -> LegSolution:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
 
@@ -48,11 +92,11 @@ def plant_feet(
     shifted, held = _since(plants, span), _since(palms, span)
     depths = None if allowed is None else {name: depth[span.start : span.stop] for name, depth in allowed.items()}
     base = flatten_toes(part, character, shifted, ground)
-    first = _solve(base, character, shifted, held, ground, depths, ("heel", "ball"), ROUGH_STEPS)
+    first = _solve(base, character, shifted, held, ground, depths, settings, ("heel", "ball"), ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
-    found = _solve(_with_toes(base, level, character), character, shifted, held, ground, depths)
+    found = _solve(_with_toes(base, level, character), character, shifted, held, ground, depths, settings)
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
     return replace(found, motion=motion.like(root, rotations, motion.offsets))
@@ -60,11 +104,12 @@ def plant_feet(
 
 def _solve(
     motion: Motion, character: Character, plants: Sequence[Footplant], palms: Sequence[Footplant], ground: Ground,
-    allowed: Mapping[str, ArrayLike] | None, parts: Sequence[str] = ("heel", "ball", "toe"), steps: int | None = None,
+    allowed: Mapping[str, ArrayLike] | None, settings: LegSettings, parts: Sequence[str] = ("heel", "ball", "toe"),
+    steps: int | None = None,
 ) -> LegSolution:  # fmt: skip
     kinematics = Kinematics(motion)
     left, right = (foot_curve(kinematics, character, side, plants, ground, allowed, parts) for side in SIDES)
-    return solve_legs(kinematics, character, (left, right), _hands(kinematics, character, palms), steps=steps)
+    return solve_legs(kinematics, character, (left, right), _hands(kinematics, character, palms), settings, steps)
 
 
 def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:

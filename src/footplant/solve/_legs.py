@@ -26,11 +26,11 @@ class Reference(NamedTuple):
     shortest: NDArray
     """(2, F) metres; least distance: the knee flexed as far as it goes."""
     longest: NDArray
-    """(2,) metres; largest distance."""
+    """(2, F) metres; largest distance."""
     knee: NDArray
     """(2, F) radians; the reference's own flexion, 0 straight, never negative."""
     bones: NDArray
-    """(2, 2) metres; thigh and shank."""
+    """(2, F, 2) metres; thigh and shank."""
 
 
 class Asked(NamedTuple):
@@ -84,8 +84,8 @@ def update_slopes(reference, x, least_flexion, far, slopes):
     so that it never vanishes.
     """
     for s in range(2):
-        a, b = reference.bones[s]
         for f in range(x.shape[0]):
+            a, b = reference.bones[s, f, 0], reference.bones[s, f, 1]
             knee = min(max(reference.knee[s, f], least_flexion), 0.5 * math.pi)
             flexed = reference.flexed[s, f]
             slope = a * b * math.sin(knee) / max(flexed, 1e-9)
@@ -143,7 +143,7 @@ def step(reference, asked, weights, slopes, closed, x, room, out):
             if not closed:
                 continue
             slope, flexed = slopes[s, f], reference.flexed[s, f]
-            straight = (flexed - reference.longest[s]) / slope
+            straight = (flexed - reference.longest[s, f]) / slope
             folded = (flexed - reference.shortest[s, f]) / slope
             if x[f, slack] < straight:
                 square[slack, slack] += BOUND
@@ -208,7 +208,7 @@ class Leg(NamedTuple):
     between: NDArray
     """(J,) int64; joints between hip joint and knee, then −1, then joints between knee and ankle, then −1."""
     bones: NDArray
-    """(2,) metres; thigh and shank."""
+    """(F, 2) metres; thigh and shank."""
     hinge: NDArray
     """(3,) unit knee axis in the thigh's frame."""
     blend: NDArray
@@ -251,12 +251,12 @@ def pose(leg, parents, positions, world, hips, ankles, feet, flexions, local):
     places; feet (F, 4): world rotations of the foot; flexions (F,): signed flexion of the reference; local (F, J, 4):
     written at the leg's joints.
     """
-    a, b = leg.bones
-    most, least = (a + b) * 0.999999, abs(a - b) * 1.001 + 1e-6
     worst = 0.0
     turned = np.empty((world.shape[1], 4))
     for f in range(positions.shape[0]):
         p, w = positions[f], world[f]
+        a, b = leg.bones[f, 0], leg.bones[f, 1]
+        most, least = (a + b) * 0.999999, abs(a - b) * 1.001 + 1e-6
         vx = ankles[f, 0] - p[leg.upper, 0] - hips[f, 0]
         vy = ankles[f, 1] - p[leg.upper, 1] - hips[f, 1]
         vz = ankles[f, 2] - p[leg.upper, 2] - hips[f, 2]
@@ -323,7 +323,7 @@ def pose(leg, parents, positions, world, hips, ankles, feet, flexions, local):
 def _smallest():
     """Return tables of one frame."""
     reference = Reference(
-        np.ones((2, 1, 3)), np.ones((2, 1)), np.zeros((2, 1)), np.ones(2), np.zeros((2, 1)), np.ones((2, 2))
+        np.ones((2, 1, 3)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1, 2))
     )
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
@@ -340,7 +340,7 @@ def _step():
 
 
 def _leg():
-    return Leg(1, 2, 3, np.array([-1, -1]), np.ones(2), np.array([1.0, 0.0, 0.0]), np.array([0.1, 0.2]))
+    return Leg(1, 2, 3, np.array([-1, -1]), np.ones((1, 2)), np.array([1.0, 0.0, 0.0]), np.array([0.1, 0.2]))
 
 
 def _read_only(array):

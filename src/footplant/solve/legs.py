@@ -170,6 +170,7 @@ def solve_legs(
     assert legs is not None
     frames, fps = len(motion), motion.fps
     bones = np.array([_bone_lengths(positions, leg) for leg in legs])
+    ends = np.moveaxis(bones, 2, 1)
     flexions, hinges = zip(*(knee_flexions(kinematics, leg, settings) for leg in legs))
     signed = np.array(flexions)
     # knees that are straight or bent backwards: softness·exp(k/softness − 1), which is smooth and positive
@@ -177,9 +178,9 @@ def solve_legs(
     knee = np.where(signed > soft, signed, soft * np.exp(np.minimum(signed / soft, 1.0) - 1.0))
     reference = kernel.Reference(
         np.array([positions[:, leg.upper] - positions[:, leg.end] for leg in legs]),
-        _distance(bones[:, :, None], knee),
-        _distance(bones[:, :, None], np.maximum(knee, settings.most_flexion)),
-        _distance(bones, np.full(2, settings.least_flexion)),
+        _distance(ends, knee),
+        _distance(ends, np.maximum(knee, settings.most_flexion)),
+        _distance(ends, np.full_like(knee, settings.least_flexion)),
         knee,
         bones,
     )
@@ -187,7 +188,7 @@ def solve_legs(
     planted = np.array([foot.planted for foot in feet])
     places = np.where(planted[..., None], np.array([foot.places for foot in feet]) - ankles, 0.0)
     x = np.zeros((frames, kernel.UNKNOWNS))
-    weights = _weights(settings, float(bones.sum(axis=1).mean()), fps)
+    weights = _weights(settings, float(bones.sum(axis=2).mean()), fps)
     room = kernel.Room(
         np.empty((frames, kernel.UNKNOWNS, kernel.UNKNOWNS)),
         np.empty((frames, kernel.UNKNOWNS)),
@@ -231,17 +232,15 @@ def solve_legs(
 
 
 def _distance(bones: NDArray, flexions: NDArray) -> NDArray:
-    """Return distances from hip joint to ankle, metres, for bones (2, 2, …) and flexions (2, …)."""
+    """Return distances (2, F) from hip joint to ankle, metres, for bones (2, 2, F) and flexions (2, F)."""
     thigh, shank = bones[:, 0], bones[:, 1]
     return np.sqrt(thigh**2 + shank**2 + 2.0 * thigh * shank * np.cos(flexions))
 
 
-def _bone_lengths(positions: NDArray, leg: Limb) -> tuple[float, float]:
-    thigh, shank = (
-        float(np.median(np.linalg.norm(positions[:, end] - positions[:, start], axis=1)))
-        for start, end in ((leg.upper, leg.lower), (leg.lower, leg.end))
-    )
-    return thigh, shank
+def _bone_lengths(positions: NDArray, limb: Limb) -> NDArray:
+    """Return the lengths (F, 2) of a limb's bones, metres."""
+    joints = positions[:, [limb.upper, limb.lower, limb.end]]
+    return np.linalg.norm(np.diff(joints, axis=1), axis=2)
 
 
 def _weights(settings: LegSettings, length: float, fps: float):
@@ -266,7 +265,7 @@ def _held_arms(
         if side in hands:
             arm = limb_of(character, f"{side}_arm")
             held[s], arms[s] = hands[side].frames, positions[:, arm.upper] - hands[side].wrists
-            reach[s] = settings.arm_reach * sum(_bone_lengths(positions, arm))
+            reach[s] = settings.arm_reach * float(np.median(_bone_lengths(positions, arm).sum(axis=1)))
     return held, arms, reach
 
 
