@@ -24,6 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
+from footplant.clip import Clip
+from footplant.skeleton import Character
 from retarget_quality import MOTIONS, SAMPLE_CLIPS
 from timing import print_figures
 
@@ -61,37 +63,39 @@ def _character(name: str):
 
 def measure_pair(clip_name: str, figure_name: str, data: Path) -> dict:
     """Retarget and measure one pair: its figures, or why there are none."""
-    from footplant.edits.retarget import retarget
     from footplant.errors import FootplantError
-    from footplant.quality.fidelity import fidelity
 
-    place = lambda name: name if name.startswith("sample:") else str(data / name)  # noqa: E731
     row: dict = {"clip": clip_name, "character": figure_name}
-    # without a handler the signal ends the process, also one that is inside a kernel
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(LONGEST)
     try:
-        clip = _clip(place(clip_name))
+        clip = _clip(_place(clip_name, data))
         if clip.character.roles is None or len(clip.motion) < 10:
             return row | {"skipped": "no human motion"}
-        figure = _character(place(figure_name))
+        figure = _character(_place(figure_name, data))
     except FootplantError as error:
         return row | {"skipped": str(error).replace(str(data), "").splitlines()[0][:200]}
     try:
-        started = time.process_time()
-        solution = retarget(clip, figure)
-        solved = time.process_time()
-        found = fidelity((clip.motion, clip.character), (solution.motion, figure))
-        measured = time.process_time()
+        return row | _figures(clip, figure)
     except Exception as error:  # one odd pair must not stop the others
         return row | {"error": f"{type(error).__name__}: {error}".replace(str(data), "")[:300]}
-    finally:
-        signal.alarm(0)
+
+
+def _place(name: str, data: Path) -> str:
+    return name if name.startswith("sample:") else str(data / name)
+
+
+def _figures(clip: Clip, figure: Character) -> dict:
+    """The figures of one pair, and the time that they took."""
+    from footplant.edits.retarget import retarget
+    from footplant.quality.fidelity import fidelity
+
+    started = time.process_time()
+    solution = retarget(clip, figure)
+    solved = time.process_time()
+    found = fidelity((clip.motion, clip.character), (solution.motion, figure))
+    measured = time.process_time()
     if found is None:
-        return row | {"skipped": "nothing to compare"}
-    after = solution.report.after
-    own = {} if after is None or after.worst_plant is None else {"plants_worst_mm": after.worst_plant.drift}
-    return row | {
+        return {"skipped": "nothing to compare"}
+    return {
         "frames": len(clip.motion),
         "status": solution.status.name.lower(),
         "seconds": solved - started,
@@ -100,14 +104,28 @@ def measure_pair(clip_name: str, figure_name: str, data: Path) -> dict:
         "figures": {name: round(value, 5) for name, value in found.figures().items()},
         "not_right": found.not_right(),
         "places": dict(found.places),
-        "own": own,
     }
 
 
-def run(pairs: list[tuple[str, str]], count: int, data: Path, jobs: int) -> list[dict]:
-    """Rows of the first `count` pairs that can be measured or fail, and of those skipped on the way."""
-    rows: list[dict] = []
-    waiting, done = iter(pairs), 0
+def _timed(clip_name: str, figure_name: str, data: Path) -> dict:
+    """`measure_pair` in a process of its own, which ends if it takes too long."""
+    # without a handler the signal ends the process, also one that is inside a kernel
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(LONGEST)
+    try:
+        return measure_pair(clip_name, figure_name, data)
+    finally:
+        signal.alarm(0)
+
+
+def run(pairs: list[tuple[str, str]], count: int, data: Path, jobs: int, kept: Path | None = None) -> list[dict]:
+    """Rows of the first `count` pairs that can be measured or fail, and of those skipped on the way.
+
+    kept: a file of JSON lines to which rows are added as they come; pairs in it are not done again.
+    """
+    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept is not None and kept.exists() else []
+    known = {(row["clip"], row["character"]) for row in rows}
+    waiting, done = iter([pair for pair in pairs if pair not in known]), sum("skipped" not in row for row in rows)
     pool = ProcessPoolExecutor(jobs)
     running: dict[Future, tuple[str, str]] = {}
     while True:
@@ -115,7 +133,7 @@ def run(pairs: list[tuple[str, str]], count: int, data: Path, jobs: int) -> list
             pair = next(waiting, None)
             if pair is None:
                 break
-            running[pool.submit(measure_pair, *pair, data)] = pair
+            running[pool.submit(_timed, *pair, data)] = pair
         if not running:
             break
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -130,6 +148,9 @@ def run(pairs: list[tuple[str, str]], count: int, data: Path, jobs: int) -> list
         for future in finished & set(running):
             found.append(future.result())
             del running[future]
+        if kept is not None:
+            with kept.open("a") as file:
+                file.writelines(json.dumps(row) + "\n" for row in found)
         for row in found:
             rows.append(row)
             done += "skipped" not in row
@@ -143,7 +164,7 @@ def _alone(pair: tuple[str, str], data: Path) -> dict:
     """The row of a pair in a process of its own."""
     with ProcessPoolExecutor(1) as pool:
         try:
-            return pool.submit(measure_pair, *pair, data).result()
+            return pool.submit(_timed, *pair, data).result()
         except BrokenProcessPool:
             return {"clip": pair[0], "character": pair[1], "error": f"its process ended (or took over {LONGEST} s)"}
 
@@ -260,6 +281,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--data", type=Path, default=SHARED, help="where clips and characters are")
     parser.add_argument("--out", type=Path, help="write all figures: .json, or .csv")
+    parser.add_argument("--rows", type=Path, help="keep every pair in this file as it comes; go on with it if there")
     parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="show an earlier --out beside it")
     arguments = parser.parse_args()
@@ -267,7 +289,7 @@ def main() -> int:
         os.environ.setdefault(variable, "1")
     pairs = all_pairs(arguments.data)
     random.Random(arguments.seed).shuffle(pairs)
-    rows = run(pairs, arguments.pairs, arguments.data, arguments.jobs)
+    rows = run(pairs, arguments.pairs, arguments.data, arguments.jobs, arguments.rows)
     now = summary(rows)
     if arguments.out:
         write(arguments.out, rows, now, arguments)

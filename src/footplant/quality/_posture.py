@@ -51,15 +51,16 @@ def bone(body, f, a, b):
 
 
 @uncounted_jit
-def bend(body, f, a):
-    """Return the bend at joint a + 1 of the chain a, a + 1, a + 2, degrees, and its unit direction off the chord."""
+def bend(body, f, a, way):
+    """Return the bend at joint a + 1 of the chain a, a + 1, a + 2, degrees; way (3,) is its unit direction."""
     ux, uy, uz = bone(body, f, a, a + 1)
     vx, vy, vz = bone(body, f, a + 1, a + 2)
     cx, cy, cz = bone(body, f, a, a + 2)
     share = (ux * cx + uy * cy + uz * cz) / max(cx * cx + cy * cy + cz * cz, 1e-24)
     x, y, z = ux - share * cx, uy - share * cy, uz - share * cz
     length = max(math.sqrt(x * x + y * y + z * z), 1e-12)
-    return angle(ux, uy, uz, vx, vy, vz), x / length, y / length, z / length
+    way[0], way[1], way[2] = x / length, y / length, z / length
+    return angle(ux, uy, uz, vx, vy, vz)
 
 
 @uncounted_jit
@@ -121,37 +122,42 @@ def near_body(body, f, side, x, y, z, radii, out):
     )
 
 
-@uncounted_jit
+@jit
 def compare_frames(source, result, fingers, reach, radii, out):
     """Write the `Comparison` of two bodies (F, 18, 3); fingers: whether palms point to one, reach: metres to them."""
+    # loops instead of repeated calls: each call is compiled into the loop once more
+    ways, palms = np.empty((2, 3)), np.empty((2, 3))
     for f in range(source.shape[0]):
         for side in range(2):
-            arm, leg = ARM + SIDE * side, LEG + SIDE * side
             for n in range(4):
-                a = arm + n if n < 2 else leg + n - 2
+                a = (ARM if n < 2 else LEG - 2) + SIDE * side + n
                 ax, ay, az = bone(source, f, a, a + 1)
                 bx, by, bz = bone(result, f, a, a + 1)
                 out.limbs[f, side, n] = angle(ax, ay, az, bx, by, bz)
             for n in range(2):
-                a = arm if n == 0 else leg
-                theirs, ax, ay, az = bend(source, f, a)
-                ours, bx, by, bz = bend(result, f, a)
-                out.bends[f, side, n, 0], out.bends[f, side, n, 1] = theirs, ours
-                out.opposed[f, side, n] = ax * bx + ay * by + az * bz
-                if n == 1:
-                    lx, ly, lz = bone(source, f, LEG + SIDE, LEG)
-                    ux, uy, uz = bone(source, f, HIPS, HEAD)
-                    out.ahead[f, side] = ax * (ly * uz - lz * uy) + ay * (lz * ux - lx * uz) + az * (lx * uy - ly * ux)
-        for n in range(2):
-            body = source if n == 0 else result
-            ax, ay, az = palm(body, f, 0, fingers, reach)
-            bx, by, bz = palm(body, f, 1, fingers, reach)
-            cx, cy, cz = bone(body, f, ARM + 2, ARM + SIDE + 2)
-            out.hands[f, 0, n] = math.sqrt((ax - bx) * (ax - bx) + (ay - by) * (ay - by) + (az - bz) * (az - bz))
-            out.hands[f, 1, n] = math.sqrt(cx * cx + cy * cy + cz * cz)
-            if n == 0:
-                near_body(body, f, 0, ax, ay, az, radii, out.near)
-                near_body(body, f, 1, bx, by, bz, radii, out.near)
+                for which in range(2):
+                    body = source if which == 0 else result
+                    a = (ARM if n == 0 else LEG) + SIDE * side
+                    out.bends[f, side, n, which] = bend(body, f, a, ways[which])
+                out.opposed[f, side, n] = ways[0, 0] * ways[1, 0] + ways[0, 1] * ways[1, 1] + ways[0, 2] * ways[1, 2]
+            lx, ly, lz = bone(source, f, LEG + SIDE, LEG)
+            ux, uy, uz = bone(source, f, HIPS, HEAD)
+            out.ahead[f, side] = (
+                ways[0, 0] * (ly * uz - lz * uy) + ways[0, 1] * (lz * ux - lx * uz) + ways[0, 2] * (lx * uy - ly * ux)
+            )
+        for which in range(2):
+            body = source if which == 0 else result
+            for side in range(2):
+                palms[side, 0], palms[side, 1], palms[side, 2] = palm(body, f, side, fingers, reach)
+                if which == 0:
+                    near_body(body, f, side, palms[side, 0], palms[side, 1], palms[side, 2], radii, out.near)
+            square = wrists = 0.0
+            for k in range(3):
+                apart = palms[0, k] - palms[1, k]
+                square += apart * apart
+                apart = body[f, ARM + 2, k] - body[f, ARM + SIDE + 2, k]
+                wrists += apart * apart
+            out.hands[f, 0, which], out.hands[f, 1, which] = math.sqrt(square), math.sqrt(wrists)
 
 
 @uncounted_jit

@@ -93,14 +93,6 @@ def quantile(values, count, share):
     return first + (place - below) * (second - first)
 
 
-@uncounted_jit
-def median_along(track, column, axis, start, end, values):
-    """Return the median of one coordinate of a column of positions (F, P, 3) over frames start … end−1."""
-    for f in range(start, end):
-        values[f - start] = track[f, column, axis]
-    return quantile(values, end - start, 0.5)
-
-
 class StanceLimits(NamedTuple):
     """Thresholds of `quality.stances`, metres."""
 
@@ -128,7 +120,26 @@ class Bodies(NamedTuple):
 
 
 @uncounted_jit
-def carries(bodies, hips, feet, side, column, start, end, limits, values):
+def collect(bodies, hips, side, column, joint, start, end, rows):
+    """Write the series (10, n) of a stance: see `stance_errors`."""
+    source, result, turns, heights = bodies.source, bodies.result, bodies.turns, bodies.heights
+    middle = start + (end - start) // 2
+    w, x, y, z = turns[middle, joint, 0], turns[middle, joint, 1], turns[middle, joint, 2], turns[middle, joint, 3]
+    dx, dy, dz = rotate(w, -x, -y, -z, 0.0, -1.0, 0.0)
+    for f in range(start, end):
+        n = f - start
+        rows[0, n], rows[1, n] = heights[side, f], heights[1 - side, f]
+        rows[2, n] = source[f, hips, 1] - source[f, column, 1]
+        rows[3, n], rows[4, n] = source[f, column, 0], source[f, column, 2]
+        rows[5, n], rows[6, n] = result[f, column, 0], result[f, column, 2]
+        rows[7, n] = result[f, column, 1]
+        w, x, y, z = turns[f, joint, 0], turns[f, joint, 1], turns[f, joint, 2], turns[f, joint, 3]
+        # direction of what points down at mid-stance
+        rows[8, n], _, rows[9, n] = rotate(w, x, y, z, dx, dy, dz)
+
+
+@uncounted_jit
+def carries(bodies, hips, feet, column, start, end, limits, medians, values):
     """Return whether a still joint belongs to a foot that stands: see `quality.stances`; feet: the ankles' columns."""
     source, heights = bodies.source, bodies.heights
     ax, az, bx, bz = np.inf, np.inf, -np.inf, -np.inf
@@ -137,16 +148,11 @@ def carries(bodies, hips, feet, side, column, start, end, limits, values):
         ax, az, bx, bz = min(ax, x), min(az, z), max(bx, x), max(bz, z)
     if (bx - ax) * (bx - ax) + (bz - az) * (bz - az) > limits.travel * limits.travel:
         return True
-    for f in range(start, end):
-        values[f - start] = heights[side, f]
-    high = quantile(values, end - start, 0.5)
-    x = median_along(source, column, 0, start, end, values)
-    z = median_along(source, column, 2, start, end, values)
     lowest = np.inf
     for foot in range(2):
         count = 0
         for f in range(source.shape[0]):
-            dx, dz = source[f, feet[foot], 0] - x, source[f, feet[foot], 2] - z
+            dx, dz = source[f, feet[foot], 0] - medians[3], source[f, feet[foot], 2] - medians[4]
             if dx * dx + dz * dz < limits.around * limits.around:
                 values[count] = heights[foot, f]
                 count += 1
@@ -154,69 +160,9 @@ def carries(bodies, hips, feet, side, column, start, end, limits, values):
             lowest = min(lowest, quantile(values, count, 0.02))
     if lowest == np.inf:
         lowest = 0.0
-    if high - lowest < limits.low:
+    if medians[0] - lowest < limits.low:
         return True
-    for f in range(start, end):
-        values[f - start] = source[f, hips, 1] - source[f, column, 1]
-    if quantile(values, end - start, 0.5) <= limits.upright:
-        return False
-    for f in range(start, end):
-        values[f - start] = heights[1 - side, f]
-    return high < quantile(values, end - start, 0.5) + limits.low
-
-
-@uncounted_jit
-def sole_drift(bodies, joint, column, start, end, points, limits, values, track):
-    """Return how far the steadiest of the points from a joint down to its sole moves over the ground, metres.
-
-    points: number of them. values (F,) and track (F, 2) are workspace.
-    """
-    result, turns = bodies.result, bodies.turns
-    count, middle = end - start, start + (end - start) // 2
-    deep = median_along(result, column, 1, start, end, values) - limits.floor + 0.02
-    deep = min(max(deep, limits.shallowest), limits.deepest)
-    w, x, y, z = turns[middle, joint, 0], turns[middle, joint, 1], turns[middle, joint, 2], turns[middle, joint, 3]
-    dx, dy, dz = rotate(w, -x, -y, -z, 0.0, -deep, 0.0)
-    best = np.inf
-    for n in range(points):
-        share = n / (points - 1)
-        for f in range(start, end):
-            w, x, y, z = turns[f, joint, 0], turns[f, joint, 1], turns[f, joint, 2], turns[f, joint, 3]
-            vx, _, vz = rotate(w, x, y, z, dx, dy, dz)
-            track[f - start, 0] = result[f, column, 0] + share * vx
-            track[f - start, 1] = result[f, column, 2] + share * vz
-        best = min(best, farthest(track, count, values))
-    return best
-
-
-@uncounted_jit
-def farthest(track, count, values):
-    """Return the largest squared distance of the first places (F, 2) from their median."""
-    for f in range(count):
-        values[f] = track[f, 0]
-    x = quantile(values, count, 0.5)
-    for f in range(count):
-        values[f] = track[f, 1]
-    z = quantile(values, count, 0.5)
-    largest = 0.0
-    for f in range(count):
-        dx, dz = track[f, 0] - x, track[f, 1] - z
-        largest = max(largest, dx * dx + dz * dz)
-    return largest
-
-
-@uncounted_jit
-def departure(bodies, column, start, end, values):
-    """Return the largest squared horizontal distance of the result's joint from the source's path, medians aligned."""
-    source, result = bodies.source, bodies.result
-    x = median_along(result, column, 0, start, end, values) - median_along(source, column, 0, start, end, values)
-    z = median_along(result, column, 2, start, end, values) - median_along(source, column, 2, start, end, values)
-    largest = 0.0
-    for f in range(start, end):
-        dx = result[f, column, 0] - source[f, column, 0] - x
-        dz = result[f, column, 2] - source[f, column, 2] - z
-        largest = max(largest, dx * dx + dz * dz)
-    return largest
+    return medians[2] > limits.upright and medians[0] < medians[1] + limits.low
 
 
 @uncounted_jit
@@ -256,18 +202,47 @@ def largest_turn(turns, joint, start, end, moments):
 def stance_errors(bodies, hips, feet, stances, points, limits, out):
     """Write (N, 3): whether a stance carries the body (1 or 0), its drift in metres and its turn in radians.
 
-    stances: rows (column, joint of the result, side, start, end). out stays as it is where it does not carry.
+    stances: rows (column, joint of the result, side, start, end). points: how many from the joint down to its sole are
+    followed. out stays as it is where a stance does not carry.
     """
     frames = bodies.source.shape[0]
-    values, track, moments = np.empty(frames), np.empty((frames, 2)), np.empty((2, 5, 4))
+    # heights of this and of the other foot, hips above the joint, x and z of the source's and of the result's joint,
+    # the result's height, x and z of the direction to the sole; one loop takes all medians, since a call of a quantile
+    # is compiled wherever it stands
+    rows, medians = np.empty((10, frames)), np.empty(10)
+    values, track, moments = np.empty(frames), np.empty((2, frames)), np.empty((2, 5, 4))
     for n in range(stances.shape[0]):
         column, joint, side, start, end = stances[n, 0], stances[n, 1], stances[n, 2], stances[n, 3], stances[n, 4]
+        count = end - start
+        collect(bodies, hips, side, column, joint, start, end, rows)
+        for r in range(8):
+            for f in range(count):
+                values[f] = rows[r, f]
+            medians[r] = quantile(values, count, 0.5)
         out[n, 0] = 0.0
-        if carries(bodies, hips, feet, side, column, start, end, limits, values):
-            own = sole_drift(bodies, joint, column, start, end, points, limits, values, track)
-            apart = departure(bodies, column, start, end, values)
-            out[n, 0], out[n, 1] = 1.0, math.sqrt(min(own, apart))
-            out[n, 2] = largest_turn(bodies.turns, joint, start, end, moments)
+        if not carries(bodies, hips, feet, column, start, end, limits, medians, values):
+            continue
+        deep = min(max(medians[7] - limits.floor + 0.02, limits.shallowest), limits.deepest)
+        best = 0.0
+        for f in range(count):
+            # departure from the source's path, relative to both medians
+            dx = rows[5, f] - medians[5] - rows[3, f] + medians[3]
+            dz = rows[6, f] - medians[6] - rows[4, f] + medians[4]
+            best = max(best, dx * dx + dz * dz)
+        for p in range(points):
+            share = deep * p / (points - 1)
+            for k in range(2):
+                for f in range(count):
+                    track[k, f] = rows[5 + k, f] + share * rows[8 + k, f]
+                    values[f] = track[k, f]
+                medians[8 + k] = quantile(values, count, 0.5)
+            farthest = 0.0
+            for f in range(count):
+                dx, dz = track[0, f] - medians[8], track[1, f] - medians[9]
+                farthest = max(farthest, dx * dx + dz * dz)
+            best = min(best, farthest)
+        out[n, 0], out[n, 1] = 1.0, math.sqrt(best)
+        out[n, 2] = largest_turn(bodies.turns, joint, start, end, moments)
 
 
 def _read_only(*shape):
