@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -171,8 +171,6 @@ def test_another_size_heading_and_rate():
     local = np.array(motion.rotations)
     local[:, 0] = rotation.multiply(quarter, local[:, 0])
     turned = type(motion)(larger, rotation.rotate(quarter, 2.0 * motion.root), local, motion.fps)
-    from dataclasses import replace
-
     figure = replace(character, skeleton=larger, skin=None)
     found = fidelity((motion, character), (turned, figure))
     assert found is not None
@@ -220,10 +218,25 @@ def test_no_humanoid_no_frames():
     pose = Pose()
     short = pose.motion[:5]
     assert fidelity((short, pose.character), (short, pose.character)) is None
-    from dataclasses import replace
-
     nobody = replace(pose.character, roles=None)
     assert motion_pair((pose.motion, nobody), pose.both) is None
+
+
+@pytest.mark.parametrize("missing", ["toes", "hand", "lower_arm", "upper_arm", "lower_leg"])
+def test_bodies_without_some_joints(missing):
+    """What needs a joint that one of the two lacks is None, and the rest is measured."""
+    pose = Pose()
+    roles = pose.character.require_roles()
+    kept = {role: joints for role, joints in roles.joints.items() if not role.endswith(missing)}
+    figure = replace(pose.character, roles=replace(roles, joints=kept))
+    for source, result in (((pose.motion, figure), pose.both), (pose.both, (pose.motion, figure))):
+        found = fidelity(source, result)
+        assert found is not None
+        assert found.stance_worst_mm == pytest.approx(0.0, abs=1e-9)
+        assert all(np.isfinite(value) for value in found.figures().values())
+        assert (found.sole_tilt_deg is None) == (missing == "toes")
+        assert (found.forearm_median_deg is None) == (missing in ("hand", "lower_arm"))
+        assert (found.shin_median_deg is None) == (found.knee_flip_frames is None) == (missing == "lower_leg")
 
 
 def test_rows_and_line():
