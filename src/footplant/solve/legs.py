@@ -186,8 +186,11 @@ def solve_legs(
         bones,
     )
     ankles = np.array([positions[:, leg.end] for leg in legs])
-    planted = np.array([foot.planted for foot in feet])
-    places = np.where(planted[..., None], np.array([foot.places for foot in feet]) - ankles, 0.0)
+    planted, places = np.array([foot.planted for foot in feet]), np.array([foot.places for foot in feet])
+    # what all plants have in common moves the whole clip, and costs nothing
+    shift = np.median((places - ankles)[planted], axis=0) if planted.any() else np.zeros(3)
+    ankles = ankles + shift
+    places = np.where(planted[..., None], places - ankles, 0.0)
     x = np.zeros((frames, kernel.UNKNOWNS))
     weights = _weights(settings, float(bones.sum(axis=2).mean()), fps)
     room = kernel.Room(
@@ -200,7 +203,7 @@ def solve_legs(
         if (lowest <= 0.0).all():
             # nothing is asked for
             return LegSolution(motion, 0, 0.0)
-    slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, hands or {}, settings)
+    slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, hands or {}, shift, settings)
     most = settings.steps if steps is None else steps
     taken, clear = 0, None
     for taken in range(most + 1):
@@ -225,13 +228,15 @@ def solve_legs(
             leg.upper, leg.lower, leg.end, _joints_between(character, leg), bones[s], hinges[s],
             np.array(settings.own_plane),
         )  # fmt: skip
-        hips = np.ascontiguousarray(x[:, :3])
+        hips = x[:, :3] + shift
         parents = motion.skeleton.parents
         worst = kernel.pose(
             table, parents, positions, kinematics.rotations, hips, goals, foot.rotations, signed[s], rotations
         )
         missed = max(missed, worst)
-    return LegSolution(motion.like(motion.root + x[:, :3], rotation.unroll(rotations), motion.offsets), taken, missed)
+    return LegSolution(
+        motion.like(motion.root + shift + x[:, :3], rotation.unroll(rotations), motion.offsets), taken, missed
+    )
 
 
 def _distance(bones: NDArray, flexions: NDArray) -> NDArray:
@@ -259,7 +264,7 @@ def _weights(settings: LegSettings, length: float, fps: float):
 
 
 def _held_arms(
-    kinematics: Kinematics, character: Character, hands: Mapping[str, HeldHand], settings: LegSettings
+    kinematics: Kinematics, character: Character, hands: Mapping[str, HeldHand], shift: NDArray, settings: LegSettings
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Return where hands are held (2, F), the vectors (2, F, 3) from wrist to shoulder, and the arms' lengths (2,)."""
     frames, positions = len(kinematics.motion), kinematics.positions
@@ -267,7 +272,7 @@ def _held_arms(
     for s, side in enumerate(SIDES):
         if side in hands:
             arm = limb_of(character, f"{side}_arm")
-            held[s], arms[s] = hands[side].frames, positions[:, arm.upper] - hands[side].wrists
+            held[s], arms[s] = hands[side].frames, positions[:, arm.upper] + shift - hands[side].wrists
             reach[s] = settings.arm_reach * float(np.median(_bone_lengths(positions, arm).sum(axis=1)))
     return held, arms, reach
 
