@@ -44,10 +44,12 @@ def library(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture
-def pool():
-    """Two workers."""
+@pytest.fixture(scope="module")
+def pool(library):
+    """Two workers for all tests; both have loaded their kernels."""
     made = LocalPool(2, Limits(60.0, 2048.0))
+    for number, worker in enumerate(made.workers):
+        assert worker.do(Task(f"first of {number}", "measure", str(library / "clip0.bvh")))["status"] == "done"
     yield made
     made.close()
 
