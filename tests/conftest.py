@@ -14,15 +14,16 @@ import pytest
 from hypothesis import settings
 
 from real_clips import DATA, SHARED
+from thorough import thorough
 
 # two workers and their child processes use all cores already: more threads of BLAS would wait for each other
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 # a run that decides whether a change lands must not depend on luck; elsewhere every run tries new examples
-settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=thorough(50, 300))
 # what is called first may have to be compiled
-settings.register_profile("here", deadline=None)
+settings.register_profile("here", deadline=None, max_examples=thorough(50, 300))
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # a job of a shell in the background (nohup … &) ignores SIGINT, and so would every process that the tests start

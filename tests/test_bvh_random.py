@@ -14,11 +14,12 @@ from conftest import shared_files
 from footplant.errors import FormatError
 from footplant.io import bvh
 from footplant.kinematics import Kinematics
+from thorough import thorough
 
 REAL = shared_files("bvh/*/*.bvh")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=thorough(75, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(), st.booleans())
 def test_random_hierarchies_match_a_reference_reader(tree, added):
     parents, offsets, channels, ends, rows = tree
@@ -34,7 +35,7 @@ def test_random_hierarchies_match_a_reference_reader(tree, added):
     assert np.abs(Kinematics(got).positions - expected).max() < 1e-9
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=thorough(200, 2000), deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_raise_format_errors_only(data):
     for start in (b"", b"HIERARCHY\nROOT a\n{\n", simple().encode()[:-30]):
@@ -42,7 +43,7 @@ def test_random_bytes_raise_format_errors_only(data):
             bvh.parse(start + data)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=thorough(200, 2000), deadline=None)
 @given(st.data())
 def test_damaged_files_raise_format_errors_only(data):
     text = bytearray(simple("0 1 0 10 20 30 5 6 7\n1e1 2 3 4 5 6 7 8 9\n").encode())

@@ -22,6 +22,7 @@ from footplant.motion import Motion
 from footplant.samples import mannequin
 from footplant.skeleton import Character
 from random_figures import random_motion
+from thorough import thorough
 
 REAL = shared_files("bvh/*/*.bvh")
 
@@ -105,7 +106,7 @@ def test_real_files_round_trip(path, tmp_path):
     assert np.abs(third.motion.root - second.motion.root).max() < 1e-6
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=thorough(60, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees())
 def test_random_files_round_trip(tmp_path, tree):
     """Read with a given meaning of position channels, write, and read with automatic detection."""

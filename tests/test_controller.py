@@ -25,6 +25,7 @@ from footplant.live.motion_set import MotionSet, load_set, read_set
 from footplant.live.script import Order, drive, held_intervals, parse_script
 from footplant.live.tables import GAIT, ONCE, as_motion
 from footplant.motion import Motion
+from thorough import thorough
 
 FPS = 60.0
 
@@ -87,7 +88,7 @@ def requests_of(seed, names, count):
 
 
 @pytest.mark.parametrize("which", [full, without_jumps])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=thorough(5, 20), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_200_requests_are_continuous(which, seed):
     """Root velocity and heading have no jump: accelerations stay within 1.5 times the clips' own."""

@@ -25,6 +25,7 @@ from footplant.io.gltf.skin import triangles
 from footplant.motion import Motion
 from footplant.skinning import linear_blend
 from gltf_made import Made, figure, quaternion
+from thorough import thorough
 
 
 def read(made: Made | bytes) -> tuple[RawCharacter, ...]:
@@ -197,7 +198,7 @@ def trees(draw):
     return nodes, curves
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=thorough(40, 400), deadline=None)
 @given(trees())
 def test_positions_are_those_of_the_matrices_under_any_scale(tree):
     nodes, curves = tree
@@ -616,7 +617,7 @@ def test_values_of_wrong_types_give_a_format_error_or_a_character():
     assert 150 < refused < 780
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=thorough(40, 400), deadline=None)
 @given(st.data())
 def test_flipped_bytes_give_a_format_error_or_a_character(data):
     content = bytearray(figure().glb())

@@ -19,6 +19,7 @@ from footplant.io.gltf.document import Document
 from footplant.io.gltf.write import bone_skin, strongest
 from gltf_made import Made, figure, quaternion
 from test_gltf import trees
+from thorough import thorough
 
 
 def load(path, take: int = 0) -> Clip:
@@ -180,7 +181,7 @@ def test_an_added_root_is_animated_through_its_children(tmp_path):
     np.testing.assert_allclose(a.positions[:, 1:], b.positions[:, 1:], atol=1e-6)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=thorough(25, 100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=trees())
 def test_edits_round_trip_under_any_scale(tmp_path, tree):
     nodes, curves = tree

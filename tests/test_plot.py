@@ -67,8 +67,8 @@ def test_plants_change_the_picture(tmp_path):
 
 @pytest.mark.quick
 def test_poses_alone_are_less_tall(tmp_path):
-    whole = pixels(plot.strip(stepping(), tmp_path / "whole.png", plants={}, dpi=40))
-    poses = pixels(plot.strip(stepping(), tmp_path / "poses.png", plants={}, panels=False, dpi=40))
+    whole = pixels(plot.strip(stepping(), tmp_path / "whole.png", plants={}, mesh=False, dpi=40))
+    poses = pixels(plot.strip(stepping(), tmp_path / "poses.png", plants={}, mesh=False, panels=False, dpi=40))
     assert poses.shape[0] < 0.6 * whole.shape[0]
 
 

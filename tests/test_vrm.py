@@ -24,6 +24,7 @@ from footplant.skinning import linear_blend
 from gltf_made import quaternion
 from random_figures import random_motion
 from test_gltf_write import chunks, edited
+from thorough import thorough
 from vrm_made import PLACES, human, made
 
 SUFFIX = {"0": ".vrm", "1": ".vrm", "a": ".vrma"}
@@ -475,7 +476,7 @@ def figures(draw):
     return Clip(motion, Character(turned, roles=clip.character.roles, contacts={}), name="any")
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=thorough(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(clip=figures())
 def test_random_motions_round_trip_through_vrma(tmp_path, clip):
     again = footplant.load(footplant.save(tmp_path / "any.vrma", clip))
@@ -490,7 +491,7 @@ _JUNK = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=thorough(25, 200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(version=st.sampled_from(["0", "1", "a"]), data=st.data())
 def test_maps_with_anything_in_them_are_read_or_refused(tmp_path, version, data):
     content = made(version)

@@ -62,6 +62,7 @@ from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.ik.numeric import Numeric
 from footplant.solve.methods import NAMES, method_of
 from footplant.transfer import transfer
+from thorough import thorough
 
 TIMES = int(os.environ.get("FOOTPLANT_WILD", "1"))
 """How many times as many calls as usual."""
@@ -795,13 +796,13 @@ DEAR: dict[str, Draw] = {
 
 @pytest.mark.parametrize("name", CHEAP)
 @given(data=st.data())
-@settings(max_examples=12 * TIMES, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=thorough(8, 24) * TIMES, suppress_health_check=list(HealthCheck), database=None)
 def test_wild_calls(name, data):
     call(lambda: CHEAP[name](data.draw))
 
 
 @pytest.mark.parametrize("name", DEAR)
 @given(data=st.data())
-@settings(max_examples=6 * TIMES, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=thorough(4, 12) * TIMES, suppress_health_check=list(HealthCheck), database=None)
 def test_wild_calls_of_edits(name, data):
     call(lambda: DEAR[name](data.draw))
