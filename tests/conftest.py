@@ -31,6 +31,8 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED_DATA = DATA
+SLOWEST = Path(__file__).with_name("slowest.txt").read_text().split()
+"""Files by how long they take, longest first; of those that are not listed, none takes more than five seconds."""
 GRACE = 5.0
 """Seconds that the processes of a test may take to end after it."""
 
@@ -74,6 +76,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # files are handed to workers in the order of slowest.txt, not by their number of tests
+    config.option.loadscopereorder = False
     config.addinivalue_line("markers", "quick: with --quick, only the tests of a file that have this mark are run")
     config.addinivalue_line(
         "markers", "named(*paths): the case is about these files of the real clips; without them there is no such case"
@@ -81,7 +85,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases about named files that are absent, and lists of real files that are empty; heed --quick."""
+    """Leave out cases about named files that are absent, and lists of real files that are empty; heed --quick.
+
+    The slowest files come first, so that no worker is left with one of them when the others have finished.
+    """
+    order = {name: number for number, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
     left = [item for item in items if _is_about_absent_files(item)]
     if config.getoption("quick"):
         chosen = {item.path for item in items if item.get_closest_marker("quick")}
