@@ -33,6 +33,7 @@ from footplant.passes.finish import Finish
 from footplant.passes.limit_acceleration import SourcePeak
 from footplant.passes.sole_rounds import Soles, soles_above_ground, solve_soles
 from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
+from footplant.quality.fidelity import fidelity
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
 from footplant.solve.choose_ik import editing_ik
@@ -79,6 +80,7 @@ def retarget(
     contacts = with_plausible_floor(contacts.since(lead), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
+    as_copied = copied
     if not copy and method is None:
         copied = no_rougher(copied, target, source, clip.character, lead)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
@@ -123,4 +125,6 @@ def retarget(
         )
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
-    return replace(solution, report=replace(solution.report, before=before, after=after))
+    faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
+    report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
+    return replace(solution, report=report)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.humanoid.reference import reference_world
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.quality.smoothness import continuous_parts
@@ -88,12 +89,13 @@ def body_length(character: Character) -> float:
     Without a head it is the character's height.
     """
     roles, skeleton = character.require_roles(), character.skeleton
-    if "head" not in roles or "left_foot" not in roles:
+    places = reference_world(skeleton, roles)[0]
+    leg = [role for role in ("left_upper_leg", "left_lower_leg", "left_foot") if role in roles]
+    if "head" not in roles or len(leg) < 3:
         return character.height
-    offsets = np.linalg.norm(skeleton.offsets, axis=1)
-    leg = sum(offsets[joint] for joint in skeleton.chain(roles["left_foot"], roles["left_upper_leg"])[1:])
-    trunk = sum(offsets[joint] for joint in skeleton.chain(roles["head"], roles["hips"])[1:])
-    return float(leg + trunk) or character.height
+    legs = np.linalg.norm(np.diff(places[[roles[role] for role in leg]], axis=0), axis=1).sum()
+    trunk = np.linalg.norm(places[roles["head"]] - places[roles["hips"]])
+    return float(legs + trunk) or character.height
 
 
 def _swing(world: NDArray, character: Character, chain: Sequence[int], bones: NDArray, smooth: NDArray) -> list[int]:
