@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import twins_contacts as twin
-from footplant.contacts import _rests as rests
 from footplant.contacts import _stillness as stillness
 from footplant.contacts.settings import StillnessSettings
 from footplant.contacts.stillness import continuous_segments, read_only
@@ -77,8 +76,10 @@ def test_still_frames_and_their_runs(noise, reach, around):
     runs = np.empty((points * (frames // 2 + 3), 3), np.int64)
     found = runs[: stillness.runs_of(mask, segments, runs)].tolist()
     assert found == sorted(list(run) for first, last in segments for run in twin.runs(mask[first:last], first))
-    slope, scatter, count = twin.line_fits(positions[1:170], reach)
-    fits = np.array([stillness.fit_line(positions, 1, 170, f, 3, reach) for f in range(1, 170)])
+    slope, scatter, count, middle = twin.line_fits(positions[1:170], reach)
+    path = np.empty((169, 3))
+    fits = np.array([stillness.fit_line(positions, 1, 170, f + 1, 3, reach, path[f]) for f in range(169)])
+    np.testing.assert_allclose(path, middle[:, 3], atol=1e-12)
     np.testing.assert_allclose(fits[:, 0], np.linalg.norm(slope[:, 3], axis=1), atol=1e-12)
     np.testing.assert_allclose(fits[:, 1], scatter[:, 3], atol=1e-12)
     np.testing.assert_array_equal(fits[:, 2], count)
@@ -89,8 +90,7 @@ def test_bridges(noise):
     positions = made(noise)
     halves = [((p, a, (a + b) // 2), (p, (a + b) // 2 + 1 + a % 5, b)) for p, a, b in intervals(positions).tolist()]
     rows = np.array([part for pair in halves for part in pair if part[2] > part[1]])
-    jitter = 0.1 * float(np.median(twin.creep_of(positions, rows.tolist(), FPS, noise)))
-    near, out = np.array([0.02 * HEIGHT, SETTINGS.gone * HEIGHT + jitter]), np.empty_like(rows)
+    near, out = SETTINGS.merge_near * HEIGHT, np.empty_like(rows)
     room = np.empty(len(positions)), np.empty((2, 3))
     count = stillness.bridge(positions, rows, FPS, SETTINGS.bridge * FPS, near, noise, *room, out)
     expected = twin.bridge(rows.tolist(), positions, FPS, HEIGHT, noise, SETTINGS)
@@ -98,57 +98,32 @@ def test_bridges(noise):
     assert count < len(rows)
 
 
-@NOISES
-def test_rests_creeps_and_drifts(noise):
-    positions = made(noise)
-    rows = intervals(positions)
-    frames, wander = rows[:, 2] - rows[:, 1], 0.001 * HEIGHT
-    longest = max(round((0.15 if noise < wander else 0.35) * FPS), 3)
-    out, parts, counts = np.empty((frames.sum(), 3), np.int64), np.empty((300, 3), np.int64), np.empty(len(rows), int)
-    calm, creep, drift = np.empty((3, len(rows)))
-    room = np.empty((301, 4)), np.empty(300)
-    total = rests.find_rests(positions, rows, longest, noise, wander, 5.0, *room, parts, out, counts, calm)
-    found = [twin.rests_of(positions, row, FPS, noise, wander) for row in rows.tolist()]
-    assert out[:total].tolist() == [list(part) for group, _ in found for part in group]
-    assert counts.tolist() == [len(group) for group, _ in found]
-    np.testing.assert_allclose(calm, [calmest for _, calmest in found], atol=1e-10)
-    rests.find_creeps(positions, rows, FPS, noise, np.empty(300), creep)
-    np.testing.assert_allclose(creep, twin.creep_of(positions, rows.tolist(), FPS, noise), atol=1e-12)
-    rests.find_drifts(positions, rows, drift)
-    np.testing.assert_allclose(drift, twin.drifts(positions, rows.tolist(), noise), atol=1e-12)
+def test_overlapping_intervals_are_merged():
+    rows, out = np.array([[0, 3, 9], [0, 2, 6], [0, 8, 12], [1, 8, 12]]), np.empty((4, 3), np.int64)
+    room = np.empty(300), np.empty((2, 3))
+    count = stillness.bridge(made(0.0), rows, FPS, 6.0, 0.0, 0.0, *room, out)
+    assert out[:count].tolist() == [[0, 2, 12], [1, 8, 12]]
 
 
 @NOISES
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_observations_at_the_ends(noise, sign):
+@pytest.mark.parametrize(("reach", "depth"), [(1, 12), (4, 3)])
+def test_ends(noise, reach, depth):
     positions = made(noise)
     rows, segments = intervals(positions), continuous_segments(positions, FPS, HEIGHT)
-    inner, outer, bounds = 30, 9, np.array([max(noise, 1e-6), 10.0, 0.007])
-    count, width = len(rows), inner + outer + 1
-    away, used = np.empty((count, width, 3)), np.empty((count, width), bool)
-    open_end, scale, rest = np.empty(count, bool), np.empty(count), np.empty(count, int)
-    room = np.empty(width), np.empty((width, 3))
-    table = np.array(segments)
-    rests.look_at_ends(positions, rows, sign, table, inner, 0.5, bounds, *room, away, used, open_end, scale, rest)
-    expected = twin.edges(positions, rows.tolist(), sign, segments, FPS, 0.5, (0.5, 0.15), *bounds)
-    np.testing.assert_allclose(away, expected[0], atol=1e-12)
-    np.testing.assert_array_equal(used, expected[1])
-    np.testing.assert_array_equal(open_end, expected[2])
-    np.testing.assert_allclose(scale, expected[3], atol=1e-12)
-    np.testing.assert_array_equal(rest, np.arange(-inner, outer + 1)[twin.last_at_rest(*expected)])
+    limits = stillness.EndLimits(reach, depth, FPS, noise, 0.004, 2.0, 0.14, 0.25)
+    out, room = np.empty_like(rows), (np.empty((300, 1, 3)), np.empty(300), np.empty(300))
+    stillness.place_ends(positions, rows, np.array(segments), limits, *room, out)
+    expected = twin.place_ends(positions, rows.tolist(), segments, limits)
+    assert out.tolist() == [list(row) for row in expected]
+    assert (out != rows).any()
 
 
-def test_positions_of_rests():
+def test_median_positions():
     positions = made(1e-3)
     rows = intervals(positions)
-    places, spreads = np.empty((len(rows), 3)), np.empty(len(rows))
-    rests.rest_places(positions, rows, np.empty(300), places, spreads)
-    tracks = [positions[a:b, p] for p, a, b in rows]
-    body, travels = np.array(positions[:, 2]), np.empty(len(rows))
-    rests.find_travels(body, rows, travels)
-    np.testing.assert_allclose(travels, [np.linalg.norm(np.ptp(body[a:b], axis=0)) for _, a, b in rows], atol=1e-12)
-    np.testing.assert_allclose(places, [np.median(track, axis=0) for track in tracks], atol=1e-12)
-    np.testing.assert_allclose(spreads, [np.sqrt(track.var(axis=0).mean()) for track in tracks], atol=1e-12)
+    places = np.empty((len(rows), 3))
+    stillness.median_positions(positions, rows, np.empty(300), places)
+    np.testing.assert_allclose(places, [np.median(positions[a:b, p], axis=0) for p, a, b in rows], atol=1e-12)
 
 
 @pytest.mark.parametrize("count", range(1, 12))

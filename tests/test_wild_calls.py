@@ -673,7 +673,7 @@ CHEAP: dict[str, Draw] = {
     "Problem": lambda d: _problem(d) and None,
     "Problem.on": _on,
     "find_still_intervals": lambda d: stillness.find_still_intervals(
-        d(arrays(np.zeros((20, 2, 3)))), d(arrays(np.array([0, 1]))), d(real(30.0)), d(real(1.7)), StillnessSettings()
+        d(arrays(np.zeros((20, 2, 3)))), d(real(30.0)), d(real(1.7)), StillnessSettings()
     )[1],
     "continuous_segments": lambda d: stillness.continuous_segments(
         d(arrays(np.zeros((20, 2, 3)))), d(real(30.0)), d(real(1.7))

@@ -88,11 +88,12 @@ def fourth_differences(positions, intervals, out):
 
 
 @strict_jit
-def fit_line(positions, first, last, f, p, reach):
+def fit_line(positions, first, last, f, p, reach, middle):
     """Fit a straight line to a window of 2·reach + 1 frames within first … last−1 (shorter at their edges).
 
-    Returns the length of the slope per frame, the sum of squared residuals and the number of frames. With
-    Stt = Σt² − (Σt)²/n and Stx = Σtx − Σt Σx/n the slope is Stx / Stt and the residual sum Sxx − Stx²/Stt.
+    Returns the length of the slope per frame, the sum of squared residuals and the number of frames, and writes the
+    fitted position at frame f to middle (3,). With Stt = Σt² − (Σt)²/n and Stx = Σtx − Σt Σx/n the slope is Stx / Stt
+    and the residual sum Sxx − Stx²/Stt.
     """
     low, high = max(-reach, first - f), min(reach, last - 1 - f)
     count = high - low + 1.0
@@ -112,8 +113,17 @@ def fit_line(positions, first, last, f, p, reach):
     sx, sy, sz = tx - t1 * ax / count, ty - t1 * ay / count, tz - t1 * az / count
     sxx = x2 - (ax * ax + ay * ay + az * az) / count
     vx, vy, vz = sx / stt, sy / stt, sz / stt
+    middle[0] = positions[f, p, 0] + (ax - vx * t1) / count
+    middle[1] = positions[f, p, 1] + (ay - vy * t1) / count
+    middle[2] = positions[f, p, 2] + (az - vz * t1) / count
     scatter = max(sxx - (sx * vx + sy * vy + sz * vz), 0.0)
     return math.sqrt(vx * vx + vy * vy + vz * vz), scatter, count
+
+
+@strict_jit
+def slope_variance(noise, count):
+    """Return the variance per axis of the slope of a line fitted to `count` frames: 12 sigma² / ((n + 1) n (n − 1))."""
+    return noise * noise * 12.0 / ((count + 1.0) * count * (count - 1.0))
 
 
 class StillThresholds(NamedTuple):
@@ -143,13 +153,14 @@ def mark_still(positions, first, last, thresholds, fits, queue, out):
 
     fits (F, 3) and queue (F,) int64: scratch.
     """
+    middle = np.empty(3)
     if last - first < 2:
         out[first:last] = False
         return
     reach, around, fps, noise, slowest, fastest, share = thresholds
     for p in range(positions.shape[1]):
         for f in range(first, last):
-            slope, fits[f, 1], fits[f, 2] = fit_line(positions, first, last, f, p, reach)
+            slope, fits[f, 1], fits[f, 2] = fit_line(positions, first, last, f, p, reach, middle)
             fits[f, 0] = slope * fps
         # sliding maximum: a queue of frames that may be the fastest around a later one, fastest first
         head, tail = 0, 0
@@ -165,8 +176,7 @@ def mark_still(positions, first, last, thresholds, fits, queue, out):
                     head += 1
                 speed, scatter, count = fits[f, 0], fits[f, 1], fits[f, 2]
                 limit = min(max(share * fits[queue[head], 0], slowest), fastest)
-                # variance of the slope per axis: 12 sigma² / ((n + 1) n (n − 1))
-                spread = noise * noise * 12.0 / ((count + 1.0) * count * (count - 1.0))
+                spread = slope_variance(noise, count)
                 freedom = max(3.0 * (count - 2.0), 1.0)
                 straight = 0.25 * limit * count / fps
                 allowed = noise * noise * (1.0 + 4.0 * math.sqrt(2.0 / freedom)) + straight * straight
@@ -233,11 +243,100 @@ def median_position(positions, p, start, end, scratch, place):
 
 
 @strict_jit
-def bridge(positions, intervals, fps, longest, near, noise, scratch, ends, out):
-    """Merge neighbours at one position if the point did not leave it in between; return the number of rows in `out`.
+def median_positions(positions, intervals, scratch, places):
+    """Write the median positions (B, 3) of points over intervals; scratch (F,): scratch."""
+    for n in range(intervals.shape[0]):
+        median_position(positions, intervals[n, 0], intervals[n, 1], intervals[n, 2], scratch, places[n])
 
-    longest: longest gap in frames. near: (2,) metres within which positions are the same, after a gap too short to go
-    anywhere and after a longer one. scratch (F,), ends (2, 3): scratch.
+
+class EndLimits(NamedTuple):
+    """Where a contact begins and ends."""
+
+    reach: int
+    """Half width of the fitted window, frames."""
+    depth: int
+    """Frames inside an end whose median is the place of the contact there."""
+    fps: float
+    noise: float
+    """Metres per axis."""
+    near: float
+    """Metres from that place within which a point is still there."""
+    creep: float
+    """Times its median speed over the contact by which a point may go on from that place."""
+    slow: float
+    """m/s; a slower point is never cut off."""
+    release: float
+    """m/s; a faster point does not lengthen a contact."""
+
+
+@strict_jit
+def within(path, f, place, near):
+    """Return whether the point of a path (F, 1, 3) is no farther than `near` from a place."""
+    square = 0.0
+    for k in range(3):
+        square += (path[f, 0, k] - place[k]) * (path[f, 0, k] - place[k])
+    return square <= near * near
+
+
+@strict_jit
+def place_ends(positions, cores, segments, limits, path, speed, scratch, out):
+    """Write cores to `out` with both ends moved to where the point arrives at its place and leaves it.
+
+    An end is cut back while the point is fast and off its place, or else moved on while the point is slow and at it. A
+    creeping point may be off by as far as it gets, at `creep` times its median speed, from the frames that tell the
+    place.
+
+    segments (S, 2). path (F, 1, 3), speed (F,) and scratch (F,): scratch.
+    """
+    reach, depth, fps, noise, near, creep, slow, release = limits
+    place = np.empty(3)
+    fitted_point = fitted_first = last = -1
+    variance = 3.0 * slope_variance(noise, 2.0 * reach + 1.0) * fps * fps
+    for n in range(cores.shape[0]):
+        p, start, end = cores[n, 0], cores[n, 1], cores[n, 2]
+        s = segments.shape[0] - 1
+        while segments[s, 0] > start:
+            s -= 1
+        first = segments[s, 0]
+        if p != fitted_point or first != fitted_first:
+            fitted_point, fitted_first, last = p, first, segments[s, 1]
+            for f in range(first, last):
+                slope, _, _ = fit_line(positions, first, last, f, p, reach, path[f, 0])
+                speed[f] = slope * fps
+        for f in range(start, end):
+            scratch[f - start] = speed[f]
+        median = median_of(scratch, end - start)
+        room = creep * math.sqrt(max(median * median - variance, 0.0)) / fps
+        fastest = math.sqrt(release * release + 4.0 * variance)
+        for _ in range(2):  # the second round knows the place without the frames that the first cut off
+            width = max(min(depth, (end - start) // 2), 1)
+            for sign in (-1, 1):
+                f, stop = (start, start + width - 1) if sign < 0 else (end - 1, end - width)
+                center = 0.5 * (f + stop)
+                median_position(path, 0, min(f, stop), max(f, stop) + 1, scratch, place)
+                if within(path, f, place, near + room * abs(f - center)):
+                    while first <= f + sign < last and speed[f + sign] < fastest:
+                        if not within(path, f + sign, place, near + room * abs(f + sign - center)):
+                            break
+                        f += sign
+                else:
+                    while f != stop and speed[f] > slow:
+                        if within(path, f, place, near + room * abs(f - center)):
+                            break
+                        f -= sign
+                if sign < 0:
+                    start = f
+                else:
+                    end = f + 1
+        out[n, 0], out[n, 1], out[n, 2] = p, start, end
+
+
+@strict_jit
+def bridge(positions, intervals, fps, longest, near, noise, scratch, ends, out):
+    """Merge neighbours that overlap, or are at one position that the point did not leave in between; return the count.
+
+    longest: longest gap in frames. near: metres within which positions are the same. The rows are written to `out`.
+    scratch (F,), ends (2, 3): scratch.
     """
     count = 0
     reach = max(int(np.rint(0.12 * fps)), 1)
@@ -245,8 +344,10 @@ def bridge(positions, intervals, fps, longest, near, noise, scratch, ends, out):
         p, start, end = intervals[n, 0], intervals[n, 1], intervals[n, 2]
         if count > 0 and out[count - 1, 0] == p and start - out[count - 1, 2] <= longest:
             before, gap = out[count - 1, 1], out[count - 1, 2]
-            apart = near[1] if start - gap > 0.05 * fps else near[0]
-            apart = max(4.0 * noise / math.sqrt(min(reach, gap - before, end - start)), apart)
+            if start < gap:
+                out[count - 1, 1], out[count - 1, 2] = min(before, start), max(gap, end)
+                continue
+            apart = max(4.0 * noise / math.sqrt(min(reach, gap - before, end - start)), near)
             median_position(positions, p, max(before, gap - reach), gap, scratch, ends[0])
             median_position(positions, p, start, min(end, start + reach), scratch, ends[1])
             step = excursion = 0.0
@@ -284,5 +385,10 @@ WARMUP = {
         np.zeros((4, 1), bool),
     ),
     "runs_of": lambda: (np.ones((4, 1), bool), np.array([[0, 4]]), _rows()),
-    "bridge": lambda: (_frames(), _rows(), 30.0, 12.0, np.ones(2), 0.0, np.zeros(4), np.zeros((2, 3)), _rows()),
+    "median_positions": lambda: (_frames(), _rows(), np.zeros(4), np.zeros((1, 3))),
+    "place_ends": lambda: (
+        _frames(), _rows(), np.array([[0, 4]]), EndLimits(1, 1, 30.0, 0.0, 1.0, 1.0, 1.0, 1.0), np.zeros((4, 1, 3)),
+        np.zeros(4), np.zeros(4), _rows(),
+    ),
+    "bridge": lambda: (_frames(), _rows(), 30.0, 12.0, 1.0, 0.0, np.zeros(4), np.zeros((2, 3)), _rows()),
 }  # fmt: skip

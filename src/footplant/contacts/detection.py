@@ -197,9 +197,7 @@ def contacts_of_points(
         raise MotionError(f"expected a body path of shape ({len(positions)}, 3), got {np.shape(body)}")
     settings = settings or StillnessSettings()
     known = None if ground is None else as_ground(ground)
-    parts = list(dict.fromkeys(name.rpartition("_")[2] for name in names))
-    kinds = np.array([parts.index(name.rpartition("_")[2]) for name in names], np.int64)
-    intervals, noise = find_still_intervals(positions, kinds, fps, height, settings)
+    intervals, noise = find_still_intervals(positions, fps, height, settings)
     sides = list(dict.fromkeys(name.partition("_")[0] for name in names))
     limbs = [sides.index(name.partition("_")[0]) for name in names]
     # hands get negative numbers: a palm never defines the floor

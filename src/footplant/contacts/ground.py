@@ -225,13 +225,16 @@ def supported(
     foot = np.array(foot_of)[points]
     travel = np.zeros(len(intervals))
     if body is not None:
-        from footplant.contacts._rests import find_travels
-
-        find_travels(np.array(body, float), table, travel)
+        # the diagonal of the box that the body stays in
+        travel[:] = [np.linalg.norm(np.ptp(body[first:last], axis=0)) for first, last in zip(start, end)]
     feet = foot >= 0
     proven = travel > np.where(feet, SUPPORT.body_travel, SUPPORT.body_travel_hand) * height
     lasting = SUPPORT.balance_time * fps
     elevation = places[:, 1] - _floor_under(places, end - start, proven & feet, feet, height, ground)
+    for point in np.unique(points[feet]):  # a skeleton may have its sole too high
+        own = points == point
+        usual = weighted_quantile(elevation[own], (end - start)[own].astype(float), SUPPORT.usual)
+        elevation[own] -= np.clip(usual, 0.0, SUPPORT.point_bias * height)
     # a point that is still only for an instant, and higher than a contact would be, turns round in the air
     brief = np.clip((end - start) / (SUPPORT.brief * fps), SUPPORT.brief_share, 1.0)
     near = elevation < SUPPORT.near_ground * height * brief

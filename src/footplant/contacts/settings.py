@@ -13,45 +13,49 @@ from dataclasses import dataclass
 class StillnessSettings:
     """Thresholds of the detector for still intervals (`contacts.stillness`)."""
 
-    speed: float = 0.085
-    """Body heights per second; a point slower than this is still, whatever the rest of the clip does (0.15 m/s).
-    Doubled, slow drags count as contacts; halved, noisy or sliding contacts are missed."""
+    vertical: float = 1.5
+    """How many times vertical motion counts: planted feet of captured skeletons creep along the ground, but a foot that
+    rises slowly has been lifted. At 1, raised heels count as planted; at 3, every tenth still foot is missed."""
+    speed: float = 0.1
+    """Body heights per second; a point slower than this is still, whatever the rest of the clip does (0.18 m/s along
+    the ground). Doubled, slow drags count as contacts; halved, noisy or sliding contacts are missed."""
     share: float = 0.1
     """Fraction of the point's own top speed nearby below which it is still as well. In a run, planted feet are tracked
     less accurately than in slow motion, so "slow" is relative."""
-    fastest: float = 0.45
-    """Body heights per second; upper bound of the relative threshold: a faster point slides (0.8 m/s)."""
+    fastest: float = 0.5
+    """Body heights per second; upper bound of the relative threshold: a faster point slides (0.9 m/s). Halved, contacts
+    of captured runs are lost and those of walks are a tenth too short."""
     around: float = 0.6
     """Seconds before and after a frame over which the top speed is taken: about a step."""
     shortest: float = 0.05
     """Seconds; shortest contact. A point that is still for less is at a turning point of its path."""
-    rest: float = 0.00005
-    """Body heights; a point whose spread exceeds its noise by no more than this is at rest, and its contact ends with
-    that rest (0.1 mm). Any other creeps, and its contact ends where it is no longer slow."""
-    wander: float = 0.0000005
-    """Body heights; spread of a planted point in clean data (1 µm)."""
-    gone: float = 0.004
-    """Body heights; distance from its rest position at which a point has been released, in clean data (7 mm)."""
-    bridge: float = 0.4
+    near: float = 0.0015
+    """Body heights; a point this close to its place is still there (2.6 mm). Doubled, contacts end later than a foot
+    leaves (F1 on the samples falls by 0.01); halved, those of clips at 30 fps end a little too early."""
+    depth: float = 0.2
+    """Seconds inside an end of a contact whose median position is its place there. A creeping foot has another place at
+    either end."""
+    creep: float = 2.0
+    """Times its median speed over the contact by which a point may go on from that place. Halved, contacts of captured
+    walks, whose feet roll on by centimetres, are a tenth too short."""
+    release: float = 1.5
+    """Times `speed`; a contact is not lengthened to frames in which the point is faster."""
+    bridge: float = 0.1
     """Seconds; longest gap across which two still intervals at the same position are merged."""
+    merge_near: float = 0.0125
+    """Body heights; positions this close are the same if the point did not go farther in between (2 cm)."""
     smallest_window: float = 0.04
     """Seconds; length of the straight-line fit in clean data."""
     largest_window: float = 0.15
     """Seconds; length of the straight-line fit in the noisiest data. A longer one would swallow the steps of a run."""
-    creep_time: float = 0.1
-    """Seconds for which the clip's median creep may continue in one direction before it counts as a release."""
-    merge_near: float = 0.02
-    """Body heights; positions this close are the same after a gap too short to go anywhere (3.5 cm)."""
-    window_spread: float = 0.001
-    """Body heights; spread of a short window above which a point moves within a still interval (2 mm)."""
 
 
 @dataclass(frozen=True)
 class SupportSettings:
     """What counts as supported by the ground, and how the ground is estimated (`contacts.ground`)."""
 
-    body_travel: float = 0.1
-    """Body heights the body moves over a still foot that prove a support (18 cm). Doubled, contacts of short steps are
+    body_travel: float = 0.08
+    """Body heights the body moves over a still foot that prove a support (14 cm). Doubled, contacts of short steps are
     no longer proven and count by height only; halved, a foot held in the air while the body sways may count."""
     body_travel_hand: float = 0.05
     """The same for a hand, which is seldom still in the world by accident while the body moves."""
@@ -66,9 +70,12 @@ class SupportSettings:
     """Body heights; how far above the true sole a badly fitting skeleton may have a contact point (8 cm)."""
     local: float = 0.4
     """Body heights; radius within which contacts define the ground around them: less than a step (70 cm)."""
-    balance_time: float = 0.3
+    balance_time: float = 0.2
     """Seconds; shortest still interval that balance over a foot may support. At the top of a jump the feet are still
     under the body, too."""
+    usual: float = 0.05
+    """Share of a point's still time that it spends at its usual height over the ground, or lower. That height (at most
+    `point_bias`) is the point's own and counts as the ground."""
     balance_distance: float = 0.12
     """Body heights; largest horizontal distance of the centre of mass from the foot that supports it (21 cm)."""
     lift: float = 0.02

@@ -1,7 +1,8 @@
 """Find still intervals of points: the part of contact detection that knows nothing of feet or floors.
 
 A planted point is modelled as x(t) = c + noise with a constant position c. Candidates are frames in which the slope of
-a short straight-line fit is below a threshold; their ends are then moved to contact onset and release (`departures`).
+a short straight-line fit is below a threshold. Their ends are then moved to where the point arrives within millimetres
+of its position and leaves it again: what a person sees as standing, rather than the instant at which it starts to move.
 The noise is estimated from fourth differences, which vanish for a still point and for any cubic path.
 """
 
@@ -13,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant.checks import frame_rate, real_number, shaped, whole_numbers
+from footplant.checks import frame_rate, real_number, shaped
 from footplant.clip import Clip
-from footplant.contacts.departures import NOISY, creep_of, drifts, median, place_ends, rests_of
 from footplant.contacts.settings import StillnessSettings
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
@@ -43,21 +43,17 @@ class StillInterval:
 
 
 def find_still_intervals(
-    positions: NDArray, kinds: NDArray, fps: float, height: float, settings: StillnessSettings
+    positions: NDArray, fps: float, height: float, settings: StillnessSettings
 ) -> tuple[list[StillInterval], float]:
-    """Return the still intervals of P points, positions (F, P, 3) metres, and their white noise in metres per axis.
+    """Return the still intervals of P points, positions (F, P, 3) metres, and their white noise in metres per axis."""
+    from footplant.contacts import _stillness as kernel
 
-    `kinds` (P,) int64 are equal for points that move alike, such as both heels.
-    """
     positions, fps, height = _checked(positions, fps, height)
     frames, points = positions.shape[:2]
-    kinds = whole_numbers(kinds, "kinds of points", MotionError)
-    if kinds.shape != (points,):
-        raise MotionError(f"expected a kind for each of {points} points, got shape {kinds.shape}")
     if frames < 2 or points == 0:
         return [], 0.0
-    positions = read_only(positions)
     segments = np.array(continuous_segments(positions, fps, height))
+    unweighted, positions = read_only(positions), read_only(positions * [1.0, settings.vertical, 1.0])
     whole = np.array([(point, first, last) for point in range(points) for first, last in segments.tolist()])
     # from the quietest fifth of the fourth differences: most of a clip may be moving
     noise = _noise(positions, whole, 0.2, _QUANTILE_20, 0.0)
@@ -67,48 +63,19 @@ def find_still_intervals(
         # a still point has no true fourth differences
         noise = _noise(positions, cores, 0.5, _MEDIAN, noise)
     cores = _bridge(cores, positions, fps, height, noise, settings)
-    cores, creeping = _trim_to_rests(positions, cores, fps, height, noise, settings)
-    wander, gone = settings.wander * height, settings.gone * height
-    ends = place_ends(positions, cores, creeping, kinds, segments, fps, noise, wander, gone)
-    ends = _bridge(_disjoint(ends), positions, fps, height, noise, settings)
-    return _long_enough(positions, ends, segments, fps, height, noise, settings), noise
-
-
-def _long_enough(
-    positions, ends, segments, fps: float, height: float, noise: float, settings: StillnessSettings
-) -> list[StillInterval]:
-    """Return the intervals that are long enough to be contacts."""
-    from footplant.contacts import _rests as kernel
-
-    places, spreads = np.empty((len(ends), 3)), np.empty(len(ends))
-    kernel.rest_places(positions, ends, np.empty(len(positions)), places, spreads)
-    shortest = max(settings.shortest * fps, 2.0)
-    edges = set(segments.ravel().tolist())
+    ends = _ends(positions, cores, segments, fps, height, noise, settings)
+    ends = _bridge(ends, positions, fps, height, noise, settings)
+    places = np.empty((len(ends), 3))
+    kernel.median_positions(unweighted, ends, np.empty(frames), places)
+    shortest, edges = max(settings.shortest * fps, 2.0), set(segments.ravel().tolist())
     found = []
-    for (point, start, end), place, spread in zip(ends.tolist(), places, spreads.tolist()):
+    for (point, start, end), place in zip(ends.tolist(), places):
         # a cut may fall anywhere in a contact, so a short one at the clip's edge need not be a turning point
-        rests = spread <= 1.35 * noise + settings.rest * height
-        enough = 2 if rests and (start in edges or end in edges) else shortest
+        enough = 2.0 if start in edges or end in edges else shortest
         if end - start >= enough - 0.5:
             found.append(StillInterval(point, start, end, place))
-    return found
-
-
-def _trim_to_rests(positions, cores, fps: float, height: float, noise: float, settings: StillnessSettings):
-    """Trim candidate intervals to their rests; return the rows and which of them creep and are left as they are."""
-    rests, counts, spread = rests_of(positions, cores, fps, noise, settings.window_spread * height)
-    length = cores[:, 2] - cores[:, 1]
-    creeps = spread > 1.35 * noise + settings.rest * height
-    # a drift hidden by noise in short windows still moves the mean of half a contact
-    noisy = noise > NOISY * settings.wander * height
-    drifting = length[drifts(positions, cores, noise)].sum() if noisy else 0
-    if max(length[creeps].sum(), drifting) > 0.5 * length.sum():
-        creeps[:] = True  # points that creep during most contacts only seem to rest during the others
-    if not creeps.any():
-        return rests, np.zeros(len(rests), bool)
-    groups = np.split(rests, np.cumsum(counts)[:-1])
-    parts = [cores[[row]] if creep else group for row, (group, creep) in enumerate(zip(groups, creeps))]
-    return np.concatenate(parts), np.repeat(creeps, [len(group) for group in parts])
+    # the noise per axis of the weighted positions is a root mean square
+    return found, noise / np.sqrt((2.0 + settings.vertical**2) / 3.0)
 
 
 def _checked(positions: NDArray, fps: float, height: float) -> tuple[NDArray, float, float]:
@@ -156,11 +123,11 @@ def lead_in(positions: NDArray, height: float) -> int:
     whole = steps.min(axis=1)
     far = np.flatnonzero(whole > 0.1 * height)
     if len(far):
-        jumps = far[whole[far] > 5.0 * median(whole)]
+        jumps = far[whole[far] > 5.0 * np.median(whole)]
         if len(jumps) == 1 and len(positions) > LEAD_IN_FRAMES:
             return int(jumps[0]) + 1
     first = steps[:11].max(axis=1)
-    return int(first[0] > 0.05 * height and first[0] > 5.0 * median(first[1:]))
+    return int(first[0] > 0.05 * height and first[0] > 5.0 * np.median(first[1:]))
 
 
 def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:
@@ -178,18 +145,22 @@ def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float
     return float(quantile / (expected * _FOURTH))
 
 
+def _reach(fps: float, height: float, noise: float, settings: StillnessSettings) -> int:
+    """Return the half width in frames of the straight-line fit: the noisier the data, the wider."""
+    # choose T so that the slope's standard deviation is a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
+    seconds = (12.0 * noise**2 / fps / (settings.speed * height / 3.0) ** 2) ** (1.0 / 3.0)
+    seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
+    return max(round(seconds * fps / 2.0), 1)
+
+
 def _cores(positions, segments, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
     """Return candidate intervals: a line fitted to a short window is nearly constant, and fits the window well."""
     from footplant.contacts import _stillness as kernel
 
     frames, points = positions.shape[:2]
-    slowest = settings.speed * height
-    # choose T so that the slope's standard deviation is a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
-    seconds = (12.0 * noise**2 / fps / (slowest / 3.0) ** 2) ** (1.0 / 3.0)
-    seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
-    reach, around = max(round(seconds * fps / 2.0), 1), min(max(round(settings.around * fps), 1), frames)
+    reach, around = _reach(fps, height, noise, settings), min(max(round(settings.around * fps), 1), frames)
     thresholds = kernel.StillThresholds(
-        reach, around, float(fps), noise, slowest, settings.fastest * height, settings.share
+        reach, around, float(fps), noise, settings.speed * height, settings.fastest * height, settings.share
     )  # fmt: skip
     still, fits, queue = np.empty((frames, points), bool), np.empty((frames, 3)), np.empty(frames, np.int64)
     for first, last in segments.tolist():
@@ -198,27 +169,27 @@ def _cores(positions, segments, fps: float, height: float, noise: float, setting
     return runs[: kernel.runs_of(still, segments, runs)]
 
 
-def _disjoint(intervals: NDArray) -> NDArray:
-    """Sort intervals and merge overlapping ones of the same point."""
-    out: list[tuple[int, int, int]] = []
-    for point, start, end in sorted(intervals.tolist()):
-        if out and out[-1][0] == point and start < out[-1][2]:
-            out[-1] = (point, out[-1][1], max(end, out[-1][2]))
-        elif end > start:
-            out.append((point, start, end))
-    return np.array(out, np.int64).reshape(-1, 3)
+def _ends(positions, cores, segments, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
+    """Return the intervals with both ends moved to where the point arrives at its place and leaves it."""
+    from footplant.contacts import _stillness as kernel
+
+    frames, reach, slow = len(positions), _reach(fps, height, noise, settings), settings.speed * height
+    # the fitted positions of a window are quieter than single ones; a 3-vector is within 3 sigma nearly always
+    near = settings.near * height + 3.0 * noise / np.sqrt(2.0 * reach + 1.0)
+    depth = max(round(settings.depth * fps), 1)
+    limits = kernel.EndLimits(
+        reach, depth, float(fps), noise, float(near), settings.creep, slow, settings.release * slow
+    )  # fmt: skip
+    out, path = np.empty_like(cores), np.empty((frames, 1, 3))
+    kernel.place_ends(positions, cores, segments, limits, path, np.empty(frames), np.empty(frames), out)
+    return out
 
 
 def _bridge(intervals, positions, fps: float, height: float, noise: float, settings: StillnessSettings) -> NDArray:
     """Merge neighbouring intervals at the same position if the point did not leave it in between."""
     from footplant.contacts import _stillness as kernel
 
-    if not len(intervals):
-        return intervals
-    creep = settings.creep_time * float(median(creep_of(positions, intervals, fps, noise)))
-    # during a gap too short to go anywhere, a point may creep on
-    near = np.array([settings.merge_near * height, settings.gone * height + creep])
-    out, scratch = np.empty_like(intervals), np.empty(len(positions))
+    out, scratch, near = np.empty_like(intervals), np.empty(len(positions)), settings.merge_near * height
     count = kernel.bridge(
         positions, intervals, float(fps), settings.bridge * fps, near, noise, scratch, np.empty((2, 3)), out
     )
