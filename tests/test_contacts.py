@@ -23,7 +23,7 @@ ONE_FOOT = ("left_heel", "left_ball")
 SAMPLES = [name for name in samples.names() if name != "climb"]
 LENGTH = 0.19  # heel to ball, metres
 RIGHT = 0.96
-"""Share of right frames of a walking foot: contacts begin and end where it is 2.6 mm off its place, 10 to 20 ms away
+"""Share of right frames of a walking foot: contacts begin and end where it is 1.8 mm off its place, 10 to 20 ms away
 from the instants at which it really lands and leaves."""
 
 

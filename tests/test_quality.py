@@ -169,7 +169,7 @@ def test_a_source_with_another_frame_rate_is_resampled():
 def test_the_sample_walk_is_planted():
     clip = samples.load("walk")
     quality = measure(clip)
-    assert quality.worst_plant.drift < 0.1
+    assert quality.worst_plant.drift < 0.5
     assert quality.penetration_worst < 1.0
     assert quality.published.skating_frames == pytest.approx(0.0, abs=0.02)
     same = measure(clip, against=clip)

@@ -60,7 +60,9 @@ def find_skating_contacts(
     usual = StillnessSettings()
     if speed <= usual.speed:
         return strict
-    settings = replace(usual, speed=speed, share=max(usual.share, 0.15), fastest=max(usual.fastest, speed))
+    settings = replace(
+        usual, vertical=1.0, speed=speed, share=max(usual.share, 0.15), fastest=max(usual.fastest, speed)
+    )  # fmt: skip
     loose = find_contacts((motion, character), ground=strict.ground if strict.plants else ground, settings=settings)
     kinematics, plants = Kinematics(motion), []
     taken = set()
