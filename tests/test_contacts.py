@@ -513,7 +513,7 @@ def test_captured_walks_have_sixty_percent_stance(shared, name):
     contacts = find_contacts(footplant.load(shared / "bvh" / "cmu" / f"{name}.bvh"))
     shares = stance_shares(contacts)
     assert shares
-    assert all(0.52 < share < 0.72 for share in shares)
+    assert all(0.5 < share < 0.72 for share in shares)
 
 
 @pytest.mark.parametrize("name", ["02_01", "35_01", "104_02"])

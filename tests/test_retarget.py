@@ -156,7 +156,7 @@ def test_on_itself_nothing_changes(name):
     """No leg is straight: all that changes is that feet are held for the first millimetres of their departures."""
     solution, source = solved(name, "mannequin"), clip(name)
     moved = np.linalg.norm(Kinematics(solution.motion).positions - Kinematics(source.motion).positions, axis=-1)
-    assert moved.max() < 5e-3
+    assert moved.max() < 8e-3
     assert np.median(moved) < 1e-4
     upper = [j for j, word in enumerate(source.motion.skeleton.names) if not word.endswith(("Leg", "Foot", "Toes"))]
     assert rotation.angle(solution.motion.rotations[:, upper], source.motion.rotations[:, upper]).max() < 1e-4
@@ -317,7 +317,7 @@ def test_a_figure_keeps_its_own_motion(name):
     source = clip(name)
     solution = retarget(source, source.character, contacts=contacts(name))
     away = np.linalg.norm(Kinematics(solution.motion).positions - Kinematics(source.motion).positions, axis=-1)
-    assert away.max() < 0.005
+    assert away.max() < 0.008
 
 
 def test_stiff_feet_roll_over_their_tips():
