@@ -14,6 +14,7 @@ from footplant.live import _crowd as kernel
 from footplant.solve.ik.groupccd import solve_rows
 from footplant.solve.ik.groupccd.rows import drawn_in, rows_of
 from test_groupccd import BODIES, figure, point, standing
+from thorough import thorough
 from twin_grouptrunk import solve_rows_numpy
 
 TRIES = 5
@@ -46,7 +47,7 @@ def problem(seed: int):
     return ik.tree_with(rows.kinds[:, 1:3].ravel().tolist()), ik.bodies, pose, rows
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(thorough(12, 24)))
 @pytest.mark.parametrize("live", [False, True])
 def test_the_solver_agrees_with_its_twin(seed, live):
     tree, bodies, pose, rows = problem(seed)
