@@ -12,7 +12,6 @@ from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
 from footplant.feet.foot_curves import foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
-from footplant.humanoid.limits import within_limits
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Progress, Solution, Stopwatch
@@ -97,7 +96,7 @@ def plant_feet(
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
-    found = _solve(_with_toes(base, level, part, character), character, shifted, held, ground, depths, settings)
+    found = _solve(_with_toes(base, level, character), character, shifted, held, ground, depths, settings)
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
     return replace(found, motion=motion.like(root, rotations, motion.offsets))
@@ -113,13 +112,13 @@ def _solve(
     return solve_legs(kinematics, character, (left, right), _hands(kinematics, character, palms), settings, steps)
 
 
-def _with_toes(motion: Motion, other: Motion, reference: Motion, character: Character) -> Motion:
-    """Return the motion with another one's toes, within their limits unless the reference's are not."""
+def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:
+    """Return the motion with another one's toes."""
     roles, rotations = character.require_roles(), np.array(motion.rotations)
     for side in SIDES:
         toes = roles.get(f"{side}_toes")
         if toes is not None:
-            rotations[:, toes] = within_limits(character, toes, other.rotations[:, toes], reference.rotations[:, toes])
+            rotations[:, toes] = other.rotations[:, toes]
     return motion.like(motion.root, rotations, motion.offsets)
 
 

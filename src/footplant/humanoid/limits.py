@@ -67,27 +67,6 @@ def anatomical_turns(character: Character, rotations: ArrayLike) -> NDArray:
     return rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
 
 
-def within_limits(character: Character, joint: int, turns: ArrayLike, reference: ArrayLike) -> NDArray:
-    """Return local rotations (F, 4) of one joint brought within its limits, or within the reference's own excess.
-
-    reference: (F, 4) the joint's local rotations in a motion whose violations are accepted.
-    """
-    turns, reference = np.asarray(turns, float), np.asarray(reference, float)
-    if character.limits is None or character.roles is None:
-        return turns
-    above, world = (around[joint] for around in _around(character))
-    own, accepted = (
-        rotation.log(rotation.multiply(rotation.multiply(above, local), rotation.inverse(world)))
-        for local in (turns, reference)
-    )
-    low = np.minimum(character.limits.lower[joint], accepted)
-    high = np.maximum(character.limits.upper[joint], accepted)
-    kept = np.clip(own, low, high)
-    back = rotation.multiply(rotation.multiply(rotation.inverse(above), rotation.exp(kept)), world)
-    # untouched rotations keep their bits
-    return np.where((kept == own).all(axis=1)[:, None], turns, back)
-
-
 def _local(character: Character, rotations: ArrayLike) -> NDArray:
     return shaped(rotations, ("F", len(character.skeleton), 4), "rotations", MotionError)
 
