@@ -1,0 +1,225 @@
+"""Hips and legs of a whole clip: plants hold exactly, knees stay straight, feet lie flat, and nothing else changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from footplant import rotation, samples
+from footplant.constraints import Footplant
+from footplant.contacts.detection import find_contacts
+from footplant.feet.foot_curves import foot_curve
+from footplant.feet.planting import can_plant, plant_feet
+from footplant.geometry import Plane
+from footplant.humanoid.reference import reference_pose
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.solve.legs import FootCurve, knee_flexions, legs_of, solve_legs
+from footplant.solve.reference import no_rougher
+from footplant.transfer import transfer
+
+FLOOR = Plane()
+
+
+@cache
+def walk():
+    clip = samples.load("walk")
+    return replace(clip, motion=clip.motion.resample(60.0))
+
+
+@cache
+def plants():
+    contacts = find_contacts(walk())
+    points = walk().character.contacts
+    return tuple(
+        Footplant(point=points[plant.point], place=plant.place, frames=range(plant.start, plant.end))
+        for plant in contacts.plants
+    )
+
+
+def moved(by, turned: float = 0.0) -> tuple[Footplant, ...]:
+    """Return the walk's plants elsewhere."""
+    turn = rotation.exp(np.array([0.0, turned, 0.0]))
+    return tuple(replace(plant, place=rotation.rotate(turn, np.asarray(plant.place)) + by) for plant in plants())
+
+
+def errors(motion: Motion, wanted) -> float:
+    kinematics = Kinematics(motion)
+    return max(
+        float(np.linalg.norm(kinematics.point(plant.point)[list(plant.frames)] - plant.place, axis=1).max())
+        for plant in wanted
+    )
+
+
+def flexions(motion: Motion) -> np.ndarray:
+    legs = legs_of(walk().character)
+    assert legs is not None
+    return np.array([knee_flexions(Kinematics(motion), leg)[0] for leg in legs])
+
+
+def standing(count: int = 30) -> Motion:
+    """A character that stands still in its reference pose, soles on the floor."""
+    character = walk().character
+    pose = reference_pose(character.skeleton, character.require_roles())
+    still = Motion(character.skeleton, np.zeros((count, 3)), np.tile(pose, (count, 1, 1)), 60.0)
+    low = Kinematics(still).points([character.contacts["left_heel"], character.contacts["left_ball"]])[..., 1].min()
+    return Motion(character.skeleton, np.tile([0.0, -low, 0.0], (count, 1)), still.rotations, 60.0)
+
+
+def test_plants_hold_exactly_wherever_they_are_in_reach():
+    wanted = moved([0.0, 0.0, 0.0])
+    found = plant_feet(walk().motion, walk().character, wanted, FLOOR)
+    assert found.missed == 0.0
+    assert errors(found.motion, wanted) < 1e-4
+
+
+def test_what_all_plants_have_in_common_moves_the_whole_clip_alone():
+    by = np.array([0.3, 0.0, -0.2])
+    before = plant_feet(walk().motion, walk().character, moved([0.0, 0.0, 0.0]), FLOOR).motion
+    after = plant_feet(walk().motion, walk().character, moved(by), FLOOR).motion
+    np.testing.assert_allclose(after.root, before.root + by, atol=1e-4)
+    assert rotation.angle(after.rotations, before.rotations).max() < 1e-3
+
+
+def test_narrower_steps_keep_knees_as_straight_as_they_were():
+    """Every step moves 3 cm inwards: hips and legs adapt, and no knee crouches."""
+    inwards = tuple(replace(plant, place=np.asarray(plant.place) * [0.7, 1.0, 1.0]) for plant in moved([0.0, 0.0, 0.0]))
+    found = plant_feet(walk().motion, walk().character, inwards, FLOOR)
+    assert errors(found.motion, inwards) < 1e-3
+    more = flexions(found.motion) - flexions(walk().motion)
+    assert np.degrees(np.median(more)) < 1.0
+    assert np.degrees(more.max()) < 8.0
+
+
+def test_out_of_reach_is_told():
+    """Feet farther apart than two legs are long."""
+    motion, character = standing(), walk().character
+    places = Kinematics(motion)
+    apart = tuple(
+        Footplant(
+            point=character.contacts[f"{side}_{part}"],
+            place=places.point(character.contacts[f"{side}_{part}"])[0] + [sign * 1.5, 0.0, 0.0],
+            frames=range(30),
+        )
+        for side, sign in (("left", 1.0), ("right", -1.0))
+        for part in ("heel", "ball")
+    )
+    found = plant_feet(motion, character, apart, FLOOR)
+    assert found.missed > 0.05
+    assert np.isfinite(found.motion.root).all()
+
+
+def test_nothing_asked_nothing_changed():
+    motion = Motion(walk().motion.skeleton, walk().motion.root + [0.0, 1.0, 0.0], walk().motion.rotations, 60.0)
+    kinematics = Kinematics(motion)
+    left, right = (foot_curve(kinematics, walk().character, side, (), FLOOR) for side in ("left", "right"))
+    assert solve_legs(kinematics, walk().character, (left, right)).motion is motion
+
+
+def test_the_knee_of_a_capture_that_bends_backwards_becomes_straight():
+    character = walk().character
+    legs = legs_of(character)
+    assert legs is not None
+    motion = standing()
+    rotations = np.array(motion.rotations)
+    for leg in legs:
+        # the shank turns forwards by 20°, about the hinge
+        axis = rotation.rotate(rotation.inverse(rotations[0, leg.lower]), leg.axis)
+        rotations[:, leg.lower] = rotation.multiply(
+            rotations[:, leg.lower], rotation.exp(np.radians(-20.0) * axis / np.linalg.norm(axis))
+        )
+    backwards = Motion(motion.skeleton, motion.root, rotations, 60.0)
+    assert np.degrees(flexions(backwards)).max() < -15.0
+    kinematics = Kinematics(backwards)
+    feet = tuple(
+        FootCurve(
+            kinematics.rotations[:, leg.end], np.ones(30, bool), np.array(kinematics.positions[:, leg.end]),
+            lambda at: np.full(len(at), -np.inf),
+        )
+        for leg in legs
+    )  # fmt: skip
+    straight = solve_legs(kinematics, character, feet).motion
+    assert np.degrees(flexions(straight)).min() > 0.0
+    assert np.degrees(flexions(straight)).max() < 3.0
+
+
+def test_a_folded_knee_is_never_taken_for_one_bent_backwards():
+    """Beyond a right angle the sign about the hinge tells nothing."""
+    motion, leg = standing(), legs_of(walk().character)[0]  # type: ignore[index]
+    rotations = np.array(motion.rotations)
+    rotations[:, leg.lower] = rotation.multiply(rotations[:, leg.lower], rotation.exp(np.radians(150.0) * -leg.axis))
+    folded = Motion(motion.skeleton, motion.root, rotations, 60.0)
+    assert np.degrees(knee_flexions(Kinematics(folded), leg)[0]).min() > 140.0
+
+
+def test_a_foot_on_heel_and_ball_lies_flat_and_does_not_rock():
+    """The reference rolls its foot by ±4°; the plants are level."""
+    motion, character = standing(60), walk().character
+    foot = character.require_roles()["left_foot"]
+    places = Kinematics(motion)
+    ends = {part: places.point(character.contacts[f"left_{part}"])[0] for part in ("heel", "ball")}
+    roll = np.radians(4.0) * np.sin(np.arange(60) / 3.0)
+    rotations = np.array(motion.rotations)
+    rotations[:, foot] = rotation.multiply(rotations[:, foot], rotation.exp(roll[:, None] * [0.0, 0.0, 1.0]))
+    rocking = Kinematics(Motion(motion.skeleton, motion.root, rotations, 60.0))
+    held = tuple(
+        Footplant(point=character.contacts[f"left_{part}"], place=at, frames=range(60)) for part, at in ends.items()
+    )
+    curve = foot_curve(rocking, character, "left", held, FLOOR)
+    assert curve.planted.all()
+    assert np.degrees(rotation.angle(curve.rotations[1:], curve.rotations[:1])).max() < 0.5
+    assert np.degrees(rotation.angle(curve.rotations, places.rotations[:, foot])).max() < 0.5
+
+
+def test_a_heel_alone_holds_while_the_toes_stay_above_the_ground():
+    motion, character = standing(60), walk().character
+    heel = character.contacts["left_heel"]
+    foot = character.require_roles()["left_foot"]
+    rotations = np.array(motion.rotations)
+    rotations[:, foot] = rotation.multiply(rotations[:, foot], rotation.exp(np.array([np.radians(15.0), 0.0, 0.0])))
+    pitched = Motion(motion.skeleton, motion.root, rotations, 60.0)
+    place = Kinematics(motion).point(heel)[0]
+    found = plant_feet(pitched, character, (Footplant(point=heel, place=place, frames=range(20, 40)),), FLOOR)
+    kinematics = Kinematics(found.motion)
+    assert np.linalg.norm(kinematics.point(heel)[20:40] - place, axis=1).max() < 1e-6
+    soles = kinematics.points([character.contacts[f"left_{part}"] for part in ("heel", "ball", "toe")])
+    assert soles[..., 1].min() > -0.004
+
+
+@pytest.mark.parametrize("figure", ["sally", "blubby", "child", "longlegs"])
+def test_all_sample_characters_have_legs_that_can_be_planted(figure):
+    assert can_plant(samples.load_character(figure))
+
+
+def test_limbs_are_no_rougher_than_the_sources():
+    """Noise of 0.3° on a walk: longer limbs would shake more, in body heights."""
+    clip, target = walk(), samples.load_character("longlegs")
+    rng = np.random.default_rng(1)
+    shaken = rotation.multiply(
+        clip.motion.rotations, rotation.exp(np.radians(0.3) * rng.normal(size=(*clip.motion.rotations.shape[:2], 3)))
+    )
+    noisy = replace(clip, motion=replace(clip.motion, rotations=shaken))
+    copied = transfer(noisy.motion, clip.character, target)
+    smooth = no_rougher(copied, target, Kinematics(noisy.motion), clip.character)
+
+    def jerk(motion: Motion, character) -> float:
+        roles = character.require_roles()
+        feet = Kinematics(motion).positions[:, [roles["left_foot"], roles["right_foot"]]]
+        return float(np.abs(np.diff(feet - Kinematics(motion).positions[:, [roles["hips"]]], 3, axis=0)).mean())
+
+    assert jerk(smooth, target) < jerk(copied, target)
+    roles = target.require_roles()
+    thighs = [
+        Kinematics(motion).positions[:, roles["left_lower_leg"]]
+        - Kinematics(motion).positions[:, roles["left_upper_leg"]]
+        for motion in (copied, smooth)
+    ]
+    angle = np.degrees(np.linalg.norm(rotation.log(rotation.between(*thighs)), axis=1))
+    assert np.median(angle) < 0.5
+
+
+def test_a_motion_on_its_own_bones_is_as_rough_as_it_was():
+    assert no_rougher(walk().motion, walk().character, Kinematics(walk().motion), walk().character) is walk().motion
