@@ -38,7 +38,7 @@ def solve_planted(
     unlevelled: Motion,
     palms: Sequence[Footplant] = (),
     allowed: Mapping[str, NDArray] | None = None,
-    settings: LegSettings = LEG_SETTINGS,
+    settings: LegSettings | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Solve a problem of footplants by `plant_feet`; what else it asks for is solved on top, by the least displacement.
@@ -80,13 +80,14 @@ def plant_feet(
     palms: Sequence[Footplant] = (),
     allowed: Mapping[str, NDArray] | None = None,
     frames: range | None = None,
-    settings: LegSettings = LEG_SETTINGS,
+    settings: LegSettings | None = None,
 ) -> LegSolution:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
 
     palms: planted hands, which the shoulders must stay within reach of. allowed: contact point → (F,) metres, 0 or
     below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all.
     """
+    settings = LEG_SETTINGS if settings is None else settings
     span = range(len(motion)) if frames is None else frames
     part = motion[span.start : span.stop]
     shifted, held = _since(plants, span), _since(palms, span)

@@ -1,0 +1,134 @@
+"""What each row, weight and stage of the whole-body solver is worth: each is taken away in turn, on the same pairs.
+
+    python benchmarks/ablation.py --pairs 40 --out build/ablation.json
+
+Rows of the table are variants, columns are figures of `quality.fidelity` (the 90th percentile over pairs; stances over
+5 mm are of all stances together). A variant that changes nothing is a number or a stage that may go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from footplant.edits import retarget as edit
+from footplant.feet import foot_curves, planting
+from footplant.solve import legs
+from many_pairs import SHARED, all_pairs, measure_pair
+
+COLUMNS = {
+    "stance_over_5mm_pct": "slide",
+    "stance_sway_deg": "sway",
+    "accel_peak_ratio": "accel",
+    "jerk_ratio": "jerk",
+    "thigh_median_deg": "thigh",
+    "shin_median_deg": "shin",
+    "knee_start_extra_deg": "start",
+    "knee_straight_extra_deg": "straight",
+    "sole_tilt_deg": "tilt",
+    "below_floor_mm": "floor",
+}
+"""Figure → its heading."""
+
+
+@contextmanager
+def patched(module: object, name: str, value: object) -> Iterator[None]:
+    """Replace a name of a module for a while."""
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def leg_setting(**changed: float) -> Callable:
+    """A variant with other settings of the legs' objective."""
+    return partial(patched, planting, "LEG_SETTINGS", replace(legs.LEG_SETTINGS, **changed))
+
+
+def foot_setting(**changed: float) -> Callable:
+    """A variant with other settings of the feet's curves."""
+    settings = replace(foot_curves.FOOT_SETTINGS, **changed)
+    return partial(patched, planting, "foot_curve", partial(foot_curves.foot_curve, settings=settings))
+
+
+def _unsmoothed(motion, *_):
+    return motion
+
+
+VARIANTS: dict[str, Callable | None] = {
+    "as it is": None,
+    "limbs as rough as copied": partial(patched, edit, "no_rougher", _unsmoothed),
+    "hips cost nothing": leg_setting(hips=1e-6),
+    "hips cost ten times as much": leg_setting(hips=0.2),
+    "knees cost a tenth": leg_setting(knee=0.02),
+    "knees cost ten times as much": leg_setting(knee=2.0),
+    "hips twice as slow": leg_setting(hips_time=0.16),
+    "ankles twice as slow": leg_setting(ankle_time=0.12),
+    "knees twice as slow": leg_setting(knee_time=0.1),
+    "no least number of frames": leg_setting(least_frames=0.0),
+    "slopes never a secant": leg_setting(far=math.pi),
+    "slopes of nearly straight knees": leg_setting(steep=math.radians(2.0)),
+    "knees bent by 5 degrees at least": leg_setting(least_flexion=math.radians(5.0)),
+    "eight steps": leg_setting(steps=8),
+    "feet keep their roll": foot_setting(most_roll=0.0),
+    "feet turn in half the time": foot_setting(turn_time=0.06),
+    "pivots cost as much as swings": foot_setting(pivot=1.0),
+    "heel and ball without crossfade": foot_setting(crossfade=0.0),
+    "free ends of pivots in the ground": foot_setting(rounds=0),
+}
+
+
+def measure(pairs: list[tuple[str, str]], data: Path) -> dict[str, float]:
+    """The columns of one variant."""
+    rows = [row for row in (measure_pair(*pair, data) for pair in pairs) if "figures" in row]
+    found = {"pairs": float(len(rows))}
+    for name in COLUMNS:
+        values = [row["figures"][name] for row in rows if name in row["figures"]]
+        found[name] = float(np.percentile(values, 90)) if values else math.nan
+    stances = sum(row["stances"] for row in rows)
+    slides = sum(row["figures"].get("stance_over_5mm_pct", 0.0) * row["stances"] for row in rows)
+    found["stance_over_5mm_pct"] = slides / max(stances, 1)
+    return found
+
+
+def main() -> None:
+    """Print the table; write it as JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--pairs", type=int, default=40, help="how many pairs are measured")
+    parser.add_argument("--seed", type=int, default=1, help="which sample of all pairs is taken")
+    parser.add_argument("--data", type=Path, default=SHARED, help="where clips and characters are")
+    parser.add_argument("--only", default="", help="variants whose name contains this")
+    parser.add_argument("--out", type=Path, help="write the table as JSON")
+    arguments = parser.parse_args()
+    pairs = all_pairs(arguments.data)
+    pairs = random.Random(arguments.seed).sample(pairs, min(arguments.pairs, len(pairs)))
+    print(f"{'variant':<36}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
+    table = {}
+    for name, variant in VARIANTS.items():
+        if arguments.only not in name:
+            continue
+        if variant is None:
+            table[name] = measure(pairs, arguments.data)
+        else:
+            with variant():
+                table[name] = measure(pairs, arguments.data)
+        print(f"{name:<36}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
+    if arguments.out is not None:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(table, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
