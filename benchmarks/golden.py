@@ -671,7 +671,7 @@ def repair_sample(name: str, kind: str) -> Values:
 
 @case()
 def repair_options() -> Values:
-    return of_solution(repair(damaged(clip("walk"), "floating"), ground=0.0, slide=0.5, first_frame="keep"))
+    return of_solution(repair(damaged(clip("walk"), "floating"), ground=0.0, slide=0.5, lead_in="keep"))
 
 
 @case(("bvh/cmu/16_01.bvh",), ("smpl_npz/video_squat_level1_filter_amass.npz",), ("bvh/other/fair1_zombie.bvh",))

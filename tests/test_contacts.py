@@ -582,11 +582,15 @@ def test_lead_in_frames():
     walk = samples.load("walk")
     places = Kinematics(walk.motion[:100]).positions
     height = walk.character.height
-    assert lead_in(places, height) == 0
+    assert lead_in(places, 120.0, height) == 0
     late = np.concatenate([np.repeat(places[:1] - [0.0, 0.9, 0.5], 14, axis=0), places])
-    assert lead_in(late, height) == 14
+    assert lead_in(late, 120.0, height) == 14
+    gradual = np.concatenate([places[:1] - np.array([0.0, 0.9, 0.5]) * share for share in (1.0, 0.75, 0.5, 0.25)])
+    assert lead_in(np.concatenate([gradual, places]), 120.0, height) == 4
+    jump_later = np.concatenate([places[:40], places[40:] + [2.0, 0.0, 0.0]])
+    assert lead_in(jump_later, 120.0, height) == 0
     dash = np.arange(60)[:, None, None] * np.array([0.0, 0.0, 0.4]) + places[:1]
-    assert lead_in(dash, height) == 0
+    assert lead_in(dash, 120.0, height) == 0
 
 
 @pytest.mark.parametrize("count", [1, 2, 25])

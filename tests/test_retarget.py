@@ -413,8 +413,8 @@ def test_a_t_pose_before_the_motion():
         np.concatenate([tpose.rotations, source.motion.rotations]),
         source.motion.fps,
     )
-    assert lead_in(Kinematics(joined).positions, source.character.height) == 1
-    assert lead_in(Kinematics(source.motion).positions, source.character.height) == 0
+    assert lead_in(Kinematics(joined).positions, joined.fps, source.character.height) == 1
+    assert lead_in(Kinematics(source.motion).positions, joined.fps, source.character.height) == 0
     target = load_character("sally")
     plain = retarget(source, target, contacts=contacts("walk", 0, 200))
     led = retarget(replace(source, motion=joined), target)

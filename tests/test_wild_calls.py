@@ -678,7 +678,7 @@ CHEAP: dict[str, Draw] = {
     "continuous_segments": lambda d: stillness.continuous_segments(
         d(arrays(np.zeros((20, 2, 3)))), d(real(30.0)), d(real(1.7))
     ),
-    "lead_in": lambda d: stillness.lead_in(d(arrays(np.zeros((60, 2, 3)))), d(real(1.7))),
+    "lead_in": lambda d: stillness.lead_in(d(arrays(np.zeros((60, 2, 3)))), d(real(30.0)), d(real(1.7))),
     "lead_in_frames": lambda d: stillness.lead_in_frames(d(clips)),
     "contacts_of_points": lambda d: (
         detection.contacts_of_points(
@@ -742,7 +742,7 @@ DEAR: dict[str, Draw] = {
         d(clips),
         ground=d(st.one_of(st.none(), real(0.0))),
         slide=d(st.one_of(st.none(), real(0.01))),
-        first_frame=d(word("keep", "drop", "ease")),
+        lead_in=d(word("keep", "drop")),
     ),
     "terrain": lambda d: terrains.terrain(d(clips), d(floors)),
     "path": lambda d: path.path(

@@ -8,7 +8,7 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
 from footplant.cli.solving import Exact, ResultOptions, solving
 
@@ -25,6 +25,7 @@ def morph(
         bool,
         typer.Option("--scale-footsteps/--keep-footsteps", help="Scale footsteps with the legs, or keep the source's."),
     ] = False,
+    lead_in: LeadInOption = "keep",
     exact: Exact = True,
     reading: ReadOptions,
     result: ResultOptions,
@@ -40,6 +41,7 @@ def morph(
     from footplant.io import formats, load_character, writer_of
     from footplant.solve.methods.hierarchical import Hierarchical
 
+    wish = lead_in_option(lead_in)
     result.check(file)
     if "moving bones" not in writer_of(result.out).holds:
         able = sorted(ending for ending, module in formats().items() if "moving bones" in module.holds)
@@ -51,6 +53,7 @@ def morph(
             targets.append(load_character(name))
     with solving("morphing") as progress:
         solution = solve(
-            clip, targets, scale_footsteps=scale_footsteps, method=Hierarchical(exact=exact), progress=progress
-        )
+            clip, targets, scale_footsteps=scale_footsteps, method=Hierarchical(exact=exact), lead_in=wish,
+            progress=progress,
+        )  # fmt: skip
     result.deliver(solution, clip, clip.character, verb="morph", file=file, to=to)

@@ -6,9 +6,26 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_type_hints
+
+import typer
 
 Group = TypeVar("Group")
+LeadInOption = Annotated[
+    str,
+    typer.Option("--lead-in", metavar="WHAT", help="A T-pose before the motion: keep it, on the ground, or drop it."),
+]
+"""What becomes of a lead-in; commands check it with `lead_in_option`."""
+
+
+def lead_in_option(wish: str) -> Any:
+    """Return the value of `--lead-in` if it is one of those there are."""
+    from footplant.errors import FormatError
+    from footplant.feet.lead_in import LEAD_IN
+
+    if wish not in LEAD_IN:
+        raise FormatError(f"expected --lead-in to be one of {', '.join(LEAD_IN)}; got {wish!r}")
+    return wish
 
 
 @dataclass_transform(frozen_default=True)

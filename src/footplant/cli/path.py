@@ -8,7 +8,7 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
 
 
@@ -46,6 +46,7 @@ def path(
     method: Annotated[
         str, typer.Option(metavar="METHOD", help="hierarchical, filtered, perframe, warping, perkey or spacetime.")
     ] = "hierarchical",
+    lead_in: LeadInOption = "keep",
     exact: Exact = True,
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the new motion.")
@@ -69,6 +70,7 @@ def path(
         raise FormatError(f"expected --plant-at begin, middle or end; got {plant_at!r}")
     if timing not in ("keep", "arc"):
         raise FormatError(f"expected --timing keep or arc; got {timing!r}")
+    wish = lead_in_option(lead_in)
     result.check(file)
     target_curve, starts_there = load_curve(curve)
     clip = load_clip(file, reading)
@@ -76,7 +78,7 @@ def path(
     with solving("bending the path") as progress:
         solution = solve(
             clip, target_curve, from_start=starts_there if from_start is None else from_start, plant_at=plant_at,
-            timing=timing, method=method, exact=exact, constraints=extra, progress=progress,
+            timing=timing, method=method, exact=exact, constraints=extra, lead_in=wish, progress=progress,
         )  # fmt: skip
     result.deliver(
         solution, clip, clip.character, verb="path", file=file, curve=curve,

@@ -8,7 +8,7 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.solving import ResultOptions, solving
 
 
@@ -26,9 +26,7 @@ def repair(
             metavar="M/S", min=0.0, help="Feet near the floor below this speed count as planted (default: 0.35)."
         ),
     ] = None,
-    first_frame: Annotated[
-        str, typer.Option(metavar="WHAT", help="An added T-pose in the first frame: keep, drop or ease (replace) it.")
-    ] = "keep",
+    lead_in: LeadInOption = "keep",
     reading: ReadOptions,
     result: ResultOptions,
 ) -> None:
@@ -39,13 +37,10 @@ def repair(
     Example: footplant repair sample:walk -o repaired.bvh
     """
     from footplant.edits.repair import repair as solve
-    from footplant.errors import FormatError
-    from footplant.feet.lead_in import FIRST_FRAME
 
-    if first_frame not in FIRST_FRAME:
-        raise FormatError(f"expected --first-frame to be one of {', '.join(FIRST_FRAME)}; got {first_frame!r}")
+    wish = lead_in_option(lead_in)
     result.check(file)
     clip = load_clip(file, reading)
     with solving("repairing") as progress:
-        solution = solve(clip, ground=ground, slide=slide, first_frame=first_frame, progress=progress)  # type: ignore[arg-type]
+        solution = solve(clip, ground=ground, slide=slide, lead_in=wish, progress=progress)
     result.deliver(solution, clip, clip.character, verb="repair", file=file)

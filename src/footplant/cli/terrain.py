@@ -8,7 +8,7 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
 from footplant.cli.solving import Exact, ResultOptions, solving
 
@@ -60,6 +60,7 @@ def terrain(
     ground_at: Annotated[
         str | None, typer.Option(metavar="X,Z", help="Where to place the centre of a file's ground, metres.")
     ] = None,
+    lead_in: LeadInOption = "keep",
     exact: Exact = True,
     reading: ReadOptions,
     result: ResultOptions,
@@ -76,6 +77,7 @@ def terrain(
     from footplant.solve.methods.hierarchical import Hierarchical
     from footplant.transfer import leg_ratio, transfer
 
+    wish = lead_in_option(lead_in)
     result.check(file)
     _check_positive(cell=cell, relief=relief)
     center = None if ground_at is None else _pair(ground_at, ",", "--ground-at X,Z")
@@ -95,7 +97,7 @@ def terrain(
     with solving("adapting") as progress:
         solution = solve(
             clip, made, beams, target=None if to is None else character, keep_footsteps=keep_footsteps,
-            method=Hierarchical(exact=exact), progress=progress,
+            method=Hierarchical(exact=exact), lead_in=wish, progress=progress,
         )  # fmt: skip
     result.deliver(
         solution, clip, character, verb="terrain", file=file, ground=ground,

@@ -98,6 +98,13 @@ class Contacts:
         kept = (replace(plant, start=max(plant.start, frame)) for plant in self.plants if plant.end > frame)
         return replace(self, plants=tuple(kept))
 
+    def after(self, frame: int) -> Contacts:
+        """Return the contacts of the motion without its frames before one, which becomes frame 0."""
+        plants = (
+            replace(plant, start=plant.start - frame, end=plant.end - frame) for plant in self.since(frame).plants
+        )
+        return replace(self, plants=tuple(plants), frames=max(self.frames - frame, 0))
+
     def resample(self, fps: float, frames: int) -> Contacts:
         """Return the contacts at another frame rate: the new frames that lie inside each plant."""
         ratio = fps / self.fps

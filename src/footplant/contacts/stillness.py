@@ -27,8 +27,12 @@ _FOURTH = np.sqrt(70.0)
 
 USUAL_HEIGHT = 1.7
 """Metres; the height assumed for a character of unknown height."""
-LEAD_IN_FRAMES = 40
-"""Frames at the start of a clip that are searched for a lead-in (an added T-pose, a capture not yet running)."""
+LEAD_IN = 1.0
+"""Seconds at the start of a clip that are searched for a lead-in (an added T-pose, a capture not yet running)."""
+JUMP, JUMP_SPEED = 0.08, 7.0
+"""Body heights, and body heights per second, that some joint moves at least at the end of a lead-in (12 m/s)."""
+STILL = 0.02
+"""Body heights that no joint moves from frame to frame while a lead-in pose is held."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,28 +110,27 @@ def continuous_segments(positions: NDArray, fps: float, height: float) -> list[t
 
 def lead_in_frames(clip: Clip) -> int:
     """Return the number of lead-in frames of a clip, 0 if there are none: see `lead_in`."""
-    return lead_in(Kinematics(clip.motion[: LEAD_IN_FRAMES + 1]).positions, clip.character.height or USUAL_HEIGHT)
+    return lead_in(Kinematics(clip.motion).positions, clip.motion.fps, clip.character.height or USUAL_HEIGHT)
 
 
-def lead_in(positions: NDArray, height: float) -> int:
+def lead_in(positions: NDArray, fps: float, height: float) -> int:
     """Return how many initial frames do not belong to the motion: an added T-pose, or a capture not yet running.
 
-    positions: (F, P, 3) metres, of joints; the first `LEAD_IN_FRAMES` frames are searched.
+    positions: (F, P, 3) metres, of joints. A lead-in ends within the first second in a jump: some joint moves faster
+    than a body can, five times as far as any joint usually moves in the rest of the clip. Before it, the pose is held,
+    or jumps as well.
     """
-    positions, _, height = _checked(positions, 1.0, height)
+    positions, fps, height = _checked(positions, fps, height)
     if len(positions) < 4 or not positions.shape[1]:
         return 0
-    steps = positions[1:LEAD_IN_FRAMES] - positions[: min(LEAD_IN_FRAMES, len(positions)) - 1]
-    steps = np.sqrt(np.einsum("fpk,fpk->fp", steps, steps))
-    # the whole body jumps once from one frame to the next
-    whole = steps.min(axis=1)
-    far = np.flatnonzero(whole > 0.1 * height)
-    if len(far):
-        jumps = far[whole[far] > 5.0 * np.median(whole)]
-        if len(jumps) == 1 and len(positions) > LEAD_IN_FRAMES:
-            return int(jumps[0]) + 1
-    first = steps[:11].max(axis=1)
-    return int(first[0] > 0.05 * height and first[0] > 5.0 * np.median(first[1:]))
+    steps = np.diff(positions, axis=0)
+    steps = np.sqrt(np.einsum("fpk,fpk->fp", steps, steps)).max(axis=1) / height
+    first = min(len(steps) // 2, max(2, round(LEAD_IN * fps)))
+    jumps = steps[:first] > max(JUMP, JUMP_SPEED / fps, 5.0 * float(np.percentile(steps[first:], 99)))
+    # a motion has begun before a jump that ordinary steps precede
+    apart = np.cumsum((steps[:first] > STILL) & (steps[:first] < JUMP)) == 0
+    found = np.flatnonzero(jumps & apart)
+    return int(found[-1]) + 1 if len(found) else 0
 
 
 def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float, otherwise: float) -> float:

@@ -15,6 +15,7 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.changing_proportions import ProportionChange, on_skeleton_of
 from footplant.feet.detached import detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
+from footplant.feet.lead_in import LeadIn, dropped_lead_in, lead_in_note, require_lead_in, stand_lead_in
 from footplant.feet.planting import can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import (
@@ -38,14 +39,17 @@ def morph(
     method: Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
+    lead_in: LeadIn = "keep",
     progress: Progress | None = None,
 ) -> Solution:
     """Return the clip's motion while its character takes on the proportions of each target in turn, evenly in time.
 
     Footsteps stay where they are, or scale with the leg length (`scale_footsteps`). A foot changes size only during its
     swing phase, so that heel and ball can both stay planted. The result has moving bones (`Motion.offsets`): it is
-    still a motion of the clip's own character.
+    still a motion of the clip's own character. lead_in: "keep" a T-pose before the motion, placed on the ground, or
+    "drop" it.
     """
+    require_lead_in(lead_in)
     if not targets:
         raise MotionError("expected at least one character to morph to, got none")
     if not len(clip.motion):
@@ -54,8 +58,9 @@ def morph(
     if whole is not clip:
         refuse_constraints_on_detached_feet(clip.character, constraints)
         solution = morph(
-            whole, targets, scale_footsteps=scale_footsteps, method=method, contacts=contacts, progress=progress
-        )
+            whole, targets, scale_footsteps=scale_footsteps, method=method, contacts=contacts, lead_in=lead_in,
+            progress=progress,
+        )  # fmt: skip
         return detach_feet(solution, clip.character.skeleton)
     contacts = known_contacts(contacts, clip)
     lead = lead_in_frames(clip)
@@ -74,6 +79,9 @@ def morph(
         solution = solve_planted(problem, plants, contacts.ground, held, unlevelled=moved, progress=progress)
     else:
         solution = solve_soles(method or Hierarchical(), problem, soles, held, progress)
+    if lead:
+        kept = stand_lead_in(solution.motion, moved, figure, contacts.ground, lead)
+        solution = replace(solution, motion=kept).noted(lead_in_note(lead, lead_in))
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((moved, solution.motion), figure, contacts, against=judged, ground=contacts.ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
@@ -82,4 +90,4 @@ def morph(
         solution = solution.noted(
             f"some footsteps are out of reach of legs at {100 * shortest:.0f} % of their length; scale the footsteps"
         )
-    return solution
+    return dropped_lead_in(solution, lead, lead_in)

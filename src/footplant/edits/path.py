@@ -20,7 +20,7 @@ from footplant.contacts.ground import InterpolatedGround
 from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import Curve
 from footplant.errors import ConstraintError, MotionError
-from footplant.feet.lead_in import stand_lead_in
+from footplant.feet.lead_in import LeadIn, dropped_lead_in, lead_in_note, require_lead_in, stand_lead_in
 from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
 from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
 from footplant.feet.soles import clearances_of, flatten_toes
@@ -74,6 +74,7 @@ def path(
     exact: bool = True,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
+    lead_in: LeadIn = "keep",
     progress: Progress | None = None,
 ) -> Solution:
     """Return the clip's motion along another curve, with its feet planted.
@@ -82,8 +83,10 @@ def path(
     moves to the start of the curve. plant_at: the instant of each stance that decides where its foot goes. timing:
     "keep" keeps the speed along the path, and goes straight on beyond an end of the curve; "arc" spreads the whole clip
     over the whole curve in the same time, with longer or shorter steps. constraints: further constraints, in the space
-    of the new motion. The report's `before` measures the motion moved along the curve before it is solved.
+    of the new motion. lead_in: "keep" a T-pose before the motion, moved along and placed on the ground, or "drop" it.
+    The report's `before` measures the motion moved along the curve before it is solved.
     """
+    require_lead_in(lead_in)
     _check(clip, plant_at, timing)
     motion, character = clip.motion, clip.character
     contacts = known_contacts(contacts, clip)
@@ -127,12 +130,13 @@ def path(
         )  # fmt: skip
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, carried, character, ground, lead)).noted(
-            f"the first {lead} frames are a lead-in pose (a T-pose): moved along, and placed on the ground"
+            lead_in_note(lead, lead_in)
         )
     judged = (motion, character, contacts)
     before, after = measure_each((carried, solution.motion), character, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return solution.noted(*notes, *_path_notes(travel, curve, scale, character.height))
+    solution = solution.noted(*notes, *_path_notes(travel, curve, scale, character.height))
+    return dropped_lead_in(solution, lead, lead_in)
 
 
 def _method(name: str, exact: bool, carried: Motion, clip: Clip, constraints: Sequence[Constraint]) -> Method:

@@ -11,10 +11,9 @@ from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground, InterpolatedGround, LoweredGround, as_ground
-from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import detach_feet, with_attached_feet
-from footplant.feet.lead_in import FirstFrame, restore_lead_in, without_lead_in
+from footplant.feet.lead_in import LeadIn, join_lead_in, lead_in_note, require_lead_in, split_lead_in
 from footplant.feet.soles import above_ground_constraints
 from footplant.feet.stage import with_plausible_floor
 from footplant.feet.stances import (
@@ -58,7 +57,7 @@ def repair(
     *,
     ground: Ground | float | None = None,
     slide: float | None = None,
-    first_frame: FirstFrame = "keep",
+    lead_in: LeadIn = "keep",
     contacts: Contacts | None = None,
     progress: Progress | None = None,
 ) -> Solution:
@@ -66,21 +65,22 @@ def repair(
 
     ground: a level in metres, or any object with `height(places)`; None: estimated from the feet, or y = 0 if that is
     near. slide: speed in m/s below which a foot near the ground counts as planted; None: 0.2 body heights per second.
-    first_frame: what to do with a T-pose before the motion: "keep" it, "drop" it, or "ease" from a pose that leads into
-    the motion. contacts: the contacts if they are already known.
+    lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it. contacts: the contacts of the whole
+    clip if they are already known.
     """
+    require_lead_in(lead_in)
     whole = with_attached_feet(clip)
     if whole is not clip:
-        solution = repair(
-            whole, ground=ground, slide=slide, first_frame=first_frame, contacts=contacts, progress=progress
-        )
+        solution = repair(whole, ground=ground, slide=slide, lead_in=lead_in, contacts=contacts, progress=progress)
         return detach_feet(solution, clip.character.skeleton)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to repair, got none in {clip.name!r}")
     if slide is not None:
         real_number(slide, "speed of sliding", MotionError, above=0.0)
-    character, lead = clip.character, lead_in_frames(clip)
-    source, notes = without_lead_in(clip.motion, lead, first_frame)
+    lead, clip = split_lead_in(clip)
+    character, source = clip.character, clip.motion
+    contacts = None if contacts is None else contacts.after(len(lead))
+    notes = [lead_in_note(len(lead), lead_in)] if len(lead) else []
     known = None if ground is None else as_ground(ground)
     found = contacts or find_skating_contacts(source, character, slide=slide, ground=known)
     motion, found, floor, ground_notes = _place_on_ground(source, character, found, known)
@@ -108,9 +108,8 @@ def repair(
         against=(source, character, stance.contacts),
         ground=floor,
     )
-    if lead and first_frame == "keep":
-        raised = motion.root[0] - source.root[0]
-        solution = replace(solution, motion=restore_lead_in(solution.motion, clip.motion, lead, raised))
+    if lead_in == "keep":
+        solution = replace(solution, motion=join_lead_in(lead, solution.motion, character, floor))
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
     return solution.noted(*notes, *ground_notes, *_summary(before, after))
 

@@ -20,7 +20,7 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
 from footplant.feet.footing import Footing, find_footing
-from footplant.feet.lead_in import stand_lead_in
+from footplant.feet.lead_in import LeadIn, dropped_lead_in, lead_in_note, require_lead_in, stand_lead_in
 from footplant.feet.planting import can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
@@ -55,6 +55,7 @@ def terrain(
     method: Method | None = None,
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
+    lead_in: LeadIn = "keep",
     progress: Progress | None = None,
 ) -> Solution:
     """Return the clip's motion on another ground, with feet planted on it and aligned to its slope.
@@ -63,8 +64,9 @@ def terrain(
     distance that puts the whole foot on one side. Swinging feet clear the ground between steps, and the hips follow
     the ground smoothly. doorways: what the character ducks under. target: retarget to another character at the same
     time, with footsteps scaled by leg length, or kept with `keep_footsteps`. constraints: further constraints, solved
-    together with the footplants.
+    together with the footplants. lead_in: "keep" a T-pose before the motion, placed on the ground, or "drop" it.
     """
+    require_lead_in(lead_in)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to lay on a ground, got none in {clip.name!r}")
     mover = clip.character if target is None else target
@@ -73,7 +75,7 @@ def terrain(
         refuse_constraints_on_detached_feet(mover, constraints)
         solution = terrain(
             whole if target is None else clip, ground, doorways, target=onto, keep_footsteps=keep_footsteps,
-            method=method, contacts=contacts, progress=progress,
+            method=method, contacts=contacts, lead_in=lead_in, progress=progress,
         )  # fmt: skip
         return detach_feet(solution, mover.skeleton)
     contacts = known_contacts(contacts, clip)
@@ -113,12 +115,13 @@ def terrain(
         )
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, motion, target, ground, lead)).noted(
-            f"the first {lead} frames are a lead-in pose (a T-pose): copied, and placed on the ground"
+            lead_in_note(lead, lead_in)
         )
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((motion, solution.motion), target, contacts, against=judged, ground=ground)
     solution = replace(solution, report=replace(solution.report, before=before, after=after))
-    return solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
+    solution = solution.noted(*_step_notes(footings), *_doorway_notes(solution, target, doorways))
+    return dropped_lead_in(solution, lead, lead_in)
 
 
 def _step_notes(footings: Sequence[Footing]) -> list[str]:

@@ -1,4 +1,9 @@
-"""Lead-in poses (T-pose frames before the motion): taken out before a solve, and put back or dropped after it."""
+"""Lead-in poses (T-pose frames before the motion): taken out before a solve, and put back or dropped after it.
+
+lead, clip = split_lead_in(clip)
+...                                                    # solve the clip without its lead-in
+motion = join_lead_in(lead, motion, character, ground)  # or leave them out
+"""
 
 from __future__ import annotations
 
@@ -6,55 +11,76 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from footplant.clip import Clip
 from footplant.contacts.ground import Ground
+from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.problem import Solution
 from footplant.skeleton import Character
 
-FirstFrame = Literal["keep", "drop", "ease"]
-"""What becomes of a lead-in: kept, dropped, or replaced by poses that ease into the motion."""
-FIRST_FRAME = get_args(FirstFrame)
+LeadIn = Literal["keep", "drop"]
+"""What becomes of a lead-in: put back in front of the result, or dropped."""
+LEAD_IN = get_args(LeadIn)
+
+
+def require_lead_in(wish: str) -> LeadIn:
+    """Return what is asked for if it is one of `LEAD_IN`."""
+    if wish not in LEAD_IN:
+        raise MotionError(f"expected lead_in to be one of {', '.join(LEAD_IN)}, got {wish!r}")
+    return wish  # type: ignore[return-value]
+
+
+def split_lead_in(clip: Clip) -> tuple[Motion, Clip]:
+    """Return the lead-in frames of a clip, often none, and the clip without them."""
+    lead = lead_in_frames(clip)
+    return clip.motion[:lead], clip if not lead else replace(clip, motion=clip.motion[lead:])
+
+
+def join_lead_in(lead: Motion, motion: Motion, character: Character, ground: Ground) -> Motion:
+    """Return the motion with lead-in frames of the same skeleton before it, each moved vertically to the ground."""
+    if not len(lead):
+        return motion
+    parts = (on_ground(lead, character, ground), motion)
+    root, rotations = (np.concatenate([getattr(part, key) for part in parts]) for key in ("root", "rotations"))
+    offsets = None
+    if lead.offsets is not None or motion.offsets is not None:
+        rest = motion.skeleton.offsets
+        offsets = np.concatenate(
+            [
+                np.broadcast_to(rest if part.offsets is None else part.offsets, (len(part), *rest.shape))
+                for part in parts
+            ]
+        )
+    return replace(motion, root=root, rotations=rotations, offsets=offsets)
+
+
+def lead_in_note(lead: int, wish: LeadIn) -> str:
+    """Return what to tell about a lead-in of at least one frame."""
+    what = "the first frame is" if lead == 1 else f"the first {lead} frames are"
+    done = {"keep": "kept, and placed on the ground", "drop": "dropped"}[wish]
+    return f"{what} a lead-in pose (a T-pose): {done}"
+
+
+def on_ground(motion: Motion, character: Character, ground: Ground) -> Motion:
+    """Return the motion with each frame moved vertically so that its lowest sole point is on the ground."""
+    points = [point for name, point in character.contacts.items() if not name.endswith("palm")]
+    if not points:
+        return motion
+    places = Kinematics(motion).points(points)
+    lowest = (places[..., 1] - ground.height(places[..., ::2])).min(axis=1)
+    return replace(motion, root=motion.root - lowest[:, None] * [0.0, 1.0, 0.0])
 
 
 def stand_lead_in(motion: Motion, copied: Motion, target: Character, ground: Ground, lead: int) -> Motion:
     """Return the motion with its lead-in frames as copied, each moved vertically so that it stands on the ground."""
-    kinematics = Kinematics(copied[:lead])
-    places = kinematics.points([target.contacts[name] for name in target.contacts if not name.endswith("palm")])
-    lowest = (places[..., 1] - ground.height(places[..., ::2])).min(axis=1)
-    root, rotations = np.array(motion.root), np.array(motion.rotations)
-    root[:lead] = copied.root[:lead] - lowest[:, None] * [0.0, 1.0, 0.0]
-    rotations[:lead] = copied.rotations[:lead]
-    return replace(motion, root=root, rotations=rotations)
+    return join_lead_in(copied[:lead], motion[lead:], target, ground)
 
 
-def without_lead_in(motion: Motion, lead: int, wish: FirstFrame) -> tuple[Motion, list[str]]:
-    """Return the motion without its lead-in, and notes: dropped, or replaced by poses that ease into the motion.
-
-    A lead-in to keep is replaced as well, so that it does not disturb the solve; `restore_lead_in` puts it back.
-    """
-    if wish not in FIRST_FRAME:
-        raise MotionError(f"expected first_frame to be one of {', '.join(FIRST_FRAME)}, got {wish!r}")
-    if not lead:
-        return motion, []
-    what = "the first frame is" if lead == 1 else f"the first {lead} frames are"
-    done = {"keep": "kept", "drop": "dropped", "ease": "replaced by poses that ease into the motion"}[wish]
-    notes = [f"{what} a lead-in pose (a T-pose): {done}"]
-    if wish == "drop":
-        return motion[lead:], notes
-    # extrapolate backwards: the first steps of the motion, mirrored in time
-    back = motion[np.clip(2 * lead - np.arange(lead), 0, len(motion) - 1)]
-    base = motion[np.full(lead, lead)]
-    eased = base + -1.0 * (back - base)
-    root, rotations = np.array(motion.root), np.array(motion.rotations)
-    root[:lead], rotations[:lead] = eased.root, eased.rotations
-    return replace(motion, root=root, rotations=rotations), notes
-
-
-def restore_lead_in(motion: Motion, source: Motion, lead: int, raised: NDArray) -> Motion:
-    """Return the motion with its lead-in frames put back, raised with the whole clip."""
-    root, rotations = np.array(motion.root), np.array(motion.rotations)
-    root[:lead], rotations[:lead] = source.root[:lead] + raised, source.rotations[:lead]
-    return replace(motion, root=root, rotations=rotations)
+def dropped_lead_in(solution: Solution, lead: int, wish: LeadIn) -> Solution:
+    """Return a solution with its first `lead` frames, a lead-in that is kept, or without them."""
+    if not lead or wish == "keep":
+        return solution
+    return replace(solution, motion=solution.motion[lead:])

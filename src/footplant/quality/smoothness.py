@@ -35,7 +35,7 @@ def continuous_parts(kinematics: Kinematics, height: float) -> list[tuple[int, i
     positions = kinematics.positions
     if len(positions) < 2:
         return []
-    lead = lead_in(positions, height)
+    lead = lead_in(positions, kinematics.motion.fps, height)
     segments = continuous_segments(positions, kinematics.motion.fps, height)
     return [(max(first, lead), last) for first, last in segments if last > lead]
 

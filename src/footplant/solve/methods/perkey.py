@@ -76,7 +76,7 @@ def find_cuts(problem: Problem) -> NDArray:
     motion, height = problem.motion, problem.character.height or 1.0
     positions = Kinematics(motion).positions
     starts = [first for first, _ in continuous_segments(positions, motion.fps, height)]
-    return np.unique(np.array([*starts, lead_in(positions, height), len(motion)], np.int64))
+    return np.unique(np.array([*starts, lead_in(positions, motion.fps, height), len(motion)], np.int64))
 
 
 def find_keys(problem: Problem) -> NDArray:

@@ -1,0 +1,87 @@
+"""Lead-in poses: taken out of a clip, put back on the ground, kept or dropped by the edits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from footplant import Kinematics, MotionError, samples
+from footplant.contacts.detection import find_contacts
+from footplant.contacts.stillness import lead_in_frames
+from footplant.curves import circle
+from footplant.edits.morph import morph
+from footplant.edits.path import path
+from footplant.edits.terrain import terrain
+from footplant.feet.lead_in import join_lead_in, split_lead_in
+from footplant.geometry import Plane
+from footplant.motion import concatenate, rest_motion
+
+WALK = samples.load("walk")
+LEAD = 3
+SHORT = replace(WALK, motion=WALK.motion[:240].resample(60.0))
+ADDED = replace(
+    SHORT, motion=concatenate([rest_motion(SHORT.character.skeleton, LEAD, SHORT.motion.fps), SHORT.motion])
+)  # fmt: skip
+
+
+def soles(motion, character):
+    """Return the heights (F, P) of the sole points."""
+    points = [point for name, point in character.contacts.items() if not name.endswith("palm")]
+    return Kinematics(motion).points(points)[..., 1]
+
+
+def test_a_lead_in_is_split_off_and_put_back_on_the_ground():
+    lead, rest = split_lead_in(ADDED)
+    assert (len(lead), lead_in_frames(rest)) == (LEAD, 0)
+    np.testing.assert_array_equal(rest.motion.rotations, SHORT.motion.rotations)
+    joined = join_lead_in(lead, rest.motion, ADDED.character, Plane((0.0, 0.3, 0.0)))
+    np.testing.assert_array_equal(joined.rotations, ADDED.motion.rotations)
+    np.testing.assert_array_equal(joined.root[LEAD:], ADDED.motion.root[LEAD:])
+    np.testing.assert_allclose(soles(joined[:LEAD], ADDED.character).min(axis=1), 0.3, atol=1e-9)
+
+
+def test_a_clip_without_a_lead_in_stays_as_it_is():
+    lead, rest = split_lead_in(SHORT)
+    assert len(lead) == 0
+    assert rest is SHORT
+    assert join_lead_in(lead, rest.motion, SHORT.character, Plane()) is SHORT.motion
+
+
+def test_bones_that_change_their_length_are_joined():
+    lead, rest = split_lead_in(ADDED)
+    offsets = np.repeat(1.1 * rest.motion.skeleton.offsets[None], len(rest.motion), axis=0)
+    joined = join_lead_in(lead, replace(rest.motion, offsets=offsets), ADDED.character, Plane())
+    assert joined.offsets is not None
+    np.testing.assert_array_equal(joined.offsets[0], rest.motion.skeleton.offsets)
+    np.testing.assert_array_equal(joined.offsets[LEAD], offsets[0])
+
+
+def test_contacts_after_a_lead_in():
+    contacts = find_contacts(ADDED)
+    later = contacts.after(LEAD)
+    assert later.frames == len(SHORT.motion)
+    np.testing.assert_array_equal(later.masks(), contacts.masks()[LEAD:])
+
+
+EDITS = {
+    "terrain": lambda clip, **options: terrain(clip, Plane((0.0, 0.2, 0.0)), **options),
+    "path": lambda clip, **options: path(clip, circle(3.0), from_start=True, **options),
+    "morph": lambda clip, **options: morph(clip, [samples.load_character("short")], **options),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edits_keep_or_drop_a_lead_in(name):
+    edit = EDITS[name]
+    kept, dropped = edit(ADDED), edit(ADDED, lead_in="drop")
+    assert len(kept.motion) == len(ADDED.motion)
+    assert len(dropped.motion) == len(SHORT.motion)
+    np.testing.assert_allclose(kept.motion.root[LEAD:], dropped.motion.root, atol=1e-9)
+    low = 0.2 if name == "terrain" else 0.0
+    assert np.abs(soles(kept.motion[:LEAD], ADDED.character).min(axis=1) - low).max() < 0.03
+    assert any("kept, and placed on the ground" in note for note in kept.report.notes)
+    assert any("dropped" in note for note in dropped.report.notes)
+    with pytest.raises(MotionError, match="expected lead_in to be one of keep, drop, got 'ease'"):
+        edit(ADDED, lead_in="ease")
