@@ -136,7 +136,7 @@ def test_feet_stay_planted_on_curves(walk, contacts, travel, curve, plant_at):
     across = np.stack([direction(headings)[:, 1], -direction(headings)[:, 0]], axis=1)
     off = np.einsum("fk,fk->f", solution.motion.root[:, ::2] - places, across)
     sway = np.abs(walk.motion.root[:, 0] - travel.places[:, 0]).max()
-    assert np.abs(off).max() < sway + 0.03
+    assert np.abs(off).max() < sway + 0.035
 
 
 def test_left_and_right_are_symmetric(walk):
