@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from footplant.clip import Clip
 from footplant.constraints import Footplant
 from footplant.contacts.detection import HANDS, Contacts, Plant
+from footplant.contacts.hanging import hanging_arm
 from footplant.feet.steps import STEP_SETTINGS
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
@@ -24,11 +25,6 @@ class PalmSettings:
     """Seconds; shortest contact of a palm in the air. A swinging arm is still for less time at its turning points."""
     on_ground: float = 0.08
     """Body heights; a palm nearer to the ground than this is in contact with it, however briefly."""
-    straight: tuple[float, float] = (0.85, 0.92)
-    """Distance from shoulder to wrist as a fraction of the arm's length: where an arm starts to count as hanging, and
-    where it fully does."""
-    along_trunk: tuple[float, float] = (0.85, 0.95)
-    """Cosine of the angle between arm and trunk: where an arm starts to count as hanging, and where it fully does."""
     hanging: float = 0.5
     """Mean hanging weight of the arm above which a palm contact in the air is dropped."""
     hangs_by_hands: float = 0.3
@@ -97,18 +93,3 @@ def _holds(plant: Plant, contacts: Contacts, height: float) -> bool:
 def _on_ground(plant: Plant, contacts: Contacts, height: float) -> bool:
     above = plant.place[1] - float(contacts.ground.height(plant.place[None, ::2])[0])
     return above < PALM_SETTINGS.on_ground * height
-
-
-def hanging_arm(kinematics: Kinematics, character: Character, side: str) -> NDArray:
-    """Return weights (F,), 0 to 1: how much an arm hangs down along the trunk, nearly straight."""
-    roles, places = character.require_roles(), kinematics.positions
-    names = [f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand"]
-    top = next((role for role in ("neck", "head") if role in roles), None)
-    if top is None or not all(name in roles for name in names):
-        return np.zeros(len(places))
-    from footplant.kernels import touches as kernel
-
-    out, (shoulder, elbow, wrist) = np.empty(len(places)), (roles[name] for name in names)
-    arm = kernel.Arm(shoulder, elbow, wrist, roles["hips"], roles[top])
-    kernel.hanging(arm, PALM_SETTINGS.straight, PALM_SETTINGS.along_trunk, places, out)
-    return out

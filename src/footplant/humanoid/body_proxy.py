@@ -173,7 +173,9 @@ def _bone_part(character: Character, positions: NDArray, rotations: NDArray, nam
     axis = positions[end] - positions[joint]
     if np.linalg.norm(axis) < 1e-6:
         return None
-    inside = set(character.skeleton.chain(end, joint)[:-1]) | set(roles.joints.get(f"{name}_twist", ()))
+    inside = {joint, *roles.joints.get(f"{name}_twist", ())}
+    if end in character.skeleton.descendants(joint):
+        inside |= set(character.skeleton.chain(end, joint)[:-1])
     return joint, positions[joint], axis, _vertices(character, positions, rotations, inside)
 
 

@@ -1,0 +1,451 @@
+"""The skin of a body as samples that move with it: what arms are kept out of; and the samples of the arms themselves.
+
+The samples of a group (trunk, head, legs) lie where the generalised winding number of its triangles passes ½, so that
+inner layers of clothes and single sheets of cloth count for nothing. Characters without a skin get the surface of a
+body of typical proportions (`body_proxy`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.humanoid.body_proxy import AROUND, RINGS, SEGMENTS, BodySurface
+from footplant.skeleton import Character, Roles, Skeleton, Skin
+
+GROUPS = ("trunk", "head", "left_leg", "right_leg")
+"""What arms are kept out of, in the order of the tables."""
+FINGERS = ("thumb", "index", "middle", "ring", "little")
+_TRUNK_SEGMENTS = ("hips", "waist", "chest")
+
+
+@dataclass(frozen=True)
+class ShellSettings:
+    """Tuning numbers of body shells. Lengths are in body heights."""
+
+    samples: tuple[int, int, int, int] = (144, 72, 48, 48)
+    """Samples of each of `GROUPS`. Doubled, the distance from a trunk is more accurate by 0.5 mm and costs twice."""
+    cluster: int = 12
+    """Samples of a cluster: clusters far from a point are skipped. Results do not depend on it."""
+    dense: int = 2500
+    """Points spread over the triangles of a group, from which the samples are chosen."""
+    depth: float = 0.004
+    """How far on either side of a sample the winding number is taken (7 mm)."""
+    least_weight: float = 0.1
+    """Skin weights below this are dropped from a sample."""
+    hand_samples: int = 9
+    """Samples on the skin of a hand, its rim and fingertips among them."""
+    hand_reach: float = 0.16
+    """Distance from the wrist up to which a vertex belongs to the hand and not to a thing that it holds."""
+    forearm: tuple[float, ...] = (0.2, 0.45, 0.7, 0.95)
+    """Fractions of the forearm at which spheres are centred."""
+    elbow: float = 0.25
+    """Fraction of the upper arm's radius that is kept out of the trunk at the elbow: flesh gives way."""
+    forearm_percentile: float = 85.0
+    """Percentile of the distances of the skin from the bone that is the radius of a sphere."""
+
+
+SHELL = ShellSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class BodyShell:
+    """Samples on the skin of trunk, head and legs, with normals and skin weights; see `kernels.shell.Shell`."""
+
+    groups: NDArray
+    clusters: NDArray
+    starts: NDArray
+    joints: NDArray
+    weights: NDArray
+    places: NDArray
+    normals: NDArray
+    widths: NDArray
+    anchors: NDArray
+    reaches: NDArray
+
+    @classmethod
+    def of(cls, character: Character) -> BodyShell:
+        """Return the shell of a humanoid character; that of the same skin is cached."""
+        return _cached(character)[0]
+
+    def tables(self):
+        """Return the samples as kernels take them."""
+        from footplant.kernels.shell import Shell
+
+        return Shell(
+            self.groups, self.clusters, self.starts, self.joints, self.weights, self.places, self.normals, self.widths,
+            self.anchors, self.reaches,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ArmSamples:
+    """Spheres on the arms (radius 0: points of the skin) that are kept out of the body."""
+
+    arms: NDArray
+    """(P,) int64; 0 left, 1 right."""
+    forearm: NDArray
+    """(P,) bool; moves with the forearm, else with the upper arm."""
+    joints: NDArray
+    """(P,) int64; the joint that carries it."""
+    offsets: NDArray
+    """(P, 3) metres, in the joint's frame."""
+    radii: NDArray
+    """(P,) metres."""
+    outer: NDArray
+    """(P,) bool; on the hand or near the wrist."""
+
+    @classmethod
+    def of(cls, character: Character) -> ArmSamples:
+        """Return the samples of a humanoid character; those of the same skin are cached."""
+        return _cached(character)[1]
+
+
+_known: WeakKeyDictionary[Skin | Skeleton, tuple[Roles, tuple[BodyShell, ArmSamples]]] = WeakKeyDictionary()
+_surfaces: WeakKeyDictionary[Skin | Skeleton, tuple[Roles, BodySurface]] = WeakKeyDictionary()
+
+
+def surface_of(character: Character) -> BodySurface:
+    """Return the tubes of a humanoid character; those of the same skin are cached."""
+    roles, key = character.require_roles(), character.skeleton if character.skin is None else character.skin
+    found = _surfaces.get(key)
+    if found is None or found[0] is not roles:
+        found = _surfaces[key] = roles, BodySurface.of(character)
+    return found[1]
+
+
+def _cached(character: Character) -> tuple[BodyShell, ArmSamples]:
+    roles, key = character.require_roles(), character.skeleton if character.skin is None else character.skin
+    found = _known.get(key)
+    if found is None or found[0] is not roles:
+        surface = surface_of(character)
+        parts = None if character.skin is None else vertex_parts(character)
+        found = _known[key] = roles, (_shell(character, surface, parts), _arm_samples(character, surface, parts))
+    return found[1]
+
+
+def vertex_parts(character: Character) -> NDArray:
+    """Return the role (V,) of each vertex's heaviest joint, or of its nearest ancestor with a role ("" for none)."""
+    roles, skin, skeleton = character.require_roles(), character.skin, character.skeleton
+    assert skin is not None
+    by_joint = {joint: role for role, chain in roles.joints.items() for joint in chain}
+    of_joint: list[str] = []
+    for joint, parent in enumerate(skeleton.parents):
+        of_joint.append(by_joint.get(joint) or (of_joint[parent] if parent >= 0 else ""))
+    heaviest = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)[:, 0]
+    return np.array(of_joint)[heaviest]
+
+
+def _in_group(parts: NDArray, group: str) -> NDArray:
+    """Return which vertices (V,) belong to a group."""
+    if group == "trunk":
+        return np.isin(parts, ["", "hips", "spine", "neck", "left_clavicle", "right_clavicle"])
+    if group == "head":
+        return parts == "head"
+    side = group.partition("_")[0]
+    return np.isin(
+        parts, [f"{side}_{part}" for part in ("upper_leg", "upper_leg_twist", "lower_leg", "lower_leg_twist")]
+    )
+
+
+def _shell(character: Character, surface: BodySurface, parts: NDArray | None) -> BodyShell:
+    groups, clusters, starts, tables, normals, widths = [0], [0], [0], [], [], []
+    anchors, reaches, roles = [], [], character.require_roles()
+    rest, turned = character.skeleton.rest_world
+    for group, count in zip(GROUPS, SHELL.samples):
+        found = None if parts is None else _skin_samples(character, _in_group(parts, group), count)
+        influences, outward, width = found or _tube_samples(surface, group)
+        places = np.array(
+            [sum(w * (rest[j] + rotation.rotate(turned[j], place)) for j, w, place in rows) for rows in influences]
+        )
+        for members in _clusters(places):
+            for number in members:
+                starts.append(starts[-1] + len(influences[number]))
+                tables += influences[number]
+                normals.append(outward[number])
+            clusters.append(len(starts) - 1)
+        groups.append(len(clusters) - 1)
+        widths.append(width)
+        spine = roles.joints.get("spine", ())
+        anchor = {"trunk": spine[len(spine) // 2] if spine else roles["hips"], "head": roles.get("head")}.get(
+            group, roles.get(f"{group.partition('_')[0]}_lower_leg")
+        )
+        anchors.append(roles["hips"] if anchor is None else anchor)
+        reaches.append(1.15 * float(np.linalg.norm(places - rest[anchors[-1]], axis=1).max()))
+    joints, weights, places = zip(*tables)
+    return BodyShell(
+        np.array(groups, np.int64), np.array(clusters, np.int64), np.array(starts, np.int64),
+        np.array(joints, np.int64), np.array(weights, float), np.array(places, float), np.array(normals, float),
+        np.array(widths, float), np.array(anchors, np.int64), np.array(reaches, float),
+    )  # fmt: skip
+
+
+def _clusters(places: NDArray) -> list[NDArray]:
+    """Return the numbers of points (N, 3) in clusters of about `ShellSettings.cluster`."""
+    from footplant.kernels import shell as kernel
+
+    seeds = np.empty(-(-len(places) // SHELL.cluster), np.int64)
+    kernel.farthest(np.ascontiguousarray(places), len(seeds), seeds)
+    own = np.linalg.norm(places[:, None] - places[seeds][None], axis=2).argmin(axis=1)
+    return [members for number in range(len(seeds)) if len(members := np.flatnonzero(own == number))]
+
+
+def _skin_samples(character: Character, chosen: NDArray, count: int):
+    """Return influences, normals and spacing of samples where a part of the skin has its outer surface."""
+    from footplant.kernels import shell as kernel
+
+    skin = character.skin
+    assert skin is not None
+    faces = skin.faces[chosen[skin.faces].all(axis=1)] if skin.faces.size else np.zeros((0, 3), np.int64)
+    if len(faces) < 8:
+        return None
+    open_corners = np.ascontiguousarray(skin.vertices[faces])
+    vertices, faces, shared = _closed(skin.vertices, faces, 1e-5 * character.height)
+    corners = np.ascontiguousarray(vertices[faces])
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    areas = 0.5 * np.linalg.norm(across, axis=1)
+    if not areas.sum() > 0.0:
+        return None
+    # evenly spread over the area: equal steps along the summed areas, a low-discrepancy sequence within the triangles
+    steps = (np.arange(SHELL.dense) + 0.5) / SHELL.dense * areas.sum()
+    rows = np.minimum(np.searchsorted(np.cumsum(areas), steps), len(faces) - 1)
+    u, v = (np.arange(SHELL.dense) * share % 1.0 for share in (0.7548776662466927, 0.5698402909980532))
+    u, v = np.where(u + v > 1.0, 1.0 - u, u), np.where(u + v > 1.0, 1.0 - v, v)
+    shares = np.stack([1.0 - u - v, u, v], axis=1)
+    points = np.einsum("nk,nkd->nd", shares, corners[rows])
+    normals = across[rows] / np.maximum(2.0 * areas[rows, None], 1e-12)
+    picked = np.empty(min(2 * count, len(points)), np.int64)
+    kernel.farthest(points, len(picked), picked)
+    outer = _outer(open_corners, points[picked], normals[picked], SHELL.depth * character.height)
+    picked, sign = picked[outer != 0.0], outer[outer != 0.0]
+    if len(picked) < count // 4:
+        return None
+    order = np.empty(min(count, len(picked)), np.int64)
+    kernel.farthest(np.ascontiguousarray(points[picked]), len(order), order)
+    picked, sign = picked[order], sign[order]
+    gaps = np.linalg.norm(points[picked][:, None] - points[picked][None], axis=2) + 1e6 * np.eye(len(picked))
+    width = float(np.median(gaps.min(axis=1)))
+    # the normal of a sample stands for its surroundings
+    near = np.exp(-(np.linalg.norm(points[picked][:, None] - points[None], axis=2) ** 2) / (0.5 * width) ** 2)
+    near *= normals[picked] @ normals.T > 0.3
+    outward = sign[:, None] * (near @ normals)
+    outward /= np.linalg.norm(outward, axis=1, keepdims=True)
+    influences, own = [], np.empty_like(outward)
+    for n, point in enumerate(picked):
+        table: dict[int, float] = {}
+        for vertex, share in zip(faces[rows[point]], shares[point]):
+            loop = shared[vertex - len(skin.vertices)] if vertex >= len(skin.vertices) else [vertex]
+            for each in loop:
+                for joint, weight in zip(skin.joints[each].tolist(), skin.weights[each].tolist()):
+                    table[joint] = table.get(joint, 0.0) + share * weight / len(loop)
+        kept = sorted(((weight, joint) for joint, weight in table.items()), reverse=True)[:4]
+        kept = [(weight, joint) for weight, joint in kept if weight >= min(SHELL.least_weight, kept[0][0])]
+        total = sum(weight for weight, _ in kept)
+        local = [
+            (joint, weight / total, skin.inverse_bind[joint, :3, :3] @ points[point] + skin.inverse_bind[joint, :3, 3])
+            for weight, joint in kept
+        ]
+        influences.append(local)
+        turned = skin.inverse_bind[kept[0][1], :3, :3] @ outward[n]
+        own[n] = turned / np.linalg.norm(turned)
+    return influences, own, width
+
+
+def _closed(vertices: NDArray, faces: NDArray, tolerance: float) -> tuple[NDArray, NDArray, list[NDArray]]:
+    """Close a part of a mesh where it was cut from the rest: a fan of triangles about the middle of each open loop.
+
+    Returns vertices with the middles appended, triangles with the fans appended, and the vertices of each loop.
+    """
+    used, own = np.unique(faces, return_inverse=True)
+    # vertices that are split along a texture's seam are one
+    _, first, welded = np.unique(np.round(vertices[used] / tolerance), axis=0, return_index=True, return_inverse=True)
+    corners = welded.reshape(-1)[own.reshape(-1, 3)]
+    edges = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    codes, counts = np.unique(np.sort(edges, axis=1) @ np.array([len(first), 1]), return_counts=True)
+    lone = np.isin(np.sort(edges, axis=1) @ np.array([len(first), 1]), codes[counts == 1])
+    edges = edges[lone]
+    label = _connected(edges, len(first))
+    middles, fans, loops = [], [], []
+    for loop in np.unique(label[edges[:, 0]]) if len(edges) else ():
+        around = edges[label[edges[:, 0]] == loop]
+        if len(around) < 3:
+            continue
+        members = used[first[np.unique(around)]]
+        number = len(vertices) + len(middles)
+        middles.append(vertices[used[first[around]]].mean(axis=(0, 1)))
+        fans.append(
+            np.column_stack([used[first[around[:, 1]]], used[first[around[:, 0]]], np.full(len(around), number)])
+        )
+        loops.append(members)
+    if not middles:
+        return vertices, faces, []
+    return np.concatenate([vertices, middles]), np.concatenate([faces, *fans]), loops
+
+
+def _connected(edges: NDArray, count: int) -> NDArray:
+    """Return a label (count,) for each vertex, equal for vertices that edges (E, 2) connect."""
+    label = np.arange(count)
+    while True:
+        low = np.minimum(label[edges[:, 0]], label[edges[:, 1]])
+        before = label.copy()
+        np.minimum.at(label, before[edges[:, 0]], low)
+        np.minimum.at(label, before[edges[:, 1]], low)
+        label = label[label]
+        if (label == before).all():
+            return label
+
+
+def _held_things(skin: Skin, parts: NDArray, tolerance: float) -> NDArray:
+    """Return which vertices (V,) belong to things: pieces of their own on one joint of an arm, beside others there."""
+    _, welded = np.unique(np.round(skin.vertices / tolerance), axis=0, return_inverse=True)
+    corners = welded.reshape(-1)[skin.faces]
+    label = _connected(np.concatenate([corners[:, :2], corners[:, 1:]]), int(welded.max(initial=0)) + 1)
+    piece = label[welded.reshape(-1)]
+    heaviest = np.take_along_axis(skin.joints, np.argmax(skin.weights, axis=1)[:, None], axis=1)[:, 0]
+    whole = skin.weights.max(axis=1) > 0.999
+    rigid = np.zeros(len(piece), bool)
+    arms = np.char.find(parts.astype(str), "_") > 0
+    for number in np.unique(piece[arms]):
+        own = piece == number
+        rigid |= own & (whole[own].all() and (heaviest[own] == heaviest[own][0]).all())
+    return rigid
+
+
+def _outer(corners: NDArray, points: NDArray, normals: NDArray, depth: float) -> NDArray:
+    """Return (N,) +1 where the surface has its inside behind the normal, −1 in front of it, 0 where it bounds none."""
+    from footplant.kernels import shell as kernel
+
+    sides = [np.empty(len(points)) for _ in range(2)]
+    for out, sign in zip(sides, (1.0, -1.0)):
+        kernel.winding(corners, points + sign * depth * normals, out)
+    front, behind = (np.abs(side) > 0.5 for side in sides)
+    return behind.astype(float) - front.astype(float)
+
+
+def _tube_samples(surface: BodySurface, group: str):
+    """Return influences, normals and spacing of samples on the tubes of a group."""
+    side = group.partition("_")[0]
+    names = {"trunk": _TRUNK_SEGMENTS, "head": ("head",)}.get(group, (f"{side}_upper_leg", f"{side}_lower_leg"))
+    around = 2 * AROUND
+    angles = 2.0 * np.pi * np.arange(around) / around
+    terms = np.stack([np.ones_like(angles), np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], -1)
+    influences, normals, widths = [], [], []
+    for name in names:
+        number = SEGMENTS.index(name)
+        if surface.rings[number, 0, 0] < 0.0:
+            continue
+        radii = np.maximum(surface.rings[number] @ terms.T, 0.0)
+        along = (np.arange(RINGS) + 0.5) / RINGS * surface.lengths[number]
+        own = np.stack([radii * np.cos(angles), radii * np.sin(angles), np.repeat(along[:, None], around, 1)], axis=-1)
+        turning = np.roll(own, -1, axis=1) - np.roll(own, 1, axis=1)
+        rising = np.gradient(own, axis=0)
+        outward = np.cross(turning, rising).reshape(-1, 3)
+        outward /= np.maximum(np.linalg.norm(outward, axis=1, keepdims=True), 1e-12)
+        own = own.reshape(-1, 3)
+        if name == "head":
+            own = np.concatenate([own, [[0.0, 0.0, surface.lengths[number] + 0.3 * radii[-1].mean()]]])
+            outward = np.concatenate([outward, [[0.0, 0.0, 1.0]]])
+        turn, joint = surface.turns[number], int(surface.joints[number])
+        places = surface.origins[number] + rotation.rotate(turn, own)
+        influences += [[(joint, 1.0, place)] for place in places]
+        normals += list(rotation.rotate(turn, outward))
+        widths.append(max(surface.lengths[number] / RINGS, 2.0 * np.pi * radii.mean() / around))
+    if not influences:
+        # a character without the segment: a sample far away
+        return [[(0, 1.0, np.array([0.0, -1000.0, 0.0]))]], np.array([[0.0, -1.0, 0.0]]), 1.0
+    return influences, np.array(normals), float(np.mean(widths))
+
+
+def _arm_samples(character: Character, surface: BodySurface, parts: NDArray | None) -> ArmSamples:
+    roles = character.require_roles()
+    rows: list[tuple[int, bool, int, NDArray, float, bool]] = []
+    if parts is not None and character.skin is not None:
+        things = _held_things(character.skin, parts, 1e-5 * character.height)
+        for name in ("upper_arm", "lower_arm", "hand"):
+            # a rigid robot has nothing else
+            own = np.array([part.endswith(name) for part in parts])
+            if (own & ~things).sum() >= 16:
+                parts = np.where(own & things, "thing", parts)
+    for arm, side in enumerate(("left", "right")):
+        names = [f"{side}_{part}" for part in ("upper_arm", "lower_arm", "hand")]
+        if not all(name in roles for name in names):
+            continue
+        upper, lower, hand = (SEGMENTS.index(name) for name in names)
+        if min(surface.rings[n, 0, 0] for n in (upper, lower)) < 0.0:
+            continue
+        elbow = SHELL.elbow * _radii(character, surface, parts, names[0], upper, 0.9)
+        rows.append((arm, False, *_sphere(surface, upper, 0.98, elbow), False))
+        for t in SHELL.forearm:
+            radius = _radii(character, surface, parts, names[1], lower, t)
+            rows.append((arm, True, *_sphere(surface, lower, t, radius), t > 0.6))
+        points = None if parts is None else _hand_points(character, parts, side)
+        rows += [(arm, True, joint, place, 0.0, True) for joint, place in points or _tube_hand(surface, hand)]
+    arms, forearm, joints, offsets, radii, outer = zip(*rows) if rows else ((), (), (), (), (), ())
+    return ArmSamples(
+        np.array(arms, np.int64), np.array(forearm, bool), np.array(joints, np.int64),
+        np.array(offsets, float).reshape(-1, 3), np.array(radii, float), np.array(outer, bool),
+    )  # fmt: skip
+
+
+def _sphere(surface: BodySurface, number: int, t: float, radius: float) -> tuple[int, NDArray, float]:
+    own = np.array([0.0, 0.0, t * surface.lengths[number]])
+    return int(surface.joints[number]), surface.origins[number] + rotation.rotate(surface.turns[number], own), radius
+
+
+def _radii(
+    character: Character, surface: BodySurface, parts: NDArray | None, name: str, number: int, t: float
+) -> float:
+    """Return the radius of an arm segment at a fraction t of its length, metres."""
+    ring = surface.rings[number][min(int(t * RINGS), RINGS - 1)]
+    if parts is None or character.skin is None:
+        return float(ring[0])
+    own = np.isin(parts, [name, f"{name}_twist"])
+    joint, skin = int(surface.joints[number]), character.skin
+    local = skin.vertices[own] @ skin.inverse_bind[joint, :3, :3].T + skin.inverse_bind[joint, :3, 3]
+    local = rotation.rotate(rotation.inverse(surface.turns[number]), local - surface.origins[number])
+    near = np.abs(local[:, 2] / surface.lengths[number] - t) < 0.2
+    if near.sum() < 6:
+        return float(ring[0])
+    return float(np.percentile(np.hypot(local[near, 0], local[near, 1]), SHELL.forearm_percentile))
+
+
+def _hand_points(character: Character, parts: NDArray, side: str) -> list[tuple[int, NDArray]] | None:
+    """Return (joint, place) of points spread over the skin of a hand, attached to the heaviest joints."""
+    from footplant.kernels import shell as kernel
+
+    skin, roles = character.skin, character.require_roles()
+    assert skin is not None
+    names = [f"{side}_hand", *(f"{side}_{finger}" for finger in FINGERS)]
+    own = np.flatnonzero(np.isin(parts, names))
+    bind = skin.inverse_bind[roles[f"{side}_hand"]]
+    local = skin.vertices[own] @ bind[:3, :3].T + bind[:3, 3]
+    own = own[np.linalg.norm(local, axis=1) < SHELL.hand_reach * character.height]
+    if len(own) < 8:
+        return None
+    picked = np.empty(min(SHELL.hand_samples + 1, len(own)), np.int64)
+    kernel.farthest(np.ascontiguousarray(skin.vertices[own]), len(picked), picked)
+    found = []
+    for vertex in own[picked[1:]]:
+        joint = int(skin.joints[vertex, np.argmax(skin.weights[vertex])])
+        bind = skin.inverse_bind[joint]
+        found.append((joint, bind[:3, :3] @ skin.vertices[vertex] + bind[:3, 3]))
+    return found
+
+
+def _tube_hand(surface: BodySurface, number: int) -> list[tuple[int, NDArray]]:
+    """Return (joint, place) of points on the tube of a hand: rim and middle at three fractions of its length."""
+    if surface.rings[number, 0, 0] < 0.0:
+        return []
+    found, ring = [], surface.rings[number].mean(axis=0)
+    for t in (0.3, 0.65, 1.0):
+        for angle in (0.0, 0.5 * np.pi, np.pi, 1.5 * np.pi):
+            radius = ring[0] + ring[3] * np.cos(2.0 * angle)
+            own = np.array([radius * np.cos(angle), radius * np.sin(angle), t * surface.lengths[number]])
+            place = surface.origins[number] + rotation.rotate(surface.turns[number], own)
+            found.append((int(surface.joints[number]), place))
+    return found

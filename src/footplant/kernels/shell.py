@@ -1,0 +1,284 @@
+"""Body shell: points with normals on a posed skin, the signed distance from them, and generalised winding numbers.
+
+The signed distance of x is the weighted mean of its distances from the tangent planes of the nearest samples,
+
+    d(x) = Σ w_i n_i·(x − p_i) / Σ w_i,    w_i = exp(−(|x − p_i|² − min_k |x − p_k|²) / h²),
+
+an implicit moving least-squares surface (Kolluri, "Provably good moving least squares", 2005) whose samples move with
+the skin, so that a bent waist stays one surface. Winding numbers after Jacobson, Kavan and Sorkine-Hornung, "Robust
+inside-outside segmentation using generalized winding numbers" (2013).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kernels import jit, uncounted_jit
+from footplant.kernels.quaternion import rotate
+
+RIM_FROM = 1.5
+"""Spacings from the nearest sample beyond which a point may be outside although the sample faces away from it."""
+RIM_COSINE = -0.6
+"""Cosine between the sample's normal and the way to the point above which it is outside."""
+RIM_SHARE = 0.92
+"""Distance of a point outside as a fraction of that of the nearest sample, at least, beyond `RIM_FROM`."""
+
+
+class Shell(NamedTuple):
+    """N samples on the skin of a body in G groups, with M influences in all."""
+
+    groups: NDArray
+    """(G+1,) int64; the clusters of group g are groups[g] … groups[g+1]−1."""
+    clusters: NDArray
+    """(C+1,) int64; the samples of cluster c, which are close to one another, are clusters[c] … clusters[c+1]−1."""
+    starts: NDArray
+    """(N+1,) int64; the influences of sample i are starts[i] … starts[i+1]−1, the heaviest first."""
+    joints: NDArray
+    """(M,) int64."""
+    weights: NDArray
+    """(M,) skin weights; those of a sample sum to 1."""
+    places: NDArray
+    """(M, 3) metres; the sample in the joint's frame."""
+    normals: NDArray
+    """(N, 3) outward unit normal in the frame of the heaviest joint."""
+    widths: NDArray
+    """(G,) metres; h of the weights: about the spacing of the samples."""
+    anchors: NDArray
+    """(G,) int64; a joint in the middle of each group."""
+    reaches: NDArray
+    """(G,) metres; radius about that joint that holds the group in any pose."""
+
+
+class Posed(NamedTuple):
+    """A shell at one frame."""
+
+    samples: NDArray
+    """(6, N) position and outward normal, metres."""
+    balls: NDArray
+    """(4, C) centre and radius of each cluster, metres."""
+    boxes: NDArray
+    """(G, 6) bounding boxes of the groups: low, high; empty where a group is not posed."""
+
+
+@uncounted_jit
+def pose_group(shell, group, positions, rotations, posed):
+    """Write samples, balls and bounding box of a group. positions (J, 3) metres, rotations (J, 4): of one frame."""
+    box, samples, balls = posed.boxes[group], posed.samples, posed.balls
+    for k in range(3):
+        box[k], box[3 + k] = np.inf, -np.inf
+    for c in range(shell.groups[group], shell.groups[group + 1]):
+        first, last = shell.clusters[c], shell.clusters[c + 1]
+        mx = my = mz = 0.0
+        for i in range(first, last):
+            x = y = z = 0.0
+            for m in range(shell.starts[i], shell.starts[i + 1]):
+                j, w, p = shell.joints[m], shell.weights[m], shell.places[m]
+                px, py, pz = rotate(
+                    rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], p[0], p[1], p[2]
+                )
+                x += w * (positions[j, 0] + px)
+                y += w * (positions[j, 1] + py)
+                z += w * (positions[j, 2] + pz)
+            j, n = shell.joints[shell.starts[i]], shell.normals[i]
+            nx, ny, nz = rotate(rotations[j, 0], rotations[j, 1], rotations[j, 2], rotations[j, 3], n[0], n[1], n[2])
+            samples[0, i], samples[1, i], samples[2, i] = x, y, z
+            samples[3, i], samples[4, i], samples[5, i] = nx, ny, nz
+            mx, my, mz = mx + x, my + y, mz + z
+            box[0], box[3] = min(box[0], x), max(box[3], x)
+            box[1], box[4] = min(box[1], y), max(box[4], y)
+            box[2], box[5] = min(box[2], z), max(box[5], z)
+        share = 1.0 / (last - first)
+        mx, my, mz = mx * share, my * share, mz * share
+        most = 0.0
+        for i in range(first, last):
+            dx, dy, dz = samples[0, i] - mx, samples[1, i] - my, samples[2, i] - mz
+            most = max(most, dx * dx + dy * dy + dz * dz)
+        balls[0, c], balls[1, c], balls[2, c], balls[3, c] = mx, my, mz, math.sqrt(most)
+
+
+@uncounted_jit
+def skip_group(group, posed):
+    """Mark a group as not posed: every point is infinitely far from it."""
+    for k in range(3):
+        posed.boxes[group, k], posed.boxes[group, 3 + k] = np.inf, -np.inf
+
+
+@uncounted_jit
+def outside_box(box, x, y, z):
+    """Return the distance of a point from a bounding box, 0 inside: a lower bound of the distance from the samples."""
+    dx = max(max(box[0] - x, x - box[3]), 0.0)
+    dy = max(max(box[1] - y, y - box[4]), 0.0)
+    dz = max(max(box[2] - z, z - box[5]), 0.0)
+    return math.sqrt(dx * dx + dy * dy + dz * dz)
+
+
+@uncounted_jit
+def nearest_in(samples, first, last, x, y, z, least, nearest):
+    """Return the smaller of a squared distance and those of samples first … last−1, and the sample that has it."""
+    for i in range(first, last):
+        dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
+        square = dx * dx + dy * dy + dz * dz
+        if square < least:
+            least, nearest = square, i
+    return least, nearest
+
+
+@uncounted_jit
+def from_ball(balls, c, x, y, z):
+    """Return a lower bound of the distance of a point from the samples of a cluster, 0 at least."""
+    dx, dy, dz = x - balls[0, c], y - balls[1, c], z - balls[2, c]
+    return max(math.sqrt(dx * dx + dy * dy + dz * dz) - balls[3, c], 0.0)
+
+
+@uncounted_jit
+def distance(shell, group, posed, x, y, z):
+    """Return the signed distance (metres, negative inside) from a posed group, and the outward direction."""
+    samples, balls, clusters, width = posed.samples, posed.balls, shell.clusters, shell.widths[group]
+    begin, end = shell.groups[group], shell.groups[group + 1]
+    start, closest = begin, np.inf
+    for c in range(begin, end):
+        dx, dy, dz = x - balls[0, c], y - balls[1, c], z - balls[2, c]
+        square = dx * dx + dy * dy + dz * dz
+        if square < closest:
+            start, closest = c, square
+    least, nearest = nearest_in(samples, clusters[start], clusters[start + 1], x, y, z, np.inf, clusters[begin])
+    for c in range(begin, end):
+        if c != start:
+            bound = from_ball(balls, c, x, y, z)
+            if bound * bound < least:
+                least, nearest = nearest_in(samples, clusters[c], clusters[c + 1], x, y, z, least, nearest)
+    scale = 1.0 / (width * width)
+    reach = least + 4.0 * width * width
+    total = value = nx = ny = nz = 0.0
+    for c in range(begin, end):
+        bound = from_ball(balls, c, x, y, z)
+        if bound * bound >= reach:
+            continue
+        for i in range(clusters[c], clusters[c + 1]):
+            dx, dy, dz = x - samples[0, i], y - samples[1, i], z - samples[2, i]
+            square = dx * dx + dy * dy + dz * dz
+            if square < reach:
+                w = math.exp((least - square) * scale)
+                u, v, t = samples[3, i], samples[4, i], samples[5, i]
+                total += w
+                value += w * (u * dx + v * dy + t * dz)
+                nx += w * u
+                ny += w * v
+                nz += w * t
+    length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    away = math.sqrt(least)
+    if length < 1e-9 or total <= 0.0:
+        return away, 0.0, 1.0, 0.0
+    value /= total
+    # Tangent planes reach too far: deep inside, the nearest surface faces straight away, and far outside, the distance
+    # is that of the nearest sample. What is neither lies beside a rim, outside.
+    if away > RIM_FROM * width and RIM_COSINE * away < value < RIM_SHARE * away:
+        u = 1.0 / away
+        nx, ny, nz = x - samples[0, nearest], y - samples[1, nearest], z - samples[2, nearest]
+        return RIM_SHARE * away, nx * u, ny * u, nz * u
+    return value, nx / length, ny / length, nz / length
+
+
+@uncounted_jit
+def distances(shell, group, positions, rotations, points, posed, out):
+    """Write the signed distance and direction of points (F, 3) from a group at each frame to out (F, 4)."""
+    for f in range(points.shape[0]):
+        pose_group(shell, group, positions[f], rotations[f], posed)
+        out[f, 0], out[f, 1], out[f, 2], out[f, 3] = distance(
+            shell, group, posed, points[f, 0], points[f, 1], points[f, 2]
+        )
+
+
+@jit
+def winding(corners, points, out):
+    """Write the generalised winding numbers of triangles (T, 3, 3) about points (N, 3) to out (N,).
+
+    Van Oosterom and Strackee, "The solid angle of a plane triangle" (1983).
+    """
+    for n in range(points.shape[0]):
+        total = 0.0
+        for t in range(corners.shape[0]):
+            ax, ay, az = (
+                corners[t, 0, 0] - points[n, 0],
+                corners[t, 0, 1] - points[n, 1],
+                corners[t, 0, 2] - points[n, 2],
+            )
+            bx, by, bz = (
+                corners[t, 1, 0] - points[n, 0],
+                corners[t, 1, 1] - points[n, 1],
+                corners[t, 1, 2] - points[n, 2],
+            )
+            cx, cy, cz = (
+                corners[t, 2, 0] - points[n, 0],
+                corners[t, 2, 1] - points[n, 1],
+                corners[t, 2, 2] - points[n, 2],
+            )
+            a, b, c = (
+                math.sqrt(ax * ax + ay * ay + az * az),
+                math.sqrt(bx * bx + by * by + bz * bz),
+                math.sqrt(cx * cx + cy * cy + cz * cz),
+            )
+            volume = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+            below = (
+                a * b * c
+                + (ax * bx + ay * by + az * bz) * c
+                + (bx * cx + by * cy + bz * cz) * a
+                + (cx * ax + cy * ay + cz * az) * b
+            )
+            total += math.atan2(volume, below)
+        out[n] = total / (2.0 * math.pi)
+
+
+@jit
+def farthest(points, count, chosen):
+    """Write the numbers (count,) of points (N, 3) that are spread evenly: each the farthest from those before it."""
+    n = points.shape[0]
+    away = np.full(n, np.inf)
+    pick = 0
+    for k in range(count):
+        chosen[k] = pick
+        best = -1.0
+        following = 0
+        for i in range(n):
+            dx, dy, dz = points[i, 0] - points[pick, 0], points[i, 1] - points[pick, 1], points[i, 2] - points[pick, 2]
+            away[i] = min(away[i], dx * dx + dy * dy + dz * dz)
+            if away[i] > best:
+                best, following = away[i], i
+        pick = following
+
+
+def new_posed(shell: Shell) -> Posed:
+    """Return arrays for a posed shell."""
+    return Posed(
+        np.empty((6, len(shell.normals))), np.empty((4, len(shell.clusters) - 1)), np.empty((len(shell.widths), 6))
+    )
+
+
+def smallest_shell() -> Shell:
+    """Return one sample in one group, to compile with."""
+    one = np.array([0, 1], np.int64)
+    return Shell(
+        one, one, one, np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3)), np.array([[0.0, 1.0, 0.0]]), np.ones(1),
+        np.zeros(1, np.int64), np.ones(1),
+    )  # fmt: skip
+
+
+def read_only(*shape):
+    """Return an array of zeros that may not be written, as kinematics has them, to compile with."""
+    array = np.zeros(shape)
+    array.setflags(write=False)
+    return array
+
+
+WARMUP = {
+    "distances": lambda: (
+        smallest_shell(), 0, read_only(1, 1, 3), read_only(1, 1, 4), np.ones((1, 3)),
+        new_posed(smallest_shell()), np.empty((1, 4)),
+    ),
+    "winding": lambda: (np.zeros((1, 3, 3)), np.ones((1, 3)), np.empty(1)),
+    "farthest": lambda: (np.zeros((1, 3)), 1, np.empty(1, np.int64)),
+}  # fmt: skip

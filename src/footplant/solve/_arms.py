@@ -1,0 +1,993 @@
+"""Compiled loops of the arms' stage (`solve.arms`): touches of the source, near frames, rows and Gauss–Newton steps.
+
+The displacement of an arm at a knot is a rotation vector r of the upper arm in the axes of its parent, and a flexion φ
+of the forearm about the hinge axis a. A point x₀ of the forearm moves to
+
+    x = s + exp(r)(e − s + exp(φ a)(x₀ − e)),    s shoulder, e elbow,
+
+so that a row n·x has the derivative ((x − s) × n)ᵀ J_l(r) by r and n·(a′ × (x − e′)) by φ; J_l is the left Jacobian of
+the rotation group. Rows are local in time: the normal equations are block-banded (`kernels.banded`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant.kernels import uncounted_jit
+from footplant.kernels.banded import solve_clip
+from footplant.kernels.quaternion import exp, log, multiply, rotate
+from footplant.kernels.shell import (
+    Posed,
+    Shell,
+    distance,
+    new_posed,
+    outside_box,
+    pose_group,
+    read_only,
+    skip_group,
+    smallest_shell,
+)
+from footplant.kernels.surface import measure, own_place, smallest_tubes
+from footplant.kernels.surface import place as place_on_tube
+from footplant.kernels.touches import importance, speed_seen
+
+UNKNOWNS = 8
+"""Unknowns of a knot: three of the upper arm and one of the elbow, for each arm."""
+ROWS = 56
+"""Rows of a knot at most; the nearest bounds come first in a body's order and are never all broken at once."""
+EQUAL, BOUND = 0, 1
+STRETCH = 4.0
+"""Factor of the robust distances in the second step, and of its square in the first."""
+UPPER_FROM = 0.5
+"""Fraction of the upper arm from which it is kept out of the other arm: shoulders are no obstacle."""
+
+
+class Arms(NamedTuple):
+    """The arms of a character as tables, left and right; P samples on them (see `humanoid.body_shell.ArmSamples`)."""
+
+    joints: NDArray
+    """(2, 5) int64; parent of the upper arm, upper arm, parent of the forearm, forearm, hand; −1 where missing."""
+    palms: NDArray
+    """(2,) int64; joint that carries the palm, −1 where missing."""
+    palm_offsets: NDArray
+    """(2, 3) metres."""
+    hinges: NDArray
+    """(2, 3) anatomical hinge axis of the elbow, in the upper arm's frame."""
+    sample_arms: NDArray
+    """(P,) int64."""
+    forearm: NDArray
+    """(P,) int64; 1 where a sample moves with the forearm."""
+    sample_joints: NDArray
+    """(P,) int64."""
+    sample_offsets: NDArray
+    """(P, 3) metres."""
+    radii: NDArray
+    """(P,) metres."""
+    allowed: NDArray
+    """(P, G) metres, 0 or negative: signed distance that is allowed, as in the rest pose; −∞: not looked at."""
+    capsules: NDArray
+    """(2, 2) metres; radii of upper arm and forearm."""
+    above: NDArray
+    """(2, 2, 4) world rotation in the reference pose of the parents of upper arm and forearm."""
+    unposed: NDArray
+    """(2, 2, 4) inverse world rotation in the reference pose of upper arm and forearm."""
+    limits: NDArray
+    """(2, 2, 2, 3) radians; lower and upper limits of the anatomical rotation vectors."""
+
+
+class Window(NamedTuple):
+    """K knots of a clip that are solved together."""
+
+    frames: NDArray
+    """(K,) int64; frame of each knot."""
+    chains: NDArray
+    """(K, 2, 3, 3) metres; shoulder, elbow and wrist."""
+    palms: NDArray
+    """(K, 2, 3) metres."""
+    parents: NDArray
+    """(K, 2, 4) world rotation of the upper arm's parent."""
+    hinges: NDArray
+    """(K, 2, 3) hinge axis in the world; a positive rotation flexes."""
+    axes: NDArray
+    """(K, 2, 3) the hinge axis among the anatomical axes of the forearm."""
+    bends: NDArray
+    """(K, 2) radians; flexion."""
+    turns: NDArray
+    """(K, 2, 2, 4) anatomical rotations of upper arm and forearm."""
+    samples: NDArray
+    """(K, P, 3) metres."""
+    ground: NDArray
+    """(K, P, 3) height of the ground under each sample (−∞: far below) and its slopes in x and z."""
+    goals: NDArray
+    """(K, 2, 3) metres; where palms should be."""
+    goal_weights: NDArray
+    """(K, 2) per square metre; 0 without a goal."""
+    robust: NDArray
+    """(K, 2) metres; beyond it a goal pulls with constant force."""
+    guides: NDArray
+    """(K, 2, 3) metres; where palms that are deep inside the body should come out."""
+    guide_shares: NDArray
+    """(K, 2) 0 to 1; how much they are guided there."""
+    meeting: NDArray
+    """(K, 2, 3) metres; the points of both hands whose distance counts."""
+    between: NDArray
+    """(K, 3) metres; vector from the right hand's meeting point to the left one's."""
+    together: NDArray
+    """(K,) per square metre; weight of that vector."""
+    pins: NDArray
+    """(K,) additional weight of the reference: large at the ends of a window inside the clip."""
+
+
+class Weights(NamedTuple):
+    """Weights of the objective."""
+
+    reference: NDArray
+    """(8,) per square radian."""
+    bend: NDArray
+    """(8,) of second differences."""
+    speed: NDArray
+    """(8,) of first differences."""
+    bound: float
+    """Per square metre."""
+    angle: float
+    """Per square radian, of joint limits."""
+    robust: float
+    """Metres; robust distance of `together`."""
+    margin: float
+    """Metres; clearance of bounds."""
+    near: float
+    """Metres; bounds within this distance take part."""
+    guide: float
+    """Per square metre, of the guides."""
+    most: float
+    """Radians; largest displacement of a joint."""
+    proximal: float
+    """Per square radian, of the change in a step: damps the sliding along curved surfaces."""
+    elastic: float
+    """Metres; a bound that is broken by more pulls no harder: contradictions do not throw arms about."""
+
+
+class Work(NamedTuple):
+    """Scratch memory of a window."""
+
+    posed: Posed
+    samples: NDArray
+    """(P, 3) metres; samples as displaced."""
+    arms: NDArray
+    """(2, 20): exp(r), r in the world, hinge, elbow and wrist as displaced, exp(φ a)."""
+    values: NDArray
+    """(K, ROWS)."""
+    slopes: NDArray
+    """(K, ROWS, 8)."""
+    weights: NDArray
+    """(K, ROWS)."""
+    kinds: NDArray
+    """(K, ROWS) int64."""
+    counts: NDArray
+    """(K,) int64."""
+    squares: NDArray
+    """(K, 8, 8)."""
+    vectors: NDArray
+    """(K, 8)."""
+    lower: NDArray
+    """(8 K, 17)."""
+    trial: NDArray
+    """(K, 8)."""
+    active: NDArray
+    """(K, ROWS) int64; 1 where a row takes part."""
+
+
+# --- the body as it comes ------------------------------------------------------------------------------------------
+
+
+@uncounted_jit
+def carried(positions, rotations, joint, offset):
+    """Return the world position of an offset (3,) in a joint's frame."""
+    x, y, z = rotate(
+        rotations[joint, 0], rotations[joint, 1], rotations[joint, 2], rotations[joint, 3],
+        offset[0], offset[1], offset[2],
+    )  # fmt: skip
+    return positions[joint, 0] + x, positions[joint, 1] + y, positions[joint, 2] + z
+
+
+@uncounted_jit
+def pose_near_groups(arms, shell, positions, rotations, near, work):
+    """Pose the groups of the shell that a sample of the arms (work.samples) may be near."""
+    for g in range(shell.groups.shape[0] - 1):
+        anchor, found = positions[shell.anchors[g]], False
+        for p in range(arms.sample_arms.shape[0]):
+            dx, dy, dz = (
+                work.samples[p, 0] - anchor[0], work.samples[p, 1] - anchor[1], work.samples[p, 2] - anchor[2]
+            )  # fmt: skip
+            reach = shell.reaches[g] + near + arms.radii[p]
+            if arms.allowed[p, g] > -np.inf and dx * dx + dy * dy + dz * dz < reach * reach:
+                found = True
+                break
+        if found:
+            pose_group(shell, g, positions, rotations, work.posed)
+        else:
+            skip_group(g, work.posed)
+
+
+@uncounted_jit
+def least_clearance(arms, shell, frames, positions, rotations, margin, work, out, hands):
+    """Write the least signed distance of the arms' samples from the body, beyond what is allowed, at frames (K,).
+
+    hands (K, 2, G): the same of the hands from each group, 0 at most.
+    """
+    for k in range(frames.shape[0]):
+        f = frames[k]
+        for p in range(arms.sample_arms.shape[0]):
+            x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+            work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
+        pose_near_groups(arms, shell, positions[f], rotations[f], margin, work)
+        least = np.inf
+        hands[k, :, :] = 0.0
+        for p in range(arms.sample_arms.shape[0]):
+            x, y, z = work.samples[p]
+            for g in range(shell.groups.shape[0] - 1):
+                if arms.allowed[p, g] == -np.inf or outside_box(work.posed.boxes[g], x, y, z) - arms.radii[p] > margin:
+                    continue
+                d, _, _, _ = distance(shell, g, work.posed, x, y, z)
+                clear = d - arms.radii[p] - arms.allowed[p, g]
+                least = min(least, clear)
+                if arms.radii[p] == 0.0:
+                    hands[k, arms.sample_arms[p], g] = min(hands[k, arms.sample_arms[p], g], clear)
+        for side in range(2):
+            # arms that come near each other are looked at as well
+            other = 1 - side
+            if arms.joints[side, 1] < 0 or arms.joints[other, 1] < 0:
+                continue
+            for p in range(arms.sample_arms.shape[0]):
+                if arms.sample_arms[p] == side and arms.forearm[p]:
+                    x, y, z = work.samples[p]
+                    for part in range(2):
+                        a, b = arms.joints[other, 1 if part == 0 else 3], arms.joints[other, 3 if part == 0 else 4]
+                        d, _, _, _, _ = from_segment(
+                            positions[f, a], positions[f, b], UPPER_FROM if part == 0 else 0.0, x, y, z
+                        )
+                        least = min(least, d - arms.radii[p] - arms.capsules[other, part])
+        out[k] = least
+
+
+@uncounted_jit
+def from_segment(start, end, first, x, y, z):
+    """Return the distance of a point from a segment, the direction away from it, and the fraction along it.
+
+    first: fraction of the segment at which it begins.
+    """
+    ax, ay, az = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+    bx, by, bz = x - start[0], y - start[1], z - start[2]
+    square = ax * ax + ay * ay + az * az
+    along = min(max((ax * bx + ay * by + az * bz) / max(square, 1e-12), first), 1.0)
+    dx, dy, dz = bx - along * ax, by - along * ay, bz - along * az
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if length < 1e-9:
+        return 0.0, 0.0, 1.0, 0.0, along
+    return length, dx / length, dy / length, dz / length, along
+
+
+@uncounted_jit
+def gather(arms, positions, rotations, prior, window):
+    """Write the arms of the incoming motion at a window's knots: chains, palms, hinges, turns and samples.
+
+    prior: share of the anatomical axis in the hinge axis, which is otherwise the plane in which the arm bends.
+    """
+    for k in range(window.frames.shape[0]):
+        f = window.frames[k]
+        for side in range(2):
+            if arms.joints[side, 1] < 0:
+                continue
+            parent, upper, between, lower, hand = arms.joints[side]
+            for n in range(3):
+                window.chains[k, side, 0, n] = positions[f, upper, n]
+                window.chains[k, side, 1, n] = positions[f, lower, n]
+                window.chains[k, side, 2, n] = positions[f, hand, n]
+            for n in range(4):
+                window.parents[k, side, n] = rotations[f, parent, n] if parent >= 0 else (1.0 if n == 0 else 0.0)
+            if arms.palms[side] >= 0:
+                x, y, z = carried(positions[f], rotations[f], arms.palms[side], arms.palm_offsets[side])
+                window.palms[k, side, 0], window.palms[k, side, 1], window.palms[k, side, 2] = x, y, z
+            s, e, w = window.chains[k, side, 0], window.chains[k, side, 1], window.chains[k, side, 2]
+            ux, uy, uz = e[0] - s[0], e[1] - s[1], e[2] - s[2]
+            vx, vy, vz = w[0] - e[0], w[1] - e[1], w[2] - e[2]
+            scale = 1.0 / max(math.sqrt((ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)), 1e-12)
+            cx, cy, cz = (uy * vz - uz * vy) * scale, (uz * vx - ux * vz) * scale, (ux * vy - uy * vx) * scale
+            q = rotations[f, upper]
+            # in the upper arm's frame, where the axis hardly moves
+            cx, cy, cz = rotate(q[0], -q[1], -q[2], -q[3], cx, cy, cz)
+            window.hinges[k, side, 0] = cx + prior * arms.hinges[side, 0]
+            window.hinges[k, side, 1] = cy + prior * arms.hinges[side, 1]
+            window.hinges[k, side, 2] = cz + prior * arms.hinges[side, 2]
+            anatomical(arms, side, 0, rotations[f], parent, upper, window.turns[k, side, 0])
+            anatomical(arms, side, 1, rotations[f], between, lower, window.turns[k, side, 1])
+        for p in range(arms.sample_arms.shape[0]):
+            x, y, z = carried(positions[f], rotations[f], arms.sample_joints[p], arms.sample_offsets[p])
+            window.samples[k, p, 0], window.samples[k, p, 1], window.samples[k, p, 2] = x, y, z
+
+
+@uncounted_jit
+def anatomical(arms, side, part, rotations, parent, joint, out):
+    """Write the anatomical rotation (4,) of a joint: see `humanoid.limits`."""
+    q, a, u = rotations[joint], arms.above[side, part], arms.unposed[side, part]
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    if parent >= 0:
+        p = rotations[parent]
+        w, x, y, z = multiply(p[0], -p[1], -p[2], -p[3], w, x, y, z)
+    w, x, y, z = multiply(a[0], a[1], a[2], a[3], w, x, y, z)
+    out[0], out[1], out[2], out[3] = multiply(w, x, y, z, u[0], u[1], u[2], u[3])
+
+
+@uncounted_jit
+def settle_hinges(arms, rotations, keep, window):
+    """Smooth the hinge axes over the knots (keep: share that a knot hands on), turn them into the world, and bend."""
+    count = window.frames.shape[0]
+    for side in range(2):
+        if arms.joints[side, 1] < 0:
+            continue
+        for n in range(3):
+            for k in range(1, count):
+                window.hinges[k, side, n] += keep * window.hinges[k - 1, side, n]
+            for k in range(count - 2, -1, -1):
+                window.hinges[k, side, n] = (1.0 - keep) * window.hinges[k, side, n] + keep * window.hinges[
+                    k + 1, side, n
+                ]
+        for k in range(count):
+            h, q = window.hinges[k, side], rotations[window.frames[k], arms.joints[side, 1]]
+            s, e, w = window.chains[k, side, 0], window.chains[k, side, 1], window.chains[k, side, 2]
+            ux, uy, uz = e[0] - s[0], e[1] - s[1], e[2] - s[2]
+            vx, vy, vz = w[0] - e[0], w[1] - e[1], w[2] - e[2]
+            hx, hy, hz = rotate(q[0], q[1], q[2], q[3], h[0], h[1], h[2])
+            # perpendicular to the upper arm
+            share = (hx * ux + hy * uy + hz * uz) / max(ux * ux + uy * uy + uz * uz, 1e-12)
+            hx, hy, hz = hx - share * ux, hy - share * uy, hz - share * uz
+            length = max(math.sqrt(hx * hx + hy * hy + hz * hz), 1e-12)
+            h[0], h[1], h[2] = hx / length, hy / length, hz / length
+            cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+            sine = cx * h[0] + cy * h[1] + cz * h[2]
+            window.bends[k, side] = math.atan2(sine, ux * vx + uy * vy + uz * vz)
+            p, a = rotations[window.frames[k], arms.joints[side, 2]], arms.above[side, 1]
+            hx, hy, hz = rotate(p[0], -p[1], -p[2], -p[3], h[0], h[1], h[2])
+            t = window.axes[k, side]
+            t[0], t[1], t[2] = rotate(a[0], a[1], a[2], a[3], hx, hy, hz)
+
+
+# --- rows --------------------------------------------------------------------------------------------------------
+
+
+@uncounted_jit
+def left_transposed(vx, vy, vz, gx, gy, gz):
+    """Return J_l(v)ᵀ g of the rotation vector v."""
+    square = vx * vx + vy * vy + vz * vz
+    if square < 1e-10:
+        first, second = 0.5, 1.0 / 6.0
+    else:
+        angle = math.sqrt(square)
+        first, second = (1.0 - math.cos(angle)) / square, (angle - math.sin(angle)) / (square * angle)
+    cx, cy, cz = vy * gz - vz * gy, vz * gx - vx * gz, vx * gy - vy * gx
+    dx, dy, dz = vy * cz - vz * cy, vz * cx - vx * cz, vx * cy - vy * cx
+    return gx - first * cx + second * dx, gy - first * cy + second * dy, gz - first * cz + second * dz
+
+
+@uncounted_jit
+def left_inverse_transposed(vx, vy, vz, gx, gy, gz):
+    """Return J_l(v)⁻ᵀ g of the rotation vector v."""
+    square = vx * vx + vy * vy + vz * vz
+    if square < 1e-6:
+        second = 1.0 / 12.0
+    else:
+        angle = math.sqrt(square)
+        second = 1.0 / square - (1.0 + math.cos(angle)) / (2.0 * angle * math.sin(angle))
+    cx, cy, cz = vy * gz - vz * gy, vz * gx - vx * gz, vx * gy - vy * gx
+    dx, dy, dz = vy * cz - vz * cy, vz * cx - vx * cz, vx * cy - vy * cx
+    return gx + 0.5 * cx + second * dx, gy + 0.5 * cy + second * dy, gz + 0.5 * cz + second * dz
+
+
+@uncounted_jit
+def displace(arms, window, k, unknowns, work):
+    """Write how the arms of a knot are displaced by unknowns (8,) to work.arms."""
+    for side in range(2):
+        if arms.joints[side, 1] < 0:
+            continue
+        out, q, a = work.arms[side], window.parents[k, side], window.hinges[k, side]
+        x, y, z = rotate(q[0], q[1], q[2], q[3], unknowns[4 * side], unknowns[4 * side + 1], unknowns[4 * side + 2])
+        out[0], out[1], out[2], out[3] = exp(x, y, z)
+        out[4], out[5], out[6] = x, y, z
+        out[7], out[8], out[9] = rotate(out[0], out[1], out[2], out[3], a[0], a[1], a[2])
+        flexion = unknowns[4 * side + 3]
+        out[16], out[17], out[18], out[19] = exp(flexion * a[0], flexion * a[1], flexion * a[2])
+        out[10], out[11], out[12] = moved(window, k, side, 0, window.chains[k, side, 1], out)
+        out[13], out[14], out[15] = moved(window, k, side, 1, window.chains[k, side, 2], out)
+
+
+@uncounted_jit
+def moved(window, k, side, forearm, point, arm):
+    """Return a point (3,) of an arm as displaced."""
+    s, e = window.chains[k, side, 0], window.chains[k, side, 1]
+    x, y, z = point[0] - s[0], point[1] - s[1], point[2] - s[2]
+    if forearm:
+        x, y, z = rotate(arm[16], arm[17], arm[18], arm[19], point[0] - e[0], point[1] - e[1], point[2] - e[2])
+        x, y, z = x + e[0] - s[0], y + e[1] - s[1], z + e[2] - s[2]
+    x, y, z = rotate(arm[0], arm[1], arm[2], arm[3], x, y, z)
+    return s[0] + x, s[1] + y, s[2] + z
+
+
+@uncounted_jit
+def add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, sign, out):
+    """Add the derivative of n·x, x a displaced point of an arm, to out (8,)."""
+    s, q = window.chains[k, side, 0], window.parents[k, side]
+    px, py, pz = x - s[0], y - s[1], z - s[2]
+    gx, gy, gz = left_transposed(arm[4], arm[5], arm[6], py * nz - pz * ny, pz * nx - px * nz, px * ny - py * nx)
+    gx, gy, gz = rotate(q[0], -q[1], -q[2], -q[3], gx, gy, gz)
+    out[4 * side] += sign * gx
+    out[4 * side + 1] += sign * gy
+    out[4 * side + 2] += sign * gz
+    if forearm:
+        px, py, pz = x - arm[10], y - arm[11], z - arm[12]
+        out[4 * side + 3] += sign * (
+            nx * (arm[8] * pz - arm[9] * py) + ny * (arm[9] * px - arm[7] * pz) + nz * (arm[7] * py - arm[8] * px)
+        )
+
+
+@uncounted_jit
+def unit(n, axis):
+    """Return 1 where n is the axis, else 0."""
+    return 1.0 if n == axis else 0.0
+
+
+@uncounted_jit
+def new_row(work, k, value, weight, kind):
+    """Open a row of a knot and return its number, −1 when there is no room."""
+    n = work.counts[k]
+    if n >= work.values.shape[1]:
+        return -1
+    work.counts[k] = n + 1
+    work.values[k, n], work.weights[k, n], work.kinds[k, n] = value, weight, kind
+    work.slopes[k, n, :] = 0.0
+    return n
+
+
+@uncounted_jit
+def add_goal(window, k, side, place, weight, robust, work):
+    """Add the three rows of a palm at a place (3,): palm − place."""
+    arm = work.arms[side]
+    x, y, z = moved(window, k, side, 1, window.palms[k, side], arm)
+    dx, dy, dz = x - place[0], y - place[1], z - place[2]
+    size = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if size > robust:
+        weight *= robust / size
+    for n in range(3):
+        row = new_row(work, k, dx if n == 0 else (dy if n == 1 else dz), weight, EQUAL)
+        if row >= 0:
+            add_slope(window, k, side, 1, arm, x, y, z, unit(n, 0), unit(n, 1), unit(n, 2), 1.0, work.slopes[k, row])
+
+
+@uncounted_jit
+def add_together(window, k, robust, work):
+    """Add the three rows of hands that meet: left − right − between."""
+    lx, ly, lz = moved(window, k, 0, 1, window.meeting[k, 0], work.arms[0])
+    rx, ry, rz = moved(window, k, 1, 1, window.meeting[k, 1], work.arms[1])
+    b = window.between[k]
+    dx, dy, dz = lx - rx - b[0], ly - ry - b[1], lz - rz - b[2]
+    size, weight = math.sqrt(dx * dx + dy * dy + dz * dz), window.together[k]
+    if size > robust:
+        weight *= robust / size
+    for n in range(3):
+        row = new_row(work, k, dx if n == 0 else (dy if n == 1 else dz), weight, EQUAL)
+        if row >= 0:
+            ex, ey, ez = unit(n, 0), unit(n, 1), unit(n, 2)
+            add_slope(window, k, 0, 1, work.arms[0], lx, ly, lz, ex, ey, ez, 1.0, work.slopes[k, row])
+            add_slope(window, k, 1, 1, work.arms[1], rx, ry, rz, ex, ey, ez, -1.0, work.slopes[k, row])
+
+
+@uncounted_jit
+def add_limits(arms, window, k, unknowns, weights, work):
+    """Add rows for joint limits that are near: the incoming motion's own excess is allowed."""
+    for side in range(2):
+        if arms.joints[side, 1] < 0:
+            continue
+        flexion = unknowns[4 * side + 3]
+        # no arm is thrown about for the sake of what cannot be met
+        x, y, z = unknowns[4 * side], unknowns[4 * side + 1], unknowns[4 * side + 2]
+        size = math.sqrt(x * x + y * y + z * z)
+        if size > 0.5 * weights.most:
+            row = new_row(work, k, weights.most - size, 10.0 * weights.angle, BOUND)
+            if row >= 0:
+                slope = work.slopes[k, row]
+                slope[4 * side], slope[4 * side + 1], slope[4 * side + 2] = -x / size, -y / size, -z / size
+        if abs(flexion) > 0.5 * weights.most:
+            row = new_row(work, k, weights.most - abs(flexion), 10.0 * weights.angle, BOUND)
+            if row >= 0:
+                work.slopes[k, row, 4 * side + 3] = -1.0 if flexion > 0.0 else 1.0
+        bend = window.bends[k, side]
+        low, high = min(bend, 0.02), max(bend, 2.6)
+        for sign in (1.0, -1.0):
+            slack = bend + flexion - low if sign > 0.0 else high - bend - flexion
+            if slack < 0.5:
+                row = new_row(work, k, slack, weights.angle, BOUND)
+                if row >= 0:
+                    work.slopes[k, row, 4 * side + 3] = sign
+        for part in range(2):
+            a, t = arms.above[side, part], window.turns[k, side, part]
+            if part == 0:
+                x, y, z = rotate(
+                    a[0], a[1], a[2], a[3], unknowns[4 * side], unknowns[4 * side + 1], unknowns[4 * side + 2]
+                )
+            else:
+                h = window.axes[k, side]
+                x, y, z = flexion * h[0], flexion * h[1], flexion * h[2]
+            w, i, j, m = exp(x, y, z)
+            w, i, j, m = multiply(w, i, j, m, t[0], t[1], t[2], t[3])
+            vx, vy, vz = log(w, i, j, m)
+            ox, oy, oz = log(t[0], t[1], t[2], t[3])
+            if vx * vx + vy * vy + vz * vz > 8.4:
+                # the rotation vector is about to flip
+                continue
+            for c in range(3):
+                value = vx if c == 0 else (vy if c == 1 else vz)
+                before = ox if c == 0 else (oy if c == 1 else oz)
+                for sign in (1.0, -1.0):
+                    limit = arms.limits[side, part, 0 if sign > 0.0 else 1, c]
+                    if not math.isfinite(limit):
+                        continue
+                    limit = min(limit, before) if sign > 0.0 else max(limit, before)
+                    slack = sign * (value - limit)
+                    if slack > 0.3:
+                        continue
+                    row = new_row(work, k, slack, weights.angle, BOUND)
+                    if row < 0:
+                        continue
+                    gx, gy, gz = left_inverse_transposed(
+                        vx, vy, vz, sign * unit(c, 0), sign * unit(c, 1), sign * unit(c, 2)
+                    )
+                    if part == 1:
+                        h = window.axes[k, side]
+                        work.slopes[k, row, 4 * side + 3] = gx * h[0] + gy * h[1] + gz * h[2]
+                        continue
+                    gx, gy, gz = left_transposed(x, y, z, gx, gy, gz)
+                    gx, gy, gz = rotate(a[0], -a[1], -a[2], -a[3], gx, gy, gz)
+                    work.slopes[k, row, 4 * side] = gx
+                    work.slopes[k, row, 4 * side + 1] = gy
+                    work.slopes[k, row, 4 * side + 2] = gz
+
+
+@uncounted_jit
+def add_apart(arms, shell, window, k, guided, weights, work):
+    """Add rows for samples of the arms near the body, the other arm or the ground."""
+    for p in range(arms.sample_arms.shape[0]):
+        side, forearm = arms.sample_arms[p], arms.forearm[p]
+        arm = work.arms[side]
+        x, y, z = work.samples[p]
+        pushes = not (guided and window.guide_shares[k, side] > 0.0)
+        for g in range(shell.groups.shape[0] - 1 if pushes else 0):
+            if (
+                arms.allowed[p, g] == -np.inf
+                or outside_box(work.posed.boxes[g], x, y, z) - arms.radii[p] > weights.near
+            ):
+                continue
+            d, nx, ny, nz = distance(shell, g, work.posed, x, y, z)
+            value = d - arms.radii[p] - arms.allowed[p, g] - weights.margin
+            if value < weights.near:
+                row = new_row(work, k, value, weights.bound, BOUND)
+                if row >= 0:
+                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, 1.0, work.slopes[k, row])
+        floor = window.ground[k, p]
+        if floor[0] > -np.inf:
+            start = window.samples[k, p]
+            height = floor[0] + floor[1] * (x - start[0]) + floor[2] * (z - start[2])
+            length = math.sqrt(1.0 + floor[1] ** 2 + floor[2] ** 2)
+            value = (y - height) / length - arms.radii[p]
+            if value < weights.near:
+                row = new_row(work, k, value, weights.bound, BOUND)
+                if row >= 0:
+                    add_slope(
+                        window, k, side, forearm, arm, x, y, z,
+                        -floor[1] / length, 1.0 / length, -floor[2] / length, 1.0, work.slopes[k, row],
+                    )  # fmt: skip
+        other = 1 - side
+        if not forearm or arms.joints[other, 1] < 0 or window.together[k] > 0.0:
+            # hands that meet are told by the source how they pass each other
+            continue
+        theirs = work.arms[other]
+        for part in range(2):
+            start = window.chains[k, other, 0] if part == 0 else theirs[10:13]
+            end = theirs[10:13] if part == 0 else theirs[13:16]
+            d, nx, ny, nz, along = from_segment(start, end, UPPER_FROM if part == 0 else 0.0, x, y, z)
+            value = d - arms.radii[p] - arms.capsules[other, part]
+            if value < 0.5 * weights.near:
+                row = new_row(work, k, value, weights.bound, BOUND)
+                if row >= 0:
+                    add_slope(window, k, side, forearm, arm, x, y, z, nx, ny, nz, 1.0, work.slopes[k, row])
+                    cx, cy, cz = (
+                        start[0] + along * (end[0] - start[0]),
+                        start[1] + along * (end[1] - start[1]),
+                        start[2] + along * (end[2] - start[2]),
+                    )
+                    add_slope(window, k, other, part, theirs, cx, cy, cz, nx, ny, nz, -1.0, work.slopes[k, row])
+
+
+@uncounted_jit
+def linearise(arms, shell, window, positions, rotations, unknowns, guided, stretch, weights, work):
+    """Write the rows of all knots, linearised at unknowns (K, 8).
+
+    guided: palms deep inside the body are guided out of it, and the body does not push those arms yet. stretch: factor
+    of the robust distances.
+    """
+    for k in range(window.frames.shape[0]):
+        f = window.frames[k]
+        work.counts[k] = 0
+        displace(arms, window, k, unknowns[k], work)
+        for side in range(2):
+            if window.goal_weights[k, side] > 0.0:
+                add_goal(
+                    window,
+                    k,
+                    side,
+                    window.goals[k, side],
+                    window.goal_weights[k, side],
+                    stretch * window.robust[k, side],
+                    work,
+                )
+            if guided and window.guide_shares[k, side] > 0.0:
+                weight = weights.guide * window.guide_shares[k, side]
+                add_goal(window, k, side, window.guides[k, side], weight, np.inf, work)
+        if window.together[k] > 0.0:
+            add_together(window, k, stretch * weights.robust, work)
+        add_limits(arms, window, k, unknowns[k], weights, work)
+        for p in range(arms.sample_arms.shape[0]):
+            side = arms.sample_arms[p]
+            x, y, z = moved(window, k, side, arms.forearm[p], window.samples[k, p], work.arms[side])
+            work.samples[p, 0], work.samples[p, 1], work.samples[p, 2] = x, y, z
+        pose_near_groups(arms, shell, positions[f], rotations[f], weights.near, work)
+        add_apart(arms, shell, window, k, guided, weights, work)
+
+
+@uncounted_jit
+def assemble(window, unknowns, weights, work):
+    """Write the normal equations of the rows that take part, in the unknowns themselves (not their change)."""
+    for k in range(window.frames.shape[0]):
+        square, vector = work.squares[k], work.vectors[k]
+        square[:, :] = 0.0
+        for i in range(UNKNOWNS):
+            square[i, i] = weights.reference[i] + window.pins[k] + weights.proximal
+            vector[i] = weights.proximal * unknowns[k, i]
+        for n in range(work.counts[k]):
+            if not work.active[k, n]:
+                continue
+            slope, value, w = work.slopes[k, n], work.values[k, n], work.weights[k, n]
+            if work.kinds[k, n] == BOUND and value < -weights.elastic:
+                w *= -weights.elastic / value
+            for i in range(UNKNOWNS):
+                value -= slope[i] * unknowns[k, i]
+            for i in range(UNKNOWNS):
+                if slope[i] != 0.0:
+                    vector[i] -= w * slope[i] * value
+                    for j in range(i + 1):
+                        square[i, j] += w * slope[i] * slope[j]
+
+
+@uncounted_jit
+def choose_active(window, unknowns, work):
+    """Let the bounds take part that the trial step is predicted to break; return how many have changed."""
+    changed = 0
+    for k in range(window.frames.shape[0]):
+        for n in range(work.counts[k]):
+            if work.kinds[k, n] == BOUND:
+                value, slope = work.values[k, n], work.slopes[k, n]
+                for i in range(UNKNOWNS):
+                    value += slope[i] * (work.trial[k, i] - unknowns[k, i])
+                wanted = 1 if value < 0.0 else 0
+                changed += wanted != work.active[k, n]
+                work.active[k, n] = wanted
+    return changed
+
+
+@uncounted_jit
+def solve_window(arms, shell, window, positions, rotations, weights, rules, work, unknowns):
+    """Solve a window by Gauss–Newton steps on unknowns (K, 8); return the steps taken.
+
+    rules: most steps, most looks ahead in each, longest step and length of a step that ends the search, radians, and
+    number of steps in which palms deep inside the body are guided.
+    """
+    most, looks, longest, enough, guided = rules
+    count = window.frames.shape[0]
+    for step in range(most):
+        # the first steps may cover the whole distance; the last ones pull no harder than they should
+        stretch = STRETCH ** max(2 - step, 0)
+        linearise(arms, shell, window, positions, rotations, unknowns, step < guided, stretch, weights, work)
+        for k in range(count):
+            for n in range(work.counts[k]):
+                work.active[k, n] = 1 if work.kinds[k, n] == EQUAL or work.values[k, n] < 0.0 else 0
+        for _ in range(looks):
+            assemble(window, unknowns, weights, work)
+            if not solve_clip(work.squares, work.vectors, weights.bend, weights.speed, work.lower, work.trial):
+                return -1
+            if choose_active(window, unknowns, work) == 0:
+                break
+        length = 0.0
+        for k in range(count):
+            for i in range(UNKNOWNS):
+                length = max(length, abs(work.trial[k, i] - unknowns[k, i]))
+        share = 1.0 if length <= longest else longest / length
+        for k in range(count):
+            for i in range(UNKNOWNS):
+                unknowns[k, i] += share * (work.trial[k, i] - unknowns[k, i])
+        if length < enough and step >= guided:
+            return step + 1
+    return most
+
+
+@uncounted_jit
+def displaced_points(arms, window, points, unknowns, work, out):
+    """Write where points (K, 2, 3) of the hands are after the displacement, (K, 2, 3) metres."""
+    for k in range(window.frames.shape[0]):
+        displace(arms, window, k, unknowns[k], work)
+        for side in range(2):
+            if arms.joints[side, 1] >= 0:
+                out[k, side, 0], out[k, side, 1], out[k, side, 2] = moved(
+                    window, k, side, 1, points[k, side], work.arms[side]
+                )
+
+
+# --- back to rotations ---------------------------------------------------------------------------------------------
+
+
+@uncounted_jit
+def spline_second(values, second, scratch):
+    """Write the second derivatives (K, n), per knot², of the natural cubic spline through values (K, n)."""
+    count = values.shape[0]
+    second[:, :] = 0.0
+    if count < 3:
+        return
+    scratch[0] = 0.0
+    for k in range(1, count - 1):
+        scale = 1.0 / (4.0 - scratch[k - 1])
+        scratch[k] = scale
+        for i in range(values.shape[1]):
+            bend = 6.0 * (values[k + 1, i] - 2.0 * values[k, i] + values[k - 1, i])
+            second[k, i] = (bend - second[k - 1, i]) * scale
+    for k in range(count - 3, 0, -1):
+        for i in range(values.shape[1]):
+            second[k, i] -= scratch[k] * second[k + 1, i]
+
+
+@uncounted_jit
+def apply_window(arms, window, unknowns, second, stride, first, last, source_rotations, local):
+    """Write the local rotations (F, J, 4) of upper arms and forearms, displaced, at frames first … last−1.
+
+    The displacement is the cubic spline through the knots; second: its second derivatives. source_rotations (F, J, 4):
+    world rotations of the incoming motion.
+    """
+    count = window.frames.shape[0]
+    for f in range(first, last):
+        place = (f - window.frames[0]) / stride
+        k = min(max(int(place), 0), max(count - 2, 0))
+        b = place - k
+        a = 1.0 - b
+        after = min(k + 1, count - 1)
+        for side in range(2):
+            if arms.joints[side, 1] < 0:
+                continue
+            _, upper, between, lower, _ = arms.joints[side]
+            x = spline_at(unknowns, second, k, after, a, b, 4 * side)
+            y = spline_at(unknowns, second, k, after, a, b, 4 * side + 1)
+            z = spline_at(unknowns, second, k, after, a, b, 4 * side + 2)
+            flexion = spline_at(unknowns, second, k, after, a, b, 4 * side + 3)
+            w, x, y, z = exp(x, y, z)
+            q = local[f, upper]
+            q[0], q[1], q[2], q[3] = multiply(w, x, y, z, q[0], q[1], q[2], q[3])
+            ha, hb = window.hinges[k, side], window.hinges[after, side]
+            # the axis of the nearer knots, in the upper arm's frame of each, carried to this frame
+            ua, ub = source_rotations[window.frames[k], upper], source_rotations[window.frames[after], upper]
+            ax, ay, az = rotate(ua[0], -ua[1], -ua[2], -ua[3], ha[0], ha[1], ha[2])
+            bx, by, bz = rotate(ub[0], -ub[1], -ub[2], -ub[3], hb[0], hb[1], hb[2])
+            ax, ay, az = a * ax + b * bx, a * ay + b * by, a * az + b * bz
+            size = 1.0 / max(math.sqrt(ax * ax + ay * ay + az * az), 1e-12)
+            u, p = source_rotations[f, upper], source_rotations[f, between]
+            ax, ay, az = rotate(u[0], u[1], u[2], u[3], ax * size, ay * size, az * size)
+            ax, ay, az = rotate(p[0], -p[1], -p[2], -p[3], ax, ay, az)
+            w, x, y, z = exp(flexion * ax, flexion * ay, flexion * az)
+            q = local[f, lower]
+            q[0], q[1], q[2], q[3] = multiply(w, x, y, z, q[0], q[1], q[2], q[3])
+
+
+@uncounted_jit
+def spline_at(values, second, k, after, a, b, i):
+    """Return the cubic spline between knots k and after, at weights a and b = 1 − a."""
+    return (
+        a * values[k, i]
+        + b * values[after, i]
+        + ((a * a * a - a) * second[k, i] + (b * b * b - b) * second[after, i]) / 6.0
+    )
+
+
+# --- touches of the source -------------------------------------------------------------------------------------------
+
+
+class Touching(NamedTuple):
+    """What counts as a touch of the own body."""
+
+    near: float
+    """Metres from the surface within which a palm is important."""
+    passing: float
+    """Metres per second along the body at which it is not."""
+    size: float
+    """Ratio of the target's size to the source's."""
+    fps: float
+    most_correction: float
+    """Metres; largest correction from the target's tube to its shell."""
+
+
+@uncounted_jit
+def find_touches(
+    frames, palm, tubes, owners, hangs, rules, positions, rotations, target, shell, ours, work, most, place
+):
+    """Write the importance (K,) of a palm (F, 3) on the source's body and its place (K, 3) on the target's.
+
+    tubes: of the source; owners (S, 2): 1 where hanging arms do not touch a segment, and the shell's group of it (−1:
+    none; −2: not looked at). hangs (F,). target: its tubes; ours: its (positions, rotations).
+    """
+    our_positions, our_rotations = ours
+    for k in range(frames.shape[0]):
+        f = frames[k]
+        total = px = py = pz = 0.0
+        most[k] = 0.0
+        for s in range(tubes.joints.shape[0]):
+            if owners[s, 1] < -1 or tubes.rings[s, 0, 0] < 0.0 or target.rings[s, 0, 0] < 0.0:
+                continue
+            u, v, a = own_place(tubes, s, positions[f], rotations[f], palm[f, 0], palm[f, 1], palm[f, 2])
+            reach = rules.near + tubes.widths[s]
+            if u * u + v * v > reach * reach or a < -reach or a > tubes.lengths[s] + reach:
+                continue
+            d, _, _, _, t, c, sn, gap, beyond = measure(tubes.rings[s], tubes.lengths[s], u, v, a)
+            if d >= rules.near:
+                continue
+            # arms that hang beside the thighs are always near them without touching
+            share = importance(1.0 - (importance(d / rules.near) - 0.2) / 0.8)
+            if owners[s, 0]:
+                share *= 1.0 - hangs[f]
+            if share <= 0.0:
+                continue
+            share *= importance(speed_seen(tubes.joints[s], f, palm, rules.fps, positions, rotations) / rules.passing)
+            if share <= 0.0:
+                continue
+            wanted = max(d, 0.0) * rules.size
+            x, y, z = place_on_tube(
+                target, s, our_positions[f], our_rotations[f], t, c, sn, max(gap, 0.0) * rules.size, beyond
+            )
+            group = owners[s, 1]
+            if group >= 0:
+                if most[k] == 0.0 and total == 0.0:
+                    for g in range(shell.groups.shape[0] - 1):
+                        pose_group(shell, g, our_positions[f], our_rotations[f], work.posed)
+                d, nx, ny, nz = distance(shell, group, work.posed, x, y, z)
+                shift = min(max(wanted - d, -rules.most_correction), rules.most_correction)
+                x, y, z = x + shift * nx, y + shift * ny, z + shift * nz
+            weight = share**4
+            px, py, pz, total = px + weight * x, py + weight * y, pz + weight * z, total + weight
+            most[k] = max(most[k], share)
+        if total > 1e-12:
+            place[k, 0], place[k, 1], place[k, 2] = px / total, py / total, pz / total
+        else:
+            most[k] = 0.0
+
+
+@uncounted_jit
+def find_guides(frames, palm, tubes, owners, groups, rules, positions, rotations, target, shell, ours, work, place):
+    """Write the place (K, 3) outside the target's body that corresponds to a palm (F, 3) of the source.
+
+    owners: as in `find_touches`; groups (K,) int64: the group whose nearest segment is taken, −1: none. The place has
+    the source's fraction along the segment and its angle; it lies as far out as the shell demands.
+    """
+    our_positions, our_rotations = ours
+    for k in range(frames.shape[0]):
+        f, best, chosen = frames[k], np.inf, -1
+        x = y = z = ox = oy = oz = wanted = 0.0
+        for s in range(tubes.joints.shape[0]):
+            if groups[k] < 0 or owners[s, 1] != groups[k] or tubes.rings[s, 0, 0] < 0.0 or target.rings[s, 0, 0] < 0.0:
+                continue
+            u, v, a = own_place(tubes, s, positions[f], rotations[f], palm[f, 0], palm[f, 1], palm[f, 2])
+            d, _, _, _, t, c, sn, gap, beyond = measure(tubes.rings[s], tubes.lengths[s], u, v, a)
+            if d < best:
+                best, chosen, wanted = d, s, max(d, 0.0) * rules.size
+                gap = max(gap, 0.0) * rules.size
+                x, y, z = place_on_tube(target, s, our_positions[f], our_rotations[f], t, c, sn, gap, beyond)
+                gap += rules.most_correction
+                ox, oy, oz = place_on_tube(target, s, our_positions[f], our_rotations[f], t, c, sn, gap, beyond)
+        if chosen < 0:
+            continue
+        g = groups[k]
+        pose_group(shell, g, our_positions[f], our_rotations[f], work.posed)
+        ox, oy, oz = ox - x, oy - y, oz - z
+        length = max(math.sqrt(ox * ox + oy * oy + oz * oz), 1e-12)
+        out = 0.0
+        for _ in range(4):
+            at = out / length
+            d, _, _, _ = distance(shell, g, work.posed, x + at * ox, y + at * oy, z + at * oz)
+            out = min(max(out + wanted - d, 0.0), rules.most_correction)
+        at = out / length
+        place[k, 0], place[k, 1], place[k, 2] = x + at * ox, y + at * oy, z + at * oz
+
+
+# --- smallest calls ----------------------------------------------------------------------------------------------
+
+
+def empty_window(frames: NDArray, samples: int) -> Window:
+    """Return the arrays of a window without goals, to be filled by `gather`."""
+    count = len(frames)
+    ground = np.zeros((count, samples, 3))
+    ground[..., 0] = -np.inf
+    return Window(
+        frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)), np.zeros((count, 2, 3)),
+        np.zeros((count, 2, 3)), np.zeros((count, 2)), np.zeros((count, 2, 2, 4)), np.zeros((count, samples, 3)),
+        ground, np.zeros((count, 2, 3)), np.zeros((count, 2)), np.full((count, 2), np.inf), np.zeros((count, 2, 3)),
+        np.zeros((count, 2)), np.zeros((count, 2, 3)), np.zeros((count, 3)),
+        np.zeros(count), np.zeros(count),
+    )  # fmt: skip
+
+
+def new_work(knots: int, shell: Shell, samples: int) -> Work:
+    """Return scratch memory for a window of so many knots and samples of the arms."""
+    n = UNKNOWNS
+    return Work(
+        new_posed(shell), np.empty((samples, 3)), np.zeros((2, 20)), np.empty((knots, ROWS)),
+        np.empty((knots, ROWS, n)), np.empty((knots, ROWS)), np.empty((knots, ROWS), np.int64),
+        np.empty(knots, np.int64), np.empty((knots, n, n)), np.empty((knots, n)), np.empty((n * knots, 2 * n + 1)),
+        np.empty((knots, n)), np.empty((knots, ROWS), np.int64),
+    )  # fmt: skip
+
+
+def _arms() -> Arms:
+    turns = np.zeros((2, 2, 4))
+    return Arms(
+        np.full((2, 5), -1), np.full(2, -1), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(1, np.int64),
+        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros(1), np.zeros((1, 1)),
+        np.zeros((2, 2)), turns, turns, np.zeros((2, 2, 2, 3)),
+    )  # fmt: skip
+
+
+def _weights() -> Weights:
+    return Weights(np.ones(8), np.ones(8), np.ones(8), 1.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.0, 1.0, 0.1)
+
+
+def _poses():
+    return read_only(1, 1, 3), read_only(1, 1, 4)
+
+
+def _window() -> Window:
+    return empty_window(np.zeros(1, np.int64), 1)
+
+
+WARMUP = {
+    "least_clearance": lambda: (
+        _arms(), smallest_shell(), np.zeros(1, np.int64), *_poses(), 0.1, new_work(1, smallest_shell(), 1), np.empty(1),
+        np.empty((1, 2, 1)),
+    ),
+    "gather": lambda: (_arms(), *_poses(), 0.1, _window()),
+    "settle_hinges": lambda: (_arms(), read_only(1, 1, 4), 0.5, _window()),
+    "solve_window": lambda: (
+        _arms(), smallest_shell(), _window(), *_poses(), _weights(), (1, 1, 0.5, 0.1, 0),
+        new_work(1, smallest_shell(), 1), np.zeros((1, 8)),
+    ),
+    "displaced_points": lambda: (
+        _arms(), _window(), np.zeros((1, 2, 3)), np.zeros((1, 8)), new_work(1, smallest_shell(), 1), np.empty((1, 2, 3))
+    ),
+    "spline_second": lambda: (np.zeros((3, 8)), np.zeros((3, 8)), np.zeros(3)),
+    "apply_window": lambda: (
+        _arms(), _window(), np.zeros((1, 8)), np.zeros((1, 8)), 1, 0, 1, read_only(1, 1, 4), np.zeros((1, 1, 4))
+    ),
+    "find_guides": lambda: (
+        np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1, np.int64),
+        Touching(1.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
+        new_work(1, smallest_shell(), 1), np.empty((1, 3)),
+    ),
+    "find_touches": lambda: (
+        np.zeros(1, np.int64), np.ones((1, 3)), smallest_tubes(), np.zeros((1, 2), np.int64), np.zeros(1),
+        Touching(1.0, 1.0, 1.0, 1.0, 1.0), *_poses(), smallest_tubes(), smallest_shell(), _poses(),
+        new_work(1, smallest_shell(), 1), np.empty(1), np.empty((1, 3)),
+    ),
+}  # fmt: skip

@@ -1,0 +1,523 @@
+"""The arms' stage of retargeting: arms kept out of the body and the ground, touches of the source kept.
+
+The whole clip is solved at once for a small displacement of the arms, given the rest of the body:
+
+    minimise Σ |d|²_W + w(τf)⁴|D²d|² + 2w(τf)²|D¹d|² + touches (robust) + bounds (body, ground, other arm, limits)
+
+d has four unknowns per arm and knot (`_arms`). Bounds are quadratic penalties on what is broken; a bound takes part in
+a step when that step is predicted to break it (look-ahead active set). Knots are about `knot_time` apart; in windows
+with planted palms every frame is a knot. Frames far from anything that acts stay as they are, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from footplant import rotation
+from footplant.constraints import Footplant
+from footplant.contacts.detection import HANDS
+from footplant.contacts.ground import Ground
+from footplant.contacts.hanging import hanging_arm
+from footplant.contacts.importance import importance
+from footplant.errors import SkeletonError
+from footplant.humanoid.body_proxy import SEGMENTS
+from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, surface_of
+from footplant.humanoid.reference import reference_world
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.skeleton import Character, Skeleton
+from footplant.solve.ik.limb import limb_of
+
+
+@dataclass(frozen=True)
+class ArmSettings:
+    """Tuning numbers of the arms' stage. Lengths are in body heights, weights relative to that of the reference."""
+
+    knot_time: float = 0.028
+    """Seconds between knots. Doubled, quick claps are met less well; halved, everything costs twice."""
+    smoothing: float = 0.12
+    """Seconds; time constant τ of the displacement. With 0.08 the jerk of a knight who carries something (mocapbank) is
+    2.2 times the source's instead of 1.6; larger ones turn arms farther from contacts (49_06: 1.0° instead of 0.5°)."""
+    elbow: float = 1.0
+    """Weight of the elbow's displacement relative to the upper arm's."""
+    bound: float = 8e3
+    """Weight of a broken bound, per squared body height. 6e4 follows each change of the nearest way out (peak
+    acceleration 10 instead of 3.7 times the source's on mocapbank); 3e3 leaves arms 18 mm inside the trunk."""
+    elastic: float = 0.03
+    """Distance by which a bound may be broken before it pulls no harder (5 cm)."""
+    most: float = 1.4
+    """Radians; largest displacement of shoulder and elbow: what needs more is not met."""
+    limit: float = 300.0
+    """Weight of a broken joint limit, per rad²."""
+    touch: float = 1500.0
+    """Weight of a palm's place on the body and of palms together, per squared body height."""
+    plant: float = 1e7
+    """Weight of a planted palm, per squared body height."""
+    robust: float = 0.01
+    """Distance beyond which a touch pulls with constant force (2 cm)."""
+    margin: float = 0.001
+    """Clearance of the body proxy (2 mm)."""
+    deep: tuple[float, float] = (0.02, 0.05)
+    """Depths of a hand inside the body from which it starts to be guided, and from which it fully is (3 and 8 cm). The
+    nearest way out of a fat belly may lead to the side or the back; the source tells that the hand is in front."""
+    guide: float = 4000.0
+    """Weight of a guide, per squared body height."""
+    guided: int = 2
+    """First steps in which hands that are deep inside the body are guided and not pushed."""
+    near: float = 0.04
+    """Distance within which bounds are looked at ahead (7 cm)."""
+    near_body: float = 0.035
+    """Distance from the body's surface below which a palm's place on it has importance (6 cm)."""
+    near_hands: tuple[float, float] = (0.09, 0.18)
+    """Distances between the palms below which it has full importance, and none (16 and 31 cm)."""
+    palms_meet: tuple[float, float] = (0.03, 0.08)
+    """Distances between the palms below which their skin meets, and above which the hands' middles count instead (5 and
+    14 cm): hands of other sizes have their palms elsewhere."""
+    hand_middle: float = 0.055
+    """Distance of a hand's middle from its wrist (9 cm)."""
+    passing: float = 0.3
+    """Body heights per second; a palm that moves along the body this fast does not touch it."""
+    meant: float = 0.5
+    """Importance that a touch must reach, once, to be kept."""
+    reach: float = 0.97
+    """Fraction of its length to which an arm stretches for a touch."""
+    hinge: float = 0.1
+    """Share of the anatomical axis in the hinge axis of the elbow; the rest is the plane in which the arm bends."""
+    hinge_time: float = 0.1
+    """Seconds over which the hinge axis is smoothed."""
+    pad: float = 0.45
+    """Seconds before and after what acts in which the displacement fades."""
+    steps: int = 4
+    """Gauss–Newton steps at most."""
+    looks: int = 4
+    """Solves of a step at most, each with the bounds that the one before is predicted to break."""
+    proximal: float = 15.0
+    """Weight of the change in a step, relative to that of the reference: damps sliding along curved surfaces."""
+    longest: float = 1.0
+    """Radians; longest step."""
+    enough: float = 0.01
+    """Radians; a step shorter than this ends the search."""
+    told: float = 0.015
+    """Distance by which a touch is missed that is reported (25 mm)."""
+
+
+ARMS = ArmSettings()
+LEGS_AND_TRUNK = 0.85
+"""Legs and trunk up to the head joint as a share of the height (Drillis and Contini 1966)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmsResult:
+    """A motion after the arms' stage."""
+
+    motion: Motion
+    notes: tuple[str, ...] = ()
+    """What could not be met, one sentence each."""
+    palms: NDArray | None = None
+    """(N,) metres left between each planted palm and its place, the worst of its frames; None without any."""
+
+
+def solve_arms(
+    motion: Motion,
+    target: Character,
+    source: Kinematics,
+    source_character: Character,
+    *,
+    palms: Sequence[Footplant] = (),
+    ground: Ground | None = None,
+    frames: range | None = None,
+    settings: ArmSettings = ARMS,
+) -> ArmsResult:
+    """Return the target's motion with its arms out of its body and the ground, and the source's touches kept.
+
+    source: kinematics of the source's motion at the same frames. palms: planted palms with their places. ground: of the
+    target; None: none. frames: those that may change (default: all).
+    """
+    frames = range(len(motion)) if frames is None else frames
+    arms = _tables(target)
+    if arms is None or len(frames) < 3:
+        return ArmsResult(motion)
+    stage = _ArmsStage(motion, target, source, source_character, tuple(palms), ground, frames, settings, arms)
+    return stage.solve()
+
+
+_known: WeakKeyDictionary[Skeleton, tuple[tuple, tuple | None]] = WeakKeyDictionary()
+
+
+def _tables(target: Character):
+    """Return the arms of a character as kernels take them, cached with the skeleton; None without arms."""
+    parts = (target.roles, target.skin, target.limits, *(target.contacts.get(name) for name in HANDS))
+    found = _known.get(target.skeleton)
+    if found is None or any(known is not part for known, part in zip(found[0], parts)):
+        found = _known[target.skeleton] = parts, _find_tables(target)
+    return found[1]
+
+
+def _find_tables(target: Character):
+    from footplant.kernels import shell as shell_kernel
+    from footplant.solve import _arms as kernel
+
+    if target.roles is None:
+        return None
+    skeleton, roles = target.skeleton, target.roles
+    joints, hinges, palms, offsets = np.full((2, 5), -1), np.zeros((2, 3)), np.full(2, -1), np.zeros((2, 3))
+    above, unposed = rotation.identity(4).reshape(2, 2, 4), rotation.identity(4).reshape(2, 2, 4)
+    limits = np.empty((2, 2, 2, 3))
+    limits[:, :, 0], limits[:, :, 1] = -np.inf, np.inf
+    world = reference_world(skeleton, roles)[1]
+    for arm, side in enumerate(("left", "right")):
+        try:
+            limb = limb_of(target, f"{side}_arm")
+            skeleton.chain(limb.end, limb.lower)
+            skeleton.chain(limb.lower, limb.upper)
+        except SkeletonError:
+            continue
+        parents = [int(skeleton.parents[joint]) for joint in (limb.upper, limb.lower)]
+        joints[arm] = parents[0], limb.upper, parents[1], limb.lower, limb.end
+        hinges[arm] = limb.axis
+        palm = target.contacts.get(f"{side}_palm")
+        if palm is not None and palm.joint in skeleton.descendants(limb.lower):
+            palms[arm], offsets[arm] = palm.joint, palm.offset
+        for part, (joint, parent) in enumerate(zip((limb.upper, limb.lower), parents)):
+            above[arm, part] = world[parent] if parent >= 0 else rotation.identity(1)[0]
+            unposed[arm, part] = rotation.inverse(world[joint])
+            if target.limits is not None:
+                limits[arm, part, 0], limits[arm, part, 1] = target.limits.lower[joint], target.limits.upper[joint]
+    samples, shell = ArmSamples.of(target), BodyShell.of(target).tables()
+    if not len(samples.arms):
+        return None
+    kept = joints[samples.arms, 1] >= 0
+    if not kept.any():
+        return None
+    places, turned = skeleton.posed(skeleton.rest)
+    allowed = np.zeros((int(kept.sum()), len(GROUPS)))
+    at = places[samples.joints[kept]] + rotation.rotate(turned[samples.joints[kept]], samples.offsets[kept])
+    for group in range(len(GROUPS)):
+        out = np.empty((len(at), 4))
+        repeated = [np.ascontiguousarray(np.broadcast_to(part, (len(at), *part.shape))) for part in (places, turned)]
+        for part in repeated:
+            part.setflags(write=False)
+        shell_kernel.distances(shell, group, *repeated, at, shell_kernel.new_posed(shell), out)
+        allowed[:, group] = np.minimum(out[:, 0] - samples.radii[kept], 0.0)
+    # elbows are kept out of the trunk alone, the thick end of the forearm out of trunk and legs
+    allowed[~samples.forearm[kept], 1:] = -np.inf
+    allowed[~samples.outer[kept], GROUPS.index("head")] = -np.inf
+    surface = surface_of(target)
+    rings = [
+        [surface.rings[SEGMENTS.index(f"{side}_{part}"), 4:, 0].min() for part in ("upper_arm", "lower_arm")]
+        for side in ("left", "right")
+    ]
+    capsules = np.maximum(np.array(rings), 0.0)
+    arms = kernel.Arms(
+        joints, palms, offsets, hinges, samples.arms[kept], samples.forearm[kept].astype(np.int64),
+        samples.joints[kept], np.ascontiguousarray(samples.offsets[kept]), samples.radii[kept], allowed, 0.8 * capsules,
+        above, unposed, limits,
+    )  # fmt: skip
+    return arms, shell, surface.tables()
+
+
+def stature(character: Character) -> float:
+    """Return a height told by the bones of legs and trunk alone, metres: crowns, hats and big heads do not count."""
+    roles, skeleton = character.require_roles(), character.skeleton
+    lengths = np.linalg.norm(skeleton.offsets, axis=1)
+
+    def path(end: str, start: str) -> float:
+        if end not in roles or start not in roles or roles[start] not in skeleton.chain(roles[end]):
+            return 0.0
+        return float(sum(lengths[joint] for joint in skeleton.chain(roles[end], roles[start])[1:]))
+
+    legs = [path(f"{side}_foot", f"{side}_upper_leg") for side in ("left", "right")]
+    trunk = path("head", "hips")
+    if not (trunk > 0.0 and min(legs) > 0.0):
+        return character.height
+    return (0.5 * sum(legs) + trunk) / LEGS_AND_TRUNK
+
+
+class _ArmsStage:
+    """The data of one solve."""
+
+    def __init__(self, motion, target, source, character, palms, ground, frames, settings, tables) -> None:
+        self.motion, self.target, self.source, self.character = motion, target, source, character
+        self.ground, self.frames, self.settings = ground, frames, settings
+        self.arms, self.shell, self.tubes = tables
+        self.kinematics = Kinematics(motion)
+        self.fps = motion.fps
+        self.touch = settings.touch / target.height**2
+        self.palms = [
+            (plant, side)
+            for plant in palms
+            for side, name in enumerate(HANDS)
+            if plant.place is not None and plant.point == target.contacts.get(name) and self.arms.palms[side] >= 0
+        ]
+        self.statures = stature(character), stature(target)
+        self.source_tables = self._source_tables()
+
+    # --- what acts ------------------------------------------------------------------------------------------------
+
+    def _source_tables(self):
+        """Return the source's palms, hanging arms and tubes; None where it has no palms."""
+        if not all(name in self.character.contacts for name in HANDS) or (self.arms.palms < 0).any():
+            return None
+        places = [np.ascontiguousarray(self.source.point(self.character.contacts[name])) for name in HANDS]
+        hangs = [hanging_arm(self.source, self.character, name.partition("_")[0]) for name in HANDS]
+        return places, hangs, surface_of(self.character).tables()
+
+    def _planted(self, frames: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the places (K, 2, 3) of planted palms, where they are held (K, 2), and their activation (K, 2)."""
+        places, held = np.zeros((len(frames), 2, 3)), np.zeros((len(frames), 2), bool)
+        active = np.zeros((len(frames), 2))
+        for plant, side in self.palms:
+            rows, share = plant.active_rows(frames, self.fps)
+            active[rows, side] = np.maximum(active[rows, side], share)
+            rows = rows[share >= 1.0]
+            places[rows, side], held[rows, side] = plant.place, True
+        return places, held, active
+
+    def window(self, frames: NDArray):
+        """Return the arms, goals and ground at some frames (ascending) as kernels take them, and the clearance (K,)."""
+        from footplant.kernels.touches import meant
+        from footplant.solve import _arms as kernel
+
+        settings, arms = self.settings, self.arms
+        window = kernel.empty_window(frames, len(arms.sample_arms))
+        positions, rotations = self.kinematics.positions, self.kinematics.rotations
+        kernel.gather(arms, positions, rotations, settings.hinge, window)
+        step = max(float(frames[1] - frames[0]), 1.0) / self.fps if len(frames) > 1 else 1.0
+        kernel.settle_hinges(arms, rotations, float(np.exp(-step / settings.hinge_time)), window)
+        self._add_ground(window)
+        clearance, hands = np.empty(len(frames)), np.empty((len(frames), 2, len(GROUPS)))
+        kernel.least_clearance(
+            arms,
+            self.shell,
+            frames,
+            positions,
+            rotations,
+            0.02,
+            kernel.new_work(1, self.shell, len(arms.sample_arms)),
+            clearance,
+            hands,
+        )
+        places, held, active = self._planted(frames)
+        if self.source_tables is not None:
+            palms, hangs, tubes = self.source_tables
+            height, size = self.character.height, self.statures[1] / self.statures[0]
+            rules = kernel.Touching(
+                settings.near_body * height, settings.passing * height, size, float(self.fps), 0.1 * self.target.height
+            )
+            work = kernel.new_work(1, self.shell, len(arms.sample_arms))
+            for side in range(2):
+                most, place = np.zeros(len(frames)), np.zeros((len(frames), 3))
+                kernel.find_touches(
+                    frames, palms[side], tubes, _owners(side), hangs[side], rules, self.source.positions,
+                    self.source.rotations, self.tubes, self.shell, (positions, rotations), work, most, place,
+                )  # fmt: skip
+                share = most * (1.0 - active[:, side])
+                meant(share, settings.meant)
+                window.goals[:, side] = self._within_reach(window, side, place, share)
+                window.goal_weights[:, side] = self.touch * share
+                window.robust[:, side] = settings.robust * self.target.height
+                least = hands[:, side].min(axis=1)
+                deep = (-least / self.target.height - settings.deep[0]) / (settings.deep[1] - settings.deep[0])
+                window.guide_shares[:, side] = (1.0 - importance(deep)) * (1.0 - active[:, side])
+                group = np.where(window.guide_shares[:, side] > 0.0, hands[:, side].argmin(axis=1), -1)
+                kernel.find_guides(
+                    frames, palms[side], tubes, _owners(side), group, rules, self.source.positions,
+                    self.source.rotations, self.tubes, self.shell, (positions, rotations), work, place,
+                )  # fmt: skip
+                window.guides[:, side] = self._within_reach(window, side, place, window.guide_shares[:, side])
+            theirs = [part[frames] for part in palms]
+            full, none = settings.near_hands
+            distance = np.linalg.norm(theirs[0] - theirs[1], axis=1) / height
+            share = importance((distance - full) / (none - full))
+            # at a touch the palms' skin meets; farther apart the distance between the hands' middles counts
+            contact = importance(
+                (distance - settings.palms_meet[0]) / (settings.palms_meet[1] - settings.palms_meet[0])
+            )
+            meeting = [
+                middle + contact[:, None] * (palm - middle)
+                for middle, palm in zip(self._middles(self.source, frames), theirs)
+            ]
+            apart = meeting[0] - meeting[1]
+            for side, middle in enumerate(self._middles(self.kinematics, frames)):
+                window.meeting[:, side] = middle + contact[:, None] * (window.palms[:, side] - middle)
+            window.together[:] = self.touch * share * (1.0 - active).prod(axis=1)
+            window.between[:] = size * apart
+        for side in range(2):
+            # a planted hand turns with its forearm: its rim may dip into the ground on which the palm lies
+            own = (arms.sample_arms == side) & (arms.radii == 0.0)
+            window.ground[np.ix_(held[:, side], own, [0])] = -np.inf
+        window.goals[held] = places[held]
+        window.goal_weights[held] = settings.plant / self.target.height**2
+        window.robust[held] = np.inf
+        return window, clearance
+
+    def _middles(self, kinematics: Kinematics, frames: NDArray) -> list[NDArray]:
+        """Return the middles (K, 3) of both hands: from the wrist towards a finger, or on along the forearm."""
+        both = (self.character.require_roles(), self.target.require_roles())
+        roles, height = (both[0], self.statures[0]) if kinematics is self.source else (both[1], self.statures[1])
+        shared = [
+            f for f in ("middle", "index", "ring") if all(f"{s}_{f}" in r for s in ("left", "right") for r in both)
+        ]
+        found = []
+        for side in ("left", "right"):
+            wrist, elbow = (kinematics.positions[frames, roles[f"{side}_{part}"]] for part in ("hand", "lower_arm"))
+            way = wrist - elbow
+            if shared:
+                way = kinematics.positions[frames, roles[f"{side}_{shared[0]}"]] - wrist
+            length = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-9)
+            found.append(wrist + self.settings.hand_middle * height * way / length)
+        return found
+
+    def _within_reach(self, window, side: int, place: NDArray, share: NDArray) -> NDArray:
+        """Return places (K, 3), drawn towards the shoulder where the arm does not reach them."""
+        shoulder, elbow = window.chains[:, side, 0], window.chains[:, side, 1]
+        reach = np.linalg.norm(elbow - shoulder, axis=1) + np.linalg.norm(window.palms[:, side] - elbow, axis=1)
+        away = place - shoulder
+        distance = np.linalg.norm(away, axis=1)
+        shrink = np.minimum(self.settings.reach * reach / np.maximum(distance, 1e-9), 1.0)
+        return np.where(share[:, None] > 0.0, shoulder + shrink[:, None] * away, window.palms[:, side])
+
+    def _add_ground(self, window) -> None:
+        """Write the ground under the samples of knots whose arms are near it."""
+        if self.ground is None:
+            return
+        near = 0.1 * self.target.height
+        wrists = window.chains[:, :, 1:].reshape(-1, 2 * 2, 3)
+        lowest = wrists[..., 1].min(axis=1)
+        rows = np.flatnonzero(lowest < float(window.samples[..., 1].min()) + 2.0 * near)
+        if not len(rows):
+            return
+        above = (wrists[rows, :, 1] - self.ground.height(wrists[rows][..., ::2])).min(axis=1)
+        rows = rows[above < 2.0 * near]
+        if not len(rows):
+            return
+        places = window.samples[rows][..., ::2]
+        height = self.ground.height(places)
+        step = 0.01
+        slopes = [(self.ground.height(places + step * np.eye(2)[axis]) - height) / step for axis in range(2)]
+        window.ground[rows] = np.stack([height, *slopes], axis=-1)
+
+    # --- solving ----------------------------------------------------------------------------------------------------
+
+    def solve(self) -> ArmsResult:
+        """Return the motion with its arms displaced in every window where something acts."""
+        settings, first, end = self.settings, self.frames.start, self.frames.stop
+        stride = max(round(settings.knot_time * self.fps), 1)
+        count = -(-(end - 1 - first) // stride) + 1
+        knots = np.minimum(first + stride * np.arange(count), end - 1)
+        base, clearance = self.window(knots)
+        ground = (base.samples[..., 1] - base.ground[..., 0] - self.arms.radii).min(axis=1)
+        planted = self._planted(np.arange(first, end))[2].any(axis=1)
+        held = np.zeros(count, bool)
+        held[np.flatnonzero(planted) // stride] = True
+        acts = (clearance < 0.0) | (ground < 0.0) | (base.goal_weights > 0.0).any(axis=1) | (base.together > 0.0) | held
+        if not acts.any():
+            return ArmsResult(self.motion)
+        local = np.array(self.motion.rotations)
+        missed: list[str] = []
+        left = np.zeros(len(self.palms))
+        for begin, stop in _windows(acts, max(round(settings.pad * self.fps / stride), 2)):
+            if held[begin:stop].any():
+                part = np.arange(knots[begin], knots[stop - 1] + 1)
+                self._solve_window(self.window(part)[0], 1, local, missed, left)
+            else:
+                part = type(base)(*(array[begin:stop] for array in base))
+                self._solve_window(part, stride, local, missed, left)
+        moved = Motion(self.motion.skeleton, self.motion.root, local, self.fps, offsets=self.motion.offsets)
+        return ArmsResult(moved, tuple(missed), left if len(left) else None)
+
+    def _solve_window(self, window, stride: int, local: NDArray, missed: list[str], left: NDArray) -> None:
+        """Solve one window and write its rotations to local (F, J, 4)."""
+        from footplant.solve import _arms as kernel
+
+        settings, count = self.settings, len(window.frames)
+        rate = self.fps / stride
+        window.pins[:] = 0.0
+        if window.frames[0] > self.frames.start:
+            window.pins[:2] = 1e6
+        if window.frames[-1] < self.frames.stop - 1:
+            window.pins[-2:] = 1e6
+        reference = np.tile([1.0, 1.0, 1.0, settings.elbow], 2)
+        bend, speed = (settings.smoothing * rate) ** 4, 2.0 * (settings.smoothing * rate) ** 2
+        height = self.target.height
+        weights = kernel.Weights(
+            reference, bend * reference, speed * reference, settings.bound / height**2, settings.limit,
+            settings.robust * height, settings.margin * height, settings.near * height, settings.guide / height**2,
+            settings.most, settings.proximal,
+            settings.elastic * height,
+        )  # fmt: skip
+        unknowns, work = np.zeros((count, 8)), kernel.new_work(count, self.shell, len(self.arms.sample_arms))
+        positions, rotations = self.kinematics.positions, self.kinematics.rotations
+        guided = settings.guided if window.guide_shares.any() else 0
+        rules = (settings.steps + guided, settings.looks, settings.longest, settings.enough, guided)
+        taken = kernel.solve_window(self.arms, self.shell, window, positions, rotations, weights, rules, work, unknowns)
+        if taken < 0:
+            missed.append(f"frames {window.frames[0]}–{window.frames[-1]}: the arms' equations are singular")
+            return
+        second = np.zeros_like(unknowns)
+        if stride > 1:
+            kernel.spline_second(unknowns, second, np.zeros(count))
+        kernel.apply_window(
+            self.arms, window, unknowns, second, stride, int(window.frames[0]), int(window.frames[-1]) + 1, rotations,
+            local,
+        )  # fmt: skip
+        self._tell(window, unknowns, work, missed, left)
+
+    def _tell(self, window, unknowns: NDArray, work, missed: list[str], left: NDArray) -> None:
+        """Collect what a window leaves unmet."""
+        from footplant.solve import _arms as kernel
+
+        found, meeting = (np.empty((len(window.frames), 2, 3)) for _ in range(2))
+        kernel.displaced_points(self.arms, window, window.palms, unknowns, work, found)
+        kernel.displaced_points(self.arms, window, window.meeting, unknowns, work, meeting)
+        off = np.linalg.norm(found - window.goals, axis=2)
+        for number, (plant, side) in enumerate(self.palms):
+            rows, share = plant.active_rows(window.frames, self.fps)
+            rows = rows[share >= 1.0]
+            if len(rows):
+                left[number] = max(left[number], float(off[rows, side].max()))
+        most = self.settings.told * self.target.height
+        if window.together.any():
+            apart = np.linalg.norm(meeting[:, 0] - meeting[:, 1] - window.between, axis=1)
+            rows = np.flatnonzero((window.together > 0.8 * self.touch) & (apart > most))
+            if len(rows):
+                missed.append(
+                    f"hands that meet at frames {window.frames[rows[0]]}–{window.frames[rows[-1]]} are out of reach: "
+                    f"up to {1000 * apart[rows].max():.0f} mm farther apart"
+                )
+        for side, name in enumerate(HANDS):
+            meant = (window.goal_weights[:, side] > 0.8 * self.touch) & np.isfinite(window.robust[:, side])
+            rows = np.flatnonzero(meant & (off[:, side] > most))
+            if len(rows):
+                missed.append(
+                    f"the {name.replace('_', ' ')} does not reach the body at frames {window.frames[rows[0]]}–"
+                    f"{window.frames[rows[-1]]}: up to {1000 * off[rows, side].max():.0f} mm away"
+                )
+
+
+def _owners(side: int) -> NDArray:
+    """Return (S, 2): whether hanging arms do not touch a segment, and its group in the shell (−1 none, −2 left out)."""
+    own, table = HANDS[side].partition("_")[0], []
+    for name in SEGMENTS:
+        if name in ("hips", "waist", "chest"):
+            table.append((1, 0))
+        elif name == "head":
+            table.append((0, 1))
+        elif name.endswith("_leg"):
+            table.append((1, GROUPS.index(f"{name.partition('_')[0]}_leg")))
+        else:
+            table.append((0, -2 if name.startswith(own) or name.endswith("hand") else -1))
+    return np.array(table, np.int64)
+
+
+def _windows(acts: NDArray, pad: int) -> list[tuple[int, int]]:
+    """Return intervals (start, stop) of knots: those where something acts, widened by pad and merged."""
+    rows = np.flatnonzero(acts)
+    breaks = np.flatnonzero(np.diff(rows) > 2 * pad)
+    starts, ends = rows[np.r_[0, breaks + 1]], rows[np.r_[breaks, len(rows) - 1]]
+    return [(max(int(a) - pad, 0), min(int(b) + pad + 1, len(acts))) for a, b in zip(starts, ends)]

@@ -1,0 +1,167 @@
+"""The arms' stage: arms out of the body, hands that meet, limits, and frames that stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import footplant
+from footplant import rotation
+from footplant.constraints import Footplant
+from footplant.geometry import Plane
+from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell
+from footplant.humanoid.limits import limit_violations
+from footplant.kernels import shell as kernel
+from footplant.kinematics import Kinematics
+from footplant.motion import Motion
+from footplant.samples import load_character
+from footplant.skeleton import Character
+from footplant.solve.arms import solve_arms
+from footplant.transfer import transfer
+
+FRAMES, FPS = 60, 60.0
+
+
+@cache
+def character(name: str) -> Character:
+    return load_character(name)
+
+
+def standing(name: str, down: float, frames: int = FRAMES) -> Motion:
+    """Return a motion that stands still with its arms lowered from the rest pose by an angle, radians."""
+    target = character(name)
+    skeleton, roles = target.skeleton, target.require_roles()
+    local = np.tile(skeleton.rest, (frames, 1, 1))
+    world = skeleton.rest_world[1]
+    for side, sign in (("left", -1.0), ("right", 1.0)):
+        joint = roles[f"{side}_upper_arm"]
+        parent = world[skeleton.parents[joint]]
+        turn = rotation.exp(np.array([0.0, 0.0, sign * down]))
+        local[:, joint] = rotation.multiply(
+            rotation.multiply(rotation.inverse(parent), turn), rotation.multiply(parent, local[0, joint])
+        )
+    return Motion(skeleton, np.tile(skeleton.offsets[0], (frames, 1)), local, FPS)
+
+
+def clearance(motion: Motion, name: str, group: str = "trunk") -> np.ndarray:
+    """Return the least distance (F,) of forearms and hands from a part of the body, metres, negative inside."""
+    target, kinematics = character(name), Kinematics(motion)
+    samples, shell = ArmSamples.of(target), BodyShell.of(target).tables()
+    least, out = np.full(len(motion), np.inf), np.empty((len(motion), 4))
+    for n in np.flatnonzero(samples.forearm):
+        turned = rotation.rotate(kinematics.rotations[:, samples.joints[n]], samples.offsets[n])
+        at = np.ascontiguousarray(kinematics.positions[:, samples.joints[n]] + turned)
+        kernel.distances(
+            shell, GROUPS.index(group), kinematics.positions, kinematics.rotations, at, kernel.new_posed(shell), out
+        )
+        least = np.minimum(least, out[:, 0] - samples.radii[n])
+    return least
+
+
+def solve(motion: Motion, name: str, **options):
+    """Solve with the motion as its own source."""
+    return solve_arms(motion, character(name), Kinematics(motion), character(name), **options)
+
+
+def test_a_shell_knows_the_distance_from_a_belly():
+    target = character("blubby")
+    skeleton, skin = target.skeleton, target.skin
+    assert skin is not None
+    motion = Motion(skeleton, skeleton.offsets[:1], skeleton.rest[None], FPS)
+    kinematics, shell = Kinematics(motion), BodyShell.of(target).tables()
+    waist = kinematics.positions[0, target.require_roles().joints["spine"][0]]
+    level = skin.vertices[np.abs(skin.vertices[:, 1] - waist[1]) < 0.03]
+    front = level[:, 2].max()
+    for away in (-0.06, -0.02, 0.02, 0.06):
+        point, out = np.array([[waist[0], waist[1], front + away]]), np.empty((1, 4))
+        kernel.distances(shell, 0, kinematics.positions, kinematics.rotations, point, kernel.new_posed(shell), out)
+        assert out[0, 0] == pytest.approx(away, abs=0.012)
+        assert out[0, 3] > 0.9
+
+
+@pytest.mark.parametrize("name", ["blubby", "mannequin"])
+def test_forearms_are_pushed_out_of_the_body(name):
+    motion = standing(name, 1.45)
+    before = clearance(motion, name).min()
+    found = solve(motion, name).motion
+    after = clearance(found, name)
+    if name == "blubby":
+        assert before < -0.05
+    assert after.min() > -0.002
+    # no farther than needed: they lie on the skin
+    if before < 0.0:
+        assert after.max() < 0.01
+    # the same in every frame, as the motion is
+    assert rotation.angle(found.rotations, found.rotations[:1]).max() < 1e-4
+
+
+def test_nothing_near_leaves_the_motion_as_it_is():
+    motion = standing("mannequin", 0.4)
+    assert solve(motion, "mannequin", ground=Plane()).motion is motion
+
+
+def test_frames_far_from_a_push_stay_bit_equal():
+    down = np.r_[np.full(120, 0.4), np.full(60, 1.5), np.full(120, 0.4)]
+    down = np.convolve(np.pad(down, 15, mode="edge"), np.ones(31) / 31, mode="valid")
+    poses = [standing("blubby", angle, 1) for angle in down]
+    skeleton = poses[0].skeleton
+    motion = Motion(
+        skeleton, np.concatenate([p.root for p in poses]), np.concatenate([p.rotations for p in poses]), FPS
+    )
+    found = solve(motion, "blubby").motion
+    assert clearance(motion, "blubby").min() < -0.05
+    assert clearance(found, "blubby").min() > -0.004
+    np.testing.assert_array_equal(found.rotations[:60], motion.rotations[:60])
+    np.testing.assert_array_equal(found.rotations[-60:], motion.rotations[-60:])
+    arms = [character("blubby").require_roles()[f"{s}_{p}_arm"] for s in ("left", "right") for p in ("upper", "lower")]
+    others = np.setdiff1d(np.arange(len(skeleton)), arms)
+    np.testing.assert_array_equal(found.rotations[:, others], motion.rotations[:, others])
+
+
+def test_a_clap_meets():
+    clip, target = footplant.load("sample:clap"), character("sally")
+    copied = transfer(clip.motion, clip.character, target)
+    found = solve_arms(copied, target, Kinematics(clip.motion), clip.character)
+    theirs, ours, before = (
+        np.linalg.norm(
+            np.subtract(*(Kinematics(motion).point(who.contacts[f"{s}_palm"]) for s in ("left", "right"))), axis=1
+        )
+        for motion, who in ((clip.motion, clip.character), (found.motion, target), (copied, target))
+    )
+    close = theirs < 0.02
+    assert before[close].min() > 0.05
+    assert ours[close].max() < 0.03
+    assert not found.notes
+
+
+def test_what_is_out_of_reach_is_told():
+    clip, target = footplant.load("sample:clap"), character("blubby")
+    copied = transfer(clip.motion, clip.character, target)
+    found = solve_arms(copied, target, Kinematics(clip.motion), clip.character)
+    assert any("out of reach" in note for note in found.notes)
+    assert clearance(found.motion, "blubby").min() > -0.02
+
+
+def test_planted_palms_are_met_and_told():
+    motion, target = standing("mannequin", 0.6), character("mannequin")
+    point = target.contacts["left_palm"]
+    at = Kinematics(motion).point(point)[0]
+    near, far = at + [-0.05, 0.06, 0.08], at + [2.0, 0.0, 0.0]
+    held = Footplant(point=point, place=near, frames=range(20, 40))
+    found = solve(motion, "mannequin", palms=(held,))
+    assert np.linalg.norm(Kinematics(found.motion).point(point)[20:40] - near, axis=1).max() < 0.001
+    assert found.palms is not None
+    assert found.palms.max() < 0.001
+    found = solve(motion, "mannequin", palms=(replace(held, place=far),))
+    assert found.palms is not None
+    assert found.palms.max() > 1.0
+
+
+def test_joint_limits_are_kept():
+    motion, target = standing("blubby", 1.45), character("blubby")
+    found = solve(motion, "blubby").motion
+    excess = [limit_violations(target, m.rotations).max(axis=0) for m in (motion, found)]
+    assert (excess[1] <= excess[0] + np.radians(1.0)).all()
