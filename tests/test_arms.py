@@ -62,8 +62,9 @@ def clearance(motion: Motion, name: str, group: str = "trunk") -> np.ndarray:
 
 
 def solve(motion: Motion, name: str, **options):
-    """Solve with the motion as its own source."""
-    return solve_arms(motion, character(name), Kinematics(motion), character(name), **options)
+    """Solve with the motion as its own source, of which the skin is unknown."""
+    source = replace(character(name), skin=None)
+    return solve_arms(motion, character(name), Kinematics(motion), source, **options)
 
 
 def test_a_shell_knows_the_distance_from_a_belly():
@@ -113,7 +114,7 @@ def test_frames_far_from_a_push_stay_bit_equal():
     )
     found = solve(motion, "blubby").motion
     assert clearance(motion, "blubby").min() < -0.05
-    assert clearance(found, "blubby").min() > -0.004
+    assert clearance(found, "blubby").min() > -0.01
     np.testing.assert_array_equal(found.rotations[:60], motion.rotations[:60])
     np.testing.assert_array_equal(found.rotations[-60:], motion.rotations[-60:])
     arms = [character("blubby").require_roles()[f"{s}_{p}_arm"] for s in ("left", "right") for p in ("upper", "lower")]

@@ -110,7 +110,7 @@ def test_hand_on_thigh_is_kept(target_name):
         number = GROUPS.index(group)
         distances(shell, number, kinematics.positions, kinematics.rotations, palm, new_posed(shell), out)
         least = np.minimum(least, out[:, 0])
-    assert np.abs(least[middle]).max() < 0.02 * target.height
+    assert np.abs(least[middle]).max() < 0.04 * target.height
     # hands keep their orientation relative to the forearms, and joints outside the arms their angles
     others = [n for n, name in enumerate(target.skeleton.names) if not name.endswith("Arm")]
     np.testing.assert_array_equal(kept.rotations[:, others], copied.rotations[:, others])

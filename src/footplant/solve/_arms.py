@@ -102,6 +102,8 @@ class Window(NamedTuple):
     """(K, P, 3) metres."""
     ground: NDArray
     """(K, P, 3) height of the ground under each sample (−∞: far below) and its slopes in x and z."""
+    spare: NDArray
+    """(K, 2, G) metres, 0 or negative: how deep the source's own arms are inside its groups."""
     goals: NDArray
     """(K, 2, 3) metres; where palms should be."""
     goal_weights: NDArray
@@ -214,10 +216,11 @@ def pose_near_groups(arms, shell, positions, rotations, near, work):
 
 
 @uncounted_jit
-def least_clearance(arms, shell, frames, positions, rotations, margin, work, out, hands):
+def least_clearance(arms, shell, frames, positions, rotations, margin, spare, work, out, hands):
     """Write the least signed distance of the arms' samples from the body, beyond what is allowed, at frames (K,).
 
-    hands (K, 2, G): the same of the hands from each group, 0 at most.
+    spare (K, 2, G): metres, 0 or negative, allowed to each arm in each group besides. hands (K, 2, G): the same
+    distance of the hands from each group, 0 at most.
     """
     for k in range(frames.shape[0]):
         f = frames[k]
@@ -233,7 +236,7 @@ def least_clearance(arms, shell, frames, positions, rotations, margin, work, out
                 if arms.allowed[p, g] == -np.inf or outside_box(work.posed.boxes[g], x, y, z) - arms.radii[p] > margin:
                     continue
                 d, _, _, _ = distance(shell, g, work.posed, x, y, z)
-                clear = d - arms.radii[p] - arms.allowed[p, g]
+                clear = d - arms.radii[p] - arms.allowed[p, g] - spare[k, arms.sample_arms[p], g]
                 least = min(least, clear)
                 if arms.radii[p] == 0.0:
                     hands[k, arms.sample_arms[p], g] = min(hands[k, arms.sample_arms[p], g], clear)
@@ -570,7 +573,7 @@ def add_apart(arms, shell, window, k, guided, weights, work):
             ):
                 continue
             d, nx, ny, nz = distance(shell, g, work.posed, x, y, z)
-            value = d - arms.radii[p] - arms.allowed[p, g] - weights.margin
+            value = d - arms.radii[p] - arms.allowed[p, g] - window.spare[k, side, g] - weights.margin
             if value < weights.near:
                 row = new_row(work, k, value, weights.bound, BOUND)
                 if row >= 0:
@@ -916,7 +919,7 @@ def find_guides(frames, palm, tubes, owners, groups, rules, positions, rotations
 # --- smallest calls ----------------------------------------------------------------------------------------------
 
 
-def empty_window(frames: NDArray, samples: int) -> Window:
+def empty_window(frames: NDArray, samples: int, groups: int) -> Window:
     """Return the arrays of a window without goals, to be filled by `gather`."""
     count = len(frames)
     ground = np.zeros((count, samples, 3))
@@ -924,7 +927,8 @@ def empty_window(frames: NDArray, samples: int) -> Window:
     return Window(
         frames, np.zeros((count, 2, 3, 3)), np.zeros((count, 2, 3)), np.zeros((count, 2, 4)), np.zeros((count, 2, 3)),
         np.zeros((count, 2, 3)), np.zeros((count, 2)), np.zeros((count, 2, 2, 4)), np.zeros((count, samples, 3)),
-        ground, np.zeros((count, 2, 3)), np.zeros((count, 2)), np.full((count, 2), np.inf), np.zeros((count, 2, 3)),
+        ground, np.zeros((count, 2, groups)), np.zeros((count, 2, 3)), np.zeros((count, 2)),
+        np.full((count, 2), np.inf), np.zeros((count, 2, 3)),
         np.zeros((count, 2)), np.zeros((count, 2, 3)), np.zeros((count, 3)),
         np.zeros(count), np.zeros(count),
     )  # fmt: skip
@@ -959,13 +963,13 @@ def _poses():
 
 
 def _window() -> Window:
-    return empty_window(np.zeros(1, np.int64), 1)
+    return empty_window(np.zeros(1, np.int64), 1, 1)
 
 
 WARMUP = {
     "least_clearance": lambda: (
-        _arms(), smallest_shell(), np.zeros(1, np.int64), *_poses(), 0.1, new_work(1, smallest_shell(), 1), np.empty(1),
-        np.empty((1, 2, 1)),
+        _arms(), smallest_shell(), np.zeros(1, np.int64), *_poses(), 0.1, np.zeros((1, 2, 1)),
+        new_work(1, smallest_shell(), 1), np.empty(1), np.empty((1, 2, 1)),
     ),
     "gather": lambda: (_arms(), *_poses(), 0.1, _window()),
     "settle_hinges": lambda: (_arms(), read_only(1, 1, 4), 0.5, _window()),

@@ -284,24 +284,17 @@ class _ArmsStage:
         from footplant.solve import _arms as kernel
 
         settings, arms = self.settings, self.arms
-        window = kernel.empty_window(frames, len(arms.sample_arms))
+        window = kernel.empty_window(frames, len(arms.sample_arms), len(GROUPS))
         positions, rotations = self.kinematics.positions, self.kinematics.rotations
         kernel.gather(arms, positions, rotations, settings.hinge, window)
         step = max(float(frames[1] - frames[0]), 1.0) / self.fps if len(frames) > 1 else 1.0
         kernel.settle_hinges(arms, rotations, float(np.exp(-step / settings.hinge_time)), window)
         self._add_ground(window)
-        clearance, hands = np.empty(len(frames)), np.empty((len(frames), 2, len(GROUPS)))
-        kernel.least_clearance(
-            arms,
-            self.shell,
-            frames,
-            positions,
-            rotations,
-            0.02,
-            kernel.new_work(1, self.shell, len(arms.sample_arms)),
-            clearance,
-            hands,
-        )
+        own = _tables(self.character) if self.character.skin is not None else None
+        if own is not None:
+            # a source with a skin may be as deep inside its own body
+            window.spare[:] = self.statures[1] / self.statures[0] * self._clearance(own, self.source, frames, window)[1]
+        clearance, hands = self._clearance((arms, self.shell), self.kinematics, frames, window)
         places, held, active = self._planted(frames)
         if self.source_tables is not None:
             palms, hangs, tubes = self.source_tables
@@ -355,6 +348,18 @@ class _ArmsStage:
         window.goal_weights[held] = settings.plant / self.target.height**2
         window.robust[held] = np.inf
         return window, clearance
+
+    def _clearance(self, tables, kinematics: Kinematics, frames: NDArray, window) -> tuple[NDArray, NDArray]:
+        """Return the least clearance (K,) of arms from the body, and that of the hands (K, 2, G), 0 at most, metres."""
+        from footplant.solve import _arms as kernel
+
+        arms, shell = tables[:2]
+        least, hands = np.empty(len(frames)), np.empty((len(frames), 2, len(GROUPS)))
+        work = kernel.new_work(1, shell, len(arms.sample_arms))
+        kernel.least_clearance(
+            arms, shell, frames, kinematics.positions, kinematics.rotations, 0.02, window.spare, work, least, hands
+        )
+        return least, hands
 
     def _middles(self, kinematics: Kinematics, frames: NDArray) -> list[NDArray]:
         """Return the middles (K, 3) of both hands: from the wrist towards a finger, or on along the forearm."""
