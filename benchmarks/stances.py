@@ -21,8 +21,10 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -50,9 +52,7 @@ def judge_of(folder: Path) -> ModuleType:
     """Import the judge; its figures of the skin, which need libigl, are not used."""
     sys.modules.setdefault("igl", ModuleType("igl"))
     sys.path.insert(0, str(folder))
-    import judge
-
-    return judge
+    return import_module("judge")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Case:
     contacts: Contacts
     points: np.ndarray
     """(F, P, 3) metres; the contact points, in the order of `contacts.points`."""
-    pair: object
+    pair: Any
     """The judge's view of the clip."""
     stances: list
     """Stances of the judge that carry the body."""
@@ -114,7 +114,7 @@ def case_of(name: str, clip: Clip, judge: ModuleType) -> Case:
 def coverage(case: Case) -> dict[str, float]:
     """Count stances, by how much of them our plants cover."""
     keys = ("stances", "covered", "mostly", "missed", "split", "plain", "plain covered", "plain missed")
-    counts = dict.fromkeys(keys, 0)
+    counts: dict[str, float] = dict.fromkeys(keys, 0)
     for stance in case.stances:
         side, _, part = stance.joint.partition("_")
         names = [f"{side}_ball"] if part == "toes" else [f"{side}_heel", f"{side}_ball"]
@@ -162,7 +162,7 @@ def is_plain(case: Case, names: list[str], cut: slice) -> bool:
 def falsehood(case: Case) -> dict[str, float]:
     """Count planted frames, and those of points that move or are in the air."""
     measures, fps = sys.modules["measures"], case.contacts.fps
-    counts = dict.fromkeys(("planted", "moving", "air"), 0)
+    counts: dict[str, float] = dict.fromkeys(("planted", "moving", "air"), 0)
     for plant in case.contacts.plants:
         track = case.points[plant.start : plant.end, case.contacts.points.index(plant.point)]
         counts["planted"] += len(track)
@@ -226,7 +226,7 @@ def shares(counts: list[dict[str, float]]) -> dict[str, float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("words", nargs="*", help="take the clips whose names hold one of these words")
     parser.add_argument("--data", type=Path, default=SHARED / "data")
     parser.add_argument("--judge", type=Path, default=SHARED / "judge")
