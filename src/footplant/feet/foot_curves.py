@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from footplant import humanoid, rotation
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground, normal_of
+from footplant.humanoid.sole import foot_outline
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Point
 from footplant.solve.legs import FootCurve
@@ -43,6 +44,8 @@ class FootSettings:
     rest."""
     depth: float = 0.001
     """Metres of penetration between footplants that are left: lifting a foot bends its knee."""
+    settle: float = 0.15
+    """Seconds before and after a plant over which a foot may be in the ground as far as the plant leaves it there."""
     rounds: int = 4
     """Maximum rounds in which a pivoting foot's free end is kept above the ground."""
 
@@ -89,16 +92,40 @@ def foot_curve(
             goal = place[on] - rotation.rotate(turned[on], arms[part][on])
             places[on] += (share[on] / total[on])[:, None] * goal
             planted |= on
-    below = {part: rotation.rotate(turned, arm) for part, arm in arms.items() if part in parts}
+    below = np.array([rotation.rotate(turned, arm) for part, arm in arms.items() if part in parts])
+    deep = np.array([depths[part] for part in arms if part in parts])
+    outline = foot_outline(character, side) if "toe" in parts else ()
+    if outline:
+        skin = np.moveaxis(kinematics.points(outline), 1, 0) - ankles
+        skin = rotation.rotate(turned, rotation.rotate(back, skin))
+        below, deep = np.concatenate([below, skin]), np.concatenate([deep, np.full((len(skin), frames), deep.min())])
+
+    def needed(at: NDArray) -> NDArray:
+        return (ground.height(at[:, ::2] + below[..., ::2]) + deep - below[..., 1]).max(axis=0)
+
+    sunk = _beside(planted, np.where(planted, needed(places) - places[:, 1], 0.0), round(settings.settle * fps))
 
     def lowest(at: NDArray) -> NDArray:
-        least = np.full(frames, -np.inf)
-        for part, arm in below.items():
-            level = ground.height(at[:, ::2] + arm[:, ::2]) + depths[part] - arm[:, 1]
-            least = np.maximum(least, level)
-        return least
+        return needed(at) - sunk
 
     return FootCurve(turned, planted, places, lowest)
+
+
+def _beside(planted: NDArray, depth: NDArray, width: int) -> NDArray:
+    """Return how deep a foot may be in the ground before and after a plant (F,), metres, given its depth while planted.
+
+    What a plant leaves in the ground does not jump out of it in the first frame of the swing.
+    """
+    allowed = np.zeros(len(depth))
+    edges = np.flatnonzero(np.diff(planted.astype(np.int8)))
+    for edge in edges:
+        inside, step = (edge, 1) if planted[edge] else (edge + 1, -1)
+        for number in range(1, width + 1):
+            frame = inside + step * number
+            if not 0 <= frame < len(depth) or planted[frame]:
+                break
+            allowed[frame] = max(allowed[frame], depth[inside] * (1.0 - number / (width + 1.0)))
+    return allowed
 
 
 def _held(

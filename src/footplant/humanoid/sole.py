@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from footplant import rotation
 from footplant.humanoid.measure import leg_length, standing_height
 from footplant.humanoid.reference import reference_world
-from footplant.skeleton import Point, Roles, Skeleton, Skin
+from footplant.skeleton import Character, Point, Roles, Skeleton, Skin
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class SoleSettings:
     """Ball from the back of the sole, over its length, if there is no toe joint."""
     ball_width: float = 0.15
     """Half the part of the sole's length at which the ball is centred."""
+    outline: int = 8
+    """Directions around a foot in which its outermost points are taken."""
 
 
 SETTINGS = SoleSettings()
@@ -88,6 +91,43 @@ def contact_points(skeleton: Skeleton, roles: Roles, skin: Skin | None = None) -
                 positions, rotations, hand, _palm(skeleton, roles, positions, rotations, side)
             )
     return found
+
+
+_OUTLINES: WeakKeyDictionary[Character, dict[str, tuple[Point, ...]]] = WeakKeyDictionary()
+
+
+def foot_outline(character: Character, side: str) -> tuple[Point, ...]:
+    """Return the outermost points of a foot's skin, downwards and to all sides; none without a skin. Cached."""
+    cached = _OUTLINES.setdefault(character, {})
+    if side not in cached:
+        cached[side] = _find_outline(character, side)
+    return cached[side]
+
+
+def _find_outline(character: Character, side: str) -> tuple[Point, ...]:
+    roles, skeleton = character.require_roles(), character.skeleton
+    foot, toes = roles.get(f"{side}_foot"), roles.get(f"{side}_toes")
+    if character.skin is None or foot is None or f"{side}_heel" not in character.contacts:
+        return ()
+    positions, rotations = reference_world(skeleton, roles)
+    front = set() if toes is None else set(skeleton.descendants(toes))
+    found = []
+    for joint, inside in ((foot, set(skeleton.descendants(foot)) - front), (toes, front)):
+        if joint is None:
+            continue
+        vertices = rigid_vertices(character.skin, positions, rotations, inside)
+        if len(vertices) < SETTINGS.fewest_vertices:
+            continue
+        heel = character.contacts[f"{side}_heel"]
+        level = (positions[heel.joint] + rotation.rotate(rotations[heel.joint], np.array(heel.offset)))[1]
+        # what is below the sole's plane at rest (a strap, a claw) may be in the ground as far
+        vertices[:, 1] = np.maximum(vertices[:, 1], level)
+        around = 2.0 * np.pi * np.arange(SETTINGS.outline) / SETTINGS.outline
+        for down in (0.0, 1.0, 3.0):
+            directions = np.stack([np.cos(around), np.full_like(around, -down), np.sin(around)], axis=1)
+            for index in np.unique((vertices @ directions.T).argmax(axis=0)):
+                found.append(_point(positions, rotations, joint, vertices[index]))
+    return tuple(dict.fromkeys(found))
 
 
 def _point(positions: NDArray, rotations: NDArray, joint: int, position: NDArray) -> Point:
