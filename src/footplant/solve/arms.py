@@ -202,7 +202,8 @@ def _find_tables(target: Character):
         repeated = [np.ascontiguousarray(np.broadcast_to(part, (len(at), *part.shape))) for part in (places, turned)]
         for part in repeated:
             part.setflags(write=False)
-        shell_kernel.distances(shell, group, *repeated, at, shell_kernel.new_posed(shell), out)
+        many_places, many_turned = repeated
+        shell_kernel.distances(shell, group, many_places, many_turned, at, shell_kernel.new_posed(shell), out)
         allowed[:, group] = np.minimum(out[:, 0] - samples.radii[kept], 0.0)
     # elbows are kept out of the trunk alone, the thick end of the forearm out of trunk and legs
     allowed[~samples.forearm[kept], 1:] = -np.inf
@@ -343,7 +344,7 @@ class _ArmsStage:
         for side in range(2):
             # a planted hand turns with its forearm: its rim may dip into the ground on which the palm lies
             own = (arms.sample_arms == side) & (arms.radii == 0.0)
-            window.ground[np.ix_(held[:, side], own, [0])] = -np.inf
+            window.ground[np.ix_(np.flatnonzero(held[:, side]), np.flatnonzero(own), np.zeros(1, np.int64))] = -np.inf
         window.goals[held] = places[held]
         window.goal_weights[held] = settings.plant / self.target.height**2
         window.robust[held] = np.inf
