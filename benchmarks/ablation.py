@@ -25,6 +25,7 @@ from footplant.edits import retarget as edit
 from footplant.feet import foot_curves, planting
 from footplant.solve import legs
 from many_pairs import SHARED, all_pairs, measure_pair
+from timing import print_figures
 
 COLUMNS = {
     "stance_over_5mm_pct": "slide",
@@ -111,10 +112,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHARED, help="where clips and characters are")
     parser.add_argument("--only", default="", help="variants whose name contains this")
     parser.add_argument("--out", type=Path, help="write the table as JSON")
+    parser.add_argument("--json", action="store_true", help="print one JSON object of named figures")
     arguments = parser.parse_args()
     pairs = all_pairs(arguments.data)
     pairs = random.Random(arguments.seed).sample(pairs, min(arguments.pairs, len(pairs)))
-    print(f"{'variant':<36}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
+    if not arguments.json:
+        print(f"{'variant':<36}" + "".join(f"{heading:>9}" for heading in COLUMNS.values()))
     table = {}
     for name, variant in VARIANTS.items():
         if arguments.only not in name:
@@ -124,7 +127,12 @@ def main() -> None:
         else:
             with variant():
                 table[name] = measure(pairs, arguments.data)
-        print(f"{name:<36}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
+        if not arguments.json:
+            print(f"{name:<36}" + "".join(f"{table[name][figure]:9.2f}" for figure in COLUMNS), flush=True)
+    if arguments.json:
+        print_figures(
+            {f"{name}, {figure}": value for name, row in table.items() for figure, value in row.items()}, as_json=True
+        )
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(table, indent=1) + "\n")

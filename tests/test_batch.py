@@ -322,7 +322,7 @@ def test_measures_contacts_and_conversions(library, tmp_path, pool):
     summary = run(plan(library, tmp_path / "m", "measure"), pool)
     assert (summary.done, summary.failed) == (10, 2)
     record = next(r for r in Ledger(tmp_path / "m").records.values() if r["status"] == "done")
-    assert record["after"]["worst_drift"] < 1.0
+    assert record["after"]["worst_drift"] < 2.0
     run(plan(library, tmp_path / "c", "contacts"), pool)
     found = json.loads((tmp_path / "c" / "clip0.json").read_text())
     assert len(found["plants"]) >= 2

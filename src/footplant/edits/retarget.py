@@ -14,7 +14,7 @@ from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
 from footplant.feet.lead_in import stand_lead_in
 from footplant.feet.palms import palm_plants, without_idle_palms
-from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_planted
+from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_on_top, solve_planted
 from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
@@ -103,9 +103,13 @@ def retarget(
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
-        solution = solve_planted(problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress)
-        finish = Finish(problem, palms, stage.ground, held, (), None, smooth=False)
-        solution = finish.apply(solution, source, clip.character)
+        alone = replace(problem, constraints=(*plants, *palms))
+        solution = solve_planted(alone, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress)
+        if palms or not same_bones(clip.character, target):
+            finish = Finish(alone, palms, stage.ground, held, (), None, smooth=False)
+            solution = finish.apply(solution, source, clip.character)
+        if constraints:
+            solution = solve_on_top(problem, solution, progress)
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
             # with the same bones, constraints that already hold change nothing, and straight knees stay straight

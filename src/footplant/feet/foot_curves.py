@@ -23,7 +23,7 @@ from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground, normal_of
 from footplant.humanoid.sole import foot_outline
 from footplant.kinematics import Kinematics
-from footplant.skeleton import Character, Point
+from footplant.skeleton import Character, MovingPoint, Point
 from footplant.solve.legs import FootCurve
 
 SOLE = ("heel", "ball", "toe")
@@ -94,7 +94,9 @@ def foot_curve(
             planted |= on
     below = np.array([rotation.rotate(turned, arm) for part, arm in arms.items() if part in parts])
     deep = np.array([depths[part] for part in arms if part in parts])
-    outline = foot_outline(character, side) if "toe" in parts else ()
+    # a skin does not follow bones that change their length
+    rigid = not any(isinstance(point, MovingPoint) for point in points.values())
+    outline = foot_outline(character, side) if "toe" in parts and rigid else ()
     if outline:
         skin = np.moveaxis(kinematics.points(outline), 1, 0) - ankles
         skin = rotation.rotate(turned, rotation.rotate(back, skin))

@@ -58,6 +58,11 @@ def solve_planted(
     known = {id(constraint) for constraint in (*plants, *palms)}
     if all(id(constraint) in known for constraint in problem.constraints):
         return solution
+    return solve_on_top(problem, solution, progress)
+
+
+def solve_on_top(problem: Problem, solution: Solution, progress: Progress | None = None) -> Solution:
+    """Return a solution with all constraints of a problem met, by the least displacement of the solution's motion."""
     again = Hierarchical(Hybrid(problem.character), further=EXTRA_LEVELS).solve(problem.on(solution.motion), progress)
     levels = (*solution.report.levels, *again.report.levels)
     seconds = solution.report.seconds + again.report.seconds
