@@ -85,7 +85,7 @@ def foot_curve(
     }
     turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, settings)
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)
-    total = sum(share for _, share in held.values())
+    total = held["heel"][1] + held["ball"][1]
     for part, (place, share) in held.items():
         on = share > 0.0
         if on.any():
