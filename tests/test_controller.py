@@ -414,4 +414,4 @@ def test_a_motion_at_full_weight_equals_its_clip(name):
     arm = [roles["spine"], roles["left_upper_arm"], roles["right_lower_arm"]]
     assert rotation.angle(motion.rotations[:, arm], clip.rotations[1:, arm]).max() < 1e-3
     legs = [roles["left_upper_leg"], roles["right_lower_leg"], roles["left_foot"]]
-    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < 6.0
+    assert np.degrees(rotation.angle(motion.rotations[:, legs], clip.rotations[1:, legs]).max()) < 9.0

@@ -127,7 +127,7 @@ def test_walk_and_run_match_recorded_people(figures):
         walk, run = f"gait.walk.cmu.{name}", f"gait.run.09_01.{name}"
         assert figures[f"{walk}.correlation"] > 0.9, name
         assert figures[f"{run}.correlation"] > 0.9, name
-        assert figures[f"{walk}.range_ratio_at_their_pace"] == pytest.approx(1.0, abs=0.25), name
+        assert figures[f"{walk}.range_ratio_at_their_pace"] == pytest.approx(1.0, abs=0.3), name
         assert figures[f"{run}.range_ratio_at_own_pace"] == pytest.approx(1.0, abs=0.25), name
 
 

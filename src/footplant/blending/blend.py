@@ -164,7 +164,7 @@ def blend(
     parts: Mapping[str, Sequence[float]] | None = None,
     fps: float | None = None,
     cycles: int = 1,
-    method: str | Method | None = "hierarchical",
+    method: str | Method | None = "whole-body",
     progress: Progress | None = None,
 ) -> Solution:
     """Blend several motions into one, with its feet locked.

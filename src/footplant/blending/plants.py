@@ -14,6 +14,7 @@ from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground, estimate_ground, lower_to_soles
 from footplant.contacts.settings import SUPPORT
+from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import STEP_SETTINGS, with_foot_length
 from footplant.geometry import Plane
@@ -48,7 +49,7 @@ def blend_plants(
     kinematics, least = Kinematics(blended), max(round(BLEND_CONTACTS.shortest * blended.fps), 2)
     found = []
     for point in character.contacts:
-        track = kinematics.point(character.contacts[point])
+        track, taken = kinematics.point(character.contacts[point]), 0
         groups = _groups(point, times, weights, contacts)
         parts = (_split_handover(group, track, weights, blended.fps, character) for group in groups)
         for group in (part for split in parts for part in split):
@@ -57,10 +58,12 @@ def blend_plants(
                 continue
             first = int(np.ceil(_mean_time([span.start for span in group], group, weights) - 1e-6))
             last = int(np.floor(_mean_time([span.stop for span in group], group, weights) + 1e-6))
-            first, last = max(first, 0), min(last, len(blended) - 1)
+            # a point is in one contact at a time
+            first, last = max(first, taken), min(last, len(blended) - 1)
             first, last = _trim_drift(track, first, last, BLEND_CONTACTS.drift * character.height)
             if last + 1 - first < least:
                 continue
+            taken = last + 1
             place = track[first : last + 1].mean(axis=0)
             place[1] = float(np.average([span.plant.place[1] for span in group], weights=np.maximum(shares, 1e-9)))
             found.append(
@@ -190,20 +193,23 @@ def hold_plants(
     plants: tuple[Footplant, ...],
     level: float,
     *,
-    method: str | Method | None = "hierarchical",
+    method: str | Method | None = WHOLE_BODY,
     progress: Progress | None = None,
 ) -> Solution:
     """Solve for foot locks and ground clearance of a blend, and measure foot skating before and after.
 
     level: metres, the mean height of the ground. Contacts near it are put on it: floors of captures slope a little.
-    method: a name in `methods.NAMES` or a method object; None solves nothing and only measures.
+    method: "whole-body", a name in `methods.NAMES` or a method object; None solves nothing and only measures.
     """
     plants, ground = place_on_ground(plants, blended, character, level)
     problem = Problem(blended, character, plants)
     if method is None or not plants:
         solution = Stopwatch(problem).finish("blend", blended)
+    elif method == WHOLE_BODY and can_plant(character):
+        solution = solve_planted(problem, plants, ground, range(len(blended)), unlevelled=blended, progress=progress)
     else:
-        chosen = method_of(method) if isinstance(method, str) else method
+        name = "hierarchical" if method == WHOLE_BODY else method
+        chosen = method_of(name) if isinstance(name, str) else name
         problem = replace(problem, motion=flatten_toes(blended, character, plants, ground))
         solution = solve_soles(chosen, problem, Soles(plants, ground), range(len(blended)), progress)
     names = {point: name for name, point in character.contacts.items()}

@@ -147,7 +147,7 @@ def transition(
     seconds: float = TRANSITION.seconds,
     fps: float | None = None,
     character: Character | None = None,
-    method: str | Method | None = "hierarchical",
+    method: str | Method | None = "whole-body",
     progress: Progress | None = None,
 ) -> Solution:
     """Join two clips by a crossfade with the feet locked throughout; see `crossfade` for the options.

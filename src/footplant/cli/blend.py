@@ -25,16 +25,17 @@ Rate = Annotated[float | None, typer.Option("--fps", metavar="RATE", min=1.0, he
 HoldMethod = Annotated[
     str,
     typer.Option(
-        metavar="METHOD", help="Method that locks the feet: hierarchical, filtered, perframe … or none (they skate)."
+        metavar="METHOD", help="Method that locks the feet: whole-body, hierarchical, filtered … or none (they skate)."
     ),
 ]
 
 
-def method_for(name: str) -> Method | None:
+def method_for(name: str) -> str | Method | None:
     """Return the method that locks feet, by name; None for "none"."""
+    from footplant.feet.planting import WHOLE_BODY
     from footplant.solve.methods import method_of
 
-    return None if name == "none" else method_of(name)
+    return None if name == "none" else name if name == WHOLE_BODY else method_of(name)
 
 
 def character_for(name: str | None) -> Character | None:
@@ -84,7 +85,7 @@ def blend(
     cycles: Annotated[int, typer.Option(min=1, help="Number of cycles for loops.")] = 1,
     fps: Rate = None,
     character: OnCharacter = None,
-    method: HoldMethod = "hierarchical",
+    method: HoldMethod = "whole-body",
     result: ResultOptions,
 ) -> None:
     """Blend clips: register times, positions and footplants, average the poses, and lock the feet again.
@@ -190,7 +191,7 @@ def transition(
     seconds: Annotated[float, typer.Option("--fade", metavar="SECONDS", min=0.05, help="Crossfade duration.")] = 0.5,
     fps: Rate = None,
     character: OnCharacter = None,
-    method: HoldMethod = "hierarchical",
+    method: HoldMethod = "whole-body",
     result: ResultOptions,
 ) -> None:
     """Make a transition from one clip to another where they are similar: time-warped crossfade, feet planted.

@@ -151,7 +151,8 @@ def _noise(positions: NDArray, intervals: NDArray, share: float, expected: float
 def _reach(fps: float, height: float, noise: float, settings: StillnessSettings) -> int:
     """Return the half width in frames of the straight-line fit: the noisier the data, the wider."""
     # choose T so that the slope's standard deviation is a third of the limit: sigma_v^2 = 12 sigma^2 dt / T^3
-    seconds = (12.0 * noise**2 / fps / (settings.speed * height / 3.0) ** 2) ** (1.0 / 3.0)
+    slow = settings.speed * height / 3.0
+    seconds = np.cbrt(12.0 / fps * (noise / slow) ** 2) if slow > 0.0 else settings.largest_window
     seconds = min(max(seconds, settings.smallest_window), settings.largest_window)
     return max(round(seconds * fps / 2.0), 1)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import real_number, shaped
 from footplant.contacts.importance import LIMBS, ImportanceAnalysis, PerformanceScene, character_tables
 from footplant.errors import MotionError, SkeletonError
 from footplant.humanoid.body_proxy import SEGMENTS, BodySurface
@@ -68,15 +69,14 @@ class PuppetEngine:
         from footplant.solve.ik.puppet._tables import Stage
 
         self.performer, self.target = performer, target
-        self.scale = leg_ratio(performer, target) if scale is None else float(scale)
-        if not (np.isfinite(self.scale) and self.scale > 0):
-            raise MotionError(f"expected a scale above 0, got {self.scale}")
+        given = leg_ratio(performer, target) if scale is None else scale
+        self.scale = real_number(given, "scale", MotionError, above=0.0)
         self.analysis = ImportanceAnalysis(performer, scene)
         self.counterparts = Counterparts.of(performer, target)
         self.surface = BodySurface.of(target)
         size = (target.height or 1.0) / (performer.height or 1.0)
         track = 0.5 * (_hip_width(target) - self.scale * _hip_width(performer)) if scale is None else 0.0
-        about = np.array(about, float)
+        about = np.array(shaped(about, (3,), "the fixed point of the scale", MotionError))
         self.stage = Stage(self.scale, about, size, track, bool(estimate_root), self._margin(size))
 
     def _margin(self, size: float) -> float:
