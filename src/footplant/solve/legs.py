@@ -231,7 +231,7 @@ def solve_legs(
         hips = x[:, :3] + shift
         parents = motion.skeleton.parents
         worst = kernel.pose(
-            table, parents, positions, kinematics.rotations, hips, goals, foot.rotations, signed[s], rotations
+            table, parents, positions, kinematics.rotations, hips, goals, np.array(foot.rotations), signed[s], rotations
         )
         missed = max(missed, worst)
     return LegSolution(
