@@ -14,7 +14,7 @@ from footplant.quality.fidelity import GOALS, Fidelity, fidelity, fidelity_rows,
 from footplant.quality.measure import measure
 from footplant.quality.pair import motion_pair
 from footplant.quality.posture import added_limit_breaks
-from footplant.quality.stances import still_intervals
+from footplant.quality.still_joints import still_intervals
 
 MM = 1000.0 * 1.7 / BONE_HEIGHT
 """Millimetres on a body of 1.7 m of a metre of the figure."""

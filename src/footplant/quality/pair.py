@@ -18,6 +18,7 @@ from footplant import rotation
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
+from footplant.quality.still_joints import still_intervals
 from footplant.skeleton import Character, Roles
 
 if TYPE_CHECKING:
@@ -105,8 +106,6 @@ class MotionPair:
     @cached_property
     def still(self) -> dict[str, list[tuple[int, int]]]:
         """Role → (start, end) of the intervals in which a foot, toe or hand joint of the source is still."""
-        from footplant.quality.stances import still_intervals
-
         roles = [f"{side}_{part}" for side in SIDES for part in ("foot", "toes", "hand")]
         roles = [role for role in roles if role in self.source]
         found = still_intervals(self.source.places, [COLUMNS[role] for role in roles], self.fps)

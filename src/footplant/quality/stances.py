@@ -7,7 +7,6 @@ contact detection missed. A joint is still if it stays within 6 mm for 0.12 s; i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +15,6 @@ from numpy.typing import NDArray
 from footplant.quality.pair import BODY, COLUMNS, SIDES, MotionPair, quantile
 
 FEET = ("left_foot", "left_toes", "right_foot", "right_toes")
-STILL_WITHIN = 0.006
-"""Metres from its middle within which a still joint stays (the box around its positions has twice this diagonal)."""
-STILL_FOR = 0.12
-"""Seconds for which it stays at least."""
-STILL_SPEED = 0.12
-"""m/s below which a joint is slow."""
 TRAVEL = 0.12
 """Metres; hips that travel this far over a still joint prove that its foot stands."""
 LOW = 0.035
@@ -50,22 +43,6 @@ class Stance:
     """How far it slides, mm on a body of 1.7 m."""
     turn: float | None
     """Largest angle between the result's foot and its mean rotation, degrees; None for toes."""
-
-
-def still_intervals(positions: NDArray, columns: Sequence[int], fps: float) -> list[list[tuple[int, int]]]:
-    """Return for each of the columns of positions (F, P, 3) the intervals (start, end) in which it is still."""
-    frames = len(positions)
-    found: dict[int, list[tuple[int, int]]] = {column: [] for column in columns}
-    if frames >= 3 and len(columns):
-        from footplant.quality import _stances as kernel
-
-        least = max(3, round(STILL_FOR * fps))
-        out = np.empty((len(columns) * (frames // least + 1), 3), np.int64)
-        chosen = np.array(columns, np.int64)
-        count = kernel.still_intervals(positions, chosen, float(fps), STILL_SPEED, 2.0 * STILL_WITHIN, least, out)
-        for column, start, end in out[:count].tolist():
-            found[column].append((start, end))
-    return [found[column] for column in columns]
 
 
 def measure_stances(pair: MotionPair) -> list[Stance]:
