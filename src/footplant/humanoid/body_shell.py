@@ -28,7 +28,7 @@ class ShellSettings:
     """Tuning numbers of body shells. Lengths are in body heights."""
 
     samples: tuple[int, int, int, int] = (144, 72, 48, 48)
-    """Samples of each of `GROUPS`. Doubled, the distance from a trunk is more accurate by 0.5 mm and costs twice."""
+    """Samples of each of `GROUPS`. Doubled, everything costs twice."""
     cluster: int = 12
     """Samples of a cluster: clusters far from a point are skipped. Results do not depend on it."""
     dense: int = 2500
