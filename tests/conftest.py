@@ -14,17 +14,16 @@ import pytest
 from hypothesis import settings
 
 from real_clips import DATA, SHARED
-from thorough import thorough
+from thorough import THOROUGH, thorough
 
 # two workers and their child processes use all cores already: more threads of BLAS would wait for each other
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-# a run that decides whether a change lands must not depend on luck; elsewhere every run tries new examples
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=thorough(50, 300))
-# what is called first may have to be compiled
-settings.register_profile("here", deadline=None, max_examples=thorough(50, 300))
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+# a run that decides whether a change is good must not depend on luck; a thorough run tries new examples every time.
+# No deadline: what is called first may have to be compiled
+settings.register_profile("footplant", derandomize=not THOROUGH, deadline=None, max_examples=thorough(50, 300))
+settings.load_profile("footplant")
 
 # a job of a shell in the background (nohup … &) ignores SIGINT, and so would every process that the tests start
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
-from footplant.checks import real_array
+from footplant.checks import shaped
 from footplant.errors import MotionError
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -96,17 +96,21 @@ def compose(
     weights: (F, n), each row summing to 1. joints: (F, n, J) weights per joint, where they differ from those. The first
     frame is at the weighted mean of the motions' first positions and headings.
     """
-    weights = real_array(weights, "weights", MotionError)
     if not poses:
         raise MotionError("expected at least one motion to compose, got none")
     for motion in poses:
         character.require_fit(motion.skeleton)
     frames, count = len(poses[0]), len(poses)
-    if weights.shape != (frames, count) or any(len(motion) != frames for motion in poses):
-        raise MotionError(f"expected weights of shape ({frames}, {count}) and as many frames in each motion")
+    if frames == 0:
+        raise MotionError("expected motions of at least one frame to compose, got one without frames")
+    if any(len(motion) != frames for motion in poses):
+        raise MotionError(f"expected {frames} frames in each motion, got {[len(motion) for motion in poses]}")
+    weights = shaped(weights, (frames, count), "weights", MotionError)
+    if joints is not None:
+        joints = shaped(joints, (frames, count, len(character.skeleton)), "weights of joints", MotionError)
     from footplant.kernels import blend as kernel
 
-    shares = weights[:, :, None] if joints is None else np.asarray(joints, float)
+    shares = weights[:, :, None] if joints is None else joints
     shares = np.ascontiguousarray(np.broadcast_to(shares, (frames, count, len(character.skeleton))).transpose(1, 0, 2))
     rotations = np.empty((frames, len(character.skeleton), 4))
     kernel.mean_poses(np.stack([motion.rotations for motion in poses]), shares, rotations)
