@@ -223,3 +223,25 @@ def test_limbs_are_no_rougher_than_the_sources():
 
 def test_a_motion_on_its_own_bones_is_as_rough_as_it_was():
     assert no_rougher(walk().motion, walk().character, Kinematics(walk().motion), walk().character) is walk().motion
+
+
+def test_the_pelvis_tilts_where_one_foot_stands_higher():
+    """One foot 20 mm higher: the pelvis tilts, knees share the rest, and the trunk stays upright."""
+    character, height, motion = walk().character, 0.02, standing()
+    before, roles = Kinematics(motion), character.require_roles()
+    wanted = tuple(
+        Footplant(
+            point=point,
+            frames=range(30),
+            place=before.point(point)[0] + [0.0, height * name.startswith("left"), 0.0],
+        )
+        for name, point in character.contacts.items()
+        if name.endswith(("heel", "ball"))
+    )
+    found = plant_feet(motion, character, wanted, FLOOR).motion
+    after = Kinematics(found)
+    assert errors(found, wanted) < 1e-6
+    hips = after.positions[:, roles["left_upper_leg"], 1] - after.positions[:, roles["right_upper_leg"], 1]
+    assert 0.2 * height < hips.min() <= hips.max() < height
+    for role in ("neck", "head", "left_upper_arm"):
+        assert rotation.angle(after.rotations[:, roles[role]], before.rotations[:, roles[role]]).max() < 1e-6

@@ -12,8 +12,11 @@ from footplant.kernels import jit
 from footplant.kernels.banded import solve_clip
 from footplant.kernels.quaternion import multiply, rotate
 
-UNKNOWNS = 11
-"""Displacements of the hips (3), the left and right ankle (3 each), and the slack of the left and right knee."""
+UNKNOWNS = 13
+"""Displacements of the hips (3), the left and right ankle (3 each), how far the pelvis' turn raises and advances the
+left hip joint (2), and the slack of the left and right knee."""
+TURN, SLACK = 9, 11
+"""Where the pelvis' turn and the slacks stand among them."""
 
 
 class Reference(NamedTuple):
@@ -31,6 +34,10 @@ class Reference(NamedTuple):
     """(2, F) radians; the reference's own flexion, 0 straight, never negative."""
     bones: NDArray
     """(2, F, 2) metres; thigh and shank."""
+    across: NDArray
+    """(F, 3) metres; from the middle of the hip joints to the left one."""
+    turning: NDArray
+    """(F, 2, 3) unit directions, up and forward, in which the pelvis' turn moves the left hip joint."""
 
 
 class Asked(NamedTuple):
@@ -55,11 +62,13 @@ class Weights(NamedTuple):
 
     direction: float
     hips: float
+    turn: float
+    """Per square radian of the pelvis' turn."""
     knee: float
     bend: NDArray
-    """(11,) of second differences."""
+    """(13,) of second differences."""
     speed: NDArray
-    """(11,) of first differences."""
+    """(13,) of first differences."""
 
 
 class Room(NamedTuple):
@@ -77,26 +86,55 @@ BOUND = 1e6
 
 
 @jit
+def _turned_hip(reference, x, f, out):
+    """Write the displacement (3,) of the left hip joint by the pelvis' turn at a frame; the right one's is opposite."""
+    length = square = 0.0
+    for i in range(3):
+        half = reference.across[f, i]
+        out[i] = half + x[f, TURN] * reference.turning[f, 0, i] + x[f, TURN + 1] * reference.turning[f, 1, i]
+        length += half * half
+        square += out[i] * out[i]
+    scale = math.sqrt(length / max(square, 1e-18))
+    for i in range(3):
+        out[i] = scale * out[i] - reference.across[f, i]
+
+
+@jit
+def turned_hips(reference, x, out):
+    """Write `_turned_hip` of all frames (F, 3)."""
+    for f in range(x.shape[0]):
+        _turned_hip(reference, x, f, out[f])
+
+
+@jit
+def _leg_vector(reference, x, f, s, moved, out):
+    """Write the vector (3,) from a leg's ankle to its hip joint; moved (3,): `_turned_hip`; return its length."""
+    square, sign = 0.0, 1.0 - 2.0 * s
+    for i in range(3):
+        out[i] = reference.upward[s, f, i] + x[f, i] + sign * moved[i] - x[f, 3 + 3 * s + i]
+        square += out[i] * out[i]
+    return math.sqrt(square)
+
+
+@jit
 def update_slopes(reference, x, least_flexion, far, slopes):
     """Update the slopes (2, F) by which a slack shortens a leg: −dD/dk, or a secant where the knee is `far` off.
 
     D(k) is the distance from hip joint to ankle; the slope at a knee straighter than `least_flexion` is taken there,
     so that it never vanishes.
     """
-    for s in range(2):
-        for f in range(x.shape[0]):
+    moved, leg = np.empty(3), np.empty(3)
+    for f in range(x.shape[0]):
+        _turned_hip(reference, x, f, moved)
+        for s in range(2):
             a, b = reference.bones[s, f, 0], reference.bones[s, f, 1]
             knee = min(max(reference.knee[s, f], least_flexion), 0.5 * math.pi)
             flexed = reference.flexed[s, f]
             slope = a * b * math.sin(knee) / max(flexed, 1e-9)
-            u = reference.upward[s, f]
-            vx = u[0] + x[f, 0] - x[f, 3 + 3 * s]
-            vy = u[1] + x[f, 1] - x[f, 4 + 3 * s]
-            vz = u[2] + x[f, 2] - x[f, 5 + 3 * s]
-            square = vx * vx + vy * vy + vz * vz
-            now = math.acos(min(max((square - a * a - b * b) / (2.0 * a * b), -1.0), 1.0))
+            length = _leg_vector(reference, x, f, s, moved, leg)
+            now = math.acos(min(max((length * length - a * a - b * b) / (2.0 * a * b), -1.0), 1.0))
             if now - reference.knee[s, f] > far:
-                slope = max(slope, (flexed - math.sqrt(square)) / (now - reference.knee[s, f]))
+                slope = max(slope, (flexed - length) / (now - reference.knee[s, f]))
             slopes[s, f] = math.sqrt(slope * slopes[s, f]) if slopes[s, f] > 0.0 else slope
 
 
@@ -112,90 +150,102 @@ def _add(square, vector, index, values, count, weight, residual):
 
 @jit
 def step(reference, asked, weights, slopes, closed, x, room, out):
-    """Write the unknowns (F, 11) after one Gauss–Newton step from x (F, 11); return False if the system is singular.
+    """Write the unknowns (F, 13) after one Gauss–Newton step from x (F, 13); return False if the system is singular.
 
     closed: whether legs must close; without that, hips and ankles of a first guess follow from the plants alone.
     """
-    index, values = np.empty(7, np.int64), np.empty(7)
+    # each component of a leg's vector depends on eight unknowns: hips, the pelvis' turn, the ankle
+    index, by, row, stiff = np.empty(9, np.int64), np.zeros((3, 8)), np.empty(9), np.empty((3, 3))
+    moved, leg, apart, pulled = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for i in range(3):
+        index[i], by[i, i], by[i, 5 + i] = i, 1.0, -1.0
+    index[3], index[4] = TURN, TURN + 1
     for f in range(x.shape[0]):
         square, vector = room.squares[f], room.vectors[f]
         square[:, :] = 0.0
         vector[:] = 0.0
+        _turned_hip(reference, x, f, moved)
+        half = 0.0
         for i in range(3):
             square[i, i] += weights.hips
+            half += reference.across[f, i] * reference.across[f, i]
+        for i in range(2):
+            square[TURN + i, TURN + i] += weights.turn / max(half, 1e-9)
         for s in range(2):
-            first, slack = 3 + 3 * s, 9 + s
+            first, slack = 3 + 3 * s, SLACK + s
+            sign = 1.0 - 2.0 * s
             planted = asked.planted[s, f]
             for i in range(3):
-                # the leg keeps its direction: hips and ankle move alike
-                square[i, i] += weights.direction
-                square[first + i, i] -= weights.direction
-                square[i, first + i] -= weights.direction
-                square[first + i, first + i] += weights.direction
+                index[5 + i] = first + i
+                by[i, 3] = sign * reference.turning[f, 0, i]
+                by[i, 4] = sign * reference.turning[f, 1, i]
                 if planted:
                     square[first + i, first + i] += HARD
                     vector[first + i] += HARD * asked.places[s, f, i]
+                for j in range(3):
+                    # the leg keeps its direction: hip joint and ankle move alike
+                    stiff[i, j] = weights.direction if i == j else 0.0
+                pulled[i] = 0.0
             if not planted and x[f, first + 1] < asked.lowest[s, f]:
                 square[first + 1, first + 1] += BOUND
                 vector[first + 1] += BOUND * asked.lowest[s, f]
             # the knee: as flexed as the reference's but for a slack, within its range
             square[slack, slack] += weights.knee
-            if not closed:
-                continue
-            slope, flexed = slopes[s, f], reference.flexed[s, f]
-            straight = (flexed - reference.longest[s, f]) / slope
-            folded = (flexed - reference.shortest[s, f]) / slope
-            if x[f, slack] < straight:
-                square[slack, slack] += BOUND
-                vector[slack] += BOUND * straight
-            elif x[f, slack] > folded:
-                square[slack, slack] += BOUND
-                vector[slack] += BOUND * folded
-            # the leg closes: |upward + hips − ankle| = flexed − slope·slack
-            length = 0.0
-            for i in range(3):
-                values[i] = reference.upward[s, f, i] + x[f, i] - x[f, first + i]
-                length += values[i] * values[i]
-            length = max(math.sqrt(length), 1e-9)
-            at = slope * x[f, slack]
-            for i in range(3):
-                values[i] /= length
-                index[i], index[3 + i] = i, first + i
-                values[3 + i] = -values[i]
-                at += values[i] * (x[f, i] - x[f, first + i])
-            index[6], values[6] = slack, slope
-            _add(square, vector, index, values, 7, HARD, at - (length - flexed + slope * x[f, slack]))
-            # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
-            force = -weights.knee * x[f, slack]
-            if x[f, slack] < straight:
-                force -= BOUND * (x[f, slack] - straight)
-            pull = max(force / slope, 0.0) / length
-            for i in range(3):
-                for j in range(3):
-                    stiff = -pull * values[i] * values[j]
-                    if i == j:
-                        stiff += pull
-                    square[i, j] += stiff
-                    square[first + i, first + j] += stiff
-                    square[first + i, j] -= stiff
-                    square[i, first + j] -= stiff
-                    moved = x[f, j] - x[f, first + j]
-                    vector[i] += stiff * moved
-                    vector[first + i] -= stiff * moved
+            if closed:
+                slope, flexed = slopes[s, f], reference.flexed[s, f]
+                straight = (flexed - reference.longest[s, f]) / slope
+                folded = (flexed - reference.shortest[s, f]) / slope
+                if x[f, slack] < straight:
+                    square[slack, slack] += BOUND
+                    vector[slack] += BOUND * straight
+                elif x[f, slack] > folded:
+                    square[slack, slack] += BOUND
+                    vector[slack] += BOUND * folded
+                # the leg closes: |hip joint − ankle| = flexed − slope·slack
+                length = max(_leg_vector(reference, x, f, s, moved, leg), 1e-9)
+                index[8], row[8] = slack, slope
+                at = slope * x[f, slack]
+                for n in range(8):
+                    row[n] = (by[0, n] * leg[0] + by[1, n] * leg[1] + by[2, n] * leg[2]) / length
+                    at += row[n] * x[f, index[n]]
+                _add(square, vector, index, row, 9, HARD, at - (length - flexed + slope * x[f, slack]))
+                # a stretched leg pulls: its force times the curvature of its length keeps hips from swinging sideways
+                force = -weights.knee * x[f, slack]
+                if x[f, slack] < straight:
+                    force -= BOUND * (x[f, slack] - straight)
+                pull, along = max(force / slope, 0.0) / length, 0.0
+                for i in range(3):
+                    apart[i] = 0.0
+                    for n in range(8):
+                        apart[i] += by[i, n] * x[f, index[n]]
+                    along += apart[i] * leg[i] / length
+                for i in range(3):
+                    pulled[i] = pull * (apart[i] - along * leg[i] / length)
+                    stiff[i, i] += pull
+                    for j in range(3):
+                        stiff[i, j] -= pull * leg[i] * leg[j] / (length * length)
+            for m in range(8):
+                for i in range(3):
+                    vector[index[m]] += by[i, m] * pulled[i]
+                for n in range(8):
+                    value = 0.0
+                    for i in range(3):
+                        for j in range(3):
+                            value += by[i, m] * stiff[i, j] * by[j, n]
+                    square[index[m], index[n]] += value
             # a planted hand must stay within reach of its shoulder
-            if asked.held[s, f]:
+            if closed and asked.held[s, f]:
                 length = 0.0
                 for i in range(3):
-                    values[i] = asked.arms[s, f, i] + x[f, i]
-                    length += values[i] * values[i]
+                    leg[i] = asked.arms[s, f, i] + x[f, i]
+                    length += leg[i] * leg[i]
                 length = max(math.sqrt(length), 1e-9)
                 if length > asked.reach[s]:
                     at = 0.0
                     for i in range(3):
-                        values[i] /= length
-                        index[i] = i
-                        at += values[i] * x[f, i]
-                    _add(square, vector, index, values, 3, BOUND, at - (length - asked.reach[s]))
+                        row[i] = leg[i] / length
+                        at += row[i] * x[f, i]
+                    _add(square, vector, index, row, 3, BOUND, at - (length - asked.reach[s]))
     return solve_clip(room.squares, room.vectors, weights.bend, weights.speed, room.lower, out)
 
 
@@ -244,12 +294,12 @@ def _direction(start, end):
 
 
 @jit
-def pose(leg, parents, positions, world, hips, ankles, feet, flexions, local):
+def pose(leg, parents, positions, world, turns, hips, ankles, feet, flexions, local):
     """Pose a leg at all frames: the ankle at its place, the knee in the reference's plane; return the largest miss.
 
-    positions (F, J, 3), world (F, J, 4): the reference's; hips (F, 3): displacement of the hip joint; ankles (F, 3):
-    places; feet (F, 4): world rotations of the foot; flexions (F,): signed flexion of the reference; local (F, J, 4):
-    written at the leg's joints.
+    positions (F, J, 3), world (F, J, 4): the reference's; turns (F, 4): by how much the pelvis is turned from it; hips
+    (F, 3): displacement of the hip joint; ankles (F, 3): places; feet (F, 4): world rotations of the foot; flexions
+    (F,): signed flexion of the reference; local (F, J, 4): written at the leg's joints.
     """
     worst = 0.0
     turned = np.empty((world.shape[1], 4))
@@ -292,8 +342,9 @@ def pose(leg, parents, positions, world, hips, ankles, feet, flexions, local):
         q = w[leg.upper]
         tw = multiply(sw, si, sj, sk, q[0], q[1], q[2], q[3])
         turned[leg.upper, 0], turned[leg.upper, 1], turned[leg.upper, 2], turned[leg.upper, 3] = tw
-        above = w[top]
-        r = multiply(above[0], -above[1], -above[2], -above[3], tw[0], tw[1], tw[2], tw[3])
+        q, above = turns[f], w[top]
+        r = multiply(q[0], -q[1], -q[2], -q[3], tw[0], tw[1], tw[2], tw[3])
+        r = multiply(above[0], -above[1], -above[2], -above[3], r[0], r[1], r[2], r[3])
         local[f, leg.upper, 0], local[f, leg.upper, 1], local[f, leg.upper, 2], local[f, leg.upper, 3] = r
         at = 0
         for part in range(2):
@@ -323,13 +374,14 @@ def pose(leg, parents, positions, world, hips, ankles, feet, flexions, local):
 def _smallest():
     """Return tables of one frame."""
     reference = Reference(
-        np.ones((2, 1, 3)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1, 2))
-    )
+        np.ones((2, 1, 3)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)), np.ones((2, 1, 2)),
+        np.ones((1, 3)), np.ones((1, 2, 3)),
+    )  # fmt: skip
     asked = Asked(
         np.zeros((2, 1), bool), np.zeros((2, 1, 3)), np.zeros((2, 1)), np.zeros((2, 1), bool), np.zeros((2, 1, 3)),
         np.ones(2),
     )  # fmt: skip
-    weights = Weights(1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
+    weights = Weights(1.0, 1.0, 1.0, 1.0, np.ones(UNKNOWNS), np.ones(UNKNOWNS))
     room = Room(np.empty((1, UNKNOWNS, UNKNOWNS)), np.empty((1, UNKNOWNS)), np.empty((UNKNOWNS, 2 * UNKNOWNS + 1)))
     return reference, asked, weights, room
 
@@ -349,11 +401,13 @@ def _read_only(array):
 
 
 WARMUP = {
+    "turned_hips": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), np.empty((1, 3))),
     "update_slopes": lambda: (_smallest()[0], np.zeros((1, UNKNOWNS)), 0.1, 0.1, np.zeros((2, 1))),
     "step": _step,
     "pose": lambda: (
         _leg(), _read_only(np.array([-1, 0, 1, 2])), _read_only(np.zeros((1, 4, 3))),
-        _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.zeros((1, 3)), np.ones((1, 3)),
+        _read_only(np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1))), np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros((1, 3)),
+        np.ones((1, 3)),
         np.tile([1.0, 0.0, 0.0, 0.0], (1, 1)), np.zeros(1), np.tile([1.0, 0.0, 0.0, 0.0], (1, 4, 1)),
     ),
 }  # fmt: skip

@@ -1,17 +1,20 @@
 """Hips and legs of a whole clip, given where feet are planted: one banded least-squares problem without a singularity.
 
-Unknowns of each frame are displacements from a reference motion: of the hips h, of the left and right ankle c_s, and
-a slack κ_s of each knee, by which it is flexed more than in the reference. With L the mean leg length:
+Unknowns of each frame are displacements from a reference motion: of the hips h, of the left and right ankle c_s, a turn
+θ of the pelvis that raises and advances one hip joint and lowers and draws back the other, h_s = h ± half the hips'
+width turned, and a slack κ_s of each knee, by which it is flexed more than in the reference. L: the mean leg length.
 
-    minimise   Σ_t (ε|h|² + Σ_s |h − c_s|²) / L² + w Σ_s κ_s²  +  on each unknown v·((τf)⁴|D²|² + 2(τf)²|D¹|²)
+    minimise   Σ_t (ε|h|² + Σ_s |h_s − c_s|²) / L² + p|θ|² + w Σ_s κ_s²
+               + on each unknown v·((τf)⁴|D²|² + 2(τf)²|D¹|²)
     subject to c_s = its place where the foot is planted,
-               |u_s + h − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
+               |u_s + h_s − c_s| = D(k_s) − σ_s κ_s                    (the leg closes)
                c_s above the ground in swing, knees within their range, shoulders within reach of planted hands
 
 u_s is the reference's vector from ankle to hip joint, k_s its knee angle, D(k) the distance from hip joint to ankle at
 a knee angle and σ_s the slope −dD/dk, taken at no less than a small flexion. The derivative of the knee angle by the
 distance, which is infinite for a straight leg, never appears: knees are as straight as the reference's, and hips as
-high as that asks. Thigh and shank then follow in closed form, so that footplants hold exactly.
+high as that asks. Thigh and shank then follow in closed form, so that footplants hold exactly. The trunk keeps its
+world rotations above the pelvis.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from footplant import rotation
+from footplant import humanoid, rotation
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -39,6 +42,10 @@ class LegSettings:
     hips: float = 0.02
     """ε, dimensionless: cost of moving the hips, relative to turning a leg. Without it hips of one planted foot
     drift."""
+    turn: float = 1.0
+    """p, per square radian: cost of turning the pelvis. Without a turn, knees of the first frames of 62 pairs are
+    flexed too much by 7.6° at the 90th percentile; with 5, 2, 1 and 0.5 by 4.5°, 3.3°, 2.8° and 2.1° (of 16 pairs),
+    and the pelvis turns in the median clip by at most 0.4°, 0.9°, 1.6° and 2.9°."""
     knee: float = 0.2
     """w, per square radian: cost of flexing a knee more than the reference does."""
     hips_time: float = 0.08
@@ -184,6 +191,7 @@ def solve_legs(
         _distance(ends, np.full_like(knee, settings.least_flexion)),
         knee,
         bones,
+        *_hip_line(kinematics, character, legs),
     )
     ankles = np.array([positions[:, leg.end] for leg in legs])
     planted, places = np.array([foot.planted for foot in feet]), np.array([foot.places for foot in feet])
@@ -192,7 +200,8 @@ def solve_legs(
     ankles = ankles + shift
     places = np.where(planted[..., None], places - ankles, 0.0)
     x = np.zeros((frames, kernel.UNKNOWNS))
-    weights = _weights(settings, float(bones.sum(axis=2).mean()), fps)
+    width = max(float(np.linalg.norm(reference.across, axis=1).mean()), 1e-3)
+    weights = _weights(settings, float(bones.sum(axis=2).mean()), width, fps)
     room = kernel.Room(
         np.empty((frames, kernel.UNKNOWNS, kernel.UNKNOWNS)),
         np.empty((frames, kernel.UNKNOWNS)),
@@ -222,21 +231,63 @@ def solve_legs(
         if taken and moved < settings.settled:
             break
     rotations, missed = np.array(motion.rotations), 0.0
+    turned = np.empty((frames, 3))
+    kernel.turned_hips(reference, x, turned)
+    turns = rotation.between(reference.across, reference.across + turned)
+    root = motion.root + shift + x[:, :3] + _turn_pelvis(kinematics, character, legs, turns, rotations)
     for s, (leg, foot) in enumerate(zip(legs, feet)):
         goals = np.where(planted[s][:, None], foot.places, ankles[s] + x[:, 3 + 3 * s : 6 + 3 * s])
         table = kernel.Leg(
             leg.upper, leg.lower, leg.end, _joints_between(character, leg), bones[s], hinges[s],
             np.array(settings.own_plane),
         )  # fmt: skip
-        hips = x[:, :3] + shift
-        parents = motion.skeleton.parents
+        hips = x[:, :3] + shift + (1.0 - 2.0 * s) * turned
         worst = kernel.pose(
-            table, parents, positions, kinematics.rotations, hips, goals, np.array(foot.rotations), signed[s], rotations
-        )
+            table, motion.skeleton.parents, positions, kinematics.rotations, turns, hips, goals,
+            np.array(foot.rotations), signed[s], rotations,
+        )  # fmt: skip
         missed = max(missed, worst)
-    return LegSolution(
-        motion.like(motion.root + shift + x[:, :3], rotation.unroll(rotations), motion.offsets), taken, missed
-    )
+    return LegSolution(motion.like(root, rotation.unroll(rotations), motion.offsets), taken, missed)
+
+
+def _hip_line(kinematics: Kinematics, character: Character, legs: tuple[Limb, Limb]) -> tuple[NDArray, NDArray]:
+    """Return vectors (F, 3) from the middle of the hip joints to the left one, and directions (F, 2, 3) across them.
+
+    The directions are upward and forward as seen from the pelvis.
+    """
+    positions, pelvis = kinematics.positions, _pelvis(character, legs)
+    across = 0.5 * (positions[:, legs[0].upper] - positions[:, legs[1].upper])
+    unit = across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
+    upright = rotation.inverse(humanoid.reference_world(character.skeleton, character.require_roles())[1][pelvis])
+    up = rotation.rotate(kinematics.rotations[:, pelvis], rotation.rotate(upright, rotation.AXES["y"]))
+    forward = rotation.cross(unit, up)
+    forward = forward / np.maximum(np.linalg.norm(forward, axis=1, keepdims=True), 1e-9)
+    return across, np.stack([rotation.cross(forward, unit), forward], axis=1)
+
+
+def _pelvis(character: Character, legs: tuple[Limb, Limb]) -> int:
+    """Return the joint on which both legs hang."""
+    return max(set(character.skeleton.chain(legs[0].upper)[:-1]) & set(character.skeleton.chain(legs[1].upper)[:-1]))
+
+
+def _turn_pelvis(
+    kinematics: Kinematics, character: Character, legs: tuple[Limb, Limb], turns: NDArray, rotations: NDArray
+) -> NDArray:
+    """Turn the pelvis about the middle of its hip joints, and nothing above it; return how far the root moves (F, 3).
+
+    turns: (F, 4) in the world. rotations: (F, J, 4) local ones, of which those of the pelvis and of what hangs on it,
+    legs apart, are written.
+    """
+    skeleton, world, positions = character.skeleton, kinematics.rotations, kinematics.positions
+    pelvis, legs_above = _pelvis(character, legs), {joint for leg in legs for joint in skeleton.chain(leg.upper)}
+    new = rotation.multiply(turns, world[:, pelvis])
+    above = int(skeleton.parents[pelvis])
+    rotations[:, pelvis] = new if above < 0 else rotation.multiply(rotation.inverse(world[:, above]), new)
+    for child in np.flatnonzero(skeleton.parents == pelvis):
+        if child not in legs_above:
+            rotations[:, child] = rotation.multiply(rotation.inverse(new), world[:, child])
+    arm = positions[:, pelvis] - 0.5 * (positions[:, legs[0].upper] + positions[:, legs[1].upper])
+    return rotation.rotate(turns, arm) - arm
 
 
 def _distance(bones: NDArray, flexions: NDArray) -> NDArray:
@@ -251,15 +302,15 @@ def _bone_lengths(positions: NDArray, limb: Limb) -> NDArray:
     return np.linalg.norm(np.diff(joints, axis=1), axis=2)
 
 
-def _weights(settings: LegSettings, length: float, fps: float):
+def _weights(settings: LegSettings, length: float, width: float, fps: float):
     from footplant.solve import _legs as kernel
 
     direction = 1.0 / length**2
-    own = np.repeat([direction, direction, settings.knee], [3, 6, 2])
-    seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.knee_time], [3, 6, 2])
+    own = np.repeat([direction, direction, settings.turn / width**2, settings.knee], [3, 6, 2, 2])
+    seconds = np.repeat([settings.hips_time, settings.ankle_time, settings.hips_time, settings.knee_time], [3, 6, 2, 2])
     times = np.maximum(seconds * fps, settings.least_frames)
     return kernel.Weights(
-        direction, settings.hips * direction, settings.knee, own * times**4, 2.0 * own * times**2
+        direction, settings.hips * direction, settings.turn, settings.knee, own * times**4, 2.0 * own * times**2
     )  # fmt: skip
 
 
