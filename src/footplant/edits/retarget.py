@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
@@ -36,6 +37,7 @@ from footplant.problem import Method, Problem, Progress, Solution, Stopwatch
 from footplant.quality.fidelity import fidelity
 from footplant.quality.measure import measure_each
 from footplant.skeleton import Character
+from footplant.solve.arms import solve_arms
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.methods import method_of
@@ -104,10 +106,14 @@ def retarget(
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
         alone = replace(problem, constraints=(*plants, *palms))
-        solution = solve_planted(alone, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress)
-        if palms or not same_bones(clip.character, target):
-            finish = Finish(alone, palms, stage.ground, held, (), None, smooth=False)
-            solution = finish.apply(solution, source, clip.character)
+        arms = partial(
+            solve_arms, target=target, source=source, source_character=clip.character, palms=palms,
+            ground=stage.ground, frames=held,
+        )  # fmt: skip
+        solution = solve_planted(
+            alone, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress,
+            arms=arms if palms or not same_bones(clip.character, target) else None,
+        )  # fmt: skip
         if constraints:
             solution = solve_on_top(problem, solution, progress)
     else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +13,12 @@ from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
 from footplant.feet.foot_curves import foot_curve
 from footplant.feet.soles import flatten_toes, lift_toe_tips
+from footplant.feet.steps import with_foot_length
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.problem import Problem, Progress, Solution, Stopwatch
 from footplant.skeleton import Character
+from footplant.solve.arms import ArmsResult
 from footplant.solve.ik.hybrid import Hybrid
 from footplant.solve.legs import LEG_SETTINGS, SIDES, HeldHand, LegSettings, LegSolution, legs_of, solve_legs
 from footplant.solve.methods.hierarchical import Hierarchical
@@ -29,6 +32,17 @@ ROUGH_STEPS = 8
 """Steps of the first solve, after which toes are laid flat again."""
 
 
+@dataclass(frozen=True, eq=False)
+class PlantedFeet:
+    """A motion with its feet planted."""
+
+    motion: Motion
+    plants: tuple[Footplant, ...]
+    """Those asked for, heel and ball as far apart as the foot has them."""
+    missed: float
+    """Metres; largest distance of an ankle from its place: 0 unless out of reach."""
+
+
 def solve_planted(
     problem: Problem,
     plants: Sequence[Footplant],
@@ -39,11 +53,13 @@ def solve_planted(
     palms: Sequence[Footplant] = (),
     allowed: Mapping[str, NDArray] | None = None,
     settings: LegSettings | None = None,
+    arms: Callable[[Motion], ArmsResult] | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """Solve a problem of footplants by `plant_feet`; what else it asks for is solved on top, by the least displacement.
+    """Solve a problem of footplants by `plant_feet`, then the arms.
 
-    unlevelled: the problem's motion with its toes as they were.
+    What else the problem asks for is solved on top, by the least displacement. unlevelled: the problem's motion with
+    its toes as they were. arms: the stage of the arms, given the motion of the body.
     """
     watch = Stopwatch(problem)
     if progress is not None:
@@ -51,14 +67,21 @@ def solve_planted(
     found = plant_feet(
         unlevelled, problem.character, plants, ground, palms=palms, allowed=allowed, frames=frames, settings=settings
     )
+    placed = {id(old): new for old, new in zip(plants, found.plants)}
+    watch.problem = replace(problem, constraints=tuple(placed.get(id(c), c) for c in problem.constraints))
     watch.lap("legs", found.motion)
     if progress is not None:
         progress("legs", 1.0)
-    solution = watch.finish(WHOLE_BODY, found.motion, reachable=found.missed == 0.0)
+    motion, notes = found.motion, ()
+    if arms is not None:
+        posed = arms(motion)
+        motion, notes = posed.motion, posed.notes
+        watch.lap("arms", motion)
+    solution = watch.finish(WHOLE_BODY, motion, reachable=found.missed == 0.0, notes=notes)
     known = {id(constraint) for constraint in (*plants, *palms)}
     if all(id(constraint) in known for constraint in problem.constraints):
         return solution
-    return solve_on_top(problem, solution, progress)
+    return solve_on_top(watch.problem, solution, progress)
 
 
 def solve_on_top(problem: Problem, solution: Solution, progress: Progress | None = None) -> Solution:
@@ -86,7 +109,7 @@ def plant_feet(
     allowed: Mapping[str, NDArray] | None = None,
     frames: range | None = None,
     settings: LegSettings | None = None,
-) -> LegSolution:
+) -> PlantedFeet:
     """Return the motion with its feet on their footplants, soles above the ground and knees as straight as before.
 
     palms: planted hands, which the shoulders must stay within reach of. allowed: contact point → (F,) metres, 0 or
@@ -95,17 +118,23 @@ def plant_feet(
     settings = LEG_SETTINGS if settings is None else settings
     span = range(len(motion)) if frames is None else frames
     part = motion[span.start : span.stop]
-    shifted, held = _since(plants, span), _since(palms, span)
+    inside = [number for number, plant in enumerate(plants) if _shares(plant, span)]
+    shifted = tuple(_since(plants[number], span) for number in inside)
+    held = tuple(_since(palm, span) for palm in palms if _shares(palm, span))
     depths = None if allowed is None else {name: depth[span.start : span.stop] for name, depth in allowed.items()}
     base = flatten_toes(part, character, shifted, ground)
     first = _solve(base, character, shifted, held, ground, depths, settings, ("heel", "ball"), ROUGH_STEPS)
     level = lift_toe_tips(
         flatten_toes(first.motion, character, shifted, ground, part), character, shifted, ground, depths
     )
+    shifted = _as_long_as_the_foot(shifted, level, character)
     found = _solve(_with_toes(base, level, character), character, shifted, held, ground, depths, settings)
     root, rotations = np.array(motion.root), np.array(motion.rotations)
     root[span.start : span.stop], rotations[span.start : span.stop] = found.motion.root, found.motion.rotations
-    return replace(found, motion=motion.like(root, rotations, motion.offsets))
+    placed = list(plants)
+    for number, plant in zip(inside, shifted):
+        placed[number] = placed[number].like(place=plant.place)
+    return PlantedFeet(motion.like(root, rotations, motion.offsets), tuple(placed), found.missed)
 
 
 def _solve(
@@ -128,14 +157,28 @@ def _with_toes(motion: Motion, other: Motion, character: Character) -> Motion:
     return motion.like(motion.root, rotations, motion.offsets)
 
 
-def _since(plants: Sequence[Footplant], span: range) -> tuple[Footplant, ...]:
-    """Return the plants within a span, their frames counted from its start."""
-    found = []
-    for plant in plants:
-        own = [frame - span.start for frame in plant.frames or () if span.start <= frame < span.stop]
-        if own:
-            found.append(plant.like(frames=range(own[0], own[-1] + 1)))
-    return tuple(found)
+def _as_long_as_the_foot(plants: tuple[Footplant, ...], motion: Motion, character: Character) -> tuple[Footplant, ...]:
+    """Return the plants with heel and ball as far apart as the motion's feet have them, whose toes are laid flat."""
+    kinematics = Kinematics(motion)
+
+    def distance(heel: Footplant, ball: Footplant, side: str) -> float:
+        shared = sorted(set(heel.frames or ()) & set(ball.frames or ()))
+        heels, balls = (kinematics.point(character.contacts[f"{side}_{part}"])[shared] for part in ("heel", "ball"))
+        length = float(np.median(np.linalg.norm(balls - heels, axis=1)))
+        rise = float(np.asarray(ball.place)[1] - np.asarray(heel.place)[1])
+        return math.sqrt(max(length**2 - rise**2, 0.0))
+
+    return with_foot_length(plants, character, distance)
+
+
+def _shares(plant: Footplant, span: range) -> bool:
+    return any(span.start <= frame < span.stop for frame in plant.frames or ())
+
+
+def _since(plant: Footplant, span: range) -> Footplant:
+    """Return a plant within a span, its frames counted from the span's start."""
+    own = [frame - span.start for frame in plant.frames or () if span.start <= frame < span.stop]
+    return plant.like(frames=range(own[0], own[-1] + 1))
 
 
 def _hands(kinematics: Kinematics, character: Character, palms: Sequence[Footplant]) -> dict[str, HeldHand]:

@@ -82,7 +82,9 @@ def find_skating_contacts(
     plants += [plant for plant in strict.plants if id(plant) not in taken]
     order = {name: number for number, name in enumerate(strict.points)}
     plants.sort(key=lambda plant: (order[plant.point], plant.start))
-    return replace(strict if strict.plants else loose, plants=tuple(_disjoint(plants)))
+    # a contact that the clip's end cuts short says little about its place
+    kept = [plant for plant in _disjoint(plants) if len(plant) >= usual.shortest * motion.fps]
+    return replace(strict if strict.plants else loose, plants=tuple(kept))
 
 
 def _bridged(passages: Sequence[Plant], kinematics: Kinematics, character: Character) -> list[Plant]:
@@ -151,15 +153,7 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
     stays that much higher.
     """
     contacts = replace(contacts, ground=ground)
-    # the distance from heel to ball depends on the toes, which will be flat
-    kinematics = Kinematics(flatten_planted_toes(motion, character, _stance(contacts, character).plants, ground))
-    soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
-    tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
-    for side in ("left", "right"):
-        heel, ball = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball"))
-        if heel is not None and ball is not None:
-            turns = ball.joint != heel.joint
-            tracks[f"{side}_hinge"] = kinematics.positions[:, ball.joint] if turns else tracks[f"{side}_ball"]
+    kinematics, tracks = _sole_tracks(motion, character, _stance(contacts, character).plants, ground)
     levels = usual_levels(kinematics, character, contacts, ground)
     lowest = min(levels.values(), default=0.0)
     biases = {
@@ -174,6 +168,24 @@ def find_stance(motion: Motion, character: Character, contacts: Contacts, ground
         for plant in _placed(step, tracks, levels)
     ]
     return _stance(replace(contacts, plants=tuple(known)), character)
+
+
+def _sole_tracks(
+    motion: Motion, character: Character, plants: Sequence[Footplant], ground: Ground
+) -> tuple[Kinematics, dict[str, NDArray]]:
+    """Return the motion's kinematics with planted toes flat, and tracks (F, 3) of each foot's heel, ball, toe, hinge.
+
+    The distance from heel to ball depends on the toes, which will be flat.
+    """
+    kinematics = Kinematics(flatten_toes(motion, character, [replace(p, ramp=(0.0, 0.0)) for p in plants], ground))
+    soles = [f"{side}_{part}" for side in ("left", "right") for part in SOLE]
+    tracks = {name: kinematics.point(character.contacts[name]) for name in soles if name in character.contacts}
+    for side in ("left", "right"):
+        heel, ball = (character.contacts.get(f"{side}_{part}") for part in ("heel", "ball"))
+        if heel is not None and ball is not None:
+            turns = ball.joint != heel.joint
+            tracks[f"{side}_hinge"] = kinematics.positions[:, ball.joint] if turns else tracks[f"{side}_ball"]
+    return kinematics, tracks
 
 
 @dataclass(frozen=True, eq=False)

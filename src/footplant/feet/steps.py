@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
@@ -285,13 +286,19 @@ def _at(plant: Footplant, place: NDArray) -> Footplant:
     return plant.like(place=place)
 
 
-def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[Footplant, ...]:
+def with_foot_length(
+    plants: tuple[Footplant, ...],
+    target: Character,
+    distance: Callable[[Footplant, Footplant, str], float] | None = None,
+) -> tuple[Footplant, ...]:
     """Return the footplants, moved so that heel and ball are one foot length apart whenever both are planted.
 
     A foot that pivots has overlapping footplants of heel and ball that no rigid foot can meet. The distance constraints
     |ball − heel| = length are projected pair by pair (Gauss–Seidel, as in position-based dynamics) until all are met.
-    Within a pair, the shorter footplant moves more. Heights are kept.
+    Within a pair, the shorter footplant moves more. Heights are kept. distance: horizontal distance, metres, of a
+    planted heel and ball of a side; None: that of the foot in the reference pose, at the slope that the heights ask.
     """
+    distance = partial(_floor_distance, target) if distance is None else distance
     places = [[float(x) for x in np.asarray(plant.place)] for plant in plants]
     for side in ("left", "right"):
         ends = [target.contacts.get(f"{side}_{part}") for part in ("heel", "ball")]
@@ -299,7 +306,7 @@ def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[
             continue
         heels, balls = ([number for number, plant in enumerate(plants) if plant.point == end] for end in ends)
         pairs = [
-            (heel, ball, *_floor_distance(plants[heel], plants[ball], target, side))
+            (heel, ball, distance(plants[heel], plants[ball], side), _share(plants[heel], plants[ball]))
             for heel in heels
             for ball in balls
             if overlap_in_time(plants[heel], plants[ball])
@@ -323,15 +330,20 @@ def with_foot_length(plants: tuple[Footplant, ...], target: Character) -> tuple[
     return tuple(_at(plant, np.array(place)) for plant, place in zip(plants, places))
 
 
-def _floor_distance(heel: Footplant, ball: Footplant, target: Character, side: str) -> tuple[float, float]:
-    """Return the horizontal distance of heel and ball, metres, and the fraction of a correction that the heel takes.
+def _floor_distance(target: Character, heel: Footplant, ball: Footplant, side: str) -> float:
+    """Return the horizontal distance of heel and ball, metres.
 
     The difference in height is given, so the slope follows from it and the foot length, not from the present distance.
     """
     x, y, z = np.subtract(ball.place, heel.place).tolist()  # type: ignore[arg-type]
     length = foot_length(target, side, math.atan2(-y, math.hypot(x, z)))
     slope = math.asin(min(max(-y / length, -1.0), 1.0))
-    return foot_length(target, side, slope) * math.cos(slope), len(ball) / max(len(heel) + len(ball), 1)
+    return foot_length(target, side, slope) * math.cos(slope)
+
+
+def _share(heel: Footplant, ball: Footplant) -> float:
+    """Return the fraction of a correction that the heel takes."""
+    return len(ball) / max(len(heel) + len(ball), 1)
 
 
 def overlap_in_time(heel: Footplant, ball: Footplant) -> bool:

@@ -42,11 +42,16 @@ STRENGTHS = (0.03, 0.1, 0.3, 1.0)
 
 
 def no_rougher(
-    motion: Motion, character: Character, source: Kinematics, source_character: Character, first: int = 0
+    motion: Motion,
+    character: Character,
+    source: Kinematics,
+    source_character: Character,
+    first: int = 0,
+    excess: float = EQUAL,
 ) -> Motion:
     """Return a copied motion with its limbs smoothed where they are rougher than the source's.
 
-    first: number of lead-in frames, which stay as they are.
+    first: number of lead-in frames, which stay as they are. excess: factor by which a limb may be rougher.
     """
     found = continuous_parts(source, source_character.height)
     parts = [(max(start, first), end) for start, end in found if end - max(start, first) >= 4]
@@ -70,7 +75,7 @@ def no_rougher(
             smooth = _smoothed(bones, strength, parts) if strength else bones
             places = kinematics.positions[:, chain[:1]] + np.cumsum(smooth, axis=1)
             rough = max(_peak(places[:, joint], parts) for joint in range(places.shape[1]))
-            if rough <= EQUAL * highest and _jerk(places - hips, parts) <= EQUAL * jerk:
+            if rough <= excess * highest and _jerk(places - hips, parts) <= excess * jerk:
                 break
         if strength:
             world = np.array(kinematics.rotations) if world is None else world
