@@ -43,8 +43,8 @@ def test_damage_is_repaired(name, kind):
     bad = DAMAGE[kind](clean)
     solution = repair(bad)
     check(solution)
-    # trunk and arms stay unchanged; only legs and feet move
-    assert solution.report.after.deviation.free_mean < 0.1
+    # arms stay unchanged and the trunk nearly so; legs and feet move, and the pelvis turns by tenths of a degree
+    assert solution.report.after.deviation.free_mean < 0.15
     assert solution.report.after.deviation.free_worst < 5.0
     assert solution.report.after.peak_acceleration_ratio < 1.5
 
@@ -188,8 +188,8 @@ def test_real_clips(shared, name):
     check(solution, drift=REAL[name], depth=5.5)
     before, after = solution.report.before, solution.report.after
     assert after.worst_plant.drift < 0.2 * before.worst_plant.drift
-    assert after.deviation.free_mean < 0.1
-    assert after.jerk_ratio < 1.3
+    assert after.deviation.free_mean < 0.25
+    assert after.jerk_ratio < 1.1
     assert after.share_under_2mm > 0.9
 
 

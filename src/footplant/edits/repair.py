@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from footplant.passes.sole_rounds import DEPTH, Soles, allowed_depths, solve_sol
 from footplant.problem import Problem, Progress, Solution
 from footplant.quality.measure import Quality, measure_each
 from footplant.skeleton import Character
+from footplant.solve.arms import ArmsResult, solve_arms
 from footplant.solve.choose_ik import editing_ik
 from footplant.solve.methods.hierarchical import Hierarchical
 from footplant.solve.reference import no_rougher
@@ -131,10 +133,22 @@ def _solve(motion: Motion, character: Character, stance: Stance, progress: Progr
     if can_plant(character):
         # a skin that is in the ground in the clip stays so: what counts are the points of the sole
         problem = replace(problem, character=replace(character, skin=None))
-        return solve_planted(problem, plants, ground, every, unlevelled=motion, allowed=allowed, progress=progress)
+        return solve_planted(
+            problem, plants, ground, every, unlevelled=motion, allowed=allowed, progress=progress,
+            arms=partial(_hands_above, character=character, source=motion, ground=ground),
+        )  # fmt: skip
     method = Hierarchical(ik=editing_ik(motion, character), further=EXTRA_LEVELS)
     laid = problem.on(flatten_toes(motion, character, plants, ground))
     return solve_soles(method, laid, Soles(plants, ground, allowed, motion), every, progress)
+
+
+def _hands_above(motion: Motion, character: Character, source: Motion, ground: Ground) -> ArmsResult:
+    """Return the motion with its arms posed above the ground if lower hips took a palm into it; otherwise as it is."""
+    palms = [point for name, point in character.contacts.items() if name.endswith("palm")]
+    places = Kinematics(motion).points(palms)
+    if not palms or (places[..., 1] >= ground.height(places[..., ::2]) - DEPTH).all():
+        return ArmsResult(motion)
+    return solve_arms(motion, character, Kinematics(source), character, ground=ground)
 
 
 def _place_on_ground(
