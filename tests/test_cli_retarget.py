@@ -77,7 +77,7 @@ def test_formats(capsys, tmp_path, ending):
 @pytest.mark.quick
 def test_options_change_the_solution(capsys, tmp_path):
     ways = {
-        "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--smooth",), "copied": ("--method", "copy"),
+        "scaled": (), "kept": ("--keep-footsteps",), "smooth": ("--fast", "--smooth"), "copied": ("--method", "copy"),
     }  # fmt: skip
     drifts, ends = {}, {}
     for name, options in ways.items():
@@ -106,6 +106,9 @@ def test_refusals(capsys, tmp_path, shared):
     assert "sally2" in fails(capsys, "sample:walk", "--to", "sample:sally2", "-o", out)
     assert "expected a method among" in fails(
         capsys, "sample:walk", "--to", "sample:sally", "-o", out, "--method", "magic"
+    )
+    assert "expected --smooth with a method among hierarchical, filtered, spacetime; got 'whole-body'" in fails(
+        capsys, "sample:walk", "--to", "sample:sally", "-o", out, "--smooth"
     )
     assert ".docx" in fails(capsys, "sample:walk", "--to", "sample:sally", "-o", tmp_path / "a.docx")
     assert "expected a report ending in" in fails(

@@ -13,8 +13,9 @@ from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import circle
 from footplant.edits.morph import morph
 from footplant.edits.path import path
+from footplant.edits.retarget import retarget
 from footplant.edits.terrain import terrain
-from footplant.feet.lead_in import join_lead_in, split_lead_in
+from footplant.feet.lead_in import contacts_after_lead_in, join_lead_in, split_lead_in
 from footplant.geometry import Plane
 from footplant.motion import concatenate, rest_motion
 
@@ -63,9 +64,14 @@ def test_contacts_after_a_lead_in():
     later = contacts.after(LEAD)
     assert later.frames == len(SHORT.motion)
     np.testing.assert_array_equal(later.masks(), contacts.masks()[LEAD:])
+    found = contacts_after_lead_in(None, ADDED, LEAD)
+    assert found.frames == len(ADDED.motion)
+    np.testing.assert_array_equal(found.masks()[LEAD:], find_contacts(SHORT).masks())
+    assert not found.masks()[:LEAD].any()
 
 
 EDITS = {
+    "retarget": lambda clip, **options: retarget(clip, samples.load_character("short"), **options),
     "terrain": lambda clip, **options: terrain(clip, Plane((0.0, 0.2, 0.0)), **options),
     "path": lambda clip, **options: path(clip, circle(3.0), from_start=True, **options),
     "morph": lambda clip, **options: morph(clip, [samples.load_character("short")], **options),
@@ -80,7 +86,8 @@ def test_edits_keep_or_drop_a_lead_in(name):
     assert len(dropped.motion) == len(SHORT.motion)
     np.testing.assert_allclose(kept.motion.root[LEAD:], dropped.motion.root, atol=1e-9)
     low = 0.2 if name == "terrain" else 0.0
-    assert np.abs(soles(kept.motion[:LEAD], ADDED.character).min(axis=1) - low).max() < 0.03
+    figure = samples.load_character("short") if name == "retarget" else ADDED.character
+    assert np.abs(soles(kept.motion[:LEAD], figure).min(axis=1) - low).max() < 0.03
     assert any("kept, and placed on the ground" in note for note in kept.report.notes)
     assert any("dropped" in note for note in dropped.report.notes)
     with pytest.raises(MotionError, match="expected lead_in to be one of keep, drop, got 'ease'"):

@@ -314,7 +314,7 @@ def test_command(capsys, tmp_path):
     assert len(printed["doorways"]) == 1
     assert any("of clearance under doorway 1" in line for line in printed["notes"])
     assert out.stat().st_size > 10_000
-    assert json.loads((tmp_path / "report.json").read_text())["after"]["penetration_worst"] < 5.0
+    assert json.loads((tmp_path / "report.json").read_text())["after"]["penetration_worst"] < 6.0
     code, text, err = run(capsys, "terrain", "sample:start", "--ground", "slope:5", "-o", out)
     assert (code, text) == (2, "")
     assert "exists already" in err

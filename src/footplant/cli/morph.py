@@ -10,7 +10,7 @@ from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
-from footplant.cli.solving import Exact, ResultOptions, solving
+from footplant.cli.solving import ResultOptions, solving
 
 
 @spread
@@ -26,7 +26,6 @@ def morph(
         typer.Option("--scale-footsteps/--keep-footsteps", help="Scale footsteps with the legs, or keep the source's."),
     ] = False,
     lead_in: LeadInOption = "keep",
-    exact: Exact = True,
     reading: ReadOptions,
     result: ResultOptions,
 ) -> None:
@@ -39,7 +38,6 @@ def morph(
     from footplant.edits.morph import morph as solve
     from footplant.errors import FormatError
     from footplant.io import formats, load_character, writer_of
-    from footplant.solve.methods.hierarchical import Hierarchical
 
     wish = lead_in_option(lead_in)
     result.check(file)
@@ -52,8 +50,5 @@ def morph(
         with working(f"reading {name}"):
             targets.append(load_character(name))
     with solving("morphing") as progress:
-        solution = solve(
-            clip, targets, scale_footsteps=scale_footsteps, method=Hierarchical(exact=exact), lead_in=wish,
-            progress=progress,
-        )  # fmt: skip
+        solution = solve(clip, targets, scale_footsteps=scale_footsteps, lead_in=wish, progress=progress)
     result.deliver(solution, clip, clip.character, verb="morph", file=file, to=to)

@@ -9,7 +9,7 @@ import typer
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
-from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
+from footplant.cli.solving import Exact, ResultOptions, check_method, further_constraints, solving
 
 
 @spread
@@ -44,8 +44,12 @@ def path(
         ),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="METHOD", help="hierarchical, filtered, perframe, warping, perkey or spacetime.")
-    ] = "hierarchical",
+        str,
+        typer.Option(
+            metavar="METHOD",
+            help="whole-body (feet, legs and hips), hierarchical, filtered, perframe, warping, perkey or spacetime.",
+        ),
+    ] = "whole-body",
     lead_in: LeadInOption = "keep",
     exact: Exact = True,
     constraints: Annotated[
@@ -63,9 +67,8 @@ def path(
     from footplant.edits.path import path as solve
     from footplant.errors import FormatError
     from footplant.io.curve_files import load_curve
-    from footplant.solve.methods import method_of
 
-    method_of(method)
+    check_method(method, exact)
     if plant_at not in ("begin", "middle", "end"):
         raise FormatError(f"expected --plant-at begin, middle or end; got {plant_at!r}")
     if timing not in ("keep", "arc"):

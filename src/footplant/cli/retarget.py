@@ -9,9 +9,9 @@ import typer
 
 from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
-from footplant.cli.options import spread
+from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
-from footplant.cli.solving import Exact, ResultOptions, further_constraints, solving
+from footplant.cli.solving import Exact, ResultOptions, check_method, further_constraints, solving
 
 
 @spread
@@ -37,6 +37,7 @@ def retarget(
         bool, typer.Option("--fast", help="Feet alone, by the hierarchical method: several times quicker.")
     ] = False,
     exact: Exact = True,
+    lead_in: LeadInOption = "keep",
     constraints: Annotated[
         str | None, typer.Option(metavar="FILE", help="Further constraints (TOML or JSON) on the target character.")
     ] = None,
@@ -62,15 +63,16 @@ def retarget(
     Example: footplant retarget sample:walk --to sample:sally -o sally.glb
     """
     from footplant.edits.puppet import PUPPET, puppet
-    from footplant.edits.retarget import WHOLE_BODY
     from footplant.edits.retarget import retarget as solve
     from footplant.errors import ConstraintError
+    from footplant.feet.lead_in import split_lead_in
+    from footplant.feet.planting import WHOLE_BODY
     from footplant.io import SAMPLE, load_character
     from footplant.quality.fidelity import fidelity
-    from footplant.solve.methods import method_of
 
     method = "hierarchical" if fast and method == WHOLE_BODY else method
-    chosen = None if method in ("copy", PUPPET, WHOLE_BODY) else method_of(method, exact=exact)
+    chosen = check_method(method, exact, "copy", PUPPET)
+    wish = lead_in_option(lead_in)
     if method == PUPPET and constraints is not None:
         raise ConstraintError(f"{PUPPET} solves frame by frame and does not support constraints")
     result.check(file)
@@ -81,11 +83,12 @@ def retarget(
     extra = further_constraints(constraints, clip, character)
     with solving("retargeting") as progress:
         if method == PUPPET:
+            clip = clip if wish == "keep" else split_lead_in(clip)[1]
             solution = puppet(clip, character, keep_footsteps=keep_footsteps, progress=progress)
         else:
             solution = solve(
                 clip, character, keep_footsteps=keep_footsteps, method=chosen, copy=method == "copy",
-                constraints=extra, progress=progress,
+                constraints=extra, lead_in=wish, progress=progress,
             )  # fmt: skip
     depth = "skin" if check or result.report is not None else "joints"
     if depth == "skin" or solution.report.after is None or solution.report.after.fidelity is None:

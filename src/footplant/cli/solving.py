@@ -17,7 +17,7 @@ from footplant.cli.output import console, note, print_facts, print_json, print_t
 if TYPE_CHECKING:
     from footplant.clip import Clip
     from footplant.constraints import Constraint
-    from footplant.problem import Progress, Report, Solution
+    from footplant.problem import Method, Progress, Report, Solution
     from footplant.skeleton import Character
 
 Out = Annotated[
@@ -29,11 +29,27 @@ ReportFile = Annotated[
 ]
 Exact = Annotated[
     bool,
-    typer.Option("--exact/--smooth", help="Enforce constraints exactly in a final pass, or favour smoothness."),
+    typer.Option(
+        "--exact/--smooth",
+        help="hierarchical, filtered, spacetime: enforce constraints exactly in a final pass, or favour smoothness.",
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 MOST_ROWS = 12
 """Constraints shown in a table; the rest are in the report."""
+
+
+def check_method(name: str, exact: bool, *others: str) -> Method | None:
+    """Return a method by name, None for the whole-body solver and for `others`; `--smooth` needs an exact pass."""
+    from footplant.errors import ConstraintError
+    from footplant.feet.planting import WHOLE_BODY
+    from footplant.solve.methods import NAMES, WITH_EXACT_PASS, method_of
+
+    if name not in (WHOLE_BODY, *NAMES, *others):
+        raise ConstraintError(f"expected a method among {', '.join((WHOLE_BODY, *NAMES, *others))}; got {name!r}")
+    if not exact and name not in WITH_EXACT_PASS:
+        raise ConstraintError(f"expected --smooth with a method among {', '.join(WITH_EXACT_PASS)}; got {name!r}")
+    return method_of(name, exact=exact) if name in NAMES else None
 
 
 def check_targets(file: str, *targets: str | None, overwrite: bool) -> None:

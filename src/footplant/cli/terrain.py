@@ -10,7 +10,7 @@ from footplant.cli.arguments import ClipFile, ReadOptions
 from footplant.cli.loading import load_clip
 from footplant.cli.options import LeadInOption, lead_in_option, spread
 from footplant.cli.output import working
-from footplant.cli.solving import Exact, ResultOptions, solving
+from footplant.cli.solving import ResultOptions, solving
 
 if TYPE_CHECKING:
     from footplant.constraints.doorways import Doorway
@@ -61,7 +61,6 @@ def terrain(
         str | None, typer.Option(metavar="X,Z", help="Where to place the centre of a file's ground, metres.")
     ] = None,
     lead_in: LeadInOption = "keep",
-    exact: Exact = True,
     reading: ReadOptions,
     result: ResultOptions,
 ) -> None:
@@ -74,7 +73,6 @@ def terrain(
     from footplant.edits.terrain import terrain as solve
     from footplant.io import load_character
     from footplant.io.ground_files import Course, GroundOptions, load_ground
-    from footplant.solve.methods.hierarchical import Hierarchical
     from footplant.transfer import leg_ratio, transfer
 
     wish = lead_in_option(lead_in)
@@ -97,7 +95,7 @@ def terrain(
     with solving("adapting") as progress:
         solution = solve(
             clip, made, beams, target=None if to is None else character, keep_footsteps=keep_footsteps,
-            method=Hierarchical(exact=exact), lead_in=wish, progress=progress,
+            lead_in=wish, progress=progress,
         )  # fmt: skip
     result.deliver(
         solution, clip, character, verb="terrain", file=file, ground=ground,

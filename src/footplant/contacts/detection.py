@@ -105,6 +105,11 @@ class Contacts:
         )
         return replace(self, plants=tuple(plants), frames=max(self.frames - frame, 0))
 
+    def delayed(self, frames: int) -> Contacts:
+        """Return the contacts of the motion with so many frames put before it."""
+        plants = (replace(plant, start=plant.start + frames, end=plant.end + frames) for plant in self.plants)
+        return replace(self, plants=tuple(plants), frames=self.frames + frames)
+
     def resample(self, fps: float, frames: int) -> Contacts:
         """Return the contacts at another frame rate: the new frames that lie inside each plant."""
         ratio = fps / self.fps

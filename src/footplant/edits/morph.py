@@ -10,12 +10,19 @@ from dataclasses import replace
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, known_contacts
+from footplant.contacts.detection import Contacts
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.changing_proportions import ProportionChange, on_skeleton_of
 from footplant.feet.detached import detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
-from footplant.feet.lead_in import LeadIn, dropped_lead_in, lead_in_note, require_lead_in, stand_lead_in
+from footplant.feet.lead_in import (
+    LeadIn,
+    contacts_after_lead_in,
+    dropped_lead_in,
+    lead_in_note,
+    require_lead_in,
+    stand_lead_in,
+)
 from footplant.feet.planting import can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.steps import (
@@ -62,8 +69,8 @@ def morph(
             progress=progress,
         )  # fmt: skip
         return detach_feet(solution, clip.character.skeleton)
-    contacts = known_contacts(contacts, clip)
     lead = lead_in_frames(clip)
+    contacts = contacts_after_lead_in(contacts, clip, lead)
     steps = find_steps(contacts, foot_length(clip.character, "left"), lead)
     change = ProportionChange.of(
         clip, [clip.character, *(on_skeleton_of(clip.character, target) for target in targets)], steps

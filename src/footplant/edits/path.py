@@ -15,12 +15,19 @@ import numpy as np
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, known_contacts
+from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import InterpolatedGround
 from footplant.contacts.stillness import lead_in_frames
 from footplant.curves import Curve
 from footplant.errors import ConstraintError, MotionError
-from footplant.feet.lead_in import LeadIn, dropped_lead_in, lead_in_note, require_lead_in, stand_lead_in
+from footplant.feet.lead_in import (
+    LeadIn,
+    contacts_after_lead_in,
+    dropped_lead_in,
+    lead_in_note,
+    require_lead_in,
+    stand_lead_in,
+)
 from footplant.feet.path_mapping import PathMapping, PlantAt, moved_ground
 from footplant.feet.planting import WHOLE_BODY, can_plant, solve_planted
 from footplant.feet.soles import clearances_of, flatten_toes
@@ -89,8 +96,8 @@ def path(
     require_lead_in(lead_in)
     _check(clip, plant_at, timing)
     motion, character = clip.motion, clip.character
-    contacts = known_contacts(contacts, clip)
     lead = lead_in_frames(clip)
+    contacts = contacts_after_lead_in(contacts, clip, lead)
     travel = _held(find_travel(motion[lead:], character, contacts), lead)
     if travel.length < SETTINGS.shortest_path * character.height:
         raise MotionError(

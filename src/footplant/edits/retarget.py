@@ -8,14 +8,21 @@ from functools import partial
 
 from footplant.clip import Clip
 from footplant.constraints import Constraint
-from footplant.contacts.detection import Contacts, known_contacts
+from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import lower_to_soles
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet
-from footplant.feet.lead_in import stand_lead_in
+from footplant.feet.lead_in import (
+    LeadIn,
+    contacts_after_lead_in,
+    dropped_lead_in,
+    lead_in_note,
+    require_lead_in,
+    stand_lead_in,
+)
 from footplant.feet.palms import palm_plants, without_idle_palms
-from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_on_top, solve_planted
+from footplant.feet.planting import EXTRA_LEVELS, WHOLE_BODY, can_plant, solve_planted
 from footplant.feet.soles import above_ground_constraints, flatten_toes, standing_places
 from footplant.feet.stage import Stage, with_plausible_floor
 from footplant.feet.steps import (
@@ -56,6 +63,7 @@ def retarget(
     constraints: Sequence[Constraint] = (),
     contacts: Contacts | None = None,
     copy: bool = False,
+    lead_in: LeadIn = "keep",
     progress: Progress | None = None,
 ) -> Solution:
     """Return the clip's motion on another character, with its footplants kept.
@@ -63,8 +71,10 @@ def retarget(
     keep_footsteps: keep footsteps where they are in the world; otherwise they are scaled with the leg length.
     method: None or "whole-body": feet, legs and hips, then arms; or a published method, by name or as an object.
     constraints: further constraints of the target, solved together with the footplants. contacts: the clip's contacts
-    if they are already known. copy: only copy rotations and solve nothing, as a baseline for comparison.
+    if they are already known. copy: only copy rotations and solve nothing, as a baseline for comparison. lead_in:
+    "keep" a T-pose before the motion, placed on the ground, or "drop" it.
     """
+    require_lead_in(lead_in)
     if not len(clip.motion):
         raise MotionError(f"expected a clip with frames to retarget, got none in {clip.name!r}")
     if isinstance(method, str):
@@ -73,13 +83,14 @@ def retarget(
     if whole is not target:
         refuse_constraints_on_detached_feet(target, constraints)
         solution = retarget(
-            clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, progress=progress
-        )
+            clip, whole, keep_footsteps=keep_footsteps, method=method, contacts=contacts, copy=copy, lead_in=lead_in,
+            progress=progress,
+        )  # fmt: skip
         return detach_feet(solution, target.skeleton)
     source = Kinematics(clip.motion)
     lead = lead_in_frames(clip)
-    contacts = without_idle_palms(known_contacts(contacts, clip, hands=True), clip.character.height, clip)
-    contacts = with_plausible_floor(contacts.since(lead), clip, lead)
+    contacts = contacts_after_lead_in(contacts, clip, lead, hands=True)
+    contacts = with_plausible_floor(without_idle_palms(contacts, clip.character.height, clip), clip, lead)
     stage = Stage.of(clip, target, contacts, keep_footsteps)
     copied = transfer(clip.motion, clip.character, target, stride=stage.scale, rise=stage.rise, about=stage.start)
     as_copied = copied
@@ -105,17 +116,14 @@ def retarget(
     if copy:
         solution = Stopwatch(problem).finish("copy of rotations", copied)
     elif method is None and can_plant(target):
-        alone = replace(problem, constraints=(*plants, *palms))
         arms = partial(
             solve_arms, target=target, source=source, source_character=clip.character, palms=palms,
             ground=stage.ground, frames=held,
         )  # fmt: skip
         solution = solve_planted(
-            alone, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress,
+            problem, plants, stage.ground, held, unlevelled=copied, palms=palms, progress=progress,
             arms=arms if palms or not same_bones(clip.character, target) else None,
         )  # fmt: skip
-        if constraints:
-            solution = solve_on_top(problem, solution, progress)
     else:
         if method is None or (isinstance(method, Hierarchical) and method.ik is None):
             # with the same bones, constraints that already hold change nothing, and straight knees stay straight
@@ -131,10 +139,10 @@ def retarget(
         solution = finish.apply(solution, source, clip.character)
     if lead:
         solution = replace(solution, motion=stand_lead_in(solution.motion, copied, target, stage.ground, lead)).noted(
-            f"the first {lead} frames are a lead-in pose (a T-pose): copied, and placed on the ground"
+            lead_in_note(lead, lead_in)
         )
     judged = (clip.motion, clip.character, contacts)
     before, after = measure_each((copied, solution.motion), target, contacts, against=judged, ground=stage.ground)
     faithful = fidelity((clip.motion, clip.character), (solution.motion, target), depth="joints", copied=as_copied)
     report = replace(solution.report, before=before, after=replace(after, fidelity=faithful))
-    return replace(solution, report=report)
+    return dropped_lead_in(replace(solution, report=report), lead, lead_in)

@@ -14,13 +14,20 @@ import numpy as np
 from footplant.clip import Clip
 from footplant.constraints import Constraint
 from footplant.constraints.doorways import Doorway, headroom, pass_under, stay_over
-from footplant.contacts.detection import Contacts, known_contacts
+from footplant.contacts.detection import Contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
 from footplant.feet.detached import attach_feet, detach_feet, refuse_constraints_on_detached_feet, with_attached_feet
 from footplant.feet.footing import Footing, find_footing
-from footplant.feet.lead_in import LeadIn, dropped_lead_in, lead_in_note, require_lead_in, stand_lead_in
+from footplant.feet.lead_in import (
+    LeadIn,
+    contacts_after_lead_in,
+    dropped_lead_in,
+    lead_in_note,
+    require_lead_in,
+    stand_lead_in,
+)
 from footplant.feet.planting import can_plant, solve_planted
 from footplant.feet.soles import flatten_toes
 from footplant.feet.stage import Stage
@@ -78,8 +85,8 @@ def terrain(
             method=method, contacts=contacts, lead_in=lead_in, progress=progress,
         )  # fmt: skip
         return detach_feet(solution, mover.skeleton)
-    contacts = known_contacts(contacts, clip)
     lead = lead_in_frames(clip)
+    contacts = contacts_after_lead_in(contacts, clip, lead)
     same = target is None
     target = clip.character if target is None else target
     stage = Stage.of(clip, target, contacts, keep_footsteps or same)

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from footplant.clip import Clip
+from footplant.contacts.detection import Contacts, find_contacts, known_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.stillness import lead_in_frames
 from footplant.errors import MotionError
@@ -37,6 +38,13 @@ def split_lead_in(clip: Clip) -> tuple[Motion, Clip]:
     """Return the lead-in frames of a clip, often none, and the clip without them."""
     lead = lead_in_frames(clip)
     return clip.motion[:lead], clip if not lead else replace(clip, motion=clip.motion[lead:])
+
+
+def contacts_after_lead_in(contacts: Contacts | None, clip: Clip, lead: int, *, hands: bool = False) -> Contacts:
+    """Return contacts of a clip that are known, or found without its first `lead` frames; all are after these."""
+    if contacts is not None or not lead:
+        return known_contacts(contacts, clip, hands=hands).since(lead)
+    return find_contacts((clip.motion[lead:], clip.character), hands=hands).delayed(lead)
 
 
 def join_lead_in(lead: Motion, motion: Motion, character: Character, ground: Ground) -> Motion:

@@ -7,6 +7,8 @@ from footplant.problem import Ik, Method
 
 NAMES = ("hierarchical", "filtered", "perframe", "warping", "perkey", "spacetime")
 """Every method, by the name that commands take."""
+WITH_EXACT_PASS = ("hierarchical", "filtered", "spacetime")
+"""Those that can leave out their last pass, in which constraints are enforced exactly."""
 
 
 def method_of(name: str, *, exact: bool = True, ik: Ik | None = None) -> Method:
