@@ -42,20 +42,24 @@ from footplant import (
 from footplant import constraints as c
 from footplant.blending import blend, compose, distance, graph, loops, matching, registration, transition, warp
 from footplant.constraints.doorways import Doorway
-from footplant.contacts import detection, ground, importance, stillness
+from footplant.contacts import detection, ground, hanging, importance, stillness
 from footplant.contacts.settings import StillnessSettings
 from footplant.edits import compare, drag, fit, merge, morph, morphology_independent, path, puppet, repair
 from footplant.edits import retarget as retargeting
 from footplant.edits import terrain as terrains
+from footplant.feet import detached, foot_curves, kept_plants, lead_in, palms, planting, soles, stances, steps, travel
+from footplant.humanoid import body_shell
 from footplant.humanoid.proportions import Proportions, apply_proportions
 from footplant.live.controller import build_controller
 from footplant.live.kalman import FrameFilter, SensorFilter
 from footplant.live.motion_set import load_set
 from footplant.live.puppeteer import PerformerFrame, Puppeteer
 from footplant.motion import concatenate, ground_transform, rest_motion
+from footplant.optical.solve import solve as solve_markers
 from footplant.problem import Problem, Solution, evaluate_constraints, worst_error
-from footplant.quality import measure, smoothness
+from footplant.quality import deviation, fidelity, measure, pair, penetration, smoothness, still_joints
 from footplant.skeleton import Limits, MovingPoint
+from footplant.solve import arms, legs
 from footplant.solve.ik import limb
 from footplant.solve.ik.groupccd import GroupCcd
 from footplant.solve.ik.hybrid import Hybrid
@@ -172,11 +176,26 @@ def figure(kind: str) -> Character:
                 offsets[roles[joint]] = 0.0
             skeleton = replace(whole_one.skeleton, offsets=offsets)
             return humanoid.make_character(skeleton, roles, name=kind)
+        case "lost joints":
+            roles = whole_one.require_roles()
+            lost = ("left_foot", "right_lower_leg", "left_hand", "head", "neck", "right_toes", "hips")
+            kept = {role: joints for role, joints in roles.joints.items() if role not in lost}
+            return replace(whole_one, roles=replace(roles, joints=kept))
+        case "no faces" | "flat skin" | "one sheet" | "loose skin":
+            skin = whole_one.skin
+            assert skin is not None
+            changes = {
+                "no faces": {"faces": np.zeros((0, 3), int)},
+                "flat skin": {"vertices": np.zeros_like(skin.vertices)},
+                "one sheet": {"faces": skin.faces[::7]},
+                "loose skin": {"weights": np.zeros_like(skin.weights), "inverse_bind": 0.0 * skin.inverse_bind},
+            }
+            return replace(whole_one, skin=replace(skin, normals=None, **changes[kind]))
     return whole_one
 
 
 FIGURES = ("whole", "sally", "no roles", "no contacts", "no height", "one joint", "no bones", "no shin", "no thigh",
-           "no arm", "tiny")  # fmt: skip
+           "no arm", "tiny", "lost joints", "no faces", "flat skin", "one sheet", "loose skin")  # fmt: skip
 MOTIONS = ("good", "no frames", "one frame", "two frames", "slow", "fast", "still", "moving bones", "jumpy", "far")
 
 
@@ -303,7 +322,55 @@ def made_constraints(draw) -> c.Constraint:
     return c.AccelerationLimit(point=point, most=draw(real(1.0)), **common)
 
 
+def mostly(good: Any, wild: Any):
+    """What is right, four times out of five: calls with many arguments get past the first checks."""
+    return st.integers(0, 4).flatmap(lambda number: wild if number == 4 else st.just(good))
+
+
+@st.composite
+def made_contacts(draw) -> detection.Contacts:
+    """Contacts as a caller may write them down, right or wrong."""
+    plants = []
+    for start in draw(st.sampled_from(((), (3,), (3, 20)))):
+        point = draw(word("left_heel", "left_ball", "right_ball", "left_palm"))
+        end = draw(mostly(start + 12, whole(9, 48)))
+        plants.append(
+            detection.Plant(point, draw(mostly(start, whole(3))), end, draw(mostly([0.1, 0, 0.2], arrays([0.1, 0, 0]))))
+        )
+    examined = draw(st.sampled_from(((*detection.FEET, *detection.HANDS), ())))
+    return detection.Contacts(
+        tuple(plants), examined, draw(mostly(48, whole(48))), draw(mostly(30.0, real(30.0))), draw(floors)
+    )
+
+
+@st.composite
+def made_footplants(draw) -> list[c.Footplant]:
+    """Footplants of soles and palms, odd in places."""
+    character = draw(st.one_of(st.just(figure("whole")), characters))
+    names = draw(st.lists(word("left_heel", "left_ball", "right_heel", "left_palm"), max_size=3))
+    return [
+        c.Footplant(
+            point=character.contacts.get(name) or draw(points()),
+            place=draw(mostly([0.1, 0.0, 0.2], st.one_of(st.none(), arrays([0.1, 0.0, 0.2])))),
+            frames=draw(st.sampled_from((range(5, 20), range(30, 48), (1,), range(0), range(40, 100), None))),
+        )
+        for name in names
+    ]
+
+
+known_contacts = st.one_of(st.none(), made_contacts())
+levels = st.one_of(floors, real(0.0))
+footplants = made_footplants()
+
+
 # whether an answer is valid
+
+REPORTS = (
+    measure.Quality, measure.PlantQuality, fidelity.Fidelity, penetration.SkinFigures, penetration.Inside,
+    pair.MotionPair, deviation.Deviation, body_shell.BodyShell, body_shell.ArmSamples, detection.Contacts,
+    detection.Plant, legs.FootCurve, smoothness.Smoothness, travel.Travel,
+)  # fmt: skip
+"""Answers all of whose numbers are finite."""
 
 
 def assert_valid(answer: Any) -> None:
@@ -322,8 +389,10 @@ def assert_valid(answer: Any) -> None:
         assert len(answer.root) == len(answer.rotations)
     elif isinstance(answer, Kinematics):
         assert_valid((answer.positions, answer.rotations))
-    elif isinstance(answer, Solution | Clip):
+    elif isinstance(answer, Solution | Clip | legs.LegSolution | planting.PlantedFeet | arms.ArmsResult):
         assert_valid(answer.motion)
+    elif isinstance(answer, REPORTS):
+        assert_valid(vars(answer))
     elif isinstance(answer, dict):
         assert_valid(tuple(answer.values()))
     elif isinstance(answer, list | tuple):
@@ -518,6 +587,119 @@ def _control(draw) -> Any:
     controller.request(state, draw(word(*controller.names)), draw(word("straight", "left")))
     _, pose = controller.step(state, draw(real(1 / 60)))
     return pose.root, pose.rotations
+
+
+def _contacts(draw) -> Any:
+    found = draw(made_contacts())
+    found = draw(
+        st.sampled_from(
+            (
+                lambda: found,
+                lambda: found.since(draw(whole(3))),
+                lambda: found.after(draw(whole(3))),
+                lambda: found.resample(draw(real(24.0)), draw(whole(40))),
+            )
+        )
+    )()
+    return found, found.masks(), found.at(3), found.intervals(draw(word("left_heel"))), found.to_dict()
+
+
+def _knee_flexions(draw) -> Any:
+    limbs = legs.legs_of(draw(characters))
+    return limbs and legs.knee_flexions(Kinematics(draw(motions)), limbs[0])
+
+
+def _foot_curve(draw) -> Any:
+    return foot_curves.foot_curve(
+        Kinematics(draw(motions)), draw(characters), draw(word("left", "right")), draw(footplants), draw(floors),
+        draw(st.one_of(st.none(), st.fixed_dictionaries({"left_heel": arrays(np.zeros(48))}))),
+    )  # fmt: skip
+
+
+@cache
+def _foot_curves(of: str) -> tuple[legs.FootCurve, legs.FootCurve]:
+    kinematics, character = Kinematics(moved("good", of)), figure(of)
+    left, right = (foot_curves.foot_curve(kinematics, character, side, (), geometry.Plane()) for side in legs.SIDES)
+    return left, right
+
+
+def _solve_legs(draw) -> Any:
+    left, right = _foot_curves("whole")
+    changed = replace(
+        left,
+        rotations=draw(mostly(left.rotations, arrays(left.rotations))),
+        planted=draw(mostly(np.arange(48) < 9, arrays(left.planted))),
+        places=draw(mostly(left.places + 0.01, arrays(left.places))),
+    )
+    hand = legs.HeldHand(
+        draw(mostly(np.ones(48, bool), arrays(np.ones(48, bool)))),
+        draw(mostly(np.ones((48, 3)), arrays(np.ones((48, 3))))),
+    )
+    clip_ = draw(clips)
+    return legs.solve_legs(
+        Kinematics(clip_.motion),
+        draw(mostly(clip_.character, characters)),
+        draw(mostly((changed, right), st.sampled_from(((left, right), (left,), ())))),
+        draw(st.sampled_from((None, {"left": hand}, {"wild": hand}))),
+        steps=draw(mostly(None, whole(2))),
+    )
+
+
+def _solve_arms(draw) -> Any:
+    clip_ = draw(clips)
+    source = draw(st.one_of(st.just(clip_), clips))
+    return arms.solve_arms(
+        clip_.motion,
+        draw(mostly(clip_.character, characters)),
+        Kinematics(source.motion),
+        draw(mostly(source.character, characters)),
+        palms=draw(footplants),
+        ground=draw(st.one_of(st.none(), floors)),
+        frames=draw(mostly(None, st.sampled_from((range(3, 30), range(-5, 9), range(40, 90), range(0, 48, 7), "x")))),
+    )
+
+
+def _plant_feet(draw) -> Any:
+    clip_ = draw(clips)
+    return planting.plant_feet(
+        clip_.motion,
+        draw(mostly(clip_.character, characters)),
+        draw(footplants),
+        draw(floors),
+        palms=draw(footplants),
+        allowed=draw(mostly(None, st.fixed_dictionaries({"left_heel": arrays(np.zeros(48))}))),
+        frames=draw(mostly(None, st.sampled_from((range(3, 30), range(-5, 9), range(40, 90))))),
+    )
+
+
+def _lead_in(draw) -> Any:
+    lead, rest = lead_in.split_lead_in(draw(clips))
+    other = draw(st.one_of(st.just(rest), clips))
+    joined = lead_in.join_lead_in(draw(st.one_of(st.just(lead), motions)), other.motion, rest.character, draw(floors))
+    return lead, rest, joined, lead_in.stand_lead_in(joined, joined, rest.character, geometry.Plane(), draw(whole(0)))
+
+
+def _pair(draw) -> Any:
+    source = draw(clips)
+    result = draw(st.one_of(st.just(source), clips))
+    return (
+        (source.motion, draw(mostly(source.character, characters))),
+        (result.motion, draw(mostly(result.character, characters))),
+    )
+
+
+def _motion_pair(draw) -> Any:
+    found = pair.motion_pair(*_pair(draw), lead_in=draw(st.one_of(st.none(), whole(0))))
+    return found and (found.fps, found.still, found.stances, found.frames)
+
+
+def _measure_skin(draw) -> Any:
+    source, result = _pair(draw)
+    found = pair.motion_pair(source, result)
+    if found is None:
+        return None
+    motion, character = draw(st.one_of(st.just(result), clips.map(lambda each: (each.motion, each.character))))
+    return penetration.measure_skin(found, motion, character, draw(st.one_of(st.none(), floors)))
 
 
 Draw = Callable[[Any], Any]
@@ -726,6 +908,79 @@ CHEAP: dict[str, Draw] = {
     "smoothness": lambda d: (
         smoothness.smoothness(Kinematics(d(motions)), d(real(1.7)), d(st.sampled_from((None, [3], [200], [])))) and None
     ),
+    "Contacts": _contacts,
+    "known_contacts": lambda d: detection.known_contacts(d(known_contacts), d(clips)) and None,
+    "as_ground": lambda d: ground.normal_of(ground.as_ground(d(levels)), d(arrays(np.eye(2)))),
+    "lower_to_soles": lambda d: ground.lower_to_soles(
+        d(floors), d(arrays(0.1 * np.eye(3) - 0.05)), d(real(1.7))
+    ).height(np.zeros((1, 2))),
+    "hanging_arm": lambda d: hanging.hanging_arm(Kinematics(d(motions)), d(characters), d(word("left", "right"))),
+    "stature": lambda d: arms.stature(d(characters)),
+    "legs_of": lambda d: legs.legs_of(d(characters)) and None,
+    "knee_flexions": _knee_flexions,
+    "solve_legs": _solve_legs,
+    "foot_curve": _foot_curve,
+    "BodyShell.of": lambda d: body_shell.BodyShell.of(d(characters)),
+    "ArmSamples.of": lambda d: body_shell.ArmSamples.of(d(characters)),
+    "surface_of": lambda d: body_shell.surface_of(d(characters)).samples(),
+    "vertex_parts": lambda d: body_shell.vertex_parts(d(characters)),
+    "attach_feet": lambda d: detached.attach_feet(d(characters)).skeleton.offsets,
+    "attached_motion": lambda d: detached.attached_motion(d(motions), d(characters).skeleton),
+    "detached_motion": lambda d: detached.detached_motion(d(motions), d(characters).skeleton),
+    "with_attached_feet": lambda d: detached.with_attached_feet(d(clips)),
+    "can_plant": lambda d: planting.can_plant(d(characters)),
+    "lead-in": _lead_in,
+    "require_lead_in": lambda d: lead_in.require_lead_in(d(st.one_of(word("keep", "drop"), real(1.0)))),
+    "palms": lambda d: (
+        palms.without_idle_palms(d(made_contacts()), d(real(1.7)), d(st.one_of(st.none(), clips))),
+        palms.hangs_by_hands(d(made_contacts()), d(real(1.7))),
+    ),
+    "hip_width": lambda d: (steps.hip_width(d(characters)), steps.foot_length(d(characters), d(word("left", "right")))),
+    "find_steps": lambda d: len(steps.find_steps(d(made_contacts()), d(real(0.2)), d(whole(0)))),
+    "find_travel": lambda d: travel.find_travel(d(motions), d(characters), d(known_contacts)),
+    "clearances_of": lambda d: soles.clearances_of(Kinematics(d(motions)), d(characters), d(floors)),
+    "standing_places": lambda d: soles.standing_places(d(footplants), d(motions), d(characters)),
+    "flatten_toes": lambda d: soles.flatten_toes(d(motions), d(characters), d(footplants), d(floors)),
+    "correct_soles": lambda d: soles.correct_soles(d(motions), d(characters), d(footplants), d(floors)),
+    "motion_pair": _motion_pair,
+    "bone_height": lambda d: pair.bone_height(Kinematics(d(motions)), d(characters)),
+    "deviation": lambda d: deviation.deviation(
+        Kinematics(d(motions)), d(characters), Kinematics(d(motions)), d(characters)
+    ),
+    "still_intervals": lambda d: still_joints.still_intervals(
+        d(arrays(np.zeros((20, 2, 3)))), d(st.sampled_from(([0, 1], [2], [-3], [], ["x"]))), d(real(30.0))
+    ),
+    "humanoid.measure": lambda d: (
+        lambda skeleton, roles: (
+            humanoid.standing_height(skeleton, roles),
+            humanoid.leg_length(skeleton, roles),
+            humanoid.segment_masses(skeleton, roles),
+            len(humanoid.contact_points(skeleton, roles)),
+        )
+    )(d(characters).skeleton, d(characters).require_roles()),
+    "humanoid.joint_limits": lambda d: (
+        humanoid.joint_limits(d(characters).skeleton, d(characters).require_roles()) and None
+    ),
+    "humanoid.find_units": lambda d: humanoid.find_units(
+        d(characters).skeleton, d(characters).roles, d(st.sampled_from(({"m": 1.0, "cm": 0.01}, {}, {"x": np.nan})))
+    )[1],
+    "humanoid.find_up": lambda d: humanoid.find_up(
+        d(characters).skeleton, d(characters).roles, d(arrays(np.zeros((4, 22, 3))))
+    ),
+    "humanoid.reference": lambda d: (
+        lambda skeleton, roles: (
+            humanoid.reference_pose(skeleton, roles),
+            humanoid.reference_world(skeleton, roles),
+            humanoid.mirror_map(skeleton, roles),
+        )
+    )(d(characters).skeleton, d(characters).require_roles()),
+    "humanoid.with_reference": lambda d: (
+        humanoid.with_reference(
+            d(characters).skeleton, d(characters).require_roles(), d(arrays(walk().motion.rotations[:4]))
+        )
+        and None
+    ),
+    "proportions_of": lambda d: humanoid.proportions_of(d(characters), d(characters)) and None,
     "Doorway": lambda d: Doorway(d(arrays([0.0, 0.0])), d(real(0.0)), d(real(1.5))) and None,
 }
 """Calls of a millisecond or so: what is called with what is drawn."""
@@ -734,9 +989,48 @@ DEAR: dict[str, Draw] = {
     "find_contacts": lambda d: (
         detection.find_contacts(d(clips), toes=d(st.booleans()), hands=d(st.booleans())) and None
     ),
-    "measure": lambda d: measure.measure(d(clips)) and None,
+    "measure": lambda d: measure.measure(
+        d(clips),
+        d(st.one_of(st.none(), characters)),
+        d(known_contacts),
+        against=d(st.one_of(st.none(), clips)),
+        ground=d(st.one_of(st.none(), levels)),
+        constraints=d(st.sampled_from(((), (("x", np.ones(48)),), (("x", "y"),)))),
+        fidelity=d(st.sampled_from((None, "joints", "skin", "wild"))),
+    ),
+    "measure_each": lambda d: measure.measure_each(
+        d(st.lists(motions, max_size=2)), d(characters), d(known_contacts), against=d(clips), ground=d(levels)
+    ),
+    "fidelity": lambda d: fidelity.fidelity(
+        *_pair(d),
+        depth=d(word("joints", "skin")),
+        ground=d(st.one_of(st.none(), levels)),
+        copied=d(st.one_of(st.none(), motions)),
+        lead_in=d(st.one_of(st.none(), whole(0))),
+    ),
+    "measure_skin": _measure_skin,
+    "solve_arms": _solve_arms,
+    "plant_feet": _plant_feet,
+    "find_skating_contacts": lambda d: stances.find_skating_contacts(
+        d(motions), d(characters), slide=d(st.one_of(st.none(), real(0.3))), ground=d(st.one_of(st.none(), floors))
+    ),
+    "own_plants": lambda d: len(kept_plants.own_plants(d(motions), d(characters))),
+    "solve_markers": lambda d: (
+        solve_markers(
+            _markers(d),
+            d(st.one_of(st.none(), characters)),
+            table=d(st.sampled_from((None, {}, {"A": "left_hand"}))),
+            pose_frame=d(st.one_of(st.none(), whole(0))),
+            smooth=d(st.booleans()),
+        ).clip
+    ),
     "retarget": lambda d: retargeting.retarget(
-        d(clips), d(characters), constraints=tuple(d(st.lists(made_constraints(), max_size=1)))
+        d(clips),
+        d(characters),
+        constraints=tuple(d(st.lists(made_constraints(), max_size=1))),
+        method=d(st.sampled_from((None, None, "whole-body", *NAMES, "wild"))),
+        contacts=d(known_contacts),
+        keep_footsteps=d(st.booleans()),
     ),
     "repair": lambda d: repair.repair(
         d(clips),

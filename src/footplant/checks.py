@@ -149,6 +149,15 @@ def indices(values: ArrayLike, count: int, what: str, error: Kind = ArgumentErro
     return array.astype(np.int64, copy=False)
 
 
+def frame_span(frames: range | None, count: int, error: Kind = MotionError) -> range:
+    """Return consecutive frames of a motion of `count` frames; None stands for all of them."""
+    if frames is None:
+        return range(count)
+    if not isinstance(frames, range) or frames.step != 1 or frames.start < 0 or max(frames.start, frames.stop) > count:
+        raise error(f"expected frames as a range within 0..{count} with a step of 1, got {_short(frames)}")
+    return frames
+
+
 MOST_FRAMES = 10_000_000
 """Frames that a motion is made of at most: more are taken for a mistake in a rate or a count."""
 

@@ -78,7 +78,7 @@ class Plane:
 
     def normal(self, places: ArrayLike) -> NDArray:
         """Return the unit normal at positions (x, z), shape (…, 3)."""
-        return np.broadcast_to(self._normal, (*np.shape(places)[:-1], 3))
+        return np.broadcast_to(self._normal, (*_positions(places).shape[:-1], 3))
 
 
 Basis = Literal["linear", "cubic", "bspline"]

@@ -58,7 +58,7 @@ class Stairs:
 
     def normal(self, places: ArrayLike) -> NDArray:
         """Return the unit normal (…, 3): treads are level."""
-        return np.broadcast_to(rotation.AXES["y"], (*np.shape(places)[:-1], 3))
+        return np.broadcast_to(rotation.AXES["y"], (*rows_of_width(places, 2, "places (x, z)").shape[:-1], 3))
 
 
 def slope(degrees: float, heading: float = 0.0, through: ArrayLike = (0.0, 0.0, 0.0)) -> Plane:

@@ -64,6 +64,7 @@ def _hips_from_root(rotations: NDArray, character: Character) -> NDArray:
 
 def hip_centers(kinematics: Kinematics, character: Character) -> NDArray:
     """Return the midpoint (F, 3) of the two hip joints, metres: comparable between characters, unlike the root."""
+    character.require_fit(kinematics.motion.skeleton)
     roles = character.require_roles()
     positions = kinematics.positions
     return 0.5 * (positions[:, roles["left_upper_leg"]] + positions[:, roles["right_upper_leg"]])

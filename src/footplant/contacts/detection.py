@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from footplant.checks import frame_rate, real_array, real_number
+from footplant.checks import MOST_FRAMES, frame_rate, real_array, real_number, shaped, whole_number
 from footplant.clip import Clip
 from footplant.contacts.ground import Ground, as_ground, estimate_ground, supported
 from footplant.contacts.settings import StillnessSettings
@@ -43,6 +43,12 @@ class Plant:
     place: NDArray
     """(3,) metres; the median world position of the point over these frames."""
 
+    def __post_init__(self) -> None:
+        """Check the interval and the place."""
+        start = whole_number(self.start, "the first frame of a contact", MotionError)
+        whole_number(self.end, f"the end of a contact that starts at frame {start}", MotionError, low=start)
+        object.__setattr__(self, "place", shaped(self.place, (3,), "the place of a contact", MotionError))
+
     def __len__(self) -> int:
         """Return the number of frames."""
         return self.end - self.start
@@ -68,6 +74,11 @@ class Contacts:
     """The ground, as given or as estimated from the plants: `ground.height(places)`."""
     noise: float = 0.0
     """Metres per axis; estimated white noise of the points."""
+
+    def __post_init__(self) -> None:
+        """Check the frames; contacts of a loop may start before the first or end after the last one."""
+        whole_number(self.frames, "frames of a motion", MotionError, low=0, high=MOST_FRAMES)
+        frame_rate(self.fps, MotionError)
 
     def intervals(self, point: str) -> list[tuple[int, int]]:
         """Return (start, end) of the point's plants, end excluded."""
@@ -95,6 +106,7 @@ class Contacts:
 
     def since(self, frame: int) -> Contacts:
         """Return the contacts from a frame on, earlier parts removed; frame numbers do not change."""
+        whole_number(frame, "a frame", MotionError, low=0)
         kept = (replace(plant, start=max(plant.start, frame)) for plant in self.plants if plant.end > frame)
         return replace(self, plants=tuple(kept))
 
@@ -112,7 +124,8 @@ class Contacts:
 
     def resample(self, fps: float, frames: int) -> Contacts:
         """Return the contacts at another frame rate: the new frames that lie inside each plant."""
-        ratio = fps / self.fps
+        frames = whole_number(frames, "frames of a motion", MotionError, low=0)
+        ratio = frame_rate(fps, MotionError) / self.fps
         plants = []
         for plant in self.plants:
             # the last planted frame is end − 1; after it the point may already be moving
@@ -179,6 +192,9 @@ def known_contacts(
     frames = len(clip.motion if isinstance(clip, Clip) else clip[0])
     if contacts.frames != frames:
         raise MotionError(f"expected contacts of a clip of {frames} frames, got ones of {contacts.frames}")
+    for plant in contacts.plants:
+        if plant.start < 0 or plant.end > frames:
+            raise MotionError(f"expected contacts within 0..{frames}, got one in {plant.start}..{plant.end}")
     return contacts
 
 

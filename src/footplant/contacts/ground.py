@@ -90,20 +90,23 @@ def lower_to_soles(guess: Ground, soles: ArrayLike, height: float) -> Ground:
     """
     from scipy.ndimage import minimum_filter
 
-    soles = np.asarray(soles, float).reshape(-1, 3)
+    soles = all_finite(rows_of_width(soles, 3, "soles"), "soles").reshape(-1, 3)
+    height = real_number(height, "height", above=0.0)
     level = guess.height(soles[:, ::2])
     below = soles[soles[:, 1] < level]
     if not len(below):
         return guess
     spacing, top = SUPPORT.cell * height, float(level.max())
     wide = round(SUPPORT.sole_radius / SUPPORT.cell)
-    margin = int(np.ceil((top - below[:, 1].min()) / (SUPPORT.pit_slope * spacing))) + wide + 2
-    first = np.floor(below[:, ::2] / spacing).astype(np.int64)
+    # as real numbers: places far away in cells of a tiny body are beyond whole ones
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        rings = np.ceil((top - below[:, 1].min()) / (SUPPORT.pit_slope * spacing)) + wide + 2
+        cells = np.floor(below[:, ::2] / spacing)
+        if not (np.ptp(cells, axis=0) + 2 * rings + 2).prod() <= MOST_CELLS:
+            return guess
+    margin, first = int(rings), cells.astype(np.int64)
     low = first.min(axis=0) - margin
-    size = first.max(axis=0) - low + margin + 2
-    if int(size.prod()) > MOST_CELLS:
-        return guess
-    ceiling = np.full(tuple(size.tolist()), top)
+    ceiling = np.full(tuple((first.max(axis=0) - low + margin + 2).tolist()), top)
     # write all four corners of the cell, so that interpolation between them stays below the sole
     for i in (0, 1):
         for k in (0, 1):
@@ -122,10 +125,11 @@ def lower_to_soles(guess: Ground, soles: ArrayLike, height: float) -> Ground:
 
 def normal_of(ground: Ground, places: ArrayLike) -> NDArray:
     """Return unit normals (…, 3) of any ground over places (…, 2), by central differences over 1 cm."""
+    places = all_finite(rows_of_width(places, 2, "places (x, z)"), "places (x, z)")
     own = getattr(ground, "normal", None)
     if own is not None and not isinstance(ground, InterpolatedGround):
         return own(places)
-    places, step = np.asarray(places, float), 0.01
+    step = 0.01
     slopes = [
         (ground.height(places + shift) - ground.height(places - shift)) / (2 * step) for shift in step * np.eye(2)
     ]

@@ -27,10 +27,11 @@ HANGING = HangingSettings()
 
 def hanging_arm(kinematics: Kinematics, character: Character, side: str) -> NDArray:
     """Return weights (F,), 0 to 1: how much an arm hangs down along the trunk, nearly straight."""
+    character.require_fit(kinematics.motion.skeleton)
     roles, places = character.require_roles(), kinematics.positions
     names = [f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand"]
     top = next((role for role in ("neck", "head") if role in roles), None)
-    if top is None or not all(name in roles for name in names):
+    if top is None or not all(name in roles for name in ("hips", *names)):
         return np.zeros(len(places))
     from footplant.kernels import touches as kernel
 

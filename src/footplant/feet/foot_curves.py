@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import broadcast
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground, normal_of
+from footplant.errors import SkeletonError
 from footplant.humanoid.sole import foot_outline
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, MovingPoint, Point
@@ -68,20 +70,21 @@ def foot_curve(
 
     allowed: contact point → metres, 0 or below: how deep it may be in the ground. parts: those that must be above it.
     """
+    character.require_fit(kinematics.motion.skeleton)
     frames, fps = len(kinematics.motion), kinematics.motion.fps
     foot = character.require_roles()[f"{side}_foot"]
     reference, ankles = kinematics.rotations[:, foot], kinematics.positions[:, foot]
     points = {part: character.contacts[f"{side}_{part}"] for part in SOLE if f"{side}_{part}" in character.contacts}
+    if not any(part in points for part in parts):
+        raise SkeletonError(f"expected {', '.join(parts)} of the {side} foot of {character.name!r}, got none of them")
     back = rotation.inverse(reference)
     arms = {part: rotation.rotate(back, kinematics.point(point) - ankles) for part, point in points.items()}
     held = {
         part: _held(plants, points.get(part), frames, fps, settings.crossfade) for part in ("heel", "ball")
     }  # fmt: skip
+    given = {} if allowed is None else {name: broadcast(depth, (frames,), name) for name, depth in allowed.items()}
     depths = {
-        part: np.broadcast_to(
-            np.minimum(0.0 if allowed is None else allowed.get(f"{side}_{part}", 0.0), -settings.depth), frames
-        )
-        for part in points
+        part: np.broadcast_to(np.minimum(given.get(f"{side}_{part}", 0.0), -settings.depth), frames) for part in points
     }
     turned = _turned(kinematics, character, foot, reference, arms, held, ground, depths, settings)
     places, planted = np.zeros((frames, 3)), np.zeros(frames, bool)

@@ -49,8 +49,10 @@ def contacts_after_lead_in(contacts: Contacts | None, clip: Clip, lead: int, *, 
 
 def join_lead_in(lead: Motion, motion: Motion, character: Character, ground: Ground) -> Motion:
     """Return the motion with lead-in frames of the same skeleton before it, each moved vertically to the ground."""
+    character.require_fit(motion.skeleton)
     if not len(lead):
         return motion
+    character.require_fit(lead.skeleton)
     parts = (on_ground(lead, character, ground), motion)
     root, rotations = (np.concatenate([getattr(part, key) for part in parts]) for key in ("root", "rotations"))
     offsets = None
@@ -75,7 +77,7 @@ def lead_in_note(lead: int, wish: LeadIn) -> str:
 def on_ground(motion: Motion, character: Character, ground: Ground) -> Motion:
     """Return the motion with each frame moved vertically so that its lowest sole point is on the ground."""
     points = [point for name, point in character.contacts.items() if not name.endswith("palm")]
-    if not points:
+    if not points or not len(motion):
         return motion
     places = Kinematics(motion).points(points)
     lowest = (places[..., 1] - ground.height(places[..., ::2])).min(axis=1)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import real_number
 from footplant.clip import Clip
 from footplant.constraints import Footplant
-from footplant.contacts.detection import HANDS, Contacts, Plant
+from footplant.contacts.detection import HANDS, Contacts, Plant, known_contacts
 from footplant.contacts.hanging import hanging_arm
+from footplant.errors import MotionError
 from footplant.feet.steps import STEP_SETTINGS
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character
@@ -56,10 +58,12 @@ def without_idle_palms(contacts: Contacts, height: float, clip: Clip | None = No
     That is a palm at a turning point of the arm's swing and, with a clip given, an arm that hangs down while the body
     hardly moves. height: of the body, metres.
     """
+    height = real_number(height, "height", MotionError, above=0.0)
     if not any(plant.point in HANDS for plant in contacts.plants):
         return contacts
     hanging = dict.fromkeys(HANDS, np.zeros(contacts.frames))
     if clip is not None and clip.character.roles is not None:
+        known_contacts(contacts, clip)
         kinematics = Kinematics(clip.motion)
         hanging = {name: hanging_arm(kinematics, clip.character, name.partition("_")[0]) for name in HANDS}
     kept = []
@@ -77,7 +81,7 @@ def without_idle_palms(contacts: Contacts, height: float, clip: Clip | None = No
 
 def hangs_by_hands(contacts: Contacts, height: float) -> bool:
     """Return whether the palms often hold something in the air: a rope, a bar, rungs. height: of the body, metres."""
-    held = np.zeros(contacts.frames, bool)
+    height, held = real_number(height, "height", MotionError, above=0.0), np.zeros(contacts.frames, bool)
     for plant in contacts.plants:
         if plant.point in HANDS and not _on_ground(plant, contacts, height):
             held[plant.start : plant.end] = True

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import broadcast, frame_span
 from footplant.constraints import Footplant
 from footplant.contacts.ground import Ground
 from footplant.feet.foot_curves import foot_curve
@@ -116,12 +117,18 @@ def plant_feet(
     below: how deep it may be in the ground. frames: those to solve (a lead-in is left as it is); None: all.
     """
     settings = LEG_SETTINGS if settings is None else settings
-    span = range(len(motion)) if frames is None else frames
+    character.require_fit(motion.skeleton)
+    span = frame_span(frames, len(motion))
     part = motion[span.start : span.stop]
     inside = [number for number, plant in enumerate(plants) if _shares(plant, span)]
     shifted = tuple(_since(plants[number], span) for number in inside)
     held = tuple(_since(palm, span) for palm in palms if _shares(palm, span))
-    depths = None if allowed is None else {name: depth[span.start : span.stop] for name, depth in allowed.items()}
+    depths = None
+    if allowed is not None:
+        depths = {
+            name: broadcast(depth, (len(motion),), f"allowed depths of {name!r}")[span.start : span.stop]
+            for name, depth in allowed.items()
+        }
     base = flatten_toes(part, character, shifted, ground)
     first = _solve(base, character, shifted, held, ground, depths, settings, ("heel", "ball"), ROUGH_STEPS)
     level = lift_toe_tips(

@@ -12,7 +12,7 @@ from footplant import humanoid, rotation
 from footplant.constraints import Above, Footplant
 from footplant.contacts.ground import Ground, normal_of
 from footplant.contacts.settings import SUPPORT
-from footplant.errors import SkeletonError
+from footplant.errors import MotionError, SkeletonError
 from footplant.feet.posed import Posed
 from footplant.feet.standing import FootSupport, foot_support_of
 from footplant.feet.steps import STEP_SETTINGS
@@ -65,6 +65,7 @@ def correct_soles(
 
 
 def _stands(motion: Motion, character: Character, plants: Sequence[Footplant]) -> FootSupport:
+    character.require_fit(motion.skeleton)
     return foot_support_of(tuple(plants), character, len(motion), motion.fps)
 
 
@@ -76,6 +77,8 @@ def _level_toes(posed: Posed, character: Character, stands: FootSupport, ground:
     reference = humanoid.reference_world(skeleton, roles)[1]
     sides = {side: toes for side in ("left", "right") if (toes := roles.get(f"{side}_toes"))}
     if before is not None:
+        if before.rotations.shape != posed.local.shape:
+            raise MotionError(f"expected motions of shape {posed.local.shape[:2]}, got {before.rotations.shape[:2]}")
         for toes in sides.values():
             posed.local[:, toes] = before.rotations[:, toes]
             posed.turned(toes)
@@ -263,13 +266,16 @@ def _beside(need: NDArray, held: NDArray, half: int) -> NDArray:
 
 def standing_places(plants: Sequence[Footplant], motion: Motion, character: Character) -> NDArray:
     """Return places (N, 3), metres, that support a foot: each footplant implies level ground under its whole foot."""
+    character.require_fit(motion.skeleton)
     kinematics, found = Kinematics(motion), [np.zeros((0, 3))]
     for side in ("left", "right"):
         own = {name: point for name, point in character.contacts.items() if name in [f"{side}_{p}" for p in SOLE]}
         tracks = {point: kinematics.point(point) for point in own.values()}
         for plant in plants:
             if plant.point in tracks and plant.place is not None and plant.frames:
-                held = np.asarray(plant.frames)
+                held = [frame for frame in plant.frames if frame < len(motion)]
+                if not held:
+                    continue
                 away = [np.median((track - tracks[plant.point])[held], axis=0) for track in tracks.values()]
                 found.append(np.asarray(plant.place) + np.array(away) * [1.0, 0.0, 1.0])
     return np.concatenate(found)
@@ -303,6 +309,7 @@ def above_ground_constraints(
 
 def clearances_of(kinematics: Kinematics, character: Character, ground: Ground) -> dict[str, NDArray]:
     """Return contact point of a sole → (F,) clearance from the ground, metres, 0 if above it: the penetration."""
+    character.require_fit(kinematics.motion.skeleton)
     found = {}
     for side in ("left", "right"):
         for part in SOLE:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import real_number
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant, find_contacts
 from footplant.contacts.ground import Ground
 from footplant.contacts.settings import SUPPORT, StillnessSettings
+from footplant.errors import MotionError
 from footplant.feet.soles import SOLE, flatten_toes
 from footplant.feet.steps import STEP_SETTINGS
 from footplant.geometry import Plane
@@ -55,6 +57,8 @@ def find_skating_contacts(
     first. Where the usual detection finds most of a passage at rest, the union of these rests is the contact, so that
     a foot that only creeps keeps its exact onset and release. Otherwise it is the whole passage, until the foot lifts.
     """
+    if slide is not None:
+        slide = real_number(slide, "speed of sliding", MotionError, low=0.0)
     strict = find_contacts((motion, character), ground=ground)
     speed = SLIDE if slide is None else slide / character.height
     usual = StillnessSettings()

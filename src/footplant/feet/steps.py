@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import real_number, whole_number
 from footplant.constraints import Footplant
 from footplant.contacts.detection import Contacts, Plant
 from footplant.contacts.ground import Ground
+from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.skeleton import Character, Point
 
@@ -71,6 +73,8 @@ def find_steps(contacts: Contacts, foot: float, first: int = 0) -> list[Step]:
     A heel and a ball belong to one step if they are in contact at (nearly) the same time, at a distance of about the
     foot length `foot` (metres).
     """
+    real_number(foot, "foot length", MotionError, low=0.0)
+    whole_number(first, "a frame", MotionError)
     steps = []
     near = STEP_SETTINGS.same_step * contacts.fps
     plants = [replace(plant, start=max(plant.start, first)) for plant in contacts.plants if plant.end > first]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from footplant.contacts.detection import Contacts
 from footplant.curves import Curve
+from footplant.errors import MotionError
 from footplant.grounds import direction
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -82,6 +83,8 @@ def find_travel(motion: Motion, character: Character, contacts: Contacts | None 
     follows the rotation of the body from the previous heading to the next. A motion that doubles back follows its path
     backwards. contacts: give the length of a stride.
     """
+    if not len(motion):
+        raise MotionError("expected a motion with frames, got none")
     kinematics = Kinematics(motion)
     hips = hip_centers(kinematics, character)[:, ::2]
     if len(motion) < 3:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.errors import SkeletonError
 from footplant.humanoid.body_proxy import AROUND, RINGS, SEGMENTS, BodySurface
 from footplant.skeleton import Character, Roles, Skeleton, Skin
 
@@ -131,7 +132,8 @@ def _cached(character: Character) -> tuple[BodyShell, ArmSamples]:
 def vertex_parts(character: Character) -> NDArray:
     """Return the role (V,) of each vertex's heaviest joint, or of its nearest ancestor with a role ("" for none)."""
     roles, skin, skeleton = character.require_roles(), character.skin, character.skeleton
-    assert skin is not None
+    if skin is None:
+        raise SkeletonError(f"expected a character with a skin, got {character.name!r} without one")
     by_joint = {joint: role for role, chain in roles.joints.items() for joint in chain}
     of_joint: list[str] = []
     for joint, parent in enumerate(skeleton.parents):
@@ -201,7 +203,8 @@ def _skin_samples(character: Character, chosen: NDArray, count: int):
     skin = character.skin
     assert skin is not None
     faces = skin.faces[chosen[skin.faces].all(axis=1)] if skin.faces.size else np.zeros((0, 3), np.int64)
-    if len(faces) < 8:
+    # vertices without weight do not follow any joint
+    if len(faces) < 8 or not (skin.weights[faces].sum(axis=2) > 0.0).all():
         return None
     open_corners = np.ascontiguousarray(skin.vertices[faces])
     vertices, faces, shared = _closed(skin.vertices, faces, 1e-5 * character.height)
@@ -251,7 +254,10 @@ def _skin_samples(character: Character, chosen: NDArray, count: int):
         ]
         influences.append(local)
         turned = skin.inverse_bind[kept[0][1], :3, :3] @ outward[n]
-        own[n] = turned / np.linalg.norm(turned)
+        length = np.linalg.norm(turned)
+        if not length > 0.0:
+            return None
+        own[n] = turned / length
     return influences, own, width
 
 

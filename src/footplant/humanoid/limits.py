@@ -41,6 +41,7 @@ straight arm does not show its hinge axis. y and z change sign on the right.
 
 def joint_limits(skeleton: Skeleton, roles: Roles) -> Limits:
     """Return limits for every joint that has a role; the others, and the hips, are free (±∞)."""
+    roles.require_fit(skeleton)
     lower, upper = np.full((len(skeleton), 3), -np.inf), np.full((len(skeleton), 3), np.inf)
     column = len(roles.joints.get("neck", ())) + len(roles.joints.get("head", ()))
     for role, chain in roles.joints.items():

@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from footplant.checks import shaped
+from footplant.errors import HumanoidError
 from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.posture import leg_cosines, trunk
 from footplant.humanoid.shape import Tree, tree_of
@@ -34,6 +36,7 @@ def standing_height(skeleton: Skeleton, roles: Roles) -> float:
     spine, neck, head and crown. Sole and crown come from end sites where they are plausible, else from anthropometric
     tables (Winter 2009, figure 4.1).
     """
+    roles.require_fit(skeleton)
     return _standing_height(SkeletonKey(skeleton), RolesKey(roles))
 
 
@@ -50,6 +53,7 @@ def _standing_height(key: SkeletonKey, roles_key: RolesKey) -> float:
 
 def leg_length(skeleton: Skeleton, roles: Roles) -> float:
     """Return the length from hip joint to ankle along the bones, mean of both sides, in the skeleton's units."""
+    roles.require_fit(skeleton)
     legs = []
     for side in ("left", "right"):
         joints = [roles.get(f"{side}_{part}") for part in ("upper_leg", "lower_leg", "foot")]
@@ -160,7 +164,9 @@ def find_up(skeleton: Skeleton, roles: Roles | None, positions: ArrayLike) -> st
     the floor, along whose normal the lowest joints keep their height. So the rest pose and the floor outvote crawling,
     lying and cartwheels. Without roles only the floor counts, with a preference for y.
     """
-    frames = np.asarray(positions, float).reshape(-1, len(skeleton), 3)
+    if roles is not None:
+        roles.require_fit(skeleton)
+    frames = shaped(positions, ("F", len(skeleton), 3), "positions", HumanoidError)
     names = list(_AXES)
     axes = np.array([_AXES[name] for name in names], float)
     floor = _floor_evidence(frames)

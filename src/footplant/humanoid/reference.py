@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from footplant import rotation
+from footplant.checks import shaped
+from footplant.errors import SkeletonError
 from footplant.humanoid.alignment import Alignment, MotionEvidence
 from footplant.humanoid.cache import CACHE_SIZE, RolesKey, SkeletonKey
 from footplant.humanoid.names import read_all
@@ -78,6 +80,7 @@ def reference_world(skeleton: Skeleton, roles: Roles) -> tuple[NDArray, NDArray]
 def _cached(skeleton: Skeleton, roles: Roles) -> tuple[Roles, NDArray, NDArray, NDArray]:
     cached = _CACHE.get(skeleton)
     if cached is None or cached[0] is not roles:
+        roles.require_fit(skeleton)
         pose = roles.reference
         if pose is None:
             pose = _straighten(skeleton, roles, skeleton.rest)
@@ -90,7 +93,8 @@ def with_reference(skeleton: Skeleton, roles: Roles, rotations: ArrayLike) -> Ro
 
     rotations: (F, J, 4) local rotations of some frames, y up; the frame with the best standing score is aligned.
     """
-    frames = np.asarray(rotations, float)
+    roles.require_fit(skeleton)
+    frames = shaped(rotations, ("F", len(skeleton), 4), "rotations", SkeletonError)
     frames = frames[:: max(1, len(frames) // SETTINGS.most_frames)]
     rest = _rest_standing_score(SkeletonKey(skeleton), RolesKey(roles))
     if rest >= SETTINGS.standing_score or len(frames) == 0:

@@ -45,6 +45,8 @@ def deviation(ours: Kinematics, character: Character, theirs: Kinematics, source
     """Return the deviation over the frames that both have; None if they share neither joints nor roles."""
     from footplant.kernels.measures import bone_angles
 
+    for kinematics, owner in ((ours, character), (theirs, source)):
+        owner.require_fit(kinematics.motion.skeleton)
     frames = min(len(ours.motion), len(theirs.motion))
     a, b = ours.motion.skeleton, theirs.motion.skeleton
     if a.names == b.names and np.array_equal(a.parents, b.parents) and np.abs(a.rest - b.rest).max() < 1e-6:

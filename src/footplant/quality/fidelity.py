@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from footplant.contacts.ground import Ground, as_ground
+from footplant.errors import MotionError
 from footplant.motion import Motion
 from footplant.quality.hands import hands_together
 from footplant.quality.pair import MotionPair, motion_pair, quantile
@@ -249,6 +250,10 @@ def fidelity(
     frames of the source before its motion, if they are known.
     """
     motion, character = result
+    if depth not in get_args(Depth):
+        raise MotionError(f"expected depth to be one of {', '.join(get_args(Depth))}, got {depth!r}")
+    if copied is not None:
+        character.require_fit(copied.skeleton)
     # files round their frame rates: rates that stay within half a frame over the clip are the same
     if abs(motion.fps / source[0].fps - 1.0) * len(motion) > 0.5:
         motion = motion.resample(source[0].fps)

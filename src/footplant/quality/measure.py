@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from footplant import humanoid
+from footplant.checks import real_array
 from footplant.clip import Clip
 from footplant.contacts.detection import Contacts, Plant, find_contacts, known_contacts
 from footplant.contacts.ground import Ground, as_ground
@@ -290,6 +291,8 @@ def _measure_plants(tracks: Tracks, contacts: Contacts, own: Contacts | None, fp
     from footplant.kernels.measures import plant_errors
 
     frames = len(tracks.places)
+    if any(plant.start < 0 for plant in contacts.plants):
+        raise MotionError(f"expected contacts from frame 0 on, got {min(plant.start for plant in contacts.plants)}")
     plants = [p for p in contacts.plants if p.point in tracks.names and p.start < min(p.end, frames)]
     rows = [(tracks.names.index(plant.point), plant.start, min(plant.end, frames)) for plant in plants]
     table = np.empty((len(plants), 3))
@@ -326,7 +329,7 @@ def _limits(motion: Motion, character: Character) -> tuple[int | None, float | N
 
 
 def _constraint_error(name: str, residual: ArrayLike, height: float) -> ConstraintQuality:
-    values = np.abs(np.asarray(residual, float))
+    values = np.abs(np.atleast_1d(real_array(residual, f"residuals of {name!r}", MotionError)))
     values = np.linalg.norm(values.reshape(len(values), -1), axis=1) if values.ndim > 1 else values
     worst, mean = (float(values.max()), float(values.mean())) if values.size else (0.0, 0.0)
     return ConstraintQuality(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.checks import whole_number
 from footplant.errors import MotionError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
@@ -143,6 +144,10 @@ def motion_pair(
     exactly the lead-in is compared from its first frame.
     """
     (motion, character), (ours, figure) = source, result
+    for own, owner in (source, result):
+        owner.require_fit(own.skeleton)
+    if lead_in is not None:
+        whole_number(lead_in, "frames of a lead-in", MotionError, low=0)
     roles, our_roles = character.roles, figure.roles
     if roles is None or our_roles is None or any(role not in each for each in (roles, our_roles) for role in NEEDED):
         return None
@@ -176,6 +181,7 @@ def motion_pair(
 def bone_height(kinematics: Kinematics, character: Character) -> float:
     """Return the height that the bones of legs and trunk suggest, metres."""
     roles, motion = character.require_roles(), kinematics.motion
+    character.require_fit(motion.skeleton)
     bones = motion.skeleton.offsets if motion.offsets is None else motion.offsets
     lengths = np.sqrt(np.einsum("...k,...k->...", bones, bones))
     lengths = (lengths if lengths.ndim == 1 else np.median(lengths, axis=0)).tolist()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant.contacts.ground import Ground
+from footplant.errors import MotionError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion, rest_motion
 from footplant.quality.hands import BODY_PARTS, NEAR_BODY, palm_distances
@@ -243,7 +244,13 @@ def measure_skin(pair: MotionPair, motion: Motion, character: Character, ground:
     ground: what the result stands on; None takes the level at which its lowest vertices usually are where the source
     stands.
     """
-    assert character.skin is not None
+    if character.skin is None:
+        raise SkeletonError(f"expected a character with a skin, got {character.name!r} without one")
+    character.require_fit(motion.skeleton)
+    if len(motion) < pair.result_first + pair.frames:
+        raise MotionError(
+            f"expected the result's motion of {pair.result_first + pair.frames} frames or more, got {len(motion)}"
+        )
     body = BodyParts(character, character.skin)
     spread = np.unique(np.linspace(0, pair.frames - 1, SPREAD).astype(int))
     touching, flat = _hands_at_body(pair), _flat_frames(pair)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from footplant.checks import frame_rate, indices, shaped
+from footplant.errors import MotionError
+
 STILL_WITHIN = 0.006
 """Metres from its middle within which a still joint stays (the box around its positions has twice this diagonal)."""
 STILL_FOR = 0.12
@@ -17,7 +20,9 @@ STILL_SPEED = 0.12
 
 def still_intervals(positions: NDArray, columns: Sequence[int], fps: float) -> list[list[tuple[int, int]]]:
     """Return for each of the columns of positions (F, P, 3) the intervals (start, end) in which it is still."""
-    frames = len(positions)
+    positions = shaped(positions, ("F", "P", 3), "positions", MotionError, finite=False)
+    indices(list(columns), positions.shape[1], "columns of the positions", MotionError)
+    frames, fps = len(positions), frame_rate(fps, MotionError)
     found: dict[int, list[tuple[int, int]]] = {column: [] for column in columns}
     if frames >= 3 and len(columns):
         from footplant.quality import _stances as kernel

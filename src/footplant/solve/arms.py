@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footplant import rotation
+from footplant.checks import frame_span, real_number
 from footplant.constraints import Footplant
 from footplant.contacts.detection import HANDS
 from footplant.contacts.ground import Ground
 from footplant.contacts.hanging import hanging_arm
 from footplant.contacts.importance import importance
-from footplant.errors import SkeletonError
+from footplant.errors import MotionError, SkeletonError
 from footplant.humanoid.body_proxy import SEGMENTS
 from footplant.humanoid.body_shell import GROUPS, ArmSamples, BodyShell, surface_of
 from footplant.humanoid.reference import reference_world
@@ -138,7 +139,12 @@ def solve_arms(
     source: kinematics of the source's motion at the same frames. palms: planted palms with their places. ground: of the
     target; None: none. frames: those that may change (default: all).
     """
-    frames = range(len(motion)) if frames is None else frames
+    frames = frame_span(frames, len(motion))
+    for own, owner in ((motion, target), (source.motion, source_character)):
+        owner.require_fit(own.skeleton)
+        real_number(owner.height, f"height of {owner.name!r}", SkeletonError, above=0.0)
+    if len(source.motion) != len(motion):
+        raise MotionError(f"expected a source of {len(motion)} frames, got one of {len(source.motion)}")
     arms = _tables(target)
     if arms is None or len(frames) < 3:
         return ArmsResult(motion)

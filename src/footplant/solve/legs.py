@@ -20,13 +20,15 @@ world rotations above the pelvis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from footplant import humanoid, rotation
+from footplant.checks import shaped, whole_number
+from footplant.errors import ArgumentError, SkeletonError
 from footplant.kinematics import Kinematics
 from footplant.motion import Motion
 from footplant.skeleton import Character
@@ -142,6 +144,7 @@ def knee_flexions(kinematics: Kinematics, leg: Limb, settings: LegSettings = LEG
     where it is clearly bent it is the angle between thigh and shank. The hinge is the clip's mean axis of flexion,
     unless the clip bends the knee backwards.
     """
+    kinematics.motion.skeleton.require_joints([leg.upper, leg.lower, leg.end])
     positions = kinematics.positions
     thigh = positions[:, leg.lower] - positions[:, leg.upper]
     shank = positions[:, leg.end] - positions[:, leg.lower]
@@ -174,9 +177,14 @@ def solve_legs(
     from footplant.solve import _legs as kernel
 
     motion, positions = kinematics.motion, kinematics.positions
+    character.require_fit(motion.skeleton)
     legs = legs_of(character)
-    assert legs is not None
+    if legs is None:
+        raise SkeletonError(f"expected legs with hip joint, knee and ankle, got {character.name!r} without")
     frames, fps = len(motion), motion.fps
+    feet, hands = _required_feet(feet, frames), _required_hands(hands or {}, frames)
+    if steps is not None:
+        whole_number(steps, "a number of steps", low=0)
     bones = np.array([_bone_lengths(positions, leg) for leg in legs])
     ends = np.moveaxis(bones, 2, 1)
     flexions, hinges = zip(*(knee_flexions(kinematics, leg, settings) for leg in legs))
@@ -212,7 +220,7 @@ def solve_legs(
         if (lowest <= 0.0).all():
             # nothing is asked for
             return LegSolution(motion, 0, 0.0)
-    slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, hands or {}, shift, settings)
+    slopes, held = np.zeros((2, frames)), _held_arms(kinematics, character, hands, shift, settings)
     most = settings.steps if steps is None else steps
     taken, clear = 0, None
     for taken in range(most + 1):
@@ -288,6 +296,41 @@ def _turn_pelvis(
             rotations[:, child] = rotation.multiply(rotation.inverse(new), world[:, child])
     arm = positions[:, pelvis] - 0.5 * (positions[:, legs[0].upper] + positions[:, legs[1].upper])
     return rotation.rotate(turns, arm) - arm
+
+
+def _required_feet(feet: Sequence[FootCurve], frames: int) -> tuple[FootCurve, FootCurve]:
+    """Return the curves of two feet over all frames as kernels take them."""
+    if len(feet) != 2:
+        raise ArgumentError(f"expected the curves of two feet, got {len(feet)}")
+    left, right = (
+        replace(
+            foot,
+            rotations=shaped(foot.rotations, (frames, 4), "rotations of a foot"),
+            planted=_flags(foot.planted, frames, "frames in which a foot is planted"),
+            places=shaped(foot.places, (frames, 3), "places of an ankle"),
+        )
+        for foot in feet
+    )
+    if not (rotation.are_unit(left.rotations, 1e-3) and rotation.are_unit(right.rotations, 1e-3)):
+        raise ArgumentError("expected rotations of a foot as unit quaternions, got others")
+    return left, right
+
+
+def _required_hands(hands: Mapping[str, HeldHand], frames: int) -> dict[str, HeldHand]:
+    """Return planted hands over all frames as kernels take them."""
+    if not set(hands) <= set(SIDES):
+        raise ArgumentError(f"expected hands by side, {' or '.join(SIDES)}, got {', '.join(map(str, hands))}")
+    return {
+        side: HeldHand(
+            _flags(hand.frames, frames, "frames in which a hand is planted"),
+            shaped(hand.wrists, (frames, 3), "places of a wrist"),
+        )
+        for side, hand in hands.items()
+    }
+
+
+def _flags(values: NDArray, frames: int, what: str) -> NDArray:
+    return shaped(values, (frames,), what) != 0.0
 
 
 def _distance(bones: NDArray, flexions: NDArray) -> NDArray:
